@@ -59,8 +59,8 @@ const MIN_WINDOW = 60;
 
 /** Creates the checks of proofs. */
 export function createDpop(settings: Settings): Dpop {
-  const { resource, dpop, clock, proofClock, clockSkew } = settings;
-  const window = Math.max(MIN_WINDOW, clockSkew);
+  const { resource, dpop, clock, proofClock, clockSkewSeconds } = settings;
+  const window = Math.max(MIN_WINDOW, clockSkewSeconds);
   const nonces = settings.dpopNonces ? createNonces(clock) : undefined;
   const used = new TokenCache<true>(MAX_USED);
   return {
@@ -74,7 +74,7 @@ export function createDpop(settings: Settings): Dpop {
       }
       if (boundTo === undefined) throw new TokenRefusal("unbound", "a bearer token, presented as bound to a key");
       const [address, now] = [requestAddress(resource, url), proofClock.epoch() / 1000];
-      const rules = { token, boundTo, method, address, now, window, skew: clockSkew };
+      const rules = { token, boundTo, method, address, now, window, skew: clockSkewSeconds };
       const { nonce, ...facts } = await readProof([proof].flat(), rules);
       const nonceState = (await nonces?.classify(nonce)) ?? "current";
       if (nonceState === "unknown")

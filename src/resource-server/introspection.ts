@@ -19,7 +19,7 @@ const MAX_INACTIVE_S = 10;
  */
 export function createIntrospect(
   issuer: Issuer,
-  { cacheTtl, clock }: Pick<Settings, "cacheTtl" | "clock">,
+  { cacheTtlSeconds, clock }: Pick<Settings, "cacheTtlSeconds" | "clock">,
 ): Introspect {
   const active = new TokenCache<JsonObject>(MAX_ENTRIES);
   const inactive = new TokenCache<string>(MAX_ENTRIES);
@@ -30,11 +30,11 @@ export function createIntrospect(
     // Only `true` is active (RFC 7662 section 2.2).
     if (answer["active"] !== true) {
       const detail = `active is ${quote(answer["active"] ?? "missing", 40)}`;
-      if (cacheTtl > 0) inactive.put(digest, detail, now + Math.min(cacheTtl, MAX_INACTIVE_S) * 1000);
+      if (cacheTtlSeconds > 0) inactive.put(digest, detail, now + Math.min(cacheTtlSeconds, MAX_INACTIVE_S) * 1000);
       throw new TokenRefusal("inactive", detail);
     }
     const claims = withoutToken({ ...answer, iss: answer["iss"] ?? issuer.issuer }, token) as JsonObject;
-    if (cacheTtl > 0) active.put(digest, claims, now + cacheTtl * 1000);
+    if (cacheTtlSeconds > 0) active.put(digest, claims, now + cacheTtlSeconds * 1000);
     return claims;
   };
   return async (token, signal) => {

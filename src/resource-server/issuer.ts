@@ -28,14 +28,14 @@ const MAX_BYTES = 256 * 1024;
 const ATTEMPTS = 2;
 
 /** An issuer over HTTP: every address is from its metadata, and checked before anything is sent to it. */
-export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTtl: number): Issuer {
+export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTtlSeconds: number): Issuer {
   const connection = connectIssuer(issuer, options);
   const headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity", accept: JSON_TYPE };
   const read = async (url: string, signal: AbortSignal) =>
     uncompressed(await connection.send(new Request(url, { headers }), signal));
   const metadata = new RefreshingCache({
     read: (signal) => findMetadata(issuer, (url) => read(url, signal)),
-    ttl: keyTtl * 1000,
+    ttl: keyTtlSeconds * 1000,
     clock: options.clock ?? systemClock,
   });
   const endpoint = async (field: string, signal: AbortSignal): Promise<string> => {
@@ -65,10 +65,10 @@ function connectIssuer(issuer: string, options: ResourceServerOptions) {
   const exemptions = allowPrivateNetwork ? "all" : new Set<string>();
   const literal = classifyHost(url.hostname);
   const networkConnection = network?.connectTo(url, exemptions);
-  const deadline = ATTEMPTS * timeout;
-  const base = { fetch: networkConnection?.fetch ?? fetch, timeoutMs: timeout, deadline, clock, random };
+  const deadlineMs = ATTEMPTS * timeout;
+  const base = { fetch: networkConnection?.fetch ?? fetch, timeoutMs: timeout, deadlineMs, clock, random };
   return {
-    send: createTransport({ ...base, maxAttempts: ATTEMPTS, maxBodyBytes: MAX_BYTES }),
+    send: createTransport({ ...base, maxRetries: ATTEMPTS - 1, maxBodyBytes: MAX_BYTES }),
     async bounds(): Promise<AddressPolicy> {
       if (literal !== undefined) return policyFor(literal, exemptions);
       const resolved = networkConnection?.addressClass().catch((error: unknown) => {

@@ -24,7 +24,7 @@ export interface Keys {
 const MAX_CANDIDATES = 8;
 
 /** The keys of an issuer, read when they are first needed. */
-export function keysOf(issuer: Issuer, { keyTtl, clock }: Pick<Settings, "keyTtl" | "clock">): Keys {
+export function keysOf(issuer: Issuer, { keyTtlSeconds, clock }: Pick<Settings, "keyTtlSeconds" | "clock">): Keys {
   const read = async (signal: AbortSignal) => {
     const document = await issuer.keys(signal);
     try {
@@ -35,7 +35,7 @@ export function keysOf(issuer: Issuer, { keyTtl, clock }: Pick<Settings, "keyTtl
       throw unusable(message, cause);
     }
   };
-  return { cache: new RefreshingCache({ read, ttl: keyTtl * 1000, clock }), missing: undefined };
+  return { cache: new RefreshingCache({ read, ttl: keyTtlSeconds * 1000, clock }), missing: undefined };
 }
 
 /** Whether a token says of itself that it is a JWT, signed or encrypted. */

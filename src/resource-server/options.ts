@@ -15,7 +15,7 @@ export interface IntrospectionOptions {
   /** Another authentication, in place of `clientId` and `clientSecret`: adds credentials to the headers or the form. */
   authenticate?: ((request: { headers: Headers; form: URLSearchParams }) => void | Promise<void>) | undefined;
   /** Seconds for which a response is cached, never beyond the expiry of the token; 0 disables the cache. Default 30. */
-  cacheTtl?: number | undefined;
+  cacheTtlSeconds?: number | undefined;
 }
 
 /** How a resource server verifies tokens. */
@@ -51,9 +51,9 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
   /** Requires a nonce of this server in every proof (RFC 9449 section 9). Default false. */
   dpopNonces?: boolean | undefined;
   /** Seconds that clocks may differ. Default 60. */
-  clockSkew?: number | undefined;
+  clockSkewSeconds?: number | undefined;
   /** Seconds for which an issuer's keys and metadata are used. Default 600. */
-  keyTtl?: number | undefined;
+  keyTtlSeconds?: number | undefined;
   /** Called with the reason when a token is refused or cannot be verified; never with the token. */
   log?: ((event: ResourceServerEvent) => void) | undefined;
   /**

@@ -20,11 +20,11 @@ export interface Settings {
   dpop: "off" | "supported" | "required";
   dpopNonces: boolean;
   /** Seconds. */
-  clockSkew: number;
+  clockSkewSeconds: number;
   /** Seconds. */
-  cacheTtl: number;
+  cacheTtlSeconds: number;
   /** Seconds. */
-  keyTtl: number;
+  keyTtlSeconds: number;
   clock: Clock;
   /** The clock for the times in proofs. */
   proofClock: Pick<Clock, "epoch">;
@@ -79,9 +79,9 @@ export function readSettings(options: ResourceServerOptions): Settings {
     legacyTyp: oneOf("typ", options.typ, ["at+jwt", "legacy"] as const) === "legacy",
     dpop: readDpop(options),
     dpopNonces: options.dpopNonces ?? false,
-    clockSkew: seconds("clockSkew", options.clockSkew, 60, 600),
-    cacheTtl: seconds("introspection.cacheTtl", introspection?.cacheTtl, 30, 3600),
-    keyTtl: seconds("keyTtl", options.keyTtl, 600, 86_400),
+    clockSkewSeconds: seconds("clockSkewSeconds", options.clockSkewSeconds, 60, 600),
+    cacheTtlSeconds: seconds("introspection.cacheTtlSeconds", introspection?.cacheTtlSeconds, 30, 3600),
+    keyTtlSeconds: seconds("keyTtlSeconds", options.keyTtlSeconds, 600, 86_400),
     clock,
     proofClock: clock,
     log: options.log ?? (() => {}),

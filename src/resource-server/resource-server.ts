@@ -60,10 +60,10 @@ export interface ResourceServer {
  */
 export function createResourceServer(options: ResourceServerOptions): ResourceServer {
   checkAddresses(options);
-  const { issuers, keyTtl } = readSettings(options);
+  const { issuers, keyTtlSeconds } = readSettings(options);
   return resourceServerOf(
     options,
-    issuers.map((issuer) => httpIssuer(issuer, options, keyTtl)),
+    issuers.map((issuer) => httpIssuer(issuer, options, keyTtlSeconds)),
   );
 }
 

@@ -38,7 +38,7 @@ export function createTokenVerifier(settings: Settings, issuers: readonly Issuer
   const introspect = introspectingIssuer && createIntrospect(introspectingIssuer, settings);
 
   const rulesOf = (issuer: string): ClaimRules => {
-    const { audiences, clockSkew: skew, clock } = settings;
+    const { audiences, clockSkewSeconds: skew, clock } = settings;
     return { issuer, audiences, now: clock.epoch() / 1000, skew };
   };
   const verifyJwt = async (token: string, signal: AbortSignal | undefined): Promise<[string, TokenClaims]> => {

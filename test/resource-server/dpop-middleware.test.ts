@@ -8,20 +8,11 @@ import {
 import { createRequire } from "node:module";
 import { getRequestListener } from "@hono/node-server";
 import { Hono, type MiddlewareHandler } from "hono";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Admission, AuthInfo } from "../../src/resource-server/index.js";
 import { listening } from "./listening.js";
-import { type Holder, makeHolder } from "./proofs.js";
-import { pass, type Server, type Signer, startSigner } from "./support.js";
-
-let signer: Signer;
-let holder: Holder;
-let server: Server;
-beforeEach(async () => {
-  signer = await startSigner();
-  holder = await makeHolder(signer);
-  server = signer.server({ dpop: "required", dpopNonces: true });
-});
+import { holderTest } from "./proofs.js";
+import { pass, type Server } from "./support.js";
 
 type Authenticated = IncomingMessage & { auth?: AuthInfo };
 type Handler = (request: Authenticated, response: { json(body: unknown): void }) => unknown;
@@ -30,27 +21,29 @@ const express = createRequire(import.meta.url)("express") as () => RequestListen
   use(path: string, ...all: (Middleware | Handler)[]): void;
 };
 
+const test = holderTest.override("options", { dpop: "required", dpopNonces: true });
+
 /** Each answers with the client's name, below the path of the resource, whatever address it is reached at. */
-const SERVERS: Record<string, () => RequestListener> = {
-  "Node's http"() {
+const SERVERS: Record<string, (server: Server) => RequestListener> = {
+  "Node's http"(server) {
     const guard = server.middleware();
     return (request: Authenticated, response: ServerResponse) =>
       guard(request, response, () => response.end(JSON.stringify(request.auth?.clientId)));
   },
-  Express() {
+  Express(server) {
     const app = express();
     const answer: Handler = (request, response) => response.json(request.auth?.clientId);
     app.use("/mcp", server.middleware(), answer);
     return app;
   },
-  Hono() {
+  Hono(server) {
     const app = new Hono<{ Variables: { auth: Admission } }>();
     const guard: MiddlewareHandler<{ Variables: { auth: Admission } }> = server.hono();
     app.use("/mcp/*", guard);
     app.all("/mcp", (context) => context.json(context.get("auth").verified.clientId));
     return getRequestListener(app.fetch);
   },
-  "a protected handler"() {
+  "a protected handler"(server) {
     const handler = server.protect((_, { verified }) => Response.json(verified.clientId));
     return getRequestListener(handler);
   },
@@ -74,18 +67,16 @@ async function post(
 }
 
 describe.each(Object.keys(SERVERS))("a proof that comes through %s", (name) => {
-  let origin: string;
-  let nonce: string | undefined;
-  beforeEach(async () => {
-    origin = await listening(createServer(SERVERS[name]?.()));
-    nonce = await server.dpopNonce();
-  });
-  const headers = async (claims = {}) => [
-    ...["authorization", `DPoP ${holder.token}`],
-    ...["dpop", await holder.prove({ claims: { nonce, ...claims } })],
-  ];
+  const it = test
+    .extend("origin", ({ server }) => listening(createServer(SERVERS[name]?.(server))))
+    .extend("nonce", ({ server }) => server.dpopNonce())
+    /** The headers of a request with a proof. */
+    .extend("headers", ({ holder, nonce }) => async (claims = {}) => [
+      ...["authorization", `DPoP ${holder.token}`],
+      ...["dpop", await holder.prove({ claims: { nonce, ...claims } })],
+    ]);
 
-  it("is held against the method and the address that the client knows", async () => {
+  it("is held against the method and the address that the client knows", async ({ origin, headers }) => {
     expect(await post(origin, "/mcp?session=1", await headers())).toEqual([200, "undefined", '"agent"']);
     for (const claims of [{ htm: "GET" }, { htu: `${origin}/mcp` }, { htu: "https://mcp.example/" }]) {
       const [status, , body] = await post(origin, "/mcp", await headers(claims));
@@ -93,13 +84,19 @@ describe.each(Object.keys(SERVERS))("a proof that comes through %s", (name) => {
     }
   });
 
-  it("is refused where there are two, of which each is good", async () => {
+  it("is refused where there are two, of which each is good", async ({ origin, headers }) => {
     const two = [...(await headers()), ...(await headers()).slice(2)];
     const [status, , body] = await post(origin, "/mcp", two);
     expect([status, body]).toEqual([401, expect.stringContaining("invalid_dpop_proof")]);
   });
 
-  it("is answered with a nonce where its own is missing or grows old", async () => {
+  it("is answered with a nonce where its own is missing or grows old", async ({
+    signer,
+    server,
+    origin,
+    nonce,
+    headers,
+  }) => {
     const [status, given, body] = await post(origin, "/mcp", await headers({ nonce: undefined }));
     expect([status, given, body]).toEqual([401, nonce, expect.stringContaining("use_dpop_nonce")]);
     await pass(signer, 300);
@@ -108,7 +105,7 @@ describe.each(Object.keys(SERVERS))("a proof that comes through %s", (name) => {
   });
 });
 
-it("a proof is found in the header fields where there are no raw ones", async () => {
+test("a proof is found in the header fields where there are no raw ones", async ({ signer, holder }) => {
   const plain = signer.server();
   const statuses: number[] = [];
   for (const dpop of [await holder.prove(), [await holder.prove(), await holder.prove()]]) {

@@ -1,37 +1,38 @@
 import { generateKeyPairSync } from "node:crypto";
 import { calculateJwkThumbprint, exportJWK, type JWK } from "jose";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { hashOf } from "../helpers/proofs.js";
-import { type Holder, makeHolder, type ProofParts } from "./proofs.js";
-import {
-  ALGS,
-  assemble,
-  METADATA_URL,
-  makeKey,
-  outcome,
-  RESOURCE,
-  type Server,
-  type Signer,
-  startSigner,
-} from "./support.js";
-
-let signer: Signer;
-let server: Server;
-let holder: Holder;
-beforeEach(async () => {
-  signer = await startSigner();
-  server = signer.server();
-  holder = await makeHolder(signer);
-});
+import { type Holder, holderTest, makeHolder, type ProofParts } from "./proofs.js";
+import { ALGS, assemble, METADATA_URL, makeKey, outcome, RESOURCE, type Server } from "./support.js";
 
 const BAD_PROOF = `DPoP error="invalid_dpop_proof", error_description="the DPoP proof was not accepted", algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
 
-/** Shows that a proof is refused, as any other that breaks a rule. */
-async function refused(proof: string, reason = "proof"): Promise<void> {
+/** Shows that a server refuses a proof, as any other that breaks a rule. */
+async function expectRefused(server: Server, { headers }: Holder, proof: string, reason = "proof"): Promise<void> {
   server.log.length = 0;
-  expect(outcome(await server.ask(await holder.headers(proof)))).toEqual([401, BAD_PROOF]);
+  expect(outcome(await server.ask(await headers(proof)))).toEqual([401, BAD_PROOF]);
   expect(server.reasons()).toEqual([reason]);
 }
+
+/** Shows that a server takes a proof with these parts. */
+async function expectTaken(server: Server, holder: Holder, parts: ProofParts): Promise<void> {
+  const response = await server.ask(await holder.headers(await holder.prove(parts)));
+  expect([response.status, server.log]).toEqual([200, []]);
+}
+
+const it = holderTest
+  .extend(
+    "refused",
+    ({ server, holder }) =>
+      (proof: string, reason?: string) =>
+        expectRefused(server, holder, proof, reason),
+  )
+  .extend(
+    "taken",
+    ({ server, holder }) =>
+      (parts: ProofParts) =>
+        expectTaken(server, holder, parts),
+  );
 
 /** A number of so many bits, as a key holds it. */
 function number(bits: number): string {
@@ -40,24 +41,18 @@ function number(bits: number): string {
   return bytes.toString("base64url");
 }
 
-async function taken(parts: ProofParts): Promise<void> {
-  const response = await server.ask(await holder.headers(await holder.prove(parts)));
-  expect([response.status, server.log]).toEqual([200, []]);
-}
-
 describe("a proof", () => {
-  it.each(ALGS.split(" "))("is taken with %s", async (alg) => {
-    holder = await makeHolder(signer, alg);
-    await taken({});
+  it.for(ALGS.split(" "))("is taken with %s", async (alg, { signer, server }) => {
+    await expectTaken(server, await makeHolder(signer, alg), {});
   });
 
-  it("is wanted with every bound token", async () => {
+  it("is wanted with every bound token", async ({ server, holder }) => {
     const { dpop: _, ...headers } = await holder.headers();
     expect(outcome(await server.ask(headers))).toEqual([401, BAD_PROOF]);
     expect(server.reasons()).toEqual(["proof"]);
   });
 
-  it("comes alone", async () => {
+  it("comes alone", async ({ server, holder }) => {
     const [authorization, first, second] = [`DPoP ${holder.token}`, await holder.prove(), await holder.prove()];
     const headers: [string, string][] = [
       ["authorization", authorization],
@@ -70,22 +65,22 @@ describe("a proof", () => {
     await expect(server.verify(holder.token, { presented: { ...presented, proof: first } })).resolves.toBeDefined();
   });
 
-  it("is not looked at beyond 8 KB", async () => {
+  it("is not looked at beyond 8 KB", async ({ holder, refused, taken }) => {
     await taken({ claims: { filler: "x".repeat(5000) } });
     await refused(await holder.prove({ claims: { filler: "x".repeat(6000) } }));
   });
 
-  it.each<[string, (proof: string) => string]>([
+  it.for<[string, (proof: string) => string]>([
     ["no JWT", () => "x"],
     ["one part short", (proof) => proof.split(".").slice(0, 2).join(".")],
     ["one part long", (proof) => `${proof}.x`],
     ["of no JSON", (proof) => proof.replace(/\.[^.]+\./, ".AAAA.")],
     ["unsigned", (proof) => proof.replace(/[^.]+$/, "")],
-  ])("is refused where it is %s", async (_what, change) => {
+  ])("is refused where it is %s", async ([_what, change], { holder, refused }) => {
     await refused(change(await holder.prove()));
   });
 
-  it("is refused where a member comes twice", async () => {
+  it("is refused where a member comes twice", async ({ holder, refused }) => {
     const [head = "", body = ""] = (await holder.prove()).split(".");
     const claims = Buffer.from(body, "base64url").toString().replace("{", '{"htm":"GET",');
     await refused(assemble(Buffer.from(head, "base64url").toString(), claims, "AAAA"));
@@ -93,21 +88,24 @@ describe("a proof", () => {
 });
 
 describe("the header of a proof", () => {
-  it.each<[string, () => ProofParts | Promise<ProofParts>]>([
+  it.for<[string, (holder: Holder) => ProofParts | Promise<ProofParts>]>([
     ["another typ", () => ({ header: { typ: "JWT" } })],
     ["no typ", () => ({ header: { typ: undefined } })],
     ["no key", () => ({ header: { jwk: undefined } })],
     ["a key that is a text", () => ({ header: { jwk: "key" } })],
     ["an extension", () => ({ header: { crit: ["b64"], b64: true } })],
-    ["a member of a secret key", () => ({ header: { jwk: { ...holder.jwk, k: "AAAA" } } })],
-    ["the private key", async () => ({ header: { jwk: await exportJWK(holder.key.privateKey) } })],
+    ["a member of a secret key", (holder) => ({ header: { jwk: { ...holder.jwk, k: "AAAA" } } })],
+    ["the private key", async (holder) => ({ header: { jwk: await exportJWK(holder.key.privateKey) } })],
     ["another key than it is signed with", async () => ({ by: (await makeKey()).privateKey })],
-    ["HS256, by the public key", () => ({ header: { alg: "HS256" }, by: Buffer.from(JSON.stringify(holder.jwk)) })],
-  ])("must not have %s", async (_what, parts) => {
-    await refused(await holder.prove(await parts()));
+    [
+      "HS256, by the public key",
+      (holder) => ({ header: { alg: "HS256" }, by: Buffer.from(JSON.stringify(holder.jwk)) }),
+    ],
+  ])("must not have %s", async ([_what, parts], { holder, refused }) => {
+    await refused(await holder.prove(await parts(holder)));
   });
 
-  it("must not have an algorithm that is not listed, none least of all", async () => {
+  it("must not have an algorithm that is not listed, none least of all", async ({ signer, holder, refused }) => {
     const { key, jwk } = holder;
     const es384 = await makeHolder(signer, "ES384");
     await refused(await es384.prove());
@@ -120,10 +118,10 @@ describe("the header of a proof", () => {
     await refused(assemble({ alg: "none", typ: "dpop+jwt", jwk }, claims));
   });
 
-  it.each<[string, number, number]>([
+  it.for<[string, number, number]>([
     ["at the lower bound", 2048, 65_537],
     ["at the upper bounds", 4096, 0xfffffffb],
-  ])("may have an RSA key %s: %i bits", async (_what, modulusLength, publicExponent) => {
+  ])("may have an RSA key %s: %i bits", async ([_what, modulusLength, publicExponent], { signer, server, holder }) => {
     const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength, publicExponent });
     const jwk = publicKey.export({ format: "jwk" }) as JWK;
     const token = await signer.sign({ cnf: { jkt: await calculateJwkThumbprint(jwk) } });
@@ -133,7 +131,7 @@ describe("the header of a proof", () => {
     expect([response.status, server.log]).toEqual([200, []]);
   });
 
-  it.each<[string, string, string, string]>([
+  it.for<[string, string, string, string]>([
     ["a modulus of 2,047 bits", number(2047), "AQAB", "n of jwk has 2047 bits"],
     ["a modulus of 4,097 bits", number(4097), "AQAB", "n of jwk has 4097 bits"],
     ["a short modulus behind zeros", `AAAA${number(1024)}`, "AQAB", "n of jwk has 1024 bits"],
@@ -141,16 +139,18 @@ describe("the header of a proof", () => {
     ["an exponent of 2,048 bits", number(2048), number(2048), "e of jwk has 2048 bits"],
     ["a modulus that is no number", "!", "AQAB", "n of jwk has 0 bits"],
     ["a modulus of zeros", "AAAA", "AQAB", "n of jwk has 0 bits"],
-  ])("must not have an RSA key with %s", async (_what, n, e, said) => {
+  ])("must not have an RSA key with %s", async ([_what, n, e, said], { signer, server }) => {
     const jwk = { kty: "RSA", n, e };
     const jkt = await calculateJwkThumbprint(jwk);
-    holder = { ...holder, token: await signer.sign({ cnf: { jkt } }) };
+    const token = await signer.sign({ cnf: { jkt } });
     const rsa = await makeHolder(signer, "RS256");
-    await refused(await rsa.prove({ header: { jwk }, claims: { ath: hashOf(holder.token) } }));
+    const dpop = await rsa.prove({ header: { jwk }, claims: { ath: hashOf(token) } });
+    expect(outcome(await server.ask({ authorization: `DPoP ${token}`, dpop }))).toEqual([401, BAD_PROOF]);
+    expect(server.reasons()).toEqual(["proof"]);
     expect(JSON.stringify(server.log)).toContain(said);
   });
 
-  it("keeps a key that was given away out of the log", async () => {
+  it("keeps a key that was given away out of the log", async ({ server, holder, refused }) => {
     const jwk = await exportJWK(holder.key.privateKey);
     await refused(await holder.prove({ header: { jwk } }));
     expect(JSON.stringify(server.log)).toContain("private member d");
@@ -159,7 +159,7 @@ describe("the header of a proof", () => {
 });
 
 describe("what a proof says", () => {
-  it.each<[string, ProofParts["claims"]]>([
+  it.for<[string, ProofParts["claims"]]>([
     ["another method", { htm: "GET" }],
     ["the method in small letters", { htm: "post" }],
     ["no method", { htm: undefined }],
@@ -179,40 +179,39 @@ describe("what a proof says", () => {
     ["an id of 257 characters", { jti: "x".repeat(257) }],
     ["no token", { ath: undefined }],
     ["another token", { ath: hashOf("another") }],
-  ])("must not be %s", async (_what, claims) => {
+  ])("must not be %s", async ([_what, claims], { holder, refused }) => {
     await refused(await holder.prove({ claims: claims ?? {} }));
   });
 
-  it.each([
+  it.for([
     ["upper case and the port spelled out", "HTTPS://MCP.example:443/mcp"],
     ["a query and a fragment", `${RESOURCE}?a=b#c`],
     ["dots", "https://mcp.example/x/../mcp"],
     ["letters that are escaped", "https://mcp.example/%6Dcp"],
-  ])("may name the address with %s", async (_what, htu) => {
+  ])("may name the address with %s", async ([_what, htu], { taken }) => {
     await taken({ claims: { htu } });
   });
 
-  it.each([
+  it.for<[number, boolean]>([
     [-59, true],
     [-60, false],
     [60, true],
     [61, false],
-  ])("may have been written %i s from now: %s", async (seconds, good) => {
+  ])("may have been written %i s from now: %s", async ([seconds, good], { signer, holder, refused, taken }) => {
     const iat = Math.floor(signer.clock.epoch() / 1000) + seconds;
     if (good) await taken({ claims: { iat } });
     else await refused(await holder.prove({ claims: { iat } }));
   });
 
-  it("may be as old as clocks may differ, and a minute where they must not", async () => {
+  it("may be as old as clocks may differ, and a minute where they must not", async ({ signer, holder }) => {
     const ago = (seconds: number) => ({ claims: { iat: Math.floor(signer.clock.epoch() / 1000) - seconds } });
-    server = signer.server({ clockSkew: 300 });
-    await taken(ago(299));
-    server = signer.server({ clockSkew: 0 });
-    await taken(ago(59));
-    await refused(await holder.prove(ago(60)));
+    await expectTaken(signer.server({ clockSkewSeconds: 300 }), holder, ago(299));
+    const exact = signer.server({ clockSkewSeconds: 0 });
+    await expectTaken(exact, holder, ago(59));
+    await expectRefused(exact, holder, await holder.prove(ago(60)));
   });
 
-  it.each<[string, (now: number) => Record<string, unknown>, boolean]>([
+  it.for<[string, (now: number) => Record<string, unknown>, boolean]>([
     ["ends in 5 s", (now) => ({ exp: now + 5 }), true],
     ["ended 59 s ago", (now) => ({ exp: now - 59 }), true],
     ["ended 60 s ago", (now) => ({ exp: now - 60 }), false],
@@ -222,24 +221,24 @@ describe("what a proof says", () => {
     ["begins in 60 s", (now) => ({ nbf: now + 60 }), true],
     ["begins in 61 s", (now) => ({ nbf: now + 61 }), false],
     ["begins at a text", () => ({ nbf: "0" }), false],
-  ])("is held to its own times: it %s", async (_what, times, good) => {
+  ])("is held to its own times: it %s", async ([_what, times, good], { signer, holder, refused, taken }) => {
     const claims = times(Math.floor(signer.clock.epoch() / 1000));
     if (good) await taken({ claims });
     else await refused(await holder.prove({ claims }));
   });
 
-  it("is held to its end exactly where clocks must not differ", async () => {
-    server = signer.server({ clockSkew: 0 });
+  it("is held to its end exactly where clocks must not differ", async ({ signer, holder }) => {
+    const exact = signer.server({ clockSkewSeconds: 0 });
     const now = Math.floor(signer.clock.epoch() / 1000);
-    await taken({ claims: { exp: now + 1 } });
-    await refused(await holder.prove({ claims: { exp: now } }));
+    await expectTaken(exact, holder, { claims: { exp: now + 1 } });
+    await expectRefused(exact, holder, await holder.prove({ claims: { exp: now } }));
   });
 
-  it("may have an id of 256 characters", async () => {
+  it("may have an id of 256 characters", async ({ taken }) => {
     await taken({ claims: { jti: "x".repeat(256) } });
   });
 
-  it("counts once", async () => {
+  it("counts once", async ({ signer, server, holder, refused }) => {
     const proof = await holder.prove({ claims: { iat: Math.floor(signer.clock.epoch() / 1000) + 60 } });
     expect((await server.ask(await holder.headers(proof))).status).toBe(200);
     await refused(proof, "replayed");
@@ -249,13 +248,13 @@ describe("what a proof says", () => {
     await refused(proof, "proof");
   });
 
-  it("counts once also where it comes twice at the same time", async () => {
+  it("counts once also where it comes twice at the same time", async ({ server, holder }) => {
     const headers = await holder.headers();
     const answers = await Promise.all([server.ask(headers), server.ask(headers), server.ask(headers)]);
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401]);
   });
 
-  it("has an id of its key: another client may have the same", async () => {
+  it("has an id of its key: another client may have the same", async ({ signer, server, holder }) => {
     const other = await makeHolder(signer);
     for (const one of [holder, other]) {
       const proof = await one.prove({ claims: { jti: "1" } });
@@ -263,7 +262,7 @@ describe("what a proof says", () => {
     }
   });
 
-  it("is not used up by a token that is not taken", async () => {
+  it("is not used up by a token that is not taken", async ({ signer, holder }) => {
     const proof = await holder.prove();
     const far = signer.server({ audience: "https://far.example" });
     expect((await far.ask(await holder.headers(proof))).status).toBe(401);

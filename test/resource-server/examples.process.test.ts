@@ -5,13 +5,14 @@ import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { createContext, runInContext } from "node:vm";
 import { Client as NewClient, StreamableHTTPClientTransport as NewTransport } from "@modelcontextprotocol/client";
-import type { OAuthClientProvider } from "@modelcontextprotocol/sdk/client/auth.js";
 import { Client as OldClient } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport as OldTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { build } from "esbuild";
 import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { AgentClient, memoryStore } from "../../src/index.js";
+import { compileExample } from "../helpers/example.js";
 import { TestLogin } from "../helpers/login.js";
+import { memoryProvider } from "../helpers/official-client.js";
 import { createService } from "./introspection-service.js";
 import { listening } from "./listening.js";
 import { type Signer, startSigner } from "./support.js";
@@ -56,7 +57,7 @@ async function freeAddress(): Promise<string> {
 
 /** Starts an example, and waits until it listens. @returns everything that it says on stderr, so far */
 async function start(name: string, env: Record<string, string> = {}): Promise<() => string> {
-  const child = spawn(process.execPath, [name], {
+  const child = spawn(process.execPath, [await compileExample(name)], {
     cwd: folder,
     env: { PATH: process.env["PATH"], RESOURCE: resource, ISSUER: signer.issuer.issuer, ...env },
   });
@@ -97,7 +98,7 @@ function signingIn(): AgentClient {
 }
 
 const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
-  async "resource-server-express.mjs"(name) {
+  async "resource-server-express.ts"(name) {
     const errors = await start(name);
     const agent = signingIn();
     const [whoami, report] = [text("alice by agent"), text("12 pools")];
@@ -124,7 +125,7 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
     expect(errors()).toContain('failed: "request entity too large"\n');
   },
 
-  async "resource-server-hono.mjs"(name) {
+  async "resource-server-hono.ts"(name) {
     const lastingClaims = signer.claims({ aud: resource, ...lasting() });
     createService(signer, { "an-opaque-token": lastingClaims });
     const errors = await start(name, { CLIENT_ID: "rs", CLIENT_SECRET: "secret" });
@@ -135,7 +136,7 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
     expect(errors()).toBe("");
   },
 
-  async "resource-server-node.mjs"(name) {
+  async "resource-server-node.ts"(name) {
     const errors = await start(name);
     const claims = lasting();
     const response = await fetch(resource, withToken({}, await signer.sign({ aud: resource, ...claims })));
@@ -149,7 +150,7 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
     expect(errors()).toBe("");
   },
 
-  async "resource-server-worker.mjs"(name) {
+  async "resource-server-worker.ts"(name) {
     const worker = await loadWorker(`${folder}${name}`);
     const bindings = { RESOURCE: resource, ISSUER: signer.issuer.issuer };
     const send = (async (input: string | URL | Request, init?: RequestInit) =>
@@ -213,41 +214,13 @@ async function loadWorker(path: string): Promise<Worker> {
   return runInContext("worker.default", context) as Worker;
 }
 
-/** What an official client remembers of a sign-in, and how it signs somebody in: at once. */
-function memory(): OAuthClientProvider & { authorizationUrl: URL | undefined } {
-  let client: ReturnType<OAuthClientProvider["clientInformation"]>;
-  let tokens: ReturnType<OAuthClientProvider["tokens"]>;
-  let verifier = "";
-  const redirectUrl = "http://127.0.0.1:49152/callback";
-  return {
-    authorizationUrl: undefined,
-    redirectUrl,
-    clientMetadata: { client_name: "Official client", redirect_uris: [redirectUrl] },
-    clientInformation: () => client,
-    saveClientInformation(information) {
-      client = information;
-    },
-    tokens: () => tokens,
-    saveTokens(granted) {
-      tokens = granted;
-    },
-    redirectToAuthorization(url) {
-      this.authorizationUrl = url;
-    },
-    saveCodeVerifier(made) {
-      verifier = made;
-    },
-    codeVerifier: () => verifier,
-  };
-}
-
 describe("the official clients, left to themselves,", () => {
   /** Connects, signs in as the client wants it, and connects again. */
   async function signIn<T extends { finishAuth(code: string): Promise<void> }>(
-    makeTransport: (authProvider: OAuthClientProvider) => T,
+    makeTransport: (authProvider: ReturnType<typeof memoryProvider>) => T,
     connect: (transport: T) => Promise<void>,
   ): Promise<void> {
-    const provider = memory();
+    const provider = memoryProvider();
     const first = makeTransport(provider);
     await expect(connect(first)).rejects.toThrow(/Unauthorized/);
     const response = await fetch(provider.authorizationUrl ?? "", { redirect: "manual" });
@@ -256,7 +229,7 @@ describe("the official clients, left to themselves,", () => {
   }
 
   it("find their way from the challenge of the Express example to its tools", async () => {
-    await start("resource-server-express.mjs");
+    await start("resource-server-express.ts");
     const url = new URL(resource);
     const newer = () => new NewClient({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });
     let client = newer();

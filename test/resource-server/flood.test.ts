@@ -49,7 +49,7 @@ it("what is remembered of bad tokens is a thousand of them at most (V15)", async
         return { active: false };
       },
     },
-    { cacheTtl: 30, clock },
+    { cacheTtlSeconds: 30, clock },
   );
   const refuse = (token: string) => expect(introspect(token, undefined)).rejects.toMatchObject({ reason: "inactive" });
   await refuse("first");

@@ -171,7 +171,7 @@ describe("what is remembered", () => {
   it("is no longer good than the token", async ({ signer, asked }) => {
     const now = Math.floor(signer.clock.epoch() / 1000);
     createService(signer, { short: signer.claims({ exp: now + 5 }) });
-    const exact = signer.server({ introspection: INTROSPECTION, clockSkew: 0 });
+    const exact = signer.server({ introspection: INTROSPECTION, clockSkewSeconds: 0 });
     expect((await exact.ask("short")).status).toBe(200);
     await pass(signer, 5);
     expect((await exact.ask("short")).status).toBe(401);
@@ -190,7 +190,7 @@ describe("what is remembered", () => {
   });
 
   it("is nothing where the options say so", async ({ signer }) => {
-    const server = signer.server({ introspection: { ...INTROSPECTION, cacheTtl: 0 } });
+    const server = signer.server({ introspection: { ...INTROSPECTION, cacheTtlSeconds: 0 } });
     await server.verify("good");
     createService(signer, {});
     expect((await server.ask("good")).status).toBe(401);

@@ -327,7 +327,7 @@ describe("times (V10)", () => {
   });
 
   it("are held exactly where clocks must not differ", async ({ signer, refused }) => {
-    const exact = signer.server({ clockSkew: 0 });
+    const exact = signer.server({ clockSkewSeconds: 0 });
     const token = await signer.sign();
     await pass(signer, 299);
     expect((await exact.ask(token)).status).toBe(200);

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { calculateJwkThumbprint, type JWK, type JWTHeaderParameters, type JWTPayload, SignJWT } from "jose";
 import { hashOf } from "../helpers/proofs.js";
-import { type Key, makeKey, RESOURCE, type Signer } from "./support.js";
+import { it as base, type Key, makeKey, RESOURCE, type Signer } from "./support.js";
 
 /** What a proof says in place of what a good one says. */
 export interface ProofParts {
@@ -46,3 +46,6 @@ export async function makeHolder(signer: Signer, alg = "ES256"): Promise<Holder>
   const headers = async (proof?: string) => ({ authorization: `DPoP ${token}`, dpop: proof ?? (await prove()) });
   return { key, jwk, jkt, token, prove, headers };
 }
+
+/** Tests with a signer, a resource server that takes its tokens, and a client that holds a key. */
+export const holderTest = base.extend("holder", ({ signer }) => makeHolder(signer));
