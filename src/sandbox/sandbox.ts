@@ -3,12 +3,12 @@ import { Clock, type SandboxClock } from "./clock.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController } from "./faults/controller.js";
 import { adminApi } from "./http/admin-api.js";
-import { hostGuard } from "./http/request-guard.js";
+import { Origins } from "./http/origins.js";
 import { createRequestLog, type RequestLog } from "./http/request-log.js";
 import { json, type Part, Refusal } from "./http/round-trip.js";
-import { createRouter } from "./http/router.js";
-import { listen, type RequestHandler } from "./http/server.js";
 import { Sleeps } from "./http/sleeps.js";
+import type { RunningShape } from "./like/like.js";
+import type { ServerShape } from "./like/shape.js";
 import { managementPart } from "./management/management.js";
 import { mcpPart } from "./mcp/mcp-server.js";
 import { authorizationPart } from "./oauth/authorization-server.js";
@@ -45,6 +45,8 @@ export interface Sandbox {
   readonly requests: RequestLog;
   /** Credentials for the machine grants; `undefined` without the option `machineGrants`. */
   readonly machine: SandboxMachine | undefined;
+  /** The shape of the option `like`, with addresses of this machine; `undefined` without it. */
+  readonly like: ServerShape | undefined;
   /** Its clock, which can be moved forward: tokens expire by it. */
   readonly clock: SandboxClock;
   /** Resolves when it has closed, for whatever reason. */
@@ -66,6 +68,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const { signal } = options;
   if (signal?.aborted) throw abortedError(signal);
   const settings = readSettings(options);
+  const recorded = await shapeOf(settings.like);
   const clock = new Clock(settings.now);
   const data = new SandboxData(settings.seed, settings.size, Math.floor(clock.now() / DAY_MS) * (DAY_MS / 1000));
   const faults = new FaultController(settings.seed);
@@ -77,37 +80,36 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     markClosed = resolve;
   });
 
-  // The parts need the origin, which is known only once the server listens: the handler is set right after.
-  let dispatch: RequestHandler = async (_request, response) => void response.destroy();
-  const server = await listen(settings.host, settings.port, (request, response) => dispatch(request, response));
+  const origins = new Origins({ ...settings, faults, log: requests.add, now: () => clock.now(), sleeps });
   const close = () => {
     sleeps.end();
-    server.close().then(markClosed, markClosed);
+    origins.close().then(markClosed, markClosed);
     signal?.removeEventListener("abort", close);
     return closed;
   };
-  const { origin } = server;
+  const origin = await origins.open(settings.port);
+  const like = recorded && (await openLike(recorded, { origin, clock, origins, settings }, close));
   const machines = settings.oauth.machineGrants
     ? new Machines(origin, clock, () => `${origin}/${data.first.pool}`)
     : undefined;
   const servers = new PoolServers({ ...settings, origin, clock, data, machines });
-  const components = { ...settings, data, faults, clock, servers, machines, origin, requests: requests.log };
+  const components = { ...settings, data, faults, clock, servers, machines, origin, requests: requests.log, closed };
   const parts = [
     managementPart(components),
     authorizationPart(components),
-    mcpPart({ ...settings.oauth, ...components }),
+    like?.parts.get(origin) ?? mcpPart({ ...settings.oauth, ...components }),
     ...(machines ? [identityProviderPart(machines, servers)] : []),
     adminApi({ ...components, shutdown: close }),
     healthPart(settings),
   ];
-  const guard = hostGuard(settings.host, server.port);
-  dispatch = createRouter({ ...settings, parts, faults, guard, log: requests.add, now: () => clock.now(), sleeps });
+  for (const [other, part] of like?.parts ?? []) if (other !== origin) origins.serve(other, [part]);
+  origins.serve(origin, parts);
   if (signal?.aborted) await close();
   else signal?.addEventListener("abort", close);
   const sandbox: Omit<Sandbox, "apiToken" | "controlToken"> = {
     origin,
     baseUrl: origin,
-    mcpUrl: origin + MCP_PATH,
+    mcpUrl: like?.shape.server ?? origin + MCP_PATH,
     authUrl: (poolId: string) => servers.get(poolId).issuer,
     accounts: data.accounts(),
     ids: data.first,
@@ -115,6 +117,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     faults,
     requests: requests.log,
     machine: machines,
+    like: like?.shape,
     clock,
     closed,
     close,
@@ -124,6 +127,34 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const { apiToken, controlToken } = settings;
   Object.defineProperties(sandbox, { apiToken: { get: () => apiToken }, controlToken: { get: () => controlToken } });
   return sandbox as Sandbox;
+}
+
+/** The shape of an option; the catalogue is loaded only where a name is looked up. @throws AgentAuthError `usage` */
+async function shapeOf(like: SandboxSettings["like"]): Promise<ServerShape | undefined> {
+  if (typeof like !== "string") return like;
+  return (await import("./like/catalogue.js")).findShape(like);
+}
+
+interface LikeContext {
+  origin: string;
+  clock: SandboxClock;
+  origins: Origins;
+  settings: SandboxSettings;
+}
+
+async function openLike(
+  recorded: ServerShape,
+  { origin, clock, origins, settings }: LikeContext,
+  close: () => Promise<void>,
+): Promise<RunningShape> {
+  const subject = settings.oauth.autoApprove ?? "alice";
+  try {
+    const { startLike } = await import("./like/like.js");
+    return await startLike(recorded, { origin, clock, subject, open: () => origins.open(0) });
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
 /** `GET /health` needs no token: it identifies the service as a sandbox. */

@@ -5,6 +5,8 @@ import type { DataSize } from "./data/data.js";
 import { MAX_POOLS } from "./data/ids.js";
 import type { Fault } from "./faults/faults.js";
 import { isLoopback } from "./http/request-guard.js";
+import type { ServerShape } from "./like/shape.js";
+import type { CreateMcpServer } from "./mcp/own-server-options.js";
 import { integer, type OAuthOptions, type OAuthSettings, readOAuthSettings, wrong } from "./oauth/issuer-settings.js";
 
 /** The options of {@link startSandbox}. */
@@ -26,7 +28,7 @@ export interface SandboxOptions extends OAuthOptions {
   /** Per pool, at most 1,000,000; up to 100,000 the first page in each order takes less than a second. Default 120. */
   devices?: number;
   /** Milliseconds before every management response. Default 0. */
-  latency?: number;
+  latencyMs?: number;
   /** Items per page where a request names no page size. Default 50. */
   pageSize?: number;
   /** The largest page size; larger requests are reduced to it. Default 1000. */
@@ -42,14 +44,28 @@ export interface SandboxOptions extends OAuthOptions {
    * starts; with a fixed clock they are the same on every run.
    */
   now?: () => number;
+  /**
+   * Creates the MCP servers in place of the sample one, with the official SDK. Clients up to revision 2025-11-25 get
+   * sessions, whose servers can send requests to the client and whose streams can be resumed.
+   */
+  mcpServer?: CreateMcpServer;
+  /**
+   * The shape of a real MCP server and its authorization server, by its name in the catalogue, or one of your own. Logins
+   * are approved at once. Default: the sandbox's own MCP servers.
+   */
+  like?: string | ServerShape;
   /** Closes the sandbox when it fires. */
   signal?: AbortSignal;
 }
 
 /** {@link SandboxOptions}, validated and with defaults. */
 export interface SandboxSettings
-  extends Required<Omit<SandboxOptions, keyof OAuthOptions | keyof DataSize | "allowNonLoopback" | "signal">> {
+  extends Required<
+    Omit<SandboxOptions, keyof OAuthOptions | keyof DataSize | "allowNonLoopback" | "like" | "mcpServer" | "signal">
+  > {
+  mcpServer: CreateMcpServer | undefined;
   size: DataSize;
+  like: string | ServerShape | undefined;
   oauth: OAuthSettings;
 }
 
@@ -75,13 +91,15 @@ export function readSettings(options: SandboxOptions): SandboxSettings {
     host: readHost(options),
     port: integer("port", options.port, 0, 0, 65_535),
     size,
-    latency: integer("latency", options.latency, 0, 0, 3_600_000),
+    latencyMs: integer("latencyMs", options.latencyMs, 0, 0, 3_600_000),
     pageSize: Math.min(integer("pageSize", options.pageSize, 50, 1, MAX_DEVICES), maxPageSize),
     maxPageSize,
     apiToken: token("apiToken", options.apiToken, "sandbox_"),
     controlToken: token("controlToken", options.controlToken, "sandbox_control_"),
     faults: options.faults ?? [],
+    like: options.like,
     now: options.now ?? Date.now,
+    mcpServer: options.mcpServer,
     oauth: readOAuthSettings(options),
   };
 }

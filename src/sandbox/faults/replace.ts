@@ -1,4 +1,4 @@
-import type { ServiceErrorCode } from "../../errors.js";
+import type { ServiceErrorCode } from "../../error-codes.js";
 import { type Answer, failure, json } from "../http/round-trip.js";
 import { type Due, isReplacing } from "./controller.js";
 import type { FaultOf } from "./faults.js";

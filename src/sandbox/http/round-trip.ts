@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ServiceErrorCode } from "../../errors.js";
+import type { ServiceErrorCode } from "../../error-codes.js";
 import type { Due, FaultTarget } from "../faults/controller.js";
 import type { ErrorEnvelope } from "../wire-types.js";
 

@@ -37,7 +37,7 @@ export function createRouter(settings: RouterSettings): RequestHandler {
     const answer = await answerOf(settings, part, roundTrip);
     if (roundTrip.operation !== undefined) entry.operation = roundTrip.operation;
     if (roundTrip.due.length > 0) entry.fault = roundTrip.due.map(({ kind }) => kind).join(",");
-    if (answer === undefined) response.once("close", () => Object.assign(entry, { status: response.statusCode }));
+    if (answer === undefined) entry.status = response.statusCode;
     else if (answer !== "reset") entry.status = answer.status;
     if (answer) await respond(roundTrip, answer, settings.sleeps);
     // The unread rest of a body must not precede the next request of the connection.

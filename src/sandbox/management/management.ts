@@ -17,7 +17,7 @@ export interface ManagementSettings {
   data: SandboxData;
   faults: FaultController;
   apiToken: string;
-  latency: number;
+  latencyMs: number;
   pageSize: number;
   maxPageSize: number;
 }
@@ -68,7 +68,7 @@ export function managementPart(settings: ManagementSettings): Part {
   return {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
     faulty: true,
-    latency: settings.latency,
+    latency: settings.latencyMs,
     target({ path, query }) {
       const resource = resourceOf(path);
       return { resource, offset: resource && peekOffset(query) };

@@ -32,12 +32,15 @@ const TOOLS: readonly Tool[] = [
 
 let handler: Promise<McpHttpHandler> | undefined;
 
-/** Handles an authorized request to an MCP server with the official SDK, which is loaded for the first request. */
-export async function handleMcp(request: Request, authInfo: AuthInfo): Promise<Response> {
+/** Handles an authorized request to an MCP server. */
+export type McpHandler = (request: Request, authInfo: AuthInfo) => Promise<Response>;
+
+/** Handles it with the sample server, on the official SDK, which is loaded for the first request. */
+export const sampleMcp: McpHandler = async (request, authInfo) => {
   handler ??= createHandler();
   const { fetch } = await handler;
   return fetch(request, { authInfo });
-}
+};
 
 /** The handler is stateless, so that one serves every sandbox of the process. */
 async function createHandler(): Promise<McpHttpHandler> {
@@ -49,7 +52,7 @@ async function createHandler(): Promise<McpHttpHandler> {
       server.setRequestHandler("tools/call", ({ params }) => callTool(params.name, params.arguments ?? {}, authInfo));
       return server;
     },
-    // The sandbox sends complete responses, which a subscription never is.
+    // The sample server never changes.
     { maxSubscriptions: 0, onerror: () => {} },
   );
 }

@@ -6,8 +6,10 @@ import { readBody } from "../http/body.js";
 import { type Answer, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import { innerIssuer } from "../oauth/inner-issuer.js";
 import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";
-import { handleMcp, REPORTS_SCOPE, REPORTS_TOOL } from "./handler.js";
-import { answerOf, webRequest } from "./web-request.js";
+import { type McpHandler, REPORTS_SCOPE, REPORTS_TOOL, sampleMcp } from "./handler.js";
+import { ownMcp } from "./own-server.js";
+import type { CreateMcpServer } from "./own-server-options.js";
+import { answerOf, isStream, sendStream, webRequest } from "./web-request.js";
 
 /** What the MCP servers need. */
 export interface McpSettings {
@@ -18,6 +20,10 @@ export interface McpSettings {
   scopesSupported: readonly string[] | undefined;
   dpop: "off" | "supported" | "required";
   dpopNonces: boolean;
+  /** Creates the servers; `undefined` for the sample server. */
+  mcpServer: CreateMcpServer | undefined;
+  /** Resolves when the sandbox has closed. */
+  closed: Promise<void>;
 }
 
 const METADATA = "/.well-known/oauth-protected-resource";
@@ -27,6 +33,7 @@ const MAX_OPERATION = 100;
 /** The protected MCP servers: `/mcp` of the first pool, `/mcp/{pool_id}` of every one, and their metadata. */
 export function mcpPart(settings: McpSettings): Part {
   const resources = new Map<string, ResourceServer>();
+  const handle = settings.mcpServer ? ownMcp(settings.mcpServer, settings.closed) : sampleMcp;
   return {
     owns: (path) => isMcp(path) || (path.startsWith(METADATA) && isMcp(path.slice(METADATA.length))),
     faulty: true,
@@ -46,7 +53,7 @@ export function mcpPart(settings: McpSettings): Part {
       const mcpPath = isMetadata ? path.slice(METADATA.length) : path;
       const resource = resources.get(mcpPath) ?? createResource(settings, mcpPath);
       resources.set(mcpPath, resource);
-      return answer(resource, settings.origin, roundTrip, isMetadata);
+      return answer(resource, settings.origin, roundTrip, isMetadata ? undefined : handle);
     },
   };
 }
@@ -68,8 +75,8 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
       dpop,
       dpopNonces,
       // A clock that was moved must be exact, and a revoked token must be rejected at once.
-      clockSkew: 0,
-      introspection: { authenticate: () => {}, cacheTtl: 0 },
+      clockSkewSeconds: 0,
+      introspection: { authenticate: () => {}, cacheTtlSeconds: 0 },
       clock: { ...systemClock, epoch: () => clock.now() },
     },
     [innerIssuer(server)],
@@ -82,14 +89,22 @@ async function answer(
   resource: ResourceServer,
   origin: string,
   roundTrip: RoundTrip,
-  isMetadata: boolean,
-): Promise<Answer> {
-  const handler = resource.protect((request, { authInfo }) => handleMcp(request, authInfo), {
+  /** `undefined` for the metadata. */
+  handle: McpHandler | undefined,
+): Promise<Answer | undefined> {
+  const protectedHandler = resource.protect((request, { authInfo }) => (handle ?? sampleMcp)(request, authInfo), {
     scopes: () => requiredScopes(roundTrip),
   });
-  const response = await answerOf(await handler(webRequest(origin, roundTrip)));
+  const response = await protectedHandler(webRequest(origin, roundTrip));
+  // A delivery fault needs the whole body, and a step-up needs none of it.
+  const isWhole = roundTrip.method === "POST" && roundTrip.due.some(({ kind }) => kind !== "step-up");
+  if (isStream(response) && !isWhole) {
+    sendStream(response, roundTrip.response);
+    return undefined;
+  }
+  const whole = await answerOf(response);
   // The next login must see a fault of the metadata, not the login after a cached document expires.
-  return isMetadata ? { ...response, headers: { ...response.headers, "cache-control": "no-store" } } : response;
+  return handle ? whole : { ...whole, headers: { ...whole.headers, "cache-control": "no-store" } };
 }
 
 /** The scopes that a request needs. */

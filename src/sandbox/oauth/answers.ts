@@ -52,6 +52,7 @@ export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
     grant_types_supported: GRANT_TYPES.filter((type) => enabled.includes(type)),
     scopes_supported: oauth.requireOfflineAccess ? ["offline_access"] : [],
     ...(oauth.revocation && pick(metadata, ["revocation_endpoint"])),
+    ...(oauth.clientMetadataDocuments && pick(metadata, ["client_id_metadata_document_supported"])),
     ...(oauth.deviceFlow && pick(metadata, ["device_authorization_endpoint"])),
     ...(oauth.iss && { authorization_response_iss_parameter_supported: true }),
     ...(oauth.machineGrants && {

@@ -45,6 +45,8 @@ interface Endpoint {
 const MAX_BODY = 64 * 1024;
 const MAX_OPERATION = 100;
 const METADATA = "/.well-known/oauth-authorization-server";
+/** How the address of a pool's metadata begins where the well-known segment precedes the path (RFC 8414, section 3.1). */
+const INSERTED = `${METADATA}/pool_`;
 const GET: readonly string[] = ["GET", "HEAD"];
 const POST: readonly string[] = ["POST"];
 const BOTH: readonly string[] = [...GET, ...POST];
@@ -85,7 +87,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
 /** The authorization servers of all pools, each below `/{pool_id}`. */
 export function authorizationPart(settings: AuthorizationSettings): Part {
   return {
-    owns: (path) => path.startsWith("/pool_"),
+    owns: (path) => path.startsWith("/pool_") || path.startsWith(INSERTED),
     faulty: true,
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
@@ -112,12 +114,14 @@ export function authorizationPart(settings: AuthorizationSettings): Part {
 
 function endpointOf({ oauth }: AuthorizationSettings, path: string): Endpoint | undefined {
   const { rest } = splitPath(path);
+  if (rest === METADATA && oauth.metadata === (path.startsWith(INSERTED) ? "appended" : "rfc8414")) return undefined;
   const name = Object.hasOwn(ENDPOINTS, rest) ? rest : rest.replace(/\/[^/]+$/, "/*");
   const endpoint = Object.hasOwn(ENDPOINTS, name) ? ENDPOINTS[name] : undefined;
   return endpoint?.option !== undefined && !oauth[endpoint.option] ? undefined : endpoint;
 }
 
 function splitPath(path: string): { poolId: string; rest: string } {
+  if (path.startsWith(INSERTED)) return { poolId: path.slice(METADATA.length + 1), rest: METADATA };
   const end = path.indexOf("/", 1);
   return end < 0 ? { poolId: path.slice(1), rest: "" } : { poolId: path.slice(1, end), rest: path.slice(end) };
 }

@@ -97,18 +97,18 @@ function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings)
   };
 }
 
-function lifetimes({ accessTokenTtl, refreshTokenTtl }: OAuthSettings) {
+function lifetimes({ accessTokenTtlSeconds, refreshTokenTtlSeconds }: OAuthSettings) {
   return {
-    AccessToken: accessTokenTtl,
+    AccessToken: accessTokenTtlSeconds,
     AuthorizationCode: 60,
-    ClientCredentials: accessTokenTtl,
+    ClientCredentials: accessTokenTtlSeconds,
     DeviceCode: 600,
     BackchannelAuthenticationRequest: 600,
     PreAuthorizedCode: 600,
     Grant: 3650 * DAY,
     IdToken: 3600,
     Interaction: 3600,
-    RefreshToken: refreshTokenTtl,
+    RefreshToken: refreshTokenTtlSeconds,
     Session: 14 * DAY,
   };
 }
@@ -127,6 +127,8 @@ function featuresOf(settings: ConfigurationSettings) {
     pushedAuthorizationRequests: { enabled: false },
     userinfo: { enabled: false },
     registration: { enabled: true, issueRegistrationAccessToken: false },
+    // Confirmed by its revision: oidc-provider may change what is still a draft.
+    clientIdMetadataDocument: { enabled: oauth.clientMetadataDocuments, ack: "draft-02" },
     clientCredentials: { enabled: settings.machines !== undefined },
     introspection: { enabled: true, allowedPolicy: ofAuthenticated },
     revocation: {
@@ -169,7 +171,7 @@ export function describeResource(oauth: OAuthSettings, audience: string, scope: 
     scope,
     audience,
     accessTokenFormat: oauth.opaque ? "opaque" : "jwt",
-    accessTokenTTL: oauth.accessTokenTtl,
+    accessTokenTTL: oauth.accessTokenTtlSeconds,
     jwt: { sign: { alg: SIGNING_ALG } },
   };
 }

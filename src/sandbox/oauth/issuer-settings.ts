@@ -6,6 +6,11 @@ import { findUser, USERS } from "./accounts.js";
 /** The options of the authorization servers and the MCP servers of a sandbox. */
 export interface OAuthOptions {
   /**
+   * Where the metadata of the authorization servers lies: `appended` to the issuer, as the service has it, between host
+   * and path as RFC 8414 has it, or at both addresses. Default `both`.
+   */
+  metadata?: "appended" | "rfc8414" | "both";
+  /**
    * Log a user in at the authorization endpoint at once, without pages and cookies: the user's id (`alice`, `bob`,
    * `carol`, `dmitri`), or `true` for the first. Any program that follows redirects then works as the browser.
    */
@@ -17,16 +22,21 @@ export interface OAuthOptions {
   iss?: boolean;
   /** Offer the device authorization grant (RFC 8628) and advertise its endpoint. Default false. */
   deviceFlow?: boolean;
+  /**
+   * Accept the HTTPS address of a client's metadata document as its `client_id`, without registration, and advertise it.
+   * The sandbox then fetches the documents that clients name. Default false.
+   */
+  clientMetadataDocuments?: boolean;
   /** Offer token revocation (RFC 7009) at `{auth_url}/revoke` and advertise it. Default false. */
   revocation?: boolean;
   /** Issue opaque access tokens instead of JWTs. Default false. */
   opaque?: boolean;
   /** Lifetime of access tokens in seconds. Default 3600. */
-  accessTokenTtl?: number;
+  accessTokenTtlSeconds?: number;
   /** Lifetime of refresh tokens in seconds. Default 2,592,000 (30 days). */
-  refreshTokenTtl?: number;
+  refreshTokenTtlSeconds?: number;
   /** Seconds in which a used refresh token still works; later reuse revokes the grant. Default 0. */
-  refreshReuseGrace?: number;
+  refreshReuseGraceSeconds?: number;
   /**
    * Issue refresh tokens only where the scope `offline_access` was requested, and list that scope in the metadata of the
    * authorization servers. Default false: every client that registered the grant type gets one.
@@ -64,16 +74,19 @@ const MAX_SECONDS = 315_360_000;
 /** Validates the options and applies the defaults. @throws AgentAuthError `usage` */
 export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
   const { iss = false, deviceFlow = false, revocation = false, opaque = false, dpopNonces = false } = options;
-  const { requireOfflineAccess = false, machineGrants = false, exchangeAudiences } = options;
+  const { requireOfflineAccess = false, machineGrants = false, clientMetadataDocuments = false } = options;
+  const { exchangeAudiences } = options;
   return {
+    metadata: oneOf("metadata", options.metadata ?? "both", ["appended", "rfc8414", "both"]),
     autoApprove: readAccount(options.autoApprove),
     iss,
     deviceFlow,
+    clientMetadataDocuments,
     revocation,
     opaque,
-    accessTokenTtl: seconds("accessTokenTtl", options.accessTokenTtl, 3600, 1),
-    refreshTokenTtl: seconds("refreshTokenTtl", options.refreshTokenTtl, 2_592_000, 1),
-    refreshReuseGrace: seconds("refreshReuseGrace", options.refreshReuseGrace, 0, 0),
+    accessTokenTtlSeconds: seconds("accessTokenTtlSeconds", options.accessTokenTtlSeconds, 3600, 1),
+    refreshTokenTtlSeconds: seconds("refreshTokenTtlSeconds", options.refreshTokenTtlSeconds, 2_592_000, 1),
+    refreshReuseGraceSeconds: seconds("refreshReuseGraceSeconds", options.refreshReuseGraceSeconds, 0, 0),
     requireOfflineAccess,
     scopesSupported: readScopes(options.scopesSupported),
     machineGrants,
@@ -91,9 +104,13 @@ function readAccount(value: boolean | string | undefined): string | undefined {
 }
 
 function readDpop({ dpop = "off", dpopNonces }: OAuthOptions): OAuthSettings["dpop"] {
-  if (!["off", "supported", "required"].includes(dpop)) throw wrong("dpop", dpop, "off, supported or required");
   if (dpop === "off" && dpopNonces) throw wrong("dpop", dpop, "supported or required where dpopNonces is set");
-  return dpop;
+  return oneOf("dpop", dpop, ["off", "supported", "required"]);
+}
+
+function oneOf<T extends string>(name: string, value: T, values: readonly T[]): T {
+  if (values.includes(value)) return value;
+  throw wrong(name, value, values.join(", ").replace(/, (\w+)$/, " or $1"));
 }
 
 function readScopes(value: readonly string[] | undefined): readonly string[] | undefined {

@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type JsonWebKey, type KeyObject, sign, verify } from "node:crypto";
+import { createHash, generateKeyPairSync, type KeyObject, sign, verify } from "node:crypto";
 
 /** The signing key of an authorization server. */
 export interface SigningKey {
@@ -6,7 +6,7 @@ export interface SigningKey {
   publicKey: KeyObject;
   privateKey: KeyObject;
   /** The JWK with the private part. */
-  jwk: JsonWebKey & { kid: string };
+  jwk: Record<"kid" | "use" | "alg" | "kty" | "crv" | "x" | "y" | "d", string>;
 }
 
 /**

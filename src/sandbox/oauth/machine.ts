@@ -9,7 +9,7 @@ export interface TokenClaims {
   /** The claim `aud`. Default: the first pool's issuer for an assertion, the client for an id token. */
   audience?: string;
   /** Lifetime in seconds; negative for an expired one. Default 300. */
-  ttl?: number;
+  ttlSeconds?: number;
 }
 
 /** The credentials for the machine grants of the sandbox. */
@@ -67,8 +67,8 @@ export class Machines implements SandboxMachine {
       issuer,
       tokenEndpoint: `${issuer}/token`,
       ...client,
-      idToken: ({ subject = "alice", audience: aud = client.clientId, ttl }: TokenClaims = {}) =>
-        signJwt(this.key("idp"), "JWT", { iss: issuer, sub: subject, aud, ...this.times(ttl) }),
+      idToken: ({ subject = "alice", audience: aud = client.clientId, ttlSeconds }: TokenClaims = {}) =>
+        signJwt(this.key("idp"), "JWT", { iss: issuer, sub: subject, aud, ...this.times(ttlSeconds) }),
     };
   }
 
@@ -82,12 +82,12 @@ export class Machines implements SandboxMachine {
     return { clientId: "sandbox-key-service", privateKey: pem, keyId, algorithm: "ES256" };
   }
 
-  assertion({ subject = "workload", audience = this.#audience(), ttl }: TokenClaims = {}): string {
+  assertion({ subject = "workload", audience = this.#audience(), ttlSeconds }: TokenClaims = {}): string {
     return signJwt(this.key("platform"), "JWT", {
       iss: this.platform,
       sub: subject,
       aud: audience,
-      ...this.times(ttl),
+      ...this.times(ttlSeconds),
     });
   }
 

@@ -79,7 +79,7 @@ export class PoolServer {
     const { Provider, errors, proofs } = await loadOidc();
     const store = new OAuthStore({
       clock,
-      reuseGrace: oauth.refreshReuseGrace,
+      reuseGrace: oauth.refreshReuseGraceSeconds,
       reused: () => new errors.InvalidGrant("used already"),
     });
     const provider = new Provider(

@@ -38,7 +38,7 @@ describe.each([false, true])("the clock, opaque tokens: %s", (opaque) => {
   });
 
   it("lets refresh tokens expire too, each by itself", async ({ start }) => {
-    const sandbox = await start({ opaque, accessTokenTtl: 60, refreshTokenTtl: 7200 });
+    const sandbox = await start({ opaque, accessTokenTtlSeconds: 60, refreshTokenTtlSeconds: 7200 });
     const session = await signIn(sandbox);
     sandbox.clock.advance(HOUR);
     const next = await refreshed(session);
@@ -63,7 +63,7 @@ it("an authorization code is too old after a minute, and a sign-in on the pages 
 });
 
 it("a clock that stands still keeps everything as it is", async ({ start }) => {
-  const sandbox = await start({ now: () => 1_000_000, accessTokenTtl: 2 });
+  const sandbox = await start({ now: () => 1_000_000, accessTokenTtlSeconds: 2 });
   const { tokens } = await signIn(sandbox);
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + HOUR });
   try {

@@ -2,28 +2,25 @@ import { Client, DpopSession, StreamableHTTPClientTransport, withDpop } from "@m
 import { generateKeyPair } from "dpop";
 import { exportJWK } from "jose";
 import * as oauth from "oauth4webapi";
-import { afterEach, describe, expect, it } from "vitest";
-import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import { describe, expect } from "vitest";
+import { type Sandbox, startSandbox } from "../../../src/sandbox/index.js";
+import { it as base } from "../support.js";
 import { ask, getReady, type Ready, whoAmI } from "./dpop-support.js";
 import { begin, discover, landing, REDIRECT_URI, register, rpc, TOKEN_EXCHANGE } from "./support.js";
 
-let sandbox: Sandbox;
-afterEach(() => sandbox.close());
+const it = base.extend("options", { devices: 3, autoApprove: true });
 
-async function start(options: SandboxOptions): Promise<void> {
-  sandbox = await startSandbox({ devices: 3, autoApprove: true, ...options });
-}
-
-async function prm(): Promise<Record<string, unknown>> {
+async function prm(sandbox: Sandbox): Promise<Record<string, unknown>> {
   const response = await fetch(`${sandbox.origin}/.well-known/oauth-protected-resource/mcp`);
   return (await response.json()) as Record<string, unknown>;
 }
 
-const algorithms = async () => (await discover(sandbox)).dpop_signing_alg_values_supported;
-const challenge = async () => (await rpc(sandbox.mcpUrl, undefined, "tools/list")).headers.get("www-authenticate");
+const algorithms = async (sandbox: Sandbox) => (await discover(sandbox)).dpop_signing_alg_values_supported;
+const challenge = async (sandbox: Sandbox) =>
+  (await rpc(sandbox.mcpUrl, undefined, "tools/list")).headers.get("www-authenticate");
 
 /** Signs in with a proof. */
-async function signIn(bound = false): Promise<Ready & { token: string; refresh: string }> {
+async function signIn(sandbox: Sandbox, bound = false): Promise<Ready & { token: string; refresh: string }> {
   const ready = await getReady(sandbox, bound);
   const { body } = await ask(ready.as, ready.form, ready.keys);
   return { ...ready, token: body["access_token"] ?? "", refresh: body["refresh_token"] ?? "" };
@@ -36,11 +33,11 @@ const refreshForm = ({ client }: Ready, token: string) => ({
 });
 
 describe("without the option", () => {
-  it("nothing is said of bound tokens, and a proof is not looked at", async () => {
-    await start({});
-    expect(await algorithms()).toBeUndefined();
-    expect(Object.keys(await prm())).toEqual(["resource", "authorization_servers"]);
-    expect(await challenge()).not.toContain("DPoP");
+  it("nothing is said of bound tokens, and a proof is not looked at", async ({ start }) => {
+    const sandbox = await start({});
+    expect(await algorithms(sandbox)).toBeUndefined();
+    expect(Object.keys(await prm(sandbox))).toEqual(["resource", "authorization_servers"]);
+    expect(await challenge(sandbox)).not.toContain("DPoP");
     const { as, form, keys } = await getReady(sandbox);
     const { body } = await ask(as, form, keys);
     expect(body["token_type"]).toBe("Bearer");
@@ -50,11 +47,11 @@ describe("without the option", () => {
 });
 
 describe.each([false, true])("where bound tokens are supported, opaque: %s", (opaque) => {
-  it("a proof gets one, which the MCP server takes with a proof of its key alone", async () => {
-    await start({ dpop: "supported", opaque });
-    expect(await algorithms()).toContain("ES256");
-    expect((await prm())["dpop_signing_alg_values_supported"]).toContain("ES256");
-    expect(await challenge()).toMatch(/^Bearer .*, DPoP algs="/);
+  it("a proof gets one, which the MCP server takes with a proof of its key alone", async ({ start }) => {
+    const sandbox = await start({ dpop: "supported", opaque });
+    expect(await algorithms(sandbox)).toContain("ES256");
+    expect((await prm(sandbox))["dpop_signing_alg_values_supported"]).toContain("ES256");
+    expect(await challenge(sandbox)).toMatch(/^Bearer .*, DPoP algs="/);
     const { as, form, keys, jkt, client } = await getReady(sandbox);
     const { status, body } = await ask(as, form, keys);
     expect([status, body["token_type"]]).toEqual([200, "DPoP"]);
@@ -68,8 +65,8 @@ describe.each([false, true])("where bound tokens are supported, opaque: %s", (op
     expect(await known.json()).toMatchObject({ active: true, token_type: "DPoP", cnf: { jkt } });
   });
 
-  it("a request without a proof gets a bearer token", async () => {
-    await start({ dpop: "supported", opaque });
+  it("a request without a proof gets a bearer token", async ({ start }) => {
+    const sandbox = await start({ dpop: "supported", opaque });
     const { as, form, keys } = await getReady(sandbox);
     const { body } = await ask(as, form);
     expect(body["token_type"]).toBe("Bearer");
@@ -79,18 +76,18 @@ describe.each([false, true])("where bound tokens are supported, opaque: %s", (op
 });
 
 describe("where bound tokens are supported", () => {
-  it("a code that was asked for with a key is redeemed with that key", async () => {
-    await start({ dpop: "supported" });
+  it("a code that was asked for with a key is redeemed with that key", async ({ start }) => {
+    const sandbox = await start({ dpop: "supported" });
     for (const keys of [undefined, await generateKeyPair("ES256")]) {
       const { as, form } = await getReady(sandbox, true);
       expect((await ask(as, form, keys)).body["error"]).toBe("invalid_grant");
     }
-    expect((await signIn(true)).token).not.toBe("");
+    expect((await signIn(sandbox, true)).token).not.toBe("");
   });
 
-  it("the refresh token of a client without a secret is bound too, and rotates as any", async () => {
-    await start({ dpop: "supported" });
-    const session = await signIn();
+  it("the refresh token of a client without a secret is bound too, and rotates as any", async ({ start }) => {
+    const sandbox = await start({ dpop: "supported" });
+    const session = await signIn(sandbox);
     const { as, keys, refresh } = session;
     for (const other of [undefined, await generateKeyPair("ES256")]) {
       expect((await ask(as, refreshForm(session, refresh), other)).body["error"]).toBe("invalid_grant");
@@ -103,9 +100,9 @@ describe("where bound tokens are supported", () => {
     expect(ended.body["error"]).toBe("invalid_grant");
   });
 
-  it("proofs go by the machine's clock, tokens by the sandbox's", async () => {
-    await start({ dpop: "supported" });
-    const session = await signIn();
+  it("proofs go by the machine's clock, tokens by the sandbox's", async ({ start }) => {
+    const sandbox = await start({ dpop: "supported" });
+    const session = await signIn(sandbox);
     sandbox.clock.advance(1_800_000);
     expect((await whoAmI(sandbox.mcpUrl, session.token, session.keys)).status).toBe(200);
     sandbox.clock.advance(1_800_000);
@@ -114,48 +111,51 @@ describe("where bound tokens are supported", () => {
     expect((await whoAmI(sandbox.mcpUrl, body["access_token"], session.keys)).status).toBe(200);
   });
 
-  it.each([false, true])("tokens that need no person are bound too, and exchanged ones, opaque: %s", async (opaque) => {
-    await start({ dpop: "supported", machineGrants: true, opaque });
-    const { machine } = sandbox;
-    if (!machine) throw new Error("there should be machines");
-    const { clientId, clientSecret } = machine.secretClient;
-    const headers = { authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` };
-    const [as, keys, session] = [await discover(sandbox), await generateKeyPair("ES256"), await signIn()];
-    const workload = { client_id: machine.workloadClient.clientId, assertion: machine.assertion() };
-    const subject = {
-      subject_token: session.token,
-      subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
-    };
-    const answers = [
-      await ask(as, { grant_type: "client_credentials" }, keys, { headers }),
-      await ask(as, { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", ...workload }, keys),
-      await ask(as, { grant_type: TOKEN_EXCHANGE, ...subject, resource: sandbox.mcpUrl }, keys, { headers }),
-    ];
-    for (const { body } of answers) {
-      expect(body["token_type"]).toBe("DPoP");
-      expect((await whoAmI(sandbox.mcpUrl, body["access_token"], keys)).status).toBe(200);
-      expect((await whoAmI(sandbox.mcpUrl, body["access_token"])).status).toBe(401);
-    }
-  });
+  it.for([false, true])(
+    "tokens that need no person are bound too, and exchanged ones, opaque: %s",
+    async (opaque, { start }) => {
+      const sandbox = await start({ dpop: "supported", machineGrants: true, opaque });
+      const { machine } = sandbox;
+      if (!machine) throw new Error("there should be machines");
+      const { clientId, clientSecret } = machine.secretClient;
+      const headers = { authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` };
+      const [as, keys, session] = [await discover(sandbox), await generateKeyPair("ES256"), await signIn(sandbox)];
+      const workload = { client_id: machine.workloadClient.clientId, assertion: machine.assertion() };
+      const subject = {
+        subject_token: session.token,
+        subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+      };
+      const answers = [
+        await ask(as, { grant_type: "client_credentials" }, keys, { headers }),
+        await ask(as, { grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer", ...workload }, keys),
+        await ask(as, { grant_type: TOKEN_EXCHANGE, ...subject, resource: sandbox.mcpUrl }, keys, { headers }),
+      ];
+      for (const { body } of answers) {
+        expect(body["token_type"]).toBe("DPoP");
+        expect((await whoAmI(sandbox.mcpUrl, body["access_token"], keys)).status).toBe(200);
+        expect((await whoAmI(sandbox.mcpUrl, body["access_token"])).status).toBe(401);
+      }
+    },
+  );
 });
 
 describe("where bound tokens are required", () => {
-  it("a token request without a proof is refused, and uses nothing up", async () => {
-    await start({ dpop: "required" });
+  it("a token request without a proof is refused, and uses nothing up", async ({ start }) => {
+    const sandbox = await start({ dpop: "required" });
     const { as, form, keys } = await getReady(sandbox);
     const refused = await ask(as, form);
     expect([refused.status, refused.body["error"]]).toEqual([400, "invalid_dpop_proof"]);
     const { body } = await ask(as, form, keys);
     expect(body["token_type"]).toBe("DPoP");
     expect((await whoAmI(sandbox.mcpUrl, body["access_token"], keys)).status).toBe(200);
-    expect((await prm())["dpop_bound_access_tokens_required"]).toBe(true);
-    expect(await challenge()).toMatch(/^DPoP algs="/);
+    expect((await prm(sandbox))["dpop_bound_access_tokens_required"]).toBe(true);
+    expect(await challenge(sandbox)).toMatch(/^DPoP algs="/);
   });
 });
 
 describe("where nonces are wanted", () => {
-  it("a certified client signs in, sent back once by each server", async () => {
-    await start({ dpop: "required", dpopNonces: true });
+  it("a certified client signs in, sent back once by each server", async ({ start }) => {
+    const sandbox = await start({ dpop: "required", dpopNonces: true });
     const as = await discover(sandbox);
     const client = await register(as, { token_endpoint_auth_method: "none" });
     const DPoP = oauth.DPoP(client, await oauth.generateKeyPair("ES256"));
@@ -194,8 +194,8 @@ describe("where nonces are wanted", () => {
     ]);
   });
 
-  it("the official MCP client calls tools, also when its nonce has grown old", async () => {
-    await start({ dpop: "supported", dpopNonces: true });
+  it("the official MCP client calls tools, also when its nonce has grown old", async ({ start }) => {
+    const sandbox = await start({ dpop: "supported", dpopNonces: true });
     const { as, form, keys } = await getReady(sandbox);
     const first = await ask(as, form, keys);
     expect([first.status, first.body["error"]]).toEqual([400, "use_dpop_nonce"]);
@@ -215,7 +215,6 @@ describe("where nonces are wanted", () => {
 });
 
 it("options that contradict each other are refused", async () => {
-  await start({});
   for (const options of [{ dpop: "yes" }, { dpopNonces: true }] as object[]) {
     await expect(startSandbox(options)).rejects.toMatchObject({
       class: "usage",

@@ -218,7 +218,7 @@ describe("refresh tokens", () => {
   });
 
   it("may be used again while the grace lasts", async ({ start }) => {
-    const sandbox = await start({ refreshReuseGrace: 30 });
+    const sandbox = await start({ refreshReuseGraceSeconds: 30 });
     const session = await signIn(sandbox);
     await refreshed(session);
     sandbox.clock.advance(29_000);

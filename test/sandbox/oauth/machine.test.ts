@@ -1,50 +1,87 @@
 import { inspect } from "node:util";
 import { decodeJwt } from "jose";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Sandbox, type SandboxMachine, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import { describe, expect } from "vitest";
+import { type SandboxMachine, startSandbox } from "../../../src/sandbox/index.js";
+import { it as base } from "../support.js";
+import { callTool } from "./support.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
-
-let sandbox: Sandbox;
-let machine: SandboxMachine;
-let issuer: string;
-
-async function start(options: SandboxOptions = {}): Promise<void> {
-  sandbox = await startSandbox({ machineGrants: true, devices: 3, ...options });
-  if (!sandbox.machine) throw new Error("there should be machines");
-  machine = sandbox.machine;
-  issuer = sandbox.authUrl(sandbox.ids.pool);
-}
-beforeEach(() => start());
-afterEach(() => sandbox.close());
 
 const basic = (id: string, secret: string) => ({ authorization: `Basic ${btoa(`${id}:${secret}`)}` });
 async function post(url: string, form: Record<string, string>, headers: Record<string, string> = {}) {
   const response = await fetch(url, { method: "POST", body: new URLSearchParams(form), headers });
   return { status: response.status, body: (await response.json()) as Record<string, string> };
 }
-const asService = () => basic(machine.secretClient.clientId, machine.secretClient.clientSecret);
-const token = (form: Record<string, string>, headers = asService()) => post(`${issuer}/token`, form, headers);
-const bearer = (assertion: string, more: Record<string, string> = {}) =>
-  post(`${issuer}/token`, { grant_type: JWT_BEARER, client_id: machine.workloadClient.clientId, assertion, ...more });
-const whoAmI = async (accessToken = "") =>
-  fetch(sandbox.mcpUrl, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${accessToken}`,
-      "content-type": "application/json",
-      accept: "application/json, text/event-stream",
-    },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "whoami", arguments: {} } }),
-  });
-const introspect = (accessToken = "") => post(`${issuer}/introspect`, { token: accessToken }, asService());
+
+const it = base
+  .extend("options", { machineGrants: true, devices: 3 })
+  .extend("machine", ({ sandbox }) => {
+    if (!sandbox.machine) throw new Error("there should be machines");
+    return sandbox.machine;
+  })
+  .extend("issuer", ({ sandbox }) => sandbox.authUrl(sandbox.ids.pool))
+  .extend("asService", ({ machine }) => basic(machine.secretClient.clientId, machine.secretClient.clientSecret))
+  /** Asks the issuer for a token, as the service. */
+  .extend(
+    "token",
+    ({ issuer, asService }) =>
+      (form: Record<string, string>, headers = asService) =>
+        post(`${issuer}/token`, form, headers),
+  )
+  /** Asks the issuer for a token, by the assertion of a workload. */
+  .extend("bearer", ({ issuer, machine }) => (assertion: string, more: Record<string, string> = {}) => {
+    const client_id = machine.workloadClient.clientId;
+    return post(`${issuer}/token`, { grant_type: JWT_BEARER, client_id, assertion, ...more });
+  })
+  .extend(
+    "whoAmI",
+    ({ sandbox }) =>
+      (accessToken = "") =>
+        callTool(sandbox.mcpUrl, accessToken, "whoami"),
+  )
+  .extend(
+    "introspect",
+    ({ issuer, asService }) =>
+      (accessToken = "") =>
+        post(`${issuer}/introspect`, { token: accessToken }, asService),
+  )
+  /** Asks the identity provider for an ID-JAG. */
+  .extend("vouch", ({ sandbox, machine, issuer }) => {
+    const { tokenEndpoint, clientId, clientSecret } = machine.idp;
+    return (over: Record<string, string> = {}, headers = basic(clientId, clientSecret)) => {
+      const form = {
+        grant_type: EXCHANGE,
+        subject_token: machine.idp.idToken(),
+        subject_token_type: `${TYPE}id_token`,
+        requested_token_type: `${TYPE}id-jag`,
+        audience: issuer,
+        resource: sandbox.mcpUrl,
+        scope: "a",
+        ...over,
+      };
+      return post(tokenEndpoint, form, headers);
+    };
+  })
+  /** Redeems an ID-JAG at the issuer. */
+  .extend(
+    "spend",
+    ({ sandbox, token }) =>
+      (assertion = "", more: Record<string, string> = {}) =>
+        token({ grant_type: JWT_BEARER, assertion, resource: sandbox.mcpUrl, ...more }),
+  );
 
 describe.each([false, true])("a service's own token, opaque: %s", (opaque) => {
-  it("is given for its secret, taken by the MCP server, and known at the introspection", async () => {
-    await sandbox.close();
-    await start({ opaque });
+  it.override("options", { machineGrants: true, devices: 3, opaque });
+
+  it("is given for its secret, taken by the MCP server, and known at the introspection", async ({
+    sandbox,
+    machine,
+    token,
+    whoAmI,
+    introspect,
+  }) => {
     const { body, status } = await token({ grant_type: "client_credentials", resource: sandbox.mcpUrl, scope: "a" });
     expect([status, body["token_type"], body["scope"]]).toEqual([200, "Bearer", "a"]);
     const answer = await whoAmI(body["access_token"]);
@@ -53,9 +90,7 @@ describe.each([false, true])("a service's own token, opaque: %s", (opaque) => {
     expect((await introspect(body["access_token"])).body).toMatchObject({ active: true, scope: "a" });
   });
 
-  it("is exchanged for that service alone", async () => {
-    await sandbox.close();
-    await start({ opaque });
+  it("is exchanged for that service alone", async ({ machine, issuer, token }) => {
     const { body } = await token({ grant_type: "client_credentials", scope: "a" });
     const wish = {
       grant_type: EXCHANGE,
@@ -70,16 +105,18 @@ describe.each([false, true])("a service's own token, opaque: %s", (opaque) => {
 });
 
 describe("a service", () => {
-  it("gets nothing for a wrong secret, and nothing for another resource", async () => {
+  it("gets nothing for a wrong secret, and nothing for another resource", async ({ machine, token }) => {
     const wrong = basic(machine.secretClient.clientId, "wrong-secret");
     expect((await token({ grant_type: "client_credentials" }, wrong)).body["error"]).toBe("invalid_client");
     const elsewhere = await token({ grant_type: "client_credentials", resource: "https://other.example" });
     expect(elsewhere.body["error"]).toBe("invalid_target");
   });
+});
 
-  it("can be held to exchange tokens for some alone", async () => {
-    await sandbox.close();
-    await start({ exchangeAudiences: ["billing"] });
+describe("a service whose exchanges are limited", () => {
+  it.override("options", { machineGrants: true, devices: 3, exchangeAudiences: ["billing"] });
+
+  it("can be held to exchange tokens for some alone", async ({ token }) => {
     const { body } = await token({ grant_type: "client_credentials" });
     const wish = {
       grant_type: EXCHANGE,
@@ -92,49 +129,35 @@ describe("a service", () => {
 });
 
 describe("an assertion of a workload", () => {
-  it("gives a token in the name of whom it speaks for", async () => {
+  it("gives a token in the name of whom it speaks for", async ({ sandbox, machine, bearer, whoAmI, introspect }) => {
     const { body } = await bearer(machine.assertion({ subject: "ci" }), { scope: "a" });
     expect(decodeJwt(body["access_token"] ?? "")).toMatchObject({ sub: "ci", aud: sandbox.mcpUrl, scope: "a" });
     expect((await whoAmI(body["access_token"])).status).toBe(200);
     expect((await introspect(body["access_token"])).body).toMatchObject({ active: true, sub: "ci" });
   });
 
-  it.each<[string, () => string]>([
-    ["for another server", () => machine.assertion({ audience: "https://other.example" })],
-    ["that has ended", () => machine.assertion({ ttl: -1 })],
-    ["that is an id token", () => machine.idp.idToken({ audience: issuer })],
-    ["with another signature", () => machine.assertion().replace(/.{8}$/, "AAAAAAAA")],
+  it.for<[string, (machine: SandboxMachine, issuer: string) => string]>([
+    ["for another server", (machine) => machine.assertion({ audience: "https://other.example" })],
+    ["that has ended", (machine) => machine.assertion({ ttlSeconds: -1 })],
+    ["that is an id token", (machine, issuer) => machine.idp.idToken({ audience: issuer })],
+    ["with another signature", (machine) => machine.assertion().replace(/.{8}$/, "AAAAAAAA")],
     ["that is none", () => "nothing"],
-  ])("is refused where it is one %s", async (_what, assertion) => {
-    expect((await bearer(assertion())).body["error"]).toBe("invalid_grant");
+  ])("is refused where it is one %s", async ([_what, assertion], { machine, issuer, bearer }) => {
+    expect((await bearer(assertion(machine, issuer))).body["error"]).toBe("invalid_grant");
   });
 
-  it("is for a resource of the server", async () => {
+  it("is for a resource of the server", async ({ machine, bearer }) => {
     const { body } = await bearer(machine.assertion(), { resource: "https://other.example" });
     expect(body["error"]).toBe("invalid_target");
   });
 });
 
 describe("the identity provider", () => {
-  const vouch = (over: Record<string, string> = {}, headers = basic(machine.idp.clientId, machine.idp.clientSecret)) =>
-    post(
-      machine.idp.tokenEndpoint,
-      {
-        grant_type: EXCHANGE,
-        subject_token: machine.idp.idToken(),
-        subject_token_type: `${TYPE}id_token`,
-        requested_token_type: `${TYPE}id-jag`,
-        audience: issuer,
-        resource: sandbox.mcpUrl,
-        scope: "a",
-        ...over,
-      },
-      headers,
-    );
-  const spend = (assertion = "", more: Record<string, string> = {}) =>
-    token({ grant_type: JWT_BEARER, assertion, resource: sandbox.mcpUrl, ...more });
-
-  it("vouches for a user at an authorization server, once for each time it is asked", async () => {
+  it("vouches for a user at an authorization server, once for each time it is asked", async ({
+    whoAmI,
+    vouch,
+    spend,
+  }) => {
     const { body } = await vouch();
     expect(body).toMatchObject({ issued_token_type: `${TYPE}id-jag`, token_type: "N_A" });
     const spent = await spend(body["access_token"]);
@@ -143,21 +166,30 @@ describe("the identity provider", () => {
     expect((await spend(body["access_token"])).body["error"]).toBe("invalid_grant");
   });
 
-  it.each<[string, () => Record<string, string>, string]>([
-    ["of another client", () => ({ subject_token: machine.idp.idToken({ audience: "other" }) }), "invalid_grant"],
-    ["that has ended", () => ({ subject_token: machine.idp.idToken({ ttl: -1 }) }), "invalid_grant"],
-    ["of a workload", () => ({ subject_token: machine.assertion() }), "invalid_grant"],
+  it.for<[string, (machine: SandboxMachine) => Record<string, string>, string]>([
+    [
+      "of another client",
+      (machine) => ({ subject_token: machine.idp.idToken({ audience: "other" }) }),
+      "invalid_grant",
+    ],
+    ["that has ended", (machine) => ({ subject_token: machine.idp.idToken({ ttlSeconds: -1 }) }), "invalid_grant"],
+    ["of a workload", (machine) => ({ subject_token: machine.assertion() }), "invalid_grant"],
     ["for a server that it does not know", () => ({ audience: "https://other.example" }), "invalid_target"],
     ["for something else than an ID-JAG", () => ({ requested_token_type: `${TYPE}jwt` }), "invalid_request"],
-  ])("does not vouch for an id token %s", async (_what, over, error) => {
-    expect((await vouch(over())).body["error"]).toBe(error);
+  ])("does not vouch for an id token %s", async ([_what, over, error], { machine, vouch }) => {
+    expect((await vouch(over(machine))).body["error"]).toBe(error);
   });
 
-  it("does not know a client with a wrong secret", async () => {
+  it("does not know a client with a wrong secret", async ({ machine, vouch }) => {
     expect((await vouch({}, basic(machine.idp.clientId, "wrong"))).status).toBe(401);
   });
 
-  it("issues an ID-JAG for one client, one resource, and the scopes that were asked for", async () => {
+  it("issues an ID-JAG for one client, one resource, and the scopes that were asked for", async ({
+    sandbox,
+    bearer,
+    vouch,
+    spend,
+  }) => {
     const word = async () => (await vouch()).body["access_token"] ?? "";
     expect((await bearer(await word(), { resource: sandbox.mcpUrl })).body["error"]).toBe("invalid_grant");
     const other = `${sandbox.mcpUrl}/${sandbox.ids.pool}`;
@@ -181,7 +213,7 @@ describe("machines", () => {
     }
   });
 
-  it("do not print their secrets", () => {
+  it("do not print their secrets", ({ sandbox, machine }) => {
     const secrets = [machine.secretClient.clientSecret, machine.idp.clientSecret, "PRIVATE KEY"];
     for (const shown of [
       inspect(sandbox, { depth: 5 }),

@@ -1,11 +1,14 @@
-import { describe, expect } from "vitest";
+import nock from "nock";
+import { afterEach, beforeEach, describe, expect } from "vitest";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
 import { it as base } from "../support.js";
-import { callTool, REDIRECT_URI, rpc, TOKEN_EXCHANGE } from "./support.js";
+import { begin, callTool, discover, landing, REDIRECT_URI, redeem, rpc, TOKEN_EXCHANGE } from "./support.js";
+
+const METADATA = "/.well-known/oauth-authorization-server";
 
 async function metadataOf(sandbox: Sandbox) {
   const issuer = sandbox.authUrl(sandbox.ids.pool);
-  const response = await fetch(`${issuer}/.well-known/oauth-authorization-server`);
+  const response = await fetch(`${issuer}${METADATA}`);
   expect(response.headers.get("content-type")).toMatch(/^application\/json/);
   return { issuer, metadata: (await response.json()) as Record<string, unknown> };
 }
@@ -61,19 +64,39 @@ describe("the metadata of an authorization server", () => {
     const [, other] = sandbox.data.pools(sandbox.ids.domain);
     const issuer = sandbox.authUrl(other?.id ?? "");
     const byName = issuer.replace("127.0.0.1", "localhost");
-    const response = await fetch(`${byName}/.well-known/oauth-authorization-server`);
+    const response = await fetch(`${byName}${METADATA}`);
     expect(await response.json()).toEqual(documented(issuer));
     expect(() => sandbox.authUrl("pool_0000000000")).toThrow(TypeError);
   });
 
-  it("is at the service's own address only", async ({ sandbox, issuer }) => {
+  it.for<[NonNullable<SandboxOptions["metadata"]> | undefined, number, number]>([
+    [undefined, 200, 200],
+    ["both", 200, 200],
+    ["appended", 200, 404],
+    ["rfc8414", 404, 200],
+  ])("is appended to the issuer and inserted before its path: %s", async ([option, appended, inserted], { start }) => {
+    const sandbox = await start(option === undefined ? {} : { metadata: option });
+    const issuer = sandbox.authUrl(sandbox.ids.pool);
+    const answers = await Promise.all([
+      fetch(`${issuer}${METADATA}`),
+      fetch(`${sandbox.origin}${METADATA}/${sandbox.ids.pool}`),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([appended, inserted]);
+    for (const answer of answers) if (answer.ok) expect(await answer.json()).toEqual(documented(issuer));
+  });
+
+  it("is at these two addresses only", async ({ sandbox, issuer }) => {
     const { pool } = sandbox.ids;
     for (const url of [
       `${issuer}/.well-known/openid-configuration`,
-      `${sandbox.origin}/.well-known/oauth-authorization-server/${pool}`,
-      `${sandbox.origin}/.well-known/oauth-authorization-server`,
+      `${sandbox.origin}${METADATA}`,
+      `${sandbox.origin}${METADATA}/`,
+      `${sandbox.origin}${METADATA}/pool_0000000000`,
+      `${sandbox.origin}${METADATA}/${pool}/`,
+      `${sandbox.origin}${METADATA}/${pool}/token`,
+      `${sandbox.origin}${METADATA}/${pool}${METADATA}`,
       `${sandbox.origin}/.well-known/openid-configuration/${pool}`,
-      `${sandbox.origin}/pool_0000000000/.well-known/oauth-authorization-server`,
+      `${sandbox.origin}/pool_0000000000${METADATA}`,
       `${issuer}/device`,
       `${issuer}/device_authorization`,
       `${issuer}/revoke`,
@@ -143,9 +166,10 @@ describe("the challenge of an MCP server", () => {
 describe("OAuth options", () => {
   it.each<[string, SandboxOptions]>([
     ["autoApprove", { autoApprove: "mallory" }],
-    ["accessTokenTtl", { accessTokenTtl: 0 }],
-    ["refreshTokenTtl", { refreshTokenTtl: 1.5 }],
-    ["refreshReuseGrace", { refreshReuseGrace: -1 }],
+    ["accessTokenTtlSeconds", { accessTokenTtlSeconds: 0 }],
+    ["refreshTokenTtlSeconds", { refreshTokenTtlSeconds: 1.5 }],
+    ["refreshReuseGraceSeconds", { refreshReuseGraceSeconds: -1 }],
+    ["metadata", { metadata: "nowhere" as "both" }],
     ["scopesSupported", { scopesSupported: ["two words"] }],
   ])("refuses a wrong %s", async (name, options) => {
     await expect(startSandbox(options)).rejects.toMatchObject({
@@ -179,5 +203,47 @@ describe("registration", () => {
     expect(open).not.toHaveProperty("client_secret");
     const wrong = await register({ redirect_uris: ["http://127.0.0.1/#fragment"] });
     expect([wrong.status, await wrong.json()]).toMatchObject([400, { error: "invalid_redirect_uri" }]);
+  });
+});
+
+describe("client metadata documents", () => {
+  beforeEach(() => {
+    if (!nock.isActive()) nock.activate();
+  });
+  afterEach(() => {
+    const unused = nock.pendingMocks();
+    nock.cleanAll();
+    nock.restore();
+    expect(unused).toEqual([]);
+  });
+
+  const CLIENT_ID = "https://client.example/agent.json";
+
+  it("are accepted in place of a registration, where the option is set", async ({ start }) => {
+    const sandbox = await start({ autoApprove: true, clientMetadataDocuments: true });
+    const { metadata } = await metadataOf(sandbox);
+    expect(metadata["client_id_metadata_document_supported"]).toBe(true);
+    nock("https://client.example")
+      .get("/agent.json")
+      .reply(200, {
+        client_id: CLIENT_ID,
+        client_name: "Agent",
+        redirect_uris: [REDIRECT_URI],
+        token_endpoint_auth_method: "none",
+      });
+    const as = await discover(sandbox);
+    const client = { client_id: CLIENT_ID };
+    const begun = await begin(as, client);
+    const { access_token } = await redeem(as, client, begun, await landing(begun.url));
+    const who = await (await callTool(sandbox.mcpUrl, access_token, "whoami")).text();
+    expect(who).toContain(CLIENT_ID);
+  });
+
+  it("are fetched by no sandbox without it", async ({ sandbox }) => {
+    const { metadata } = await metadataOf(sandbox);
+    expect(metadata).not.toHaveProperty("client_id_metadata_document_supported");
+    const { url } = await begin(await discover(sandbox), { client_id: CLIENT_ID });
+    const response = await fetch(url, { redirect: "manual" });
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining("invalid_client")]);
   });
 });

@@ -1,28 +1,37 @@
 import type * as oauth from "oauth4webapi";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import { describe, expect } from "vitest";
+import { it as base } from "../support.js";
 import { asCallback, asPage, Browser, type Page } from "./browser.js";
 import { begin, callTool, discover, landing, post, REDIRECT_URI, redeem, register, signIn } from "./support.js";
 
-let sandbox: Sandbox;
-let browser: Browser;
-let as: oauth.AuthorizationServer;
+const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
 
-async function restart(options: SandboxOptions = {}): Promise<void> {
-  await sandbox?.close();
-  sandbox = await startSandbox({ devices: 5, ...options });
-  browser = new Browser(sandbox.origin);
-  as = await discover(sandbox);
+interface Device {
+  device_code: string;
+  user_code: string;
+  verification_uri: string;
+  verification_uri_complete: string;
 }
-beforeEach(() => restart());
-afterEach(() => sandbox.close());
 
-async function toConsent(client: oauth.Client, params: Record<string, string> = {}) {
-  const begun = await begin(as, client, params);
-  const login = asPage(await browser.open(begun.url));
-  const consent = asPage(await browser.press(login, "account", "carol"));
-  return { begun, login, consent };
-}
+const it = base
+  .extend("options", { devices: 5 })
+  .extend("browser", ({ sandbox }) => new Browser(sandbox.origin))
+  .extend("as", ({ sandbox }) => discover(sandbox))
+  /** Goes as far as the page that asks for consent. */
+  .extend("toConsent", ({ browser, as }) => async (client: oauth.Client, params: Record<string, string> = {}) => {
+    const begun = await begin(as, client, params);
+    const login = asPage(await browser.open(begun.url));
+    const consent = asPage(await browser.press(login, "account", "carol"));
+    return { begun, login, consent };
+  })
+  /** Begins a device login. */
+  .extend("beginDevice", ({ sandbox, as }) => async () => {
+    const client = await register(as, { grant_types: [DEVICE_CODE, "refresh_token"], response_types: [] });
+    const response = await post({ client }, as.device_authorization_endpoint, { resource: sandbox.mcpUrl });
+    const device = (await response.json()) as Device;
+    const form = { grant_type: DEVICE_CODE, device_code: device.device_code };
+    return { device, poll: () => post({ client }, as.token_endpoint, form) };
+  });
 
 const OUR_TAG = new RegExp(
   "^<(!doctype html|/?(html|head|title|style|body|main|h1|p|strong|b|small|dl|div|dt|dd|ul|li|code|label|footer)|" +
@@ -45,7 +54,7 @@ function expectSafe(page: Page): void {
 }
 
 describe("the pages", () => {
-  it("log a user in and ask for consent", async () => {
+  it("log a user in and ask for consent", async ({ sandbox, browser, as, toConsent }) => {
     const client = await register(as);
     const { begun, login, consent } = await toConsent(client, { resource: sandbox.mcpUrl, scope: "mcp reports:read" });
     for (const page of [login, consent]) {
@@ -64,7 +73,10 @@ describe("the pages", () => {
     expect((await (await callTool(sandbox.mcpUrl, tokens.access_token, "whoami")).text()).includes("carol")).toBe(true);
   });
 
-  it("work without scripts and by keyboard alone: links, fields and buttons only, each with a text", async () => {
+  it("work without scripts and by keyboard alone: links, fields and buttons only, each with a text", async ({
+    as,
+    toConsent,
+  }) => {
     const { consent, login } = await toConsent(await register(as));
     for (const { html } of [login, consent]) {
       expect(html).not.toMatch(/tabindex|<div[^>]*role=/);
@@ -75,7 +87,7 @@ describe("the pages", () => {
     }
   });
 
-  it("can be refused, at either one", async () => {
+  it("can be refused, at either one", async ({ sandbox, browser, as, toConsent }) => {
     const client = await register(as);
     const { begun, consent } = await toConsent(client);
     const denied = asCallback(await browser.press(consent, "decision", "deny"));
@@ -86,7 +98,7 @@ describe("the pages", () => {
     expect(cancelled.searchParams.get("error")).toBe("access_denied");
   });
 
-  it("remember who signed in, for the server of one pool", async () => {
+  it("remember who signed in, for the server of one pool", async ({ sandbox, browser, as, toConsent }) => {
     await toConsent(await register(as));
     const again = asPage(await browser.open((await begin(as, await register(as))).url));
     expect(again.html).toContain("logged in as <strong>Carol Example");
@@ -99,7 +111,7 @@ describe("the pages", () => {
     expect(back.html).toContain("logged in as <strong>Carol Example");
   });
 
-  it("log no user in without the browser's own cookies, or with an unknown user", async () => {
+  it("log no user in without the browser's own cookies, or with an unknown user", async ({ sandbox, browser, as }) => {
     const { url } = asPage(await browser.open((await begin(as, await register(as))).url));
     const stranger = new Browser(sandbox.origin);
     const stolen = asPage(await stranger.open(url, { account: "alice" }));
@@ -109,12 +121,12 @@ describe("the pages", () => {
     expect(asPage(await browser.open(url, {})).status).toBe(400);
   });
 
-  it.each([
+  it.for([
     '</title><script>alert(1)</script><img src=x onerror="alert(1)">',
     "\" autofocus onfocus='alert(1)' x=\"",
     "admin\u202egnp.exe\u0000\u001b[31m",
     `&lt;${"x".repeat(5000)}`,
-  ])("escape a hostile client name: %j", async (client_name) => {
+  ])("escape a hostile client name: %j", async (client_name, { browser, as }) => {
     const client = await register(as, {
       client_name,
       application_type: "native",
@@ -132,7 +144,11 @@ describe("the pages", () => {
     expect(consent.html).toContain("com.example.app:");
   });
 
-  it("escape hostile scopes and show the error of a request that cannot be sent back", async () => {
+  it("escape hostile scopes and show the error of a request that cannot be sent back", async ({
+    browser,
+    as,
+    toConsent,
+  }) => {
     const client = await register(as);
     const { consent } = await toConsent(client, { scope: "<script>x</script>" });
     expectSafe(consent);
@@ -146,8 +162,9 @@ describe("the pages", () => {
 });
 
 describe("signing in by itself", () => {
-  it("needs neither cookies nor pages, whatever the prompt", async () => {
-    await restart({ autoApprove: "dmitri" });
+  it.override("options", { devices: 5, autoApprove: "dmitri" });
+
+  it("needs neither cookies nor pages, whatever the prompt", async ({ sandbox, as }) => {
     const client = await register(as, { application_type: "native" });
     for (const prompt of [{}, { prompt: "login" }, { prompt: "consent" }, { prompt: "login consent" }]) {
       const begun = await begin(as, client, { ...prompt, resource: sandbox.mcpUrl });
@@ -160,8 +177,7 @@ describe("signing in by itself", () => {
     }
   });
 
-  it("still sends errors back, and shows those that cannot be", async () => {
-    await restart({ autoApprove: true });
+  it("still sends errors back, and shows those that cannot be", async ({ as }) => {
     const client = await register(as);
     const { url, state } = await begin(as, client, { response_type: "token" });
     const sent = new URLSearchParams((await landing(url)).hash.slice(1));
@@ -173,7 +189,7 @@ describe("signing in by itself", () => {
 });
 
 describe("signing out", () => {
-  it("ends the session after asking", async () => {
+  it("ends the session after asking", async ({ browser, as, toConsent }) => {
     const client = await register(as, { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] });
     await toConsent(client);
     const asked = asPage(await browser.open(as.end_session_endpoint ?? ""));
@@ -185,7 +201,7 @@ describe("signing out", () => {
     expect(again.html).toContain("Log in as");
   });
 
-  it("asks nothing where no user is logged in, and goes where the client registered", async () => {
+  it("asks nothing where no user is logged in, and goes where the client registered", async ({ browser, as }) => {
     expect(asPage(await browser.open(as.end_session_endpoint ?? "")).html).toContain("Logged out");
     const client = await register(as, { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] });
     const url = new URL(as.end_session_endpoint ?? "");
@@ -199,9 +215,9 @@ describe("signing out", () => {
     expect(asPage(await browser.open(url)).status).toBe(400);
   });
 
-  it("takes the hint of an id token", async () => {
-    await restart({ autoApprove: true });
-    const { client, tokens } = await signIn(
+  it("takes the hint of an id token", async ({ start }) => {
+    const sandbox = await start({ autoApprove: true });
+    const { as, client, tokens } = await signIn(
       sandbox,
       { scope: "openid mcp" },
       { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] },
@@ -209,30 +225,16 @@ describe("signing out", () => {
     const url = new URL(as.end_session_endpoint ?? "");
     url.searchParams.set("id_token_hint", tokens.id_token ?? "");
     url.searchParams.set("post_logout_redirect_uri", "http://127.0.0.1:9/bye");
-    expect(asCallback(await browser.open(url)).href).toBe("http://127.0.0.1:9/bye");
+    expect(asCallback(await new Browser(sandbox.origin).open(url)).href).toBe("http://127.0.0.1:9/bye");
     expect(client.client_id).toBeDefined();
     expect(JSON.stringify(sandbox.requests)).not.toContain(tokens.id_token);
   });
 });
 
 describe("the device flow", () => {
-  const grant_type = "urn:ietf:params:oauth:grant-type:device_code";
-  interface Device {
-    device_code: string;
-    user_code: string;
-    verification_uri: string;
-    verification_uri_complete: string;
-  }
-  async function beginDevice(): Promise<{ client: oauth.Client; device: Device; poll: () => Promise<Response> }> {
-    const client = await register(as, { grant_types: [grant_type, "refresh_token"], response_types: [] });
-    const response = await post({ client }, as.device_authorization_endpoint, { resource: sandbox.mcpUrl });
-    const device = (await response.json()) as Device;
-    const poll = () => post({ client }, as.token_endpoint, { grant_type, device_code: device.device_code });
-    return { client, device, poll };
-  }
+  it.override("options", { devices: 5, deviceFlow: true });
 
-  it("lets the user type the code", async () => {
-    await restart({ deviceFlow: true });
+  it("lets the user type the code", async ({ sandbox, browser, beginDevice }) => {
     const { device, poll } = await beginDevice();
     expect(await (await poll()).json()).toMatchObject({ error: "authorization_pending" });
     const input = asPage(await browser.open(device.verification_uri));
@@ -251,8 +253,7 @@ describe("the device flow", () => {
     expect(JSON.stringify(sandbox.requests)).not.toContain(device.user_code);
   });
 
-  it("takes the complete address, and refuses by a button", async () => {
-    await restart({ deviceFlow: true });
+  it("takes the complete address, and refuses by a button", async ({ sandbox, browser, beginDevice }) => {
     const { device, poll } = await beginDevice();
     const confirm = asPage(await browser.open(device.verification_uri_complete));
     expectSafe(confirm);
@@ -260,9 +261,12 @@ describe("the device flow", () => {
     expect(await (await poll()).json()).toMatchObject({ error: "access_denied" });
     expect(JSON.stringify(sandbox.requests)).not.toContain(device.user_code);
   });
+});
 
-  it("is done by opening the complete address where the sandbox signs in by itself", async () => {
-    await restart({ deviceFlow: true, autoApprove: true });
+describe("the device flow where the sandbox signs in by itself", () => {
+  it.override("options", { devices: 5, deviceFlow: true, autoApprove: true });
+
+  it("is done by opening the complete address", async ({ beginDevice }) => {
     const { device, poll } = await beginDevice();
     const response = await fetch(device.verification_uri_complete);
     expect(await response.text()).toContain("connected");
@@ -270,7 +274,7 @@ describe("the device flow", () => {
   });
 });
 
-it("redirects to where the client registered only", async () => {
+it("redirects to where the client registered only", async ({ browser, as }) => {
   const client = await register(as);
   const page = asPage(await browser.open((await begin(as, client, { redirect_uri: `${REDIRECT_URI}/other` })).url));
   expect(page.status).toBe(400);

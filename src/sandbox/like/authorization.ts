@@ -1,0 +1,136 @@
+import { randomBytes } from "node:crypto";
+import type { SandboxClock } from "../clock.js";
+import { type Answer, json } from "../http/round-trip.js";
+import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
+import { type ShapeClientRecord, type ShapeToken, TokenDesk } from "./token-desk.js";
+
+/** An authorization server of a shape. It logs the user in at once, without pages. */
+export class ShapeAuthorization {
+  readonly #shape: ServerShape;
+  readonly #subject: string;
+  readonly #desk: TokenDesk;
+  readonly #clients = new Map<string, ShapeClientRecord>();
+
+  /** @param subject the user who is logged in */
+  constructor(shape: ServerShape, clock: SandboxClock, subject: string) {
+    this.#shape = shape;
+    this.#subject = subject;
+    this.#desk = new TokenDesk(shape, clock);
+    const secret = typeof shape.client === "string" ? shape.client : undefined;
+    if (shape.client) this.#clients.set(SHAPE_CLIENT, { id: SHAPE_CLIENT, secret, redirects: undefined });
+  }
+
+  /** What an access token stands for; undefined if it is not valid. */
+  find(token: string): ShapeToken | undefined {
+    return this.#desk.find(token);
+  }
+
+  /** Registers a client (RFC 7591). */
+  register(body: string): Answer {
+    const metadata = readObject(body);
+    const redirects = stringsOf(metadata?.["redirect_uris"]);
+    if (!metadata || redirects.length === 0)
+      return json({ error: "invalid_redirect_uri", error_description: "redirect_uris: a list of addresses" }, 400);
+    const refusal = this.#refusal(
+      "register",
+      new Map(Object.entries(metadata).map(([name, value]) => [name, String(value)])),
+    );
+    if (refusal) return plain(refusal);
+    const isPublic = metadata["token_endpoint_auth_method"] === "none";
+    const id = randomBytes(12).toString("base64url");
+    const secret = isPublic ? undefined : randomBytes(24).toString("base64url");
+    this.#clients.set(id, { id, secret, redirects: redirects.map(withoutPort) });
+    const secrets = secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 };
+    return json({ ...metadata, client_id: id, ...secrets }, 201);
+  }
+
+  /** Answers the browser of a user. */
+  authorize(query: URLSearchParams): Answer {
+    const redirectUri = query.get("redirect_uri") ?? "";
+    const client = this.#clients.get(query.get("client_id") ?? "");
+    if (!client || !isRedirectOf(client, redirectUri)) return page("unknown client_id or redirect_uri");
+    const refusal = this.#refusal("authorize", new Map(query));
+    if (typeof refusal?.body === "string") return page(refusal.body);
+    const answer = new URL(redirectUri);
+    const members = refusal ? (refusal.body as Record<string, string>) : this.#authorized(query, client, redirectUri);
+    const { iss } = this.#shape;
+    for (const [name, value] of Object.entries({ ...members, state: query.get("state"), ...(iss && { iss }) }))
+      if (value !== null) answer.searchParams.set(name, value);
+    return { status: 302, headers: { location: answer.href, "cache-control": "no-store" }, body: "" };
+  }
+
+  #authorized(query: URLSearchParams, { id }: ShapeClientRecord, redirectUri: string): Record<string, string> {
+    const challenge = query.get("code_challenge");
+    if (query.get("response_type") !== "code" || challenge === null || query.get("code_challenge_method") !== "S256")
+      return { error: "invalid_request", error_description: "response_type=code with PKCE S256 is required" };
+    const scope = query.get("scope") ?? "mcp";
+    return { code: this.#desk.code({ clientId: id, subject: this.#subject, scope, redirectUri, challenge }) };
+  }
+
+  /** Answers a token request. */
+  token(form: URLSearchParams, authorization: string | undefined): Answer {
+    const client = this.#authenticate(form, authorization);
+    if (client === undefined) return json({ error: "invalid_client" }, 401);
+    const refusal = this.#refusal("token", new Map(form));
+    if (refusal) return plain(refusal);
+    const isRefresh = form.get("grant_type") === "refresh_token";
+    if (!isRefresh && form.get("grant_type") !== "authorization_code")
+      return json({ error: "unsupported_grant_type" }, 400);
+    const grant = isRefresh
+      ? this.#desk.refresh(form.get("refresh_token") ?? "", client.id)
+      : this.#desk.redeem(form, client.id);
+    return grant ? json(this.#desk.issue(grant, isRefresh)) : json({ error: "invalid_grant" }, 400);
+  }
+
+  /** The client of a token request, by HTTP Basic or by the form (RFC 6749 section 2.3.1). */
+  #authenticate(form: URLSearchParams, authorization: string | undefined): ShapeClientRecord | undefined {
+    const [, encoded] = /^basic (\S+)$/i.exec(authorization ?? "") ?? [];
+    const basic = encoded === undefined ? [] : Buffer.from(encoded, "base64").toString().split(":").map(decode);
+    const [id = form.get("client_id") ?? "", secret = form.get("client_secret") ?? undefined] = basic;
+    const client = this.#clients.get(id);
+    return client?.secret === secret ? client : undefined;
+  }
+
+  #refusal(at: ShapeRefusal["at"], parameters: ReadonlyMap<string, string>): ShapeRefusal | undefined {
+    const has = (patterns: Readonly<Record<string, string>>) =>
+      Object.entries(patterns).every(([name, pattern]) => new RegExp(pattern).test(parameters.get(name) ?? ""));
+    return this.#shape.refusals?.find(
+      (one) => one.at === at && has(one.when ?? {}) && !(one.unless && has(one.unless)),
+    );
+  }
+}
+
+/** A client of a loopback address may use any port (RFC 8252 section 7.3). */
+function isRedirectOf({ redirects }: ShapeClientRecord, uri: string): boolean {
+  if (!URL.canParse(uri)) return false;
+  return redirects ? redirects.includes(withoutPort(uri)) : /^http:\/\/(?:127\.0\.0\.1|localhost)[:/]/.test(uri);
+}
+
+function withoutPort(uri: string): string {
+  return uri.replace(/^(http:\/\/[^/:]+):\d+/, "$1");
+}
+
+function decode(part: string): string {
+  return decodeURIComponent(part.replaceAll("+", " "));
+}
+
+function readObject(body: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function stringsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === "string" && URL.canParse(one)) : [];
+}
+
+function plain({ status = 400, body }: ShapeRefusal): Answer {
+  return typeof body === "string" ? { ...page(body), status } : json(body, status);
+}
+
+function page(body: string): Answer {
+  return { status: 400, headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }, body };
+}

@@ -1,0 +1,144 @@
+import type { AuthInfo } from "@modelcontextprotocol/server";
+import type { SandboxClock } from "../clock.js";
+import type { FaultEndpoint } from "../faults/faults.js";
+import { readBody } from "../http/body.js";
+import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
+import { sampleMcp } from "../mcp/handler.js";
+import { answerOf, webRequest } from "../mcp/web-request.js";
+import { ShapeAuthorization } from "./authorization.js";
+import { originsOf, relocation } from "./hosts.js";
+import type { ServerShape } from "./shape.js";
+
+/** A shape that a running sandbox has. */
+export interface RunningShape {
+  /** The shape, with the addresses of the sandbox in place of the recorded ones. */
+  readonly shape: ServerShape;
+  /** The parts that serve it, by their origin. */
+  readonly parts: ReadonlyMap<string, Part>;
+}
+
+/** What the servers of a shape need. */
+export interface LikeSettings {
+  /** The origin of the sandbox, which serves the MCP server. */
+  origin: string;
+  clock: SandboxClock;
+  /** The user who is logged in. */
+  subject: string;
+  /** Opens another origin. */
+  open(): Promise<string>;
+}
+
+interface Route {
+  endpoint: FaultEndpoint;
+  methods: readonly string[];
+  answer(roundTrip: RoundTrip): Answer | Promise<Answer>;
+}
+
+const RESOURCE_METADATA = "/.well-known/oauth-protected-resource";
+const MAX_BODY = 1024 * 1024;
+const GET: readonly string[] = ["GET", "HEAD"];
+
+/** Prepares the servers of a shape: one origin for each that the record has. */
+export async function startLike(recorded: ServerShape, settings: LikeSettings): Promise<RunningShape> {
+  const origins = new Map<string, string>();
+  for (const origin of originsOf(recorded))
+    origins.set(origin, origins.size === 0 ? settings.origin : await settings.open());
+  const relocate = relocation(origins);
+  const { id, title, about, source, date, ...addressed } = recorded;
+  const shape = { id, title, about, source, date, ...relocate(addressed) };
+  const routes = routesOf(shape, new ShapeAuthorization(shape, settings.clock, settings.subject));
+  const parts = new Map([...origins.values()].map((origin) => [origin, partOf(origin, routes)]));
+  return { shape, parts };
+}
+
+/** Serves one origin. Its paths end here: the sandbox's own MCP servers are not part of a shape. */
+function partOf(origin: string, routes: ReadonlyMap<string, Route>): Part {
+  const routeOf = (path: string) => routes.get(origin + path);
+  return {
+    owns: (path) => routeOf(path) !== undefined,
+    faulty: true,
+    async target(roundTrip) {
+      roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
+      return { endpoint: routeOf(roundTrip.path)?.endpoint };
+    },
+    async handle(roundTrip) {
+      const route = routeOf(roundTrip.path);
+      if (route?.methods.includes(roundTrip.method)) return route.answer(roundTrip);
+      const allow = route?.methods.join(", ") ?? "";
+      throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
+    },
+  };
+}
+
+/** What is at each address of a shape. */
+function routesOf(shape: ServerShape, server: ShapeAuthorization): Map<string, Route> {
+  const text = ({ body }: RoundTrip) => body?.toString("utf8") ?? "";
+  const endpoints = endpointsOf(shape);
+  const routes: [readonly string[], Route][] = [
+    [endpoints.authorize, { endpoint: "authorize", methods: GET, answer: ({ query }) => server.authorize(query) }],
+    [endpoints.register, { endpoint: "register", methods: ["POST"], answer: (one) => server.register(text(one)) }],
+    [
+      endpoints.token,
+      {
+        endpoint: "token",
+        methods: ["POST"],
+        answer: (one) => server.token(new URLSearchParams(text(one)), one.request.headers.authorization),
+      },
+    ],
+    ...Object.entries(shape.documents).map(([address, document]): [string[], Route] => {
+      const endpoint = address.includes(RESOURCE_METADATA) ? "prm" : "metadata";
+      return [[address], { endpoint, methods: GET, answer: () => json(document) }];
+    }),
+    [
+      [shape.server],
+      { endpoint: "mcp", methods: ["POST", "GET", "DELETE"], answer: (one) => answerMcp(shape, server, one) },
+    ],
+  ];
+  return new Map(routes.flatMap(([addresses, route]) => addresses.map((one) => [new URL(one).href, route])));
+}
+
+/** The endpoints that the documents name; without any they have fixed paths (MCP 2025-03-26). */
+function endpointsOf({ documents, server }: ServerShape) {
+  const metadata = Object.values(documents).filter((document) => "token_endpoint" in document);
+  const { origin } = new URL(server);
+  const addresses = (field: string, path: string): string[] =>
+    metadata.length === 0
+      ? [origin + path]
+      : metadata.map((one) => one[field]).filter((value) => typeof value === "string");
+  return {
+    authorize: addresses("authorization_endpoint", "/authorize"),
+    token: addresses("token_endpoint", "/token"),
+    register: addresses("registration_endpoint", "/register"),
+  };
+}
+
+async function answerMcp(shape: ServerShape, server: ShapeAuthorization, roundTrip: RoundTrip): Promise<Answer> {
+  const [, token = ""] = /^bearer +(\S+)$/i.exec(roundTrip.request.headers.authorization ?? "") ?? [];
+  const found = server.find(token);
+  if (!found && !shape.open) {
+    const challenge = challengeOf(shape);
+    const answer = json({ error: "invalid_token" }, 401);
+    return challenge === null ? answer : { ...answer, headers: { ...answer.headers, "www-authenticate": challenge } };
+  }
+  const { protocols } = shape;
+  if (protocols?.length && versionsIn(roundTrip).some((version) => !protocols.includes(version))) {
+    const body = `Bad Request: Unsupported protocol version (supported versions: ${protocols.join(", ")})`;
+    return { status: 400, headers: { "content-type": "text/plain" }, body };
+  }
+  const authInfo: AuthInfo = { token, clientId: found?.clientId ?? "", scopes: found?.scope.split(" ") ?? [] };
+  if (found) authInfo.extra = { subject: found.subject };
+  if (found && Number.isFinite(found.expiresAt)) authInfo.expiresAt = Math.floor(found.expiresAt / 1000);
+  return answerOf(await sampleMcp(webRequest(new URL(shape.server).origin, roundTrip), authInfo));
+}
+
+/** The protocol versions that a request names: in its header, and where it initializes a session. */
+function versionsIn({ request, body }: RoundTrip): string[] {
+  const [, offered] = /"protocolVersion"\s*:\s*"([^"]*)"/.exec(body?.toString("utf8") ?? "") ?? [];
+  return [...(request.headersDistinct["mcp-protocol-version"] ?? []), ...(offered === undefined ? [] : [offered])];
+}
+
+function challengeOf({ challenge, documents }: ServerShape): string | null {
+  if (challenge !== undefined) return challenge;
+  const address = Object.keys(documents).find((one) => one.includes(RESOURCE_METADATA));
+  return address === undefined ? "Bearer" : `Bearer resource_metadata="${address}"`;
+}

@@ -1,0 +1,79 @@
+import { randomUUID } from "node:crypto";
+import type {
+  AuthInfo,
+  McpServer,
+  WebStandardStreamableHTTPServerTransport as Transport,
+} from "@modelcontextprotocol/server";
+import { createEventStore } from "./event-store.js";
+
+interface Session {
+  server: McpServer;
+  transport: Transport;
+  /** The user and the client that opened it. */
+  owner: string;
+}
+
+const MAX_SESSIONS = 1000;
+/** After which a client resumes a stream that the server has closed. */
+const RETRY_MS = 500;
+
+/** The sessions of clients up to revision 2025-11-25: each has a server, and streams that can be resumed. */
+export class McpSessions {
+  readonly #sessions = new Map<string, Session>();
+  readonly #Transport: typeof Transport;
+  readonly #create: () => McpServer;
+
+  constructor(transport: typeof Transport, create: () => McpServer) {
+    this.#Transport = transport;
+    this.#create = create;
+  }
+
+  /** Answers a request of a session, or one that opens a session. */
+  async fetch(request: Request, authInfo: AuthInfo): Promise<Response> {
+    const id = request.headers.get("mcp-session-id");
+    if (id === null) return this.#open(request, authInfo);
+    const session = this.#sessions.get(id);
+    // A session ID is no credential: with another user's token there is no such session.
+    if (session?.owner !== ownerOf(authInfo)) return noSession();
+    return session.transport.handleRequest(request, { authInfo });
+  }
+
+  /** Closes every session. */
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#sessions.values()].map(({ server }) => server.close()));
+    this.#sessions.clear();
+  }
+
+  async #open(request: Request, authInfo: AuthInfo): Promise<Response> {
+    const server = this.#create();
+    const transport: Transport = new this.#Transport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => this.#add(id, { server, transport, owner: ownerOf(authInfo) }),
+      onsessionclosed: (id) => void this.#sessions.delete(id),
+      eventStore: createEventStore(),
+      retryInterval: RETRY_MS,
+      keepAliveMs: 0,
+    });
+    await server.connect(transport);
+    const response = await transport.handleRequest(request, { authInfo });
+    if (transport.sessionId === undefined) await server.close();
+    return response;
+  }
+
+  #add(id: string, session: Session): void {
+    this.#sessions.set(id, session);
+    const [oldest] = this.#sessions;
+    if (this.#sessions.size <= MAX_SESSIONS || oldest === undefined) return;
+    this.#sessions.delete(oldest[0]);
+    void oldest[1].server.close();
+  }
+}
+
+function ownerOf({ clientId, extra }: AuthInfo): string {
+  return JSON.stringify([clientId, extra?.["subject"]]);
+}
+
+function noSession(): Response {
+  const error = { code: -32001, message: "Session not found" };
+  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
+}
