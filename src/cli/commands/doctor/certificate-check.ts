@@ -20,7 +20,7 @@ export function certificateChecks(
 }
 
 async function checkCertificate(url: URL, flags: DoctorFlags, context: CommandContext): Promise<Finding> {
-  const outlet = await outletOf(networkOptions(flags, context.settings(), context), context.redactor);
+  const outlet = outletOf(networkOptions(flags, context.settings(), context), context.redactor);
   const probe = await probeTls(url, { ...outlet, proxy: proxyChooser(outlet)(url) });
   if (probe === undefined) return skipped(`no TLS connection to ${url.host}`);
   const systemCode = probe.alert ?? probe.problem;

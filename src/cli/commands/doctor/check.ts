@@ -102,8 +102,9 @@ async function attempt({ area, run }: Check): Promise<{ finding: Finding; area: 
   }
 }
 
-/** A wrong setting keeps its area, even if an online check finds it. */
+/** A wrong setting keeps its area, even if an online check finds it; a store may be in an engine that does not answer. */
 function areaOf(errorClass: string): Area | undefined {
   if (errorClass === "usage") return "settings";
+  if (errorClass === "unavailable") return "online";
   return errorClass === "store" ? "store" : undefined;
 }

@@ -1,3 +1,5 @@
+import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
+import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
 import { shellWord } from "../../../redact.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Check, type Finding, ok, skipped, warning } from "./check.js";
@@ -13,6 +15,7 @@ export function mcpChecks(url: string, flags: DoctorFlags, context: CommandConte
       area: "online",
       async run() {
         const { found, trace, error } = await (await context.agent()).discover(url, { signal: context.signal });
+        if (isLoginNotRequired(error)) return ok(`${parseMcpUrl(url).resource} requires no login`);
         if (error) throw error;
         return ok(`the issuer of ${found?.server} is ${found?.issuer.issuer} (${trace.length} requests)`);
       },

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { parseUrl } from "../../../http/url.js";
+import { parseUrl, percentDecoded } from "../../../http/url.js";
 import { MASK, quote } from "../../../redact.js";
 import { certificateFiles, readClientCertificate } from "../../clients/certificate.js";
 import type { Env } from "../../io/env.js";
@@ -48,21 +48,13 @@ export function shownProxy(value: string): string | undefined {
 export function proxySecrets(value: string): string[] {
   const url = parse(value);
   if (url === undefined) return [value];
-  return url.password === "" ? [] : [url.password, decoded(url.password)];
+  return url.password === "" ? [] : [url.password, percentDecoded(url.password)];
 }
 
 function parse(value: string): URL | undefined {
   const withScheme = value.includes("://") ? value : `http://${value}`;
   const url = parseUrl(withScheme);
   return url?.protocol === "http:" || url?.protocol === "https:" ? url : undefined;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Whether the proxies are valid URLs. */
@@ -89,7 +81,7 @@ export async function checkClientCertificate(
 ): Promise<Finding> {
   const files = certificateFiles(settings);
   if (files === undefined) return ok("none");
-  const { cert } = await readClientCertificate(files);
+  const { cert } = readClientCertificate(files);
   const { X509Certificate } = await import("node:crypto");
   const { subject, validTo } = new X509Certificate(cert);
   const days = Math.floor((Date.parse(validTo) - now) / DAY_MS);

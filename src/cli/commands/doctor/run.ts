@@ -3,6 +3,7 @@ import { isAgentAuthError } from "../../../errors.js";
 import { VERSION } from "../../../http/user-agent.js";
 import { osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
+import { engineHost } from "../../clients/engine/open-engine.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { writtenProfile } from "../../config/profile.js";
 import { chooseStore, type StoreChoice } from "../../config/store.js";
@@ -12,6 +13,7 @@ import type { CommandContext } from "../../runtime/context.js";
 import type { Sourced } from "../../runtime/settings.js";
 import { certificateChecks } from "./certificate-check.js";
 import { type Check, type CheckResult, runChecks } from "./check.js";
+import { engineChecks } from "./engine-checks.js";
 import { checkDisk, checkHome, checkWriting, homeSource } from "./home-checks.js";
 import { checkKeychain, KEYCHAIN_CHECK_MS } from "./keychain-checks.js";
 import { checkBrowser, checkNode, checkPackage, checkSandbox, OPTIONAL_PACKAGES } from "./machine-checks.js";
@@ -110,7 +112,9 @@ function settingChecks(known: KnownSettings, home: string, { redactor }: Command
   ];
 }
 
-function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, { io, now }: CommandContext): Check[] {
+function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, context: CommandContext): Check[] {
+  const { io, now, signal } = context;
+  const profile = known.settings.profile.value;
   const mayPrompt = options.input !== false && !io.env["AGENTAUTH_NO_INPUT"];
   const keychain = osKeychain(accountOf(home.value), { timeoutMs: KEYCHAIN_CHECK_MS, env: io.env });
   const check = (name: string, run: Check["run"]): Check => ({ name, area: "store", run });
@@ -118,7 +122,9 @@ function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, 
     check("home", () => checkHome(home)),
     check("writing", () => checkWriting(home.value)),
     check("disk", () => checkDisk(home.value)),
-    check("store", () => checkStore(storeOf(known, io.env), home.value, known.settings.profile.value)),
+    ...(engineChecks(usableStore(known, io.env), profile, engineHost(context), signal) ?? [
+      check("store", () => checkStore(storeOf(known, io.env), home.value, profile)),
+    ]),
     check("keychain", () => checkKeychain(usableStore(known, io.env), keychain, mayPrompt)),
     check("files", () => checkFiles(home.value, usableStore(known, io.env)?.value)),
     check("leftovers", () => checkLeftovers(home.value, now())),

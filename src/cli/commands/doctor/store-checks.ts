@@ -1,10 +1,12 @@
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
+import { CodecError, decodeClient, decodeGrant } from "../../../oauth/grant/codec.js";
+import { decodeStartedLogin } from "../../../oauth/login/login-codec.js";
 import { quote, shellWord } from "../../../redact.js";
 import { CipherError, sealedWith } from "../../../store/file/cipher.js";
-import { CodecError, decodeClient, decodeGrant, decodeLogin } from "../../../store/file/codec.js";
 import { fileStore } from "../../../store/file/file.js";
+import { EARLIER_GRANTS, GRANTS } from "../../../store/file/grant-places.js";
 import { checkPrivateFolder, readPrivateFile } from "../../../store/file/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 import type { StoreChoice } from "../../config/store.js";
@@ -12,14 +14,15 @@ import { type Finding, failed, ok, warning } from "./check.js";
 
 /** The folders of private files, each with the decoder of its files; a token may be any text. */
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
-  grants: decodeGrant,
+  [GRANTS]: decodeGrant,
+  [EARLIER_GRANTS]: decodeGrant,
   clients: decodeClient,
-  logins: decodeLogin,
+  logins: decodeStartedLogin,
   tokens: () => undefined,
 };
 
-/** The folders that the store refuses to use if other users can enter them. */
-const GUARDED = ["grants", "clients", "claims"];
+/** The folders that the store refuses to use if other users can enter them; those in them lie behind them. */
+const GUARDED = [GRANTS, EARLIER_GRANTS, "clients", "claims"];
 
 /**
  * The kind of store, its location, and its number of logins.
@@ -32,7 +35,8 @@ export async function checkStore(choice: StoreChoice, home: string, profile: str
   if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
   for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
   if (value === "keyring") {
-    const summary = `${name}: ${filesIn(home, "grants").length} logins in ${home}`;
+    const count = [GRANTS, EARLIER_GRANTS].flatMap((folder) => filesIn(home, folder)).length;
+    const summary = `${name}: ${count} logins in ${home}`;
     const lax = `${summary}; without the keychain, logins are stored unsealed (store_fallback of profile ${profile})`;
     return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(summary);
   }
@@ -110,7 +114,8 @@ function filesIn(home: string, folder: string): string[] {
 
 function namesIn(folder: string): string[] {
   try {
-    return readdirSync(folder).sort();
+    // Each of these logins has a folder of its own.
+    return readdirSync(folder, { recursive: basename(folder) === GRANTS, encoding: "utf8" }).sort();
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (code === "ENOENT" || code === "ENOTDIR") return [];

@@ -12,6 +12,8 @@ export const SECRET_VARIABLES = [
   "AGENTAUTH_CLIENT_SECRET",
   "AGENTAUTH_ID_TOKEN",
   "AGENTAUTH_IDP_CLIENT_SECRET",
+  "AGENTAUTH_STORE_KEYS",
+  "AGENTAUTH_STORE_URL",
   "AGENTAUTH_SUBJECT_TOKEN",
   "AGENTAUTH_TOKEN",
 ] as const;
@@ -24,6 +26,7 @@ export const KNOWN_VARIABLES: readonly string[] = [
   "AGENTAUTH_ERRORS",
   "AGENTAUTH_HOME",
   "AGENTAUTH_ISSUER",
+  "AGENTAUTH_LOG",
   "AGENTAUTH_NO_INPUT",
   "AGENTAUTH_PAGER",
   "AGENTAUTH_PROFILE",
@@ -42,7 +45,11 @@ export function checkVariables(env: Env, config: Config): Finding {
 
 /** `env:NAME` in a profile makes any name known. */
 function namedByProfiles(config: Config): string[] {
-  const references = Object.values(config.profiles).map(({ api_token: reference }) => reference ?? "");
+  const references = Object.values(config.profiles).flatMap(({ api_token = "", store_url = "", store_keys = "" }) => [
+    api_token,
+    store_url,
+    store_keys,
+  ]);
   return references.filter((text) => text.startsWith("env:")).map((text) => text.slice("env:".length));
 }
 

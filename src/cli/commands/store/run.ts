@@ -1,0 +1,138 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { AgentAuthError } from "../../../errors.js";
+import { shellWord } from "../../../redact.js";
+import { type ResealReport, reseal } from "../../../store/driver/reseal.js";
+import { storeSql } from "../../../store/postgres/store-sql.js";
+import { engineReport } from "../../clients/engine/health.js";
+import { type EngineStore, engineHost, openEngine } from "../../clients/engine/open-engine.js";
+import { warnOfUnusable } from "../../clients/unusable-logins.js";
+import { readConfig } from "../../config/file.js";
+import { writtenProfile } from "../../config/profile.js";
+import { writeSecretFile } from "../../config/secret-file.js";
+import { storeChoiceOf, storeSecrets } from "../../config/store.js";
+import { newKeys, readKeys } from "../../config/store-keys.js";
+import type { GlobalFlags } from "../../flags/global.js";
+import type { OutputFlags } from "../../flags/output.js";
+import { formatOf } from "../../output/chosen-format.js";
+import { printObject } from "../../output/object.js";
+import type { CommandContext } from "../../runtime/context.js";
+import { EXIT_CODES } from "../../runtime/exit-codes.js";
+import { exportStore } from "./export.js";
+import { importStore } from "./import.js";
+
+/** Options of the `store` commands. */
+export interface StoreOptions extends GlobalFlags, OutputFlags {
+  /** The file to write or to read. */
+  path?: string;
+}
+
+/** A command of `store`. */
+export type StoreVerb = "health" | "reseal" | "sql" | "export" | "import" | "keys";
+
+type Run = (options: StoreOptions, context: CommandContext) => Promise<number | undefined>;
+
+/** Numbers of records, as `store reseal -o json` prints them. */
+export interface ResealRow extends ResealReport {}
+
+/** The verbs of `store`. */
+export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
+  async health(options, context) {
+    const report = await engineReport(engineOf(context), context.signal);
+    await print(report, options, context);
+    for (const risk of report.risks) context.io.warn(risk);
+    for (const error of report.errors) context.io.warn(`the store cannot be used safely: ${error}`);
+    return report.usable ? undefined : EXIT_CODES.store;
+  },
+
+  async reseal(options, context) {
+    const { driver, ring } = engineOf(context);
+    if (ring === "none") throw wrong("store_keys is none: nothing is sealed", "agentauth store keys <path>");
+    const unusable: AgentAuthError[] = [];
+    const report = await reseal(driver, ring, { signal: context.signal, onUnusable: (one) => unusable.push(one) });
+    await print(report satisfies ResealRow, options, context);
+    warnOfUnusable(unusable, context);
+    return report.unusable > 0 ? EXIT_CODES.store : undefined;
+  },
+
+  async sql(_options, { io }) {
+    await io.stdout.write(storeSql());
+    return undefined;
+  },
+
+  async keys({ path }, { io }) {
+    const keys = newKeys();
+    if (path === undefined) {
+      await io.stdout.write(keys);
+      return undefined;
+    }
+    const file = newFile(path);
+    writeSecretFile(file, keys);
+    io.say(`the key ring is in ${file}; to use it: export AGENTAUTH_STORE_KEYS=${shellWord(`file:${file}`)}`);
+    return undefined;
+  },
+
+  async export(options, context) {
+    const path = newFile(options.path ?? "");
+    const ring = keysOf("store export", context);
+    refuseMemory(context);
+    const unusable: AgentAuthError[] = [];
+    const report = await exportStore(await context.store(), { path, ring, onUnusable: (one) => unusable.push(one) });
+    await print(report, options, context);
+    if (ring === "none") context.io.warn(`store_keys is none: the tokens in ${path} are not sealed`);
+    warnOfUnusable(unusable, context);
+    return unusable.length > 0 ? EXIT_CODES.store : undefined;
+  },
+
+  async import(options, context) {
+    const path = resolve(options.path ?? "");
+    const ring = keysOf("store import", context);
+    refuseMemory(context);
+    const report = await importStore(await context.store(), { path, ring });
+    await print(report, options, context);
+    for (const { record, reason } of report.skipped_records) context.io.warn(`skipped the ${record}: ${reason}`);
+    return undefined;
+  },
+};
+
+/** The engine of the settings. @throws `AgentAuthError` `usage` if the store is none */
+function engineOf(context: CommandContext): EngineStore {
+  const { value, source, secrets } = choiceOf(context);
+  if (value === "redis" || value === "postgres") {
+    return openEngine(value, secrets ?? { url: undefined, keys: undefined }, engineHost(context));
+  }
+  throw wrong(
+    `this command is about the stores redis and postgres, and the store is ${value} (${source})`,
+    "set AGENTAUTH_STORE; agentauth doctor checks the other stores",
+  );
+}
+
+function choiceOf({ io, home, settings }: CommandContext) {
+  return storeChoiceOf(settings().profile.value, io.env, home());
+}
+
+function keysOf(purpose: string, { io, home, settings, redactor }: CommandContext) {
+  const written = writtenProfile(settings().profile.value, readConfig(home()));
+  return readKeys(storeSecrets(io.env, written).keys, purpose, (secret) => redactor.add(secret));
+}
+
+function refuseMemory(context: CommandContext): void {
+  const { value, source } = choiceOf(context);
+  if (value === "memory") throw wrong(`the store is memory (${source}): it has nothing beyond this command`, undefined);
+}
+
+/** The path of a file that does not exist yet: what is there may be the only copy. */
+function newFile(path: string): string {
+  const file = resolve(path);
+  if (!existsSync(file)) return file;
+  throw wrong(`the file ${file} exists already`, "name another one, or move it away");
+}
+
+async function print(report: object, options: StoreOptions, context: CommandContext): Promise<void> {
+  const { io, now, settings } = context;
+  await printObject(io, formatOf(options, settings(), io), report, { jq: options.jq, now });
+}
+
+function wrong(message: string, hint: string | undefined): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}

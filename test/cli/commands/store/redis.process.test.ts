@@ -1,0 +1,110 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { fileStore } from "../../../../src/store/file/file.js";
+import { SIGN_IN, startDesk } from "../../../flow/support.js";
+import { runCli, runProcess, temporaryFolder } from "../../../helpers/cli.js";
+import { HAS_REDIS, startRedis } from "../../../helpers/redis-server.js";
+
+let redis: Awaited<ReturnType<typeof startRedis>>;
+let desk: Awaited<ReturnType<typeof startDesk>>;
+
+describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", () => {
+  beforeAll(async () => {
+    [redis, desk] = await Promise.all([startRedis(["--requirepass", "Tr0ub4dor"]), startDesk()]);
+  });
+  afterAll(() => Promise.all([redis?.close(), desk?.sandbox.close()]));
+
+  /** The environment of a machine of a fleet: a folder of its own, the engine, and the keys of all. */
+  async function machine(database: number) {
+    const home = temporaryFolder();
+    const path = join(home, "keys.json");
+    await runCli(["store", "keys", path], { env: { AGENTAUTH_HOME: home } });
+    const url = `redis://:Tr0ub4dor@127.0.0.1:${redis.port}/${database}`;
+    const env = { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: url, AGENTAUTH_STORE_KEYS: `file:${path}` };
+    const run = (args: readonly string[], more: Record<string, string> = {}) =>
+      runProcess(args, { env: { AGENTAUTH_HOME: temporaryFolder(), ...env, ...more } });
+    return { env, path, run, home };
+  }
+
+  it("serves a login to a second process on another machine, until it logs out", async () => {
+    const { env, run } = await machine(0);
+    const first = await desk.newcomer().run(["token", desk.url, ...SIGN_IN], { env });
+    expect([first.code, first.stderr.includes("Tr0ub4dor")]).toEqual([0, false]);
+    const second = await run(["token", desk.url]);
+    expect([second.code, second.stdout]).toEqual([0, first.stdout]);
+    const status = await run(["status", "--json"]);
+    expect(JSON.parse(status.stdout)).toMatchObject([{ state: "valid" }]);
+    expect(status.stdout + status.stderr).not.toContain("Tr0ub4dor");
+    const doctor = await run(["doctor", "--json"]);
+    expect(doctor.code).toBe(0);
+    const checks = JSON.parse(doctor.stdout).checks as { name: string; state: string; found: string }[];
+    const found = (name: string) => checks.find((check) => check.name === name);
+    expect(found("store")?.found).toMatch(/^redis \(AGENTAUTH_STORE\): 1 login of profile "default", in redis at 127/);
+    expect(found("engine")?.found).toContain("maxmemory_policy noeviction");
+    expect(found("engine clock")?.state).toBe("ok");
+    expect(found("key ring")?.found).toContain('seals with "k1"');
+    expect(doctor.stdout).not.toContain("Tr0ub4dor");
+    expect((await run(["logout", desk.url])).code).toBe(0);
+    expect((await run(["status"])).code).toBe(4);
+  });
+
+  it("takes a login from files to Redis and back without a loss", async () => {
+    const { env, run } = await machine(1);
+    const me = desk.newcomer();
+    await me.signIn();
+    const { AGENTAUTH_STORE_KEYS } = env;
+    const [there, back] = [join(temporaryFolder(), "a.ndjson"), join(temporaryFolder(), "b.ndjson")];
+    const out = await me.run(["store", "export", there, "--json"], { env: { AGENTAUTH_STORE_KEYS } });
+    expect(JSON.parse(out.stdout)).toMatchObject({ logins: 1, clients: 1 });
+    const imported = await run(["store", "import", there, "--json"]);
+    expect(JSON.parse(imported.stdout)).toMatchObject({ logins: 1, clients: 1, skipped_records: [] });
+    expect((await run(["store", "export", back])).code).toBe(0);
+    const home = temporaryFolder();
+    const files = { AGENTAUTH_STORE: "file", AGENTAUTH_HOME: home };
+    expect(JSON.parse((await run(["store", "import", back, "--json"], files)).stdout)).toMatchObject({
+      logins: 1,
+      clients: 1,
+    });
+    const [one, other] = await Promise.all([fileStore(me.home).list(), fileStore(home).list()]);
+    expect(JSON.stringify(other)).toBe(JSON.stringify(one));
+    expect(other[0]?.tokens.refreshToken?.reveal()).toBe(one[0]?.tokens.refreshToken?.reveal());
+    expect(await fileStore(home).listClients?.()).toEqual(await fileStore(me.home).listClients?.());
+  });
+
+  it("seals everything with the new key of the ring, and says which keys are in use", async () => {
+    const { env, path, run } = await machine(2);
+    const me = desk.newcomer();
+    await me.run(["token", desk.url, ...SIGN_IN], { env });
+    const ring = JSON.parse(readFileSync(path, "utf8"));
+    const second = JSON.parse((await runCli(["store", "keys"])).stdout).keys.k1;
+    writeFileSync(path, JSON.stringify({ ...ring, current: "k2", keys: { ...ring.keys, k2: second } }));
+    const health = JSON.parse((await run(["store", "health", "--json"])).stdout);
+    expect(health).toMatchObject({ usable: true, current_key: "k2", keys_in_use: [{ key: "k1" }] });
+    const resealed = await run(["store", "reseal", "--json"]);
+    expect(JSON.parse(resealed.stdout)).toMatchObject({ resealed: 2, current: 0, unusable: 0 });
+    writeFileSync(path, JSON.stringify({ ...ring, current: "k2", keys: { k2: second } }));
+    expect((await run(["token", desk.url])).code).toBe(0);
+    writeFileSync(path, JSON.stringify(ring));
+    const foreign = await run(["store", "health", "--json"]);
+    expect(foreign.code).toBe(8);
+    expect(JSON.parse(foreign.stdout)).toMatchObject({ usable: false });
+    expect(foreign.stderr).toContain('sealed with the key "k2", which store_keys does not have');
+  });
+
+  it("refuses an engine that evicts logins, and reports one that is gone", async () => {
+    const evicting = await startRedis(["--maxmemory-policy", "allkeys-lru"]);
+    const { run } = await machine(0);
+    const at = { AGENTAUTH_STORE_URL: `redis://127.0.0.1:${evicting.port}/0` };
+    const health = await run(["store", "health", "--json"], at);
+    expect(health.code).toBe(8);
+    expect(JSON.parse(health.stdout)).toMatchObject({ usable: false });
+    expect(health.stderr).toContain("maxmemory-policy is allkeys-lru");
+    await evicting.kill("SIGKILL");
+    for (const args of [["store", "health"], ["status"], ["token", desk.url], ["doctor"]]) {
+      const gone = await run(args, at);
+      expect([args[0], gone.code]).toEqual([args[0], 5]);
+      expect(gone.stdout + gone.stderr).toContain(`127.0.0.1:${evicting.port}/0`);
+    }
+  });
+});

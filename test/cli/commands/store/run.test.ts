@@ -1,0 +1,191 @@
+import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { fileStore } from "../../../../src/store/file/file.js";
+import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { madeClient, madeGrant, plainGrant } from "../../../helpers/grant.js";
+
+const FORM = "http://127.0.0.1/callback";
+const BINDING = {
+  profile: "work",
+  clientId: "my-service",
+  issuer: "https://as.example/pool",
+  boundBy: "issuer",
+  boundAt: 1_700_000_000_000,
+} as const;
+
+/** A home with a key ring. */
+async function madeHome() {
+  const home = temporaryFolder();
+  const keys = join(home, "keys.json");
+  const made = await runCli(["store", "keys", keys], { env: { AGENTAUTH_HOME: home } });
+  expect(made.code).toBe(0);
+  return { home, keys };
+}
+
+/** Runs a command over the files of a home. */
+function over(home: string, keys: string) {
+  return (args: readonly string[], env: Record<string, string> = {}) =>
+    runCli(args, { env: { AGENTAUTH_HOME: home, AGENTAUTH_STORE_KEYS: `file:${keys}`, ...env } });
+}
+
+async function filled(home: string) {
+  const store = fileStore(home);
+  await store.save(madeGrant({ generation: 3 }), undefined);
+  await store.save(madeGrant({ profile: "work", account: "ann", server: "https://other.example/mcp" }), undefined);
+  await store.saveClient(madeClient(), FORM);
+  await store.saveBinding(BINDING, undefined);
+  return store;
+}
+
+describe("store keys", () => {
+  it("writes a new key ring that only its owner can read, and replaces none", async () => {
+    const { home, keys } = await madeHome();
+    expect(statSync(keys).mode & 0o777).toBe(0o600);
+    const ring = JSON.parse(readFileSync(keys, "utf8"));
+    expect(ring).toEqual({ current: "k1", keys: { k1: expect.any(String) }, name_key: expect.any(String) });
+    const again = await runCli(["store", "keys", keys], { env: { AGENTAUTH_HOME: home } });
+    expect([again.code, again.stdout]).toEqual([2, ""]);
+    expect(again.stderr).toContain(`the file ${keys} exists already`);
+    expect(JSON.parse(readFileSync(keys, "utf8"))).toEqual(ring);
+  });
+
+  it("prints one without a path", async () => {
+    const [one, other] = [await runCli(["store", "keys"]), await runCli(["store", "keys"])];
+    expect(Buffer.from(JSON.parse(one.stdout).keys.k1, "base64url")).toHaveLength(32);
+    expect(one.stdout).not.toBe(other.stdout);
+  });
+});
+
+describe("store sql", () => {
+  it("prints the SQL of the tables, whatever the store is", async () => {
+    const { code, stdout } = await runCli(["store", "sql"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("CREATE TABLE IF NOT EXISTS");
+  });
+});
+
+describe("store export and store import", () => {
+  it("carry each login, client and binding from one store to another", async () => {
+    const { home, keys } = await madeHome();
+    const store = await filled(home);
+    const path = join(temporaryFolder(), "logins.ndjson");
+    const exported = await over(home, keys)(["store", "export", path, "--json"]);
+    expect(exported.code).toBe(0);
+    expect(JSON.parse(exported.stdout)).toEqual({ path, sealed: true, logins: 2, clients: 1, bindings: 1 });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const text = readFileSync(path, "utf8");
+    for (const secret of ["access-token-1", "refresh-token-1", "client-secret-1", "mcp.example"])
+      expect(text).not.toContain(secret);
+
+    const target = temporaryFolder();
+    const imported = await over(target, keys)(["store", "import", path, "--json"]);
+    expect(imported.code).toBe(0);
+    const none = { logins: 0, clients: 0, bindings: 0, unchanged: 0, skipped_records: [] };
+    expect(JSON.parse(imported.stdout)).toEqual({ ...none, logins: 2, clients: 1, bindings: 1 });
+    const copy = fileStore(target);
+    const plain = async (from: typeof store) => (await from.list()).map(plainGrant).sort(byServer);
+    expect(await plain(copy)).toEqual(await plain(store));
+    expect(await copy.readClient(madeClient().issuer, FORM)).toEqual(await store.readClient(madeClient().issuer, FORM));
+    expect(await copy.listBindings()).toEqual([BINDING]);
+
+    const again = await over(target, keys)(["store", "import", path, "--json"]);
+    expect(JSON.parse(again.stdout)).toEqual({ ...none, unchanged: 4 });
+  });
+
+  it("replace no newer login and no binding, and say so", async () => {
+    const { home, keys } = await madeHome();
+    await filled(home);
+    const path = join(temporaryFolder(), "logins.ndjson");
+    await over(home, keys)(["store", "export", path]);
+    const target = temporaryFolder();
+    const copy = fileStore(target);
+    const newer = madeGrant({ generation: 1, signedInAt: 1_800_000_000_000 });
+    await copy.save(newer, undefined);
+    await copy.save(
+      madeGrant({ profile: "work", account: "ann", server: "https://other.example/mcp", signedInAt: 1, generation: 9 }),
+      undefined,
+    );
+    await copy.saveBinding({ ...BINDING, issuer: "https://another.example" }, undefined);
+    const { code, stdout, stderr } = await over(target, keys)(["store", "import", path, "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ logins: 1, bindings: 0, clients: 1, unchanged: 0 });
+    expect(stderr).toContain(
+      'skipped the login at "https://mcp.example/mcp" of profile default: the store has a newer one',
+    );
+    expect(stderr).toContain('skipped the binding of "my-service": it is bound to "https://another.example"');
+    expect((await copy.read(newer))?.signedInAt).toBe(newer.signedInAt);
+    // A generation is never used twice, although the generations of the imported login begin at 1.
+    const older = await copy.read({ profile: "work", account: "ann", server: "https://other.example/mcp" });
+    expect(older).toMatchObject({ generation: 10, signedInAt: 1_700_000_000_000 });
+  });
+
+  it.each<[string, (lines: string[]) => string[], RegExp]>([
+    ["without its end", (lines) => lines.slice(0, -1), /its end is missing/],
+    ["without a line", (lines) => lines.slice(1), /line 1: it cannot be opened|line 1: /],
+    ["with a line twice", (lines) => [lines[0] ?? "", ...lines], /line 2: /],
+    ["with a line behind its end", (lines) => [...lines, lines[0] ?? ""], /it is behind the end/],
+    ["that is no export", () => ["hello"], /line 1: it is not valid JSON/],
+    ["that is empty", () => [], /its end is missing/],
+  ])("change nothing for a file %s", async (_what, change, reason) => {
+    const { home, keys } = await madeHome();
+    await filled(home);
+    const path = join(temporaryFolder(), "logins.ndjson");
+    await over(home, keys)(["store", "export", path]);
+    const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+    writeFileSync(
+      path,
+      change(lines)
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+    const target = temporaryFolder();
+    const { code, stdout, stderr } = await over(target, keys)(["store", "import", path]);
+    expect([code, stdout]).toEqual([8, ""]);
+    expect(stderr).toMatch(reason);
+    expect(await fileStore(target).list()).toEqual([]);
+  });
+
+  it("refuse the keys of another ring, a file that others can read, and a file that is there", async () => {
+    const { home, keys } = await madeHome();
+    await filled(home);
+    const path = join(temporaryFolder(), "logins.ndjson");
+    await over(home, keys)(["store", "export", path]);
+    const other = await madeHome();
+    const foreign = await over(temporaryFolder(), other.keys)(["store", "import", path]);
+    expect(foreign.code).toBe(8);
+    expect((await over(home, keys)(["store", "export", path])).code).toBe(2);
+    chmodSync(path, 0o644);
+    const loose = await over(home, keys)(["store", "import", path]);
+    expect(loose.code).toBe(8);
+    expect(loose.stderr).toContain("can be read by others");
+    const memory = await over(home, keys)(["store", "export", `${path}.2`], { AGENTAUTH_STORE: "memory" });
+    expect(memory.code).toBe(2);
+  });
+
+  it("need a key ring, and seal nothing only for none", async () => {
+    const { home } = await madeHome();
+    await filled(home);
+    const path = join(temporaryFolder(), "logins.ndjson");
+    const missing = await runCli(["store", "export", path], { env: { AGENTAUTH_HOME: home } });
+    expect(missing.code).toBe(2);
+    expect(missing.stderr).toContain("store_keys is not set");
+    expect(missing.stderr).toContain("agentauth store keys <path>");
+    for (const word of ["None", "no", "none ", "off"]) {
+      const env = { AGENTAUTH_HOME: home, AGENTAUTH_STORE_KEYS: word };
+      expect((await runCli(["store", "export", path], { env })).code).toBe(2);
+    }
+    const env = { AGENTAUTH_HOME: home, AGENTAUTH_STORE_KEYS: "none" };
+    const plain = await runCli(["store", "export", path], { env });
+    expect(plain.code).toBe(0);
+    expect(plain.stderr).toContain(`the tokens in ${path} are not sealed`);
+    const target = temporaryFolder();
+    const read = await runCli(["store", "import", path], { env: { ...env, AGENTAUTH_HOME: target } });
+    expect(read.code).toBe(0);
+    expect(await fileStore(target).list()).toHaveLength(2);
+  });
+});
+
+function byServer(one: { server: string }, other: { server: string }): number {
+  return one.server < other.server ? -1 : 1;
+}
