@@ -4,17 +4,21 @@ import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 import { declareMcpConfig } from "./config/command.js";
+import { declareMcpAdd, declareMcpList, declareMcpRemove } from "./hosts/command.js";
 import type { McpFlags, ProxyFlags } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 7, declare: declareMcp };
 
-/** `mcp tools`, `mcp call`, `mcp proxy`, `mcp config`. */
+/** The commands for an MCP server, and those for the settings of hosts. */
 function declareMcp(registry: Registry): void {
   const group = registry.root.command("mcp").description("Use an MCP server with its token");
   declareTools(group, registry);
   declareCall(group, registry);
   declareProxy(group, registry);
+  declareMcpAdd(group, registry);
+  declareMcpRemove(group, registry);
+  declareMcpList(group, registry);
   declareMcpConfig(group, registry);
 }
 
@@ -73,7 +77,7 @@ pass to stderr.
 
 Examples:
   $ agentauth login https://mcp.example/mcp
-  $ agentauth mcp config claude-code https://mcp.example/mcp
+  $ agentauth mcp add claude-code https://mcp.example/mcp
   $ agentauth mcp proxy https://mcp.example/mcp`,
     )
     .action(

@@ -4,6 +4,7 @@ import { runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
 import { loginRequired } from "../../../oauth/login/login-required.js";
+import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
@@ -79,7 +80,7 @@ async function send(
   input: string | URL | Request,
   init: RequestInit | undefined,
 ): Promise<Response> {
-  if (scope !== undefined) await agent.token(String(input), { scope, signal: init?.signal ?? undefined });
+  if (scope !== undefined) await loginFirst(agent, String(input), { scope, signal: init?.signal ?? undefined });
   return agent.fetch(input, init);
 }
 

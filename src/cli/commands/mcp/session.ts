@@ -8,6 +8,7 @@ import { type McpSession, openMcp } from "../../../mcp/session.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { escapeText, quote } from "../../../redact.js";
 import { responseError } from "../../clients/http-error.js";
+import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { McpFlags } from "./options.js";
@@ -35,7 +36,7 @@ export async function withSession<T>(
   // A tool may take longer than the usual idle timeout of a connection: only the limit of each request counts.
   const agent = await context.agent({ idleTimeoutMs: 0 });
   // A login, if needed, comes before the time limit starts.
-  await agent.token(url, { scope: options.scope, signal });
+  await loginFirst(agent, url, { scope: options.scope, signal });
   const limit = limitOf(options, context, defaultTimeout);
   const limited = createLimitedFetch(agent, url, limit);
   const withCliError = <R>(call: Promise<R>): Promise<R> =>

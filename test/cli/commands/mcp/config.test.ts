@@ -22,6 +22,7 @@ async function config(args: readonly string[], env: Record<string, string> = {})
     signals: processSignals(process),
     argv: ["mcp", "config", ...args],
     redactor: new Redactor(),
+    machine: { platform: "linux", folder: temporaryFolder() },
     pendingSaves: createPendingSaves(),
     clock: systemClock,
     now: Date.now,

@@ -1,5 +1,5 @@
 import { stringify } from "yaml";
-import type { McpHost } from "../../../clients/mcp-hosts.js";
+import type { McpHost } from "./host.js";
 
 /** The text of a snippet in the host's language, ending in a line break. */
 export function snippetText(language: McpHost["language"], snippet: object): string {

@@ -1,0 +1,179 @@
+import { AgentAuthError } from "../../../errors.js";
+import { quote, Redactor, shellWord } from "../../../redact.js";
+import type { McpHost } from "../../clients/mcp-hosts/host.js";
+import { MCP_HOSTS } from "../../clients/mcp-hosts.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import type { GlobalFlags } from "../../flags/global.js";
+import type { CommandContext } from "../../runtime/context.js";
+
+/** Options of the commands that make an entry of a host's settings. */
+export interface EntryFlags extends GlobalFlags {
+  host: string;
+  url: string;
+  name?: string;
+  style?: "proxy" | "headers-helper";
+  command?: string;
+  accountHint?: string;
+}
+
+/** A server as an entry of a host's settings. */
+export interface HostEntry {
+  host: McpHost;
+  url: string;
+  name: string;
+  entry: Record<string, unknown>;
+  /** What it is in the other styles of the host: an update removes their keys. */
+  otherStyles: Record<string, unknown>;
+  /** The variables of this run that decide which store the entry uses. */
+  env: Readonly<Record<string, string>>;
+}
+
+/** The variables that decide where logins are stored; they are not secret. */
+const STORE_VARIABLES = ["AGENTAUTH_HOME", "AGENTAUTH_STORE"];
+
+/**
+ * The entry that uses a server through agentauth; it holds no secret.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function entryOf(options: EntryFlags, context: CommandContext): HostEntry {
+  const { env: all } = context.io;
+  const host = hostOf(options.host);
+  const url = parseMcpUrlArgument(options.url);
+  checkQuery(url);
+  checkPlaceholders(url);
+  const name = options.name ?? nameFor(url);
+  const env = Object.fromEntries(STORE_VARIABLES.flatMap((key) => (all[key] ? [[key, all[key]]] : [])));
+  const entry = dataOf(host, { url, name, env }, options, context);
+  return { host, url, name, env, entry, otherStyles: otherStylesOf(host, options) };
+}
+
+function otherStylesOf(host: McpHost, { style, url }: EntryFlags): Record<string, unknown> {
+  if (style !== "headers-helper") return host.helper?.({ url, helper: "" }) ?? {};
+  const env = Object.fromEntries(STORE_VARIABLES.map((name) => [name, ""]));
+  return host.proxy("", { command: "", args: [], env });
+}
+
+/** The host of a name that the parser has accepted. */
+export function hostOf(name: string): McpHost {
+  const host = MCP_HOSTS[name];
+  if (!host) throw new TypeError("the parser accepts only known hosts");
+  return host;
+}
+
+/** Reports what else a user must do for an entry to work. */
+export function sayNextSteps({ url, env }: HostEntry, options: EntryFlags, context: CommandContext): void {
+  const { io } = context;
+  if (options.style === "headers-helper" && Object.keys(env).length > 0) {
+    io.say(`start the host with the same ${Object.keys(env).join(" and ")} as now`);
+  }
+  io.say(
+    `log in once, if not done yet: agentauth login ${[shellWord(url), ...loginFlags(options, context)].join(" ")}`,
+  );
+}
+
+function dataOf(
+  host: McpHost,
+  { url, name, env }: Pick<HostEntry, "url" | "name" | "env">,
+  options: EntryFlags,
+  context: CommandContext,
+): Record<string, unknown> {
+  const { style = "proxy", command = "agentauth" } = options;
+  const rest = loginFlags(options, context);
+  if (style === "proxy") return host.proxy(name, { command, args: ["mcp", "proxy", url, ...rest], env });
+  if (host.helper === undefined) {
+    const supported = Object.keys(MCP_HOSTS).filter((key) => MCP_HOSTS[key]?.helper);
+    throw usage(
+      `${options.host} does not support a headers command`,
+      `leave --style out; these hosts support it: ${supported.join(", ")}`,
+    );
+  }
+  const words = [command, "token", url, "--format", "headers-json", ...rest];
+  const platform = context.machine?.platform ?? process.platform;
+  return host.helper({ url, helper: platform === "win32" ? windowsLine(words) : words.map(shellWord).join(" ") });
+}
+
+/** On Windows the host's shell may be cmd.exe, which knows no quotes of sh and reads more characters than sh. */
+function windowsLine(words: readonly string[]): string {
+  const unsafe = words.find((word) => !/^[\w@+=:,./\\?-]+$/.test(word));
+  if (unsafe === undefined) return words.join(" ");
+  throw usage(
+    `${quote(unsafe, 80)} has characters that cmd.exe may interpret, so it cannot be in a headers command on Windows`,
+    "use --style proxy: its entry is not read by a shell",
+  );
+}
+
+/** The flags that select the login. */
+function loginFlags(options: EntryFlags, context: CommandContext): string[] {
+  const { value, source } = context.settings().profile;
+  const isNamed = value !== "default" || source === "--profile";
+  return [
+    ...(isNamed ? ["--profile", value] : []),
+    ...(options.accountHint === undefined ? [] : ["--account-hint", options.accountHint]),
+  ];
+}
+
+const SECRET_WORDS = new Set(
+  "token key apikey secret password passwd pass pwd auth authorization bearer credential signature sig code jwt session".split(
+    " ",
+  ),
+);
+/** Longer than a word, with digits among its letters. */
+const SECRET_VALUE = /^(?=.*\d)(?=.*[a-z])[\w\-.~+/=]{20,}$/i;
+
+/** Settings are stored, copied and shared, and so would be a secret in the URL. */
+function checkQuery(url: string): void {
+  const shapes = new Redactor();
+  for (const [name, value] of new URL(url).searchParams) {
+    const isSecret =
+      wordsOf(name).some((word) => SECRET_WORDS.has(word)) ||
+      SECRET_VALUE.test(value) ||
+      shapes.redact(value) !== value;
+    if (!isSecret) continue;
+    throw usage(
+      `the parameter ${quote(name, 40)} of the MCP server's URL looks like a secret, which must not be in a host's settings`,
+      "leave it out: agentauth sends a token in a header; if it was a secret, replace it",
+    );
+  }
+}
+
+/** What hosts replace in their settings: a variable of the environment, a file, or the output of a command. */
+const PLACEHOLDERS: Readonly<Record<string, string>> = { $: "%24", "{": "%7B", "`": "%60" };
+
+/** A host would replace a placeholder, and send a secret of its environment or of a file to the server. */
+function checkPlaceholders(url: string): void {
+  const found = Object.keys(PLACEHOLDERS).find((character) => url.includes(character));
+  if (found === undefined) return;
+  throw usage(
+    `the MCP server's URL ${quote(url, 80)} has a ${quote(found)}, with which hosts mark what they replace in their settings`,
+    `write ${PLACEHOLDERS[found]} for it`,
+  );
+}
+
+function wordsOf(name: string): string[] {
+  const apart = name.replace(/([a-z\d])([A-Z])/g, "$1 $2").toLowerCase();
+  return apart.split(/[^a-z\d]+/).map((word) => word.replace(/s$/, ""));
+}
+
+/** The URL as it may be printed: a part that may be a secret is masked. */
+export function printableUrl(value: string): string {
+  if (!URL.canParse(value)) return "***";
+  const url = new URL(value);
+  const path = url.pathname.split("/").map((part) => (SECRET_VALUE.test(part) ? "***" : part));
+  const query = [...url.searchParams.keys()].map((name) => `${encodeURIComponent(name)}=***`).join("&");
+  return new Redactor().redact(`${url.protocol}//${url.host}${path.join("/")}${query === "" ? "" : `?${query}`}`);
+}
+
+/** A name that every host accepts: the server's host name, with hyphens. */
+function nameFor(url: string): string {
+  const name = new URL(url).hostname
+    .replace(/[^A-Za-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "")
+    .slice(0, 60);
+  return /[A-Za-z]/.test(name) ? name : `mcp-${name}`;
+}
+
+/** A wrong argument or file, with what helps. */
+export function usage(message: string, hint: string): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}

@@ -1,0 +1,142 @@
+import { parse } from "jsonc-parser";
+import { parse as parseToml } from "smol-toml";
+import { describe, expect, it } from "vitest";
+import { parse as parseYaml } from "yaml";
+import { changeServer, serversIn } from "../../../../src/cli/clients/mcp-hosts/edit.js";
+import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
+import { fc } from "../../../helpers/properties.js";
+
+const ENTRY = { command: "agentauth", args: ["mcp", "proxy", "https://mcp.example/mcp"] };
+
+/** Spaces, line breaks and comments, as they can be between any two words of JSON. */
+const gap = fc
+  .array(fc.constantFrom(" ", "\t", "\n", "\r\n", '/* a, "b": {} */', "// c, }\n", "/* d\n */"), { maxLength: 3 })
+  .map((parts) => parts.join(""));
+const value = fc.constantFrom("1", '"x,}"', "null", "[1, {}]", '{"url": "https://a.example"}', "{ }");
+
+/** An object as text, with a comma after its last member or without one. */
+function objectText(members: fc.Arbitrary<readonly string[]>): fc.Arbitrary<string> {
+  return fc
+    .tuple(members, fc.array(gap, { minLength: 14, maxLength: 14 }), fc.boolean())
+    .map(([all, gaps, isClosed]) => {
+      const lines = all.map((member, at) => gaps[2 * at] + member + gaps[2 * at + 1]);
+      const comma = isClosed && all.length > 0 ? `,${gaps[12]}` : "";
+      return `{${lines.join(",")}${comma}${gaps[13]}}`;
+    });
+}
+
+const servers = objectText(
+  fc
+    .uniqueArray(fc.constantFrom("a", "b", "c"), { maxLength: 3 })
+    .chain((names) => fc.tuple(...names.map((name) => value.map((one) => `"${name}": ${one}`)))),
+);
+const settings = fc
+  .tuple(fc.option(servers, { nil: undefined }), fc.boolean(), fc.boolean())
+  .chain(([own, isBefore, isAfter]) => {
+    const all = [
+      isBefore ? ['"first": 1'] : [],
+      own === undefined ? [] : [`"mcpServers": ${own}`],
+      isAfter ? ['"last": [2]'] : [],
+    ];
+    return fc.tuple(gap, objectText(fc.constant(all.flat())), gap).map((parts) => parts.join(""));
+  });
+
+const commentsOf = (text: string) => text.match(/\/\*[\s\S]*?\*\/|\/\/ c, \}/g);
+
+describe("a change of settings with comments", () => {
+  const host = MCP_HOSTS["cursor"];
+  if (host === undefined) throw new Error("there is no such host");
+
+  it("adds a server and removes it again, and changes nothing else", async () => {
+    await fc.assert(
+      fc.asyncProperty(settings, async (text) => {
+        const added = await changeServer(host, text, { name: "own", entry: ENTRY });
+        expect((await serversIn(host, added))["own"]).toEqual(ENTRY);
+        expect(commentsOf(added)).toEqual(commentsOf(text));
+        const updated = await changeServer(host, added, { name: "own", entry: { ...ENTRY, env: { A: "b" } } });
+        const removed = await changeServer(host, updated, { name: "own" });
+        const { mcpServers = {}, ...rest } = parse(text);
+        expect(parse(removed)).toEqual({ ...rest, mcpServers });
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+/** Parts of a file, in any order. */
+const PARTS = {
+  codex: {
+    parts: [
+      '# a\n[mcp_servers.a] # b\ncommand = "x"\n',
+      "[first]\nz = 1\n\n# my notes on the next table\n",
+      '[mcp_servers.b]\nargs = [\n  "[c]", # d\n]\n\n[mcp_servers.b.env]\nA = "b"\n',
+      "[other]\nx = '''\n[y]\n'''\n",
+      "\n\n# e\n",
+      "[[list]]\ny = 1\n",
+    ],
+    parse: (text: string) => JSON.parse(JSON.stringify(parseToml(text))),
+    key: "mcp_servers",
+  },
+  goose: {
+    parts: [
+      "# a\nfirst: 1 # b\n",
+      "text: |\n  extensions:\n    own: 1\n\n",
+      'extensions:\n  # c\n  a:\n    cmd: "x # y"\n  b: {c: 1} # d\n',
+      "\n# e\n",
+      "list:\n- a\n- b: >-\n    c\n",
+    ],
+    parse: (text: string) => parseYaml(text) ?? {},
+    key: "extensions",
+  },
+} as const;
+
+describe.each(["codex", "goose"] as const)("a change of the settings of %s", (name) => {
+  const { parts, parse: parseText, key } = PARTS[name];
+  const host = MCP_HOSTS[name];
+  if (host === undefined) throw new Error("there is no such host");
+
+  it("adds a server and removes it again, and leaves every other line", async () => {
+    const eol = fc.constantFrom("\n", "\r\n");
+    await fc.assert(
+      fc.asyncProperty(fc.shuffledSubarray([...parts]), eol, async (chosen, lineBreak) => {
+        const text = chosen.join("").replaceAll("\n", lineBreak);
+        const entry = host.proxy("own", { ...ENTRY, env: { A: "b" } });
+        const added = await changeServer(host, text, { name: "own", entry });
+        for (const line of text.split(/(?<=\n)/)) expect(added).toContain(line);
+        expect(parseText(added)[key].own).toEqual(entry);
+        const after = `${added}# f${lineBreak}`;
+        const updated = await changeServer(host, after, { name: "own", entry: { ...entry, args: ["x"] } });
+        expect(parseText(updated)).toEqual({
+          ...parseText(added),
+          [key]: { ...parseText(added)[key], own: { ...entry, args: ["x"] } },
+        });
+        for (const line of `${text}# f`.split(/(?<=\n)/)) expect(updated).toContain(line);
+        const removed = await changeServer(host, updated, { name: "own" });
+        for (const line of text.split(/(?<=\n)/)) expect(removed).toContain(line);
+        expect(removed.endsWith(`# f${lineBreak}`)).toBe(true);
+        expect({ [key]: {}, ...parseText(removed) }).toEqual({ [key]: {}, ...parseText(text) });
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+it("sets a variable in the entry of codex beside those of the user, in its own table or in a new one", async () => {
+  const host = MCP_HOSTS["codex"];
+  if (host === undefined) throw new Error("there is no such host");
+  const entry = { ...ENTRY, env: { A: "2", B: "3" } };
+  const head = '[mcp_servers.own]\ncommand = "x" # c\n# d';
+  const after = "\n# e\n[[mcp_servers.other.list]]\ny = 9007199254740993\n";
+  const args = `args = ["${ENTRY.args.join('", "')}"]\n`;
+  const update = (text: string) => changeServer(host, text, { name: "own", entry });
+  const changed = head.replace('"x" # c\n', `"agentauth" # c\n${args}`);
+  const env = '\n[mcp_servers.own.env]\nA = "2"\nB = "3"\n';
+  expect(await update(`${head}\n${after}`)).toBe(`${changed.replace(args, args + env)}\n${after}`);
+  const table = (values: string) => `\n[mcp_servers.own.env] # f\n# g\nMINE = "[#]"\n${values}`;
+  expect(await update(`${head}\n${table("A = '''\n[1]'''\n")}${after}`)).toBe(
+    `${changed}\n${table('A = "2"\nB = "3"\n')}${after}`,
+  );
+  for (const form of ['env = { MINE = "1" }', 'env.MINE = "1"']) {
+    await expect(update(`${head}\n${form}\n`)).rejects.toThrow(/"own" is written in a form/);
+  }
+});
