@@ -9,8 +9,8 @@ import { isUnchecked, type NetworkOptions, outletOf, withCertificates } from "./
  *
  * @throws `AgentAuthError` `usage`
  */
-export async function agentNetwork(options: NetworkOptions, redactor: Redactor): Promise<Network> {
-  const network = nodeNetwork(await outletOf(options, redactor));
+export function agentNetwork(options: NetworkOptions, redactor: Redactor): Network {
+  const network = nodeNetwork(outletOf(options, redactor));
   const isBare = isUnchecked(options.env);
   return {
     connectTo(server, exemptions) {

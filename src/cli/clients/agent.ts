@@ -27,7 +27,7 @@ export async function createAgentClient(
   const options = networkOptions(flags, settings, context);
   // The queries of a login have secrets in them.
   const http = traceOptions(flags, context, false);
-  const network = tracedNetwork(await agentNetwork({ ...options, idleTimeoutMs }, context.redactor), http, flags.proxy);
+  const network = tracedNetwork(agentNetwork({ ...options, idleTimeoutMs }, context.redactor), http, flags.proxy);
   const { client, grant } = await readGrantInputs(flags, context);
   const { issuer } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
@@ -35,7 +35,7 @@ export async function createAgentClient(
   return new AgentClient({
     store: await context.store(),
     profile: settings.profile.value,
-    clientName: "agentauth",
+    clientName: flags.clientName,
     userAgent: "agentauth-cli",
     ...(mayLogin(flags, context, login) && { login: loginMethod(flags, context) }),
     client,
@@ -48,16 +48,18 @@ export async function createAgentClient(
     clock: context.clock,
     clientMetadataUrl: flags.clientMetadataUrl,
     resource: flags.resource,
+    resourceMetadata: flags.resourceMetadata,
     dpop: flags.dpop,
     flow: flags.flow === "device" ? "device" : "browser",
     loginHint: flags.accountHint,
     timeoutMs: flags.timeout === undefined ? undefined : flags.timeout * 1000,
-    maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
+    maxRetries: flags.retries,
     allowMissingPkceMetadata: flags.allowMissingPkceMetadata,
     allowPrivateNetwork: flags.allowPrivateNetwork,
     allowCrossOriginMetadata: flags.allowCrossOriginMetadata,
     allowCrossOriginEndpoints: flags.allowCrossOriginEndpoints,
     legacyDiscovery: flags.legacyDiscovery,
+    acceptTokenType: flags.acceptTokenType,
     strictResource: flags.strictResource,
     sameOriginEndpoints: flags.sameOriginEndpoints,
     onTrace: trace,

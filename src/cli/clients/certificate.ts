@@ -34,8 +34,8 @@ export function certificateFiles({
  *
  * @throws `AgentAuthError` `usage` for what is no certificate or key, `store_failed` for a key that others can read
  */
-export async function readClientCertificate({ cert, key }: CertificateFiles): Promise<ClientCertificate> {
-  const { createPrivateKey, X509Certificate } = await import("node:crypto");
+export function readClientCertificate({ cert, key }: CertificateFiles): ClientCertificate {
+  const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
   const certText = attempt(
     () => readFileSync(cert.value, "utf8"),
     `${described(cert)} cannot be read`,

@@ -1,4 +1,5 @@
-import { AgentAuthError, type ClientErrorCode, type ErrorClass } from "../../errors.js";
+import type { ClientErrorCode } from "../../error-codes.js";
+import { AgentAuthError, type ErrorClass } from "../../errors.js";
 import { requestIdOf, shownUrl } from "../../http/buffered-response.js";
 import { quote } from "../../redact.js";
 

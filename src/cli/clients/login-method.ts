@@ -1,20 +1,25 @@
+import type { Readable } from "node:stream";
 import { terminalLogin } from "../../login/terminal.js";
 import type { LoginMethod } from "../../oauth/login/login-method.js";
 import type { Io } from "../io/io.js";
 import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
-import { flagText } from "../runtime/hints.js";
+import { flagText } from "../runtime/flag-text.js";
 import { confirm } from "./confirm.js";
 
 /**
  * How the user logs in, by the flags. Where no prompt is allowed, the URL is printed all the same and the callback
  * waited for: the reader may open it elsewhere.
+ *
+ * @param input where a callback is pasted into; default: stdin, where the user may be asked
  */
 export function loginMethod(
   flags: Omit<ContextFlags, "output">,
   { io, signals }: Pick<RunContext, "io" | "signals">,
+  input?: Readable,
 ): LoginMethod {
   const isAsked = mayAsk(flags, io);
+  const asked = isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined;
   return terminalLogin({
     // Without the URL there is no login, also with --quiet.
     say: (text) => io.with({ quiet: false }).say(text),
@@ -27,7 +32,7 @@ export function loginMethod(
     loginTimeoutSeconds: flags.loginTimeout,
     confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, question, signal) : undefined,
     onInterrupt: () => signals.raise("SIGINT"),
-    input: isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined,
+    input: input ?? asked,
   });
 }
 

@@ -1,7 +1,7 @@
 import { ManagementClient } from "../../api/client.js";
-import { AgentAuthError } from "../../errors.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";
+import { placeToken, requireBaseUrl } from "./service-settings.js";
 import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
 
 /**
@@ -11,18 +11,13 @@ import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
  */
 export async function createManagementClient(flags: GlobalFlags, context: CommandContext): Promise<ManagementClient> {
   const settings = context.settings();
-  const { baseUrl, apiToken, authHeader } = settings;
-  if (!baseUrl) {
-    throw new AgentAuthError("usage", "no service is configured: the base URL is not set", {
-      class: "usage",
-      hint: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL; to try without a service: agentauth demo",
-    });
-  }
+  const { apiToken, authHeader } = settings;
+  const baseUrl = requireBaseUrl(settings);
   const { networkFetch, networkOptions } = await import("./network.js");
   const trace = traceOptions(flags, context, true);
-  const fetch = tracedFetch(await networkFetch(networkOptions(flags, settings, context), context.redactor), trace);
+  const fetch = tracedFetch(networkFetch(networkOptions(flags, settings, context), context.redactor), trace);
   return new ManagementClient({
-    baseUrl: baseUrl.value,
+    baseUrl,
     ...(apiToken && {
       token: () => {
         const token = apiToken.read();
@@ -33,13 +28,8 @@ export async function createManagementClient(flags: GlobalFlags, context: Comman
     ...(authHeader && { auth: placeToken(authHeader.value) }),
     fetch,
     timeoutMs: flags.timeout === undefined ? undefined : flags.timeout * 1000,
-    maxAttempts: flags.retries === undefined ? undefined : flags.retries + 1,
+    maxRetries: flags.retries,
     onEvent: eventLogger(trace),
     userAgent: "agentauth-cli",
   });
-}
-
-function placeToken(header: string): (headers: Headers, token: string) => void {
-  const [name = "", scheme] = header.split(":").map((part) => part.trim());
-  return (headers, token) => headers.set(name, scheme ? `${scheme} ${token}` : token);
 }

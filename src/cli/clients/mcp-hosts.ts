@@ -1,106 +1,227 @@
-/** How a host starts the command that speaks MCP with it. */
-export interface ProxyEntry {
-  command: string;
-  args: readonly string[];
-  /** What the command needs in its environment; empty where that is nothing. */
-  env: Readonly<Record<string, string>>;
-}
+import type { McpHost, Places, ProxyEntry } from "./mcp-hosts/host.js";
 
-/** How a host asks a command for the headers of its own requests. */
-export interface HelperEntry {
-  url: string;
-  /** A line for a shell. */
-  helper: string;
-}
+const command = (_name: string, { command, args, env }: ProxyEntry) => ({ command, args, ...unlessEmpty("env", env) });
+const stdio = (name: string, entry: ProxyEntry) => ({ type: "stdio", ...command(name, entry) });
 
-/** A program that uses MCP servers, and how it wants them written down. */
-export interface McpHost {
-  /** Where the snippet belongs. */
-  readonly file: string;
-  readonly language: "json" | "toml" | "yaml";
-  /** The snippet for a server as a command, as plain data. */
-  proxy(name: string, entry: ProxyEntry): object;
-  /** The snippet for a server with a command for its headers; absent where the host knows no such thing. */
-  helper?(name: string, entry: HelperEntry): object;
-}
+/** A host with a JSON file and an object `mcpServers`, as most of them have. */
+const mcpServers = { language: "json", key: "mcpServers", proxy: command } as const;
 
-const mcpServers = (name: string, { command, args, env }: ProxyEntry) => ({
-  mcpServers: { [name]: { command, args, ...unlessEmpty("env", env) } },
-});
+const CONFIG = "{XDG_CONFIG_HOME|~/.config}";
+const APPDATA = "{APPDATA|~/AppData/Roaming}";
+
+/** A file in the folder of VS Code's default profile, after those that are preferred to it. */
+function inCode(file: string, ...preferred: string[]): Places {
+  return {
+    linux: [...preferred, `${CONFIG}/Code/User/${file}`],
+    darwin: [...preferred, `~/Library/Application Support/Code/User/${file}`],
+    win32: [...preferred, `${APPDATA}/Code/User/${file}`],
+  };
+}
 
 /** The hosts by the names that they have on the command line. */
 export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
+  amp: {
+    ...mcpServers,
+    file: "~/.config/amp/settings.json, or .amp/settings.json in a project",
+    places: {
+      user: ["~/.config/amp/settings.json", "~/.config/amp/settings.jsonc"],
+      project: [".amp/settings.json", ".amp/settings.jsonc"],
+    },
+    // One key with a dot, as in the settings of VS Code.
+    key: "amp.mcpServers",
+  },
   "claude-code": {
+    ...mcpServers,
     file: ".mcp.json in the project, or ~/.claude.json for all of them",
-    language: "json",
-    proxy: (name, { command, args, env }) => ({
-      mcpServers: { [name]: { type: "stdio", command, args, ...unlessEmpty("env", env) } },
-    }),
-    helper: (name, { url, helper }) => ({ mcpServers: { [name]: { type: "http", url, headersHelper: helper } } }),
+    places: { user: ["{CLAUDE_CONFIG_DIR|~}/.claude.json"], project: [".mcp.json"] },
+    proxy: stdio,
+    helper: ({ url, helper }) => ({ type: "http", url, headersHelper: helper }),
   },
   "claude-desktop": {
+    ...mcpServers,
     file:
       "claude_desktop_config.json in ~/Library/Application Support/Claude (macOS) or %APPDATA%\\Claude (Windows), " +
       "which Settings > Developer > Edit Config opens",
-    language: "json",
-    proxy: mcpServers,
+    places: {
+      user: {
+        darwin: ["~/Library/Application Support/Claude/claude_desktop_config.json"],
+        win32: [`${APPDATA}/Claude/claude_desktop_config.json`],
+      },
+    },
   },
   cline: {
+    ...mcpServers,
     file: "cline_mcp_settings.json, which MCP Servers > Configure > Configure MCP Servers opens",
-    language: "json",
-    proxy: mcpServers,
+    places: {
+      user: inCode(
+        "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
+        "~/.cline/data/settings/cline_mcp_settings.json",
+      ),
+    },
   },
   codex: {
-    file: "~/.codex/config.toml",
+    file: "~/.codex/config.toml, or .codex/config.toml in a project that you trust",
+    places: { user: ["{CODEX_HOME|~/.codex}/config.toml"], project: [".codex/config.toml"] },
     language: "toml",
-    proxy: (name, { command, args, env }) => ({
-      mcp_servers: { [name]: { command, args, ...unlessEmpty("env", env) } },
-    }),
+    key: "mcp_servers",
+    proxy: command,
+  },
+  continue: {
+    ...mcpServers,
+    file: "a file in ~/.continue/mcpServers, or in .continue/mcpServers in a project",
+    places: {
+      user: ["~/.continue/mcpServers/agentauth.json"],
+      project: [".continue/mcpServers/agentauth.json"],
+    },
+  },
+  "copilot-cli": {
+    ...mcpServers,
+    file: "~/.copilot/mcp-config.json, or .github/mcp.json in a project",
+    places: { user: ["{COPILOT_HOME|~/.copilot}/mcp-config.json"], project: [".github/mcp.json"] },
+    proxy: (name, entry) => ({ type: "local", ...command(name, entry), tools: ["*"] }),
+  },
+  crush: {
+    language: "json",
+    key: "mcp",
+    file: "~/.config/crush/crush.json, or .crush.json in a project",
+    places: {
+      user: {
+        linux: [`${CONFIG}/crush/crush.json`],
+        darwin: [`${CONFIG}/crush/crush.json`],
+        win32: ["{LOCALAPPDATA|~/AppData/Local}/crush/crush.json"],
+      },
+      project: [".crush.json", "crush.json"],
+    },
+    proxy: stdio,
   },
   cursor: {
+    ...mcpServers,
     file: "~/.cursor/mcp.json, or .cursor/mcp.json in a project",
-    language: "json",
-    proxy: mcpServers,
+    places: { user: ["~/.cursor/mcp.json"], project: [".cursor/mcp.json"] },
+    link: (name, entry) => {
+      const config = Buffer.from(JSON.stringify(entry)).toString("base64");
+      return `cursor://anysphere.cursor-deeplink/mcp/install?name=${name}&config=${encodeURIComponent(config)}`;
+    },
   },
   "gemini-cli": {
+    ...mcpServers,
     file: "~/.gemini/settings.json, or .gemini/settings.json in a project",
-    language: "json",
-    proxy: mcpServers,
+    places: { user: ["~/.gemini/settings.json"], project: [".gemini/settings.json"] },
   },
   goose: {
     file: "~/.config/goose/config.yaml, on Windows %APPDATA%\\Block\\goose\\config\\config.yaml",
+    places: {
+      user: {
+        linux: ["~/.config/goose/config.yaml"],
+        darwin: ["~/.config/goose/config.yaml"],
+        win32: [`${APPDATA}/Block/goose/config/config.yaml`],
+      },
+    },
     language: "yaml",
+    key: "extensions",
     proxy: (name, { command, args, env }) => ({
-      extensions: { [name]: { type: "stdio", name, enabled: true, cmd: command, args, envs: env, timeout: 300 } },
+      type: "stdio",
+      name,
+      enabled: true,
+      cmd: command,
+      args,
+      envs: env,
+      timeout: 300,
     }),
+  },
+  "jetbrains-ai-assistant": {
+    ...mcpServers,
+    file: "Settings > Tools > AI Assistant > Model Context Protocol (MCP) > Add > As JSON",
+    places: {},
+  },
+  junie: {
+    ...mcpServers,
+    file: "~/.junie/mcp/mcp.json, or .junie/mcp/mcp.json in a project",
+    places: { user: ["~/.junie/mcp/mcp.json"], project: [".junie/mcp/mcp.json"] },
+  },
+  kiro: {
+    ...mcpServers,
+    file: "~/.kiro/settings/mcp.json, or .kiro/settings/mcp.json in a project",
+    places: { user: ["~/.kiro/settings/mcp.json"], project: [".kiro/settings/mcp.json"] },
+  },
+  "lm-studio": {
+    ...mcpServers,
+    file: "~/.lmstudio/mcp.json, which Program > Install > Edit mcp.json opens",
+    places: { user: ["~/.lmstudio/mcp.json"] },
   },
   opencode: {
-    file: "opencode.json in the project, or ~/.config/opencode/opencode.json for all of them",
     language: "json",
-    proxy: (name, { command, args, env }) => ({
-      mcp: {
-        [name]: { type: "local", command: [command, ...args], enabled: true, ...unlessEmpty("environment", env) },
-      },
+    key: "mcp",
+    file: "opencode.json in the project, or ~/.config/opencode/opencode.json for all of them",
+    places: {
+      user: ["~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"],
+      project: ["opencode.json", "opencode.jsonc"],
+    },
+    proxy: (_name, { command, args, env }) => ({
+      type: "local",
+      command: [command, ...args],
+      enabled: true,
+      ...unlessEmpty("environment", env),
     }),
+  },
+  "qwen-code": {
+    ...mcpServers,
+    file: "~/.qwen/settings.json, or .qwen/settings.json in a project",
+    places: { user: ["~/.qwen/settings.json"], project: [".qwen/settings.json"] },
+  },
+  roo: {
+    ...mcpServers,
+    file: "mcp_settings.json, which Edit Global MCP opens, or .roo/mcp.json in a project",
+    places: {
+      user: inCode("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
+      project: [".roo/mcp.json"],
+    },
+  },
+  "visual-studio": {
+    language: "json",
+    key: "servers",
+    file: "%USERPROFILE%\\.mcp.json, or .mcp.json beside the solution",
+    places: { user: { win32: ["~/.mcp.json"] }, project: { win32: [".mcp.json"] } },
+    proxy: stdio,
   },
   vscode: {
-    file: ".vscode/mcp.json in the workspace, or the file that MCP: Open User Configuration opens",
     language: "json",
-    proxy: (name, { command, args, env }) => ({
-      servers: { [name]: { type: "stdio", command, args, ...unlessEmpty("env", env) } },
-    }),
+    key: "servers",
+    file: ".vscode/mcp.json in the workspace, or the file that MCP: Open User Configuration opens",
+    places: { user: inCode("mcp.json"), project: [".vscode/mcp.json"] },
+    proxy: stdio,
+    link: (name, entry) => `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, ...entry }))}`,
+  },
+  warp: {
+    ...mcpServers,
+    file: "~/.warp/.mcp.json, or .warp/.mcp.json in a project",
+    places: { user: ["~/.warp/.mcp.json"], project: [".warp/.mcp.json"] },
   },
   windsurf: {
+    ...mcpServers,
     file: "~/.codeium/windsurf/mcp_config.json",
-    language: "json",
-    proxy: mcpServers,
+    places: { user: ["~/.codeium/windsurf/mcp_config.json"] },
   },
   zed: {
-    file: "settings.json, which zed: open settings file opens",
     language: "json",
-    proxy: (name, { command, args, env }) => ({ context_servers: { [name]: { command, args, env } } }),
+    key: "context_servers",
+    file: "settings.json, which zed: open settings file opens, or .zed/settings.json in a project that you trust",
+    places: {
+      user: {
+        linux: [`${CONFIG}/zed/settings.json`],
+        darwin: ["~/.config/zed/settings.json"],
+        win32: [`${APPDATA}/Zed/settings.json`],
+      },
+      project: [".zed/settings.json"],
+    },
+    proxy: (_name, { command, args, env }) => ({ command, args, env }),
   },
 };
+
+/** The hosts whose files `mcp add` can change. */
+export const WRITABLE_HOSTS: readonly string[] = Object.keys(MCP_HOSTS).filter(
+  (name) => Object.keys(MCP_HOSTS[name]?.places ?? {}).length > 0,
+);
 
 function unlessEmpty(key: string, env: ProxyEntry["env"]): object {
   return Object.keys(env).length === 0 ? {} : { [key]: env };

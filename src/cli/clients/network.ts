@@ -1,21 +1,24 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
-import { parseUrl } from "../../http/url.js";
+import { parseUrl, percentDecoded } from "../../http/url.js";
 import type { DispatcherOptions } from "../../node/dispatcher.js";
 import type { Proxies } from "../../node/proxies.js";
 import { quote, type Redactor } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { Env } from "../io/env.js";
 import type { RunContext } from "../runtime/context.js";
-import type { Settings } from "../runtime/settings.js";
+import type { Settings, Sourced } from "../runtime/settings.js";
 import { type CertificateFiles, certificateFiles, readClientCertificate } from "./certificate.js";
+
+const PROXY_FLAG = "--proxy";
+const CA_FLAG = "--ca-file";
 
 /** What decides how requests leave this machine. */
 export interface NetworkOptions {
-  /** `--proxy`: used for every host that `NO_PROXY` does not name. */
-  proxy: string | undefined;
-  /** `--ca-file`: certificates of authorities to trust beside the usual ones, PEM. */
-  caFile: string | undefined;
+  /** Used for every host that `NO_PROXY` does not name. */
+  proxy: Sourced | undefined;
+  /** The file with certificates of authorities to trust beside the usual ones, PEM. */
+  caFile: Sourced | undefined;
   /** The client certificate, for servers that request one. */
   clientCertificate?: CertificateFiles | undefined;
   /** Milliseconds; see `OutletOptions`. */
@@ -34,11 +37,16 @@ export function networkOptions(
   { io }: Pick<RunContext, "io">,
 ): NetworkOptions {
   return {
-    proxy: flags.proxy,
-    caFile: flags.caFile,
+    proxy: sourced(flags.proxy, PROXY_FLAG),
+    caFile: sourced(flags.caFile, CA_FLAG),
     clientCertificate: certificateFiles(settings),
     env: io.env,
   };
+}
+
+/** A value with its source, if there is one. */
+export function sourced(value: string | undefined, source: string): Sourced | undefined {
+  return value === undefined ? undefined : { value, source };
 }
 
 type Fetch = typeof globalThis.fetch;
@@ -49,16 +57,20 @@ type Fetch = typeof globalThis.fetch;
  *
  * @throws `AgentAuthError` `usage`
  */
-export async function networkFetch(options: NetworkOptions, redactor: Redactor): Promise<Fetch> {
-  const dispatcherOptions = await outletOf(options, redactor);
+export function networkFetch(options: NetworkOptions, redactor: Redactor): Fetch {
+  const dispatcherOptions = outletOf(options, redactor);
   if (isUnchecked(options.env)) return withCertificates(globalThis.fetch);
   if (isPlain(dispatcherOptions)) return globalThis.fetch;
-  const { createFetch } = await import("../../node/dispatcher.js");
-  return createFetch(dispatcherOptions, undefined);
+  let loaded: Promise<Fetch> | undefined;
+  const load = () => {
+    loaded ??= import("../../node/dispatcher.js").then(({ createFetch }) => createFetch(dispatcherOptions, undefined));
+    return loaded;
+  };
+  return async (input, init) => (await load())(input, init);
 }
 
 /** Whether Node's own fetch is enough. */
-function isPlain({ proxies, ca, clientCertificate }: Awaited<ReturnType<typeof outletOf>>): boolean {
+function isPlain({ proxies, ca, clientCertificate }: ReturnType<typeof outletOf>): boolean {
   return [proxies.https, proxies.http, ca, clientCertificate].every((one) => one === undefined);
 }
 
@@ -88,34 +100,34 @@ export function withCertificates(send: Fetch): Fetch {
  *
  * @throws `AgentAuthError` `usage`
  */
-export async function outletOf(
+export function outletOf(
   { proxy, caFile, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
   redactor: Redactor,
-): Promise<DispatcherOptions & { proxies: Proxies }> {
+): DispatcherOptions & { proxies: Proxies } {
   // Programs read these in small letters first, and an empty one is unset.
   const read = (name: string) => env[name.toLowerCase()] || env[name];
-  const ca = caFile === undefined ? undefined : await authorities(caFile, env);
+  const ca = caFile === undefined ? undefined : authorities(caFile, env);
   return {
     proxies: readProxies(proxy, read, redactor),
     noProxy: read("NO_PROXY"),
     ca,
     idleTimeoutMs: idleTimeout,
-    clientCertificate: clientCertificate && (await readClientCertificate(clientCertificate)),
+    clientCertificate: clientCertificate && readClientCertificate(clientCertificate),
   };
 }
 
-async function authorities(caFile: string, env: NetworkOptions["env"]): Promise<string[]> {
-  const { rootCertificates } = await import("node:tls");
+function authorities(caFile: Sourced, env: NetworkOptions["env"]): string[] {
+  const { rootCertificates } = process.getBuiltinModule("node:tls");
   return [...rootCertificates, ...extraAuthorities(env), readAuthorities(caFile)];
 }
 
 function readProxies(
-  flag: string | undefined,
+  named: Sourced | undefined,
   read: (name: string) => string | undefined,
   redactor: Redactor,
 ): Proxies {
   const proxy = (name: string) => checkProxy(read(name), name, redactor);
-  const given = checkProxy(flag, "--proxy", redactor);
+  const given = named && checkProxy(named.value, named.source, redactor);
   if (given !== undefined) return { https: given, http: given };
   const [https, http] = [proxy("HTTPS_PROXY"), proxy("HTTP_PROXY")];
   // What is named for one scheme comes before what is named for all.
@@ -126,8 +138,8 @@ function checkProxy(value: string | undefined, source: string, redactor: Redacto
   if (value === undefined || value === "") return undefined;
   const withScheme = value.includes("://") ? value : `http://${value}`;
   const url = parseUrl(withScheme);
-  for (const password of url?.password ? [url.password, decoded(url.password)] : []) redactor.add(password);
-  if (source === "--proxy" && url?.password) throw passwordTyped();
+  for (const password of url?.password ? [url.password, percentDecoded(url.password)] : []) redactor.add(password);
+  if (source === PROXY_FLAG && url?.password) throw passwordTyped();
   if (url?.protocol === "http:" || url?.protocol === "https:") return url.href;
   const isSocks = url !== undefined && /^socks/.test(url.protocol);
   const rule = isSocks ? "is a SOCKS proxy, which is not supported: it must be" : "is not";
@@ -138,9 +150,15 @@ function checkProxy(value: string | undefined, source: string, redactor: Redacto
       class: "usage",
       hint: isSocks
         ? "name an HTTP proxy with --proxy or HTTPS_PROXY, or unset it"
-        : `correct or unset ${source}, such as ${source === "--proxy" ? "--proxy " : `${source}=`}http://proxy.example:3128`,
+        : `correct or unset ${source}, such as ${assignment(source)}http://proxy.example:3128`,
     },
   );
+}
+
+/** How a value is written for a flag or a variable; the value of an option is written alone. */
+function assignment(source: string): string {
+  if (source.startsWith("--")) return `${source} `;
+  return /^\w+$/.test(source) ? `${source}=` : "";
 }
 
 function passwordTyped(): AgentAuthError {
@@ -152,15 +170,6 @@ function passwordTyped(): AgentAuthError {
       hint: "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
     },
   );
-}
-
-/** A password may contain a "%" that encodes nothing. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** What Node trusts because of NODE_EXTRA_CA_CERTS: our own list would otherwise replace it. */
@@ -175,21 +184,22 @@ function extraAuthorities(env: NetworkOptions["env"]): string[] {
   }
 }
 
-function readAuthorities(path: string): string {
+function readAuthorities(file: Sourced): string {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = readFileSync(file.value, "utf8");
   } catch (cause) {
-    throw badAuthorities(path, "cannot be read", cause);
+    throw badAuthorities(file, "cannot be read", cause);
   }
-  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(path, "contains no PEM certificate");
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(file, "contains no PEM certificate");
   return text;
 }
 
-function badAuthorities(path: string, why: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", `--ca-file ${quote(path)} ${why}`, {
+function badAuthorities({ value, source }: Sourced, why: string, cause?: unknown): AgentAuthError {
+  const flag = source === CA_FLAG ? ": --ca-file <file>" : "";
+  return new AgentAuthError("usage", `${source} ${quote(value)} ${why}`, {
     class: "usage",
-    hint: "name a file with the certificates of your authorities, in PEM form: --ca-file <file>",
+    hint: `name a file with the certificates of your authorities, in PEM form${flag}`,
     cause,
   });
 }

@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { hasOpenssl } from "../../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";
+import { CLOSED_PORT } from "../../helpers/port.js";
 import { sendJson, startServer } from "../../helpers/server.js";
 import { LIST, LISTED, listening, type ProxiedService, portOf, startProxiedService, TOKEN } from "./proxied-service.js";
 
@@ -75,9 +76,7 @@ describe.skipIf(!openssl)("a proxy", () => {
   });
 
   it("that is not there: exit 5, and it is the proxy that is named", async () => {
-    const gone = await listening(createServer());
-    const url = `http://me:${PASSWORD}@127.0.0.1:${portOf(gone)}`;
-    await new Promise((resolve) => gone.close(resolve));
+    const url = `http://me:${PASSWORD}@127.0.0.1:${CLOSED_PORT}`;
     const { code, stderr } = await list(["--debug"], { HTTPS_PROXY: url });
     expect(code).toBe(5);
     expect(stderr).toMatch(

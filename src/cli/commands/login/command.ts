@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { addAgentFlags, type TokenFlags } from "../../flags/agent.js";
+import { addAgentFlags, RECEIVE_CALLBACK, type TokenFlags } from "../../flags/agent.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
@@ -11,8 +11,9 @@ function declareLogin(registry: Registry): void {
   const { root } = registry;
   addAgentFlags(root.command("login").description("Log in at an MCP server and store the login"))
     .argument("<mcp_url>", "URL of the MCP server")
-    .option("--no-wait", "Print the login URL and exit")
+    .option("--no-wait", "Print the login URL (with --flow device: the code) and exit")
     .option("--wait <login_id>", "Finish a login that --no-wait started")
+    .option("--callback-url <url>", "With --wait: address where the browser ended up (- for stdin, which is preferred)")
     .addOption(new Option("-o, --output <format>", "Output format").choices(["text", "json"]))
     .addOption(new Option("--json", "Same as -o json"))
     .addHelpText(
@@ -22,13 +23,29 @@ Without a terminal, or if an AI agent runs it, login behaves as with --no-wait -
 for an agent), --flow or --wait is given. With --browser none, or --no-input on a terminal, login starts no browser: it
 prints the URL, so that you can open it elsewhere, and waits for the callback.
 
+In two steps, a process waits for the callback from --no-wait on, until --wait takes it or the time is up
+(--login-timeout, default 600 seconds here). If the browser runs on another machine, it ends up at an address where
+nothing answers: pass that to --wait on stdin, with --flow paste in the first step or --callback-url -. Other users of the
+machine can read a command line, so avoid --callback-url <url> where there are any. The code in it works once, and only
+with the verifier that is stored with the login. If the issuer refuses a scope, --wait may begin the login again with fewer
+scopes: it prints another URL and the next command, as --no-wait does, and exits with 4.
+
 Examples:
   $ agentauth login https://mcp.example/mcp
   $ agentauth login https://mcp.example/mcp --flow paste
   $ agentauth login https://mcp.example/mcp --no-wait --json
-  $ agentauth login https://mcp.example/mcp --wait <login_id>`,
+  $ agentauth login https://mcp.example/mcp --wait <login_id>
+  $ agentauth login https://mcp.example/mcp --no-wait --json --flow device
+  $ agentauth login https://mcp.example/mcp --wait <login_id> --callback-url - < callback.txt`,
     )
     .action(
       registry.action<TokenFlags>(async (options, deps) => (await import("./run.js")).runLogin(options, deps), "url"),
+    );
+  root
+    .command(RECEIVE_CALLBACK, { hidden: true })
+    .action(
+      registry.action<object>(async (options, deps) =>
+        (await import("./receive-callback.js")).runReceiveCallback(options, deps),
+      ),
     );
 }

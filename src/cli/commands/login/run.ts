@@ -1,25 +1,61 @@
 import { AgentAuthError } from "../../../errors.js";
-import type { LoginStatus } from "../../../oauth/login/login-status.js";
+import type { AgentClient } from "../../../oauth/agent.js";
+import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
+import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
+import type { AccessToken } from "../../../oauth/grant/access-token.js";
 import { escapeText, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { type PrintedLogin, printedLogin } from "../../clients/printed-login.js";
 import { repairHome } from "../../config/home-access.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { beginLogin, finishLogin } from "./two-step-login.js";
+import { finishLogin } from "./finish-login.js";
+import { beginAgain, beginLogin } from "./two-step-login.js";
 
 /** The output of `login -o json`. */
-interface FinishedLogin extends LoginStatus {
+interface FinishedLogin extends PrintedLogin {
   /** Distinguishes it from a started login. */
   signed_in: true;
 }
 
+/** The output of `login -o json` at a server that requires no login. */
+interface NoLogin {
+  /** There is no login. */
+  signed_in: false;
+  /** The server answers requests without a token. */
+  login_required: false;
+  /** The MCP server, canonical. */
+  server: string;
+}
+
+/** `login`, at a server that may require none; exit code 4 where the user has to open another URL. */
+export async function runLogin(options: TokenFlags, context: CommandContext): Promise<number | undefined> {
+  try {
+    return await logIn(options, context);
+  } catch (error) {
+    if (!isLoginNotRequired(error)) throw error;
+    const { resource: server } = parseMcpUrl(options.url);
+    const report: NoLogin = { signed_in: false, login_required: false, server };
+    if (wantsJson(options, context)) await context.io.stdout.write(json(report));
+    context.io.say(`${escapeText(server)} requires no login`);
+    return undefined;
+  }
+}
+
+/** An agent reads JSON, whether it asked for it or not. */
+function wantsJson(options: TokenFlags, context: CommandContext): boolean {
+  const isGiven = options.json !== undefined || options.output !== undefined;
+  return isGiven ? options.json === true || options.output === "json" : whyTwoSteps(options, context) !== undefined;
+}
+
 /** `login`: logs in even if a login is stored; in one step, or in two. */
-export async function runLogin(options: TokenFlags, context: CommandContext): Promise<undefined> {
+async function logIn(options: TokenFlags, context: CommandContext): Promise<number | undefined> {
   const url = parseMcpUrlArgument(options.url);
   if (options.grant !== undefined) throw noUserLogin(url, options.grant);
   const home = context.home();
   if (repairHome(home)) context.io.say(`${escapeText(home)} was readable by other users; it is private again`);
+  if (options.callbackUrl !== undefined && typeof options.wait !== "string") throw callbackWithoutWait();
   if (options.wait === false) return beginLogin(url, options, context);
   const reason = whyTwoSteps(options, context);
   if (reason !== undefined) {
@@ -29,21 +65,31 @@ export async function runLogin(options: TokenFlags, context: CommandContext): Pr
     return beginLogin(url, { ...options, ...(options.output === undefined && { json: true }) }, context);
   }
   const agent = await context.agent({ login: "always" });
-  const token =
+  const finished =
     typeof options.wait === "string"
-      ? await finishLogin(agent, url, options.wait, options, context)
-      : await agent.login(url, { scope: options.scope, signal: context.signal });
+      ? await finishLogin(agent, { id: options.wait, url, options, context })
+      : { token: await agent.login(url, { scope: options.scope, signal: context.signal }) };
+  if ("rejected" in finished) return beginAgain(url, finished.rejected, options, context);
+  await reportLogin(agent, finished.token, options, context);
+  return undefined;
+}
+
+async function reportLogin(
+  agent: AgentClient,
+  token: AccessToken,
+  options: TokenFlags,
+  context: CommandContext,
+): Promise<void> {
   const until = token.expiresAt === undefined ? "" : `, the token expires at ${token.expiresAt.toISOString()}`;
   const bound = token.tokenType === "DPoP" ? ", bound to a key of this machine (DPoP)" : "";
-  const logins = await agent.status(url);
+  const logins = await agent.status(token.server);
   const login = logins.find(({ account }) => account === (token.account ?? null));
   const refresh = login?.refreshable ? "" : "; without a refresh token, the next login is due then";
-  const finished: Partial<FinishedLogin> = { signed_in: true, ...login };
+  const finished: Partial<FinishedLogin> = { signed_in: true, ...(login && printedLogin(login)) };
   if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
   context.io.say(
     `logged in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${refresh}`,
   );
-  return undefined;
 }
 
 /** Why a login stops after its first step without a flag: the user who must open the URL may not see it. */
@@ -52,6 +98,13 @@ function whyTwoSteps({ wait, flow, browser, isForAgent }: TokenFlags, { io }: Co
   if (isForAgent) return "an AI agent runs it";
   const canReachUser = browser !== undefined || flow !== undefined || Boolean(io.env["BROWSER"]);
   return canReachUser || (io.stdin.isTTY && io.stderr.isTTY) ? undefined : "there is no terminal";
+}
+
+function callbackWithoutWait(): AgentAuthError {
+  return new AgentAuthError("usage", "--callback-url finishes a login in two steps", {
+    class: "usage",
+    hint: "add --wait <login_id>, which login --no-wait printed",
+  });
 }
 
 function noUserLogin(url: string, grant: string): AgentAuthError {

@@ -1,185 +1,144 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readdirSync, statSync } from "node:fs";
-import { dirname, join } from "node:path";
-import { AgentAuthError } from "../../../errors.js";
-import { codeTakerText } from "../../../login/messages.js";
+import { codeTakerText, deviceText } from "../../../login/messages.js";
 import { reserveRedirect } from "../../../login/reserve-port.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
-import type { AccessToken } from "../../../oauth/grant/access-token.js";
-import type { PreparedLogin } from "../../../oauth/login/prepared-login.js";
-import { quote, shellWord } from "../../../redact.js";
-import { CodecError, decodeLogin, encodeLogin } from "../../../store/file/codec.js";
-import { readPrivateFile, removeFile, writePrivateFile } from "../../../store/file/private-file.js";
-import { onFiles } from "../../../store/store-error.js";
-import { loginMethod } from "../../clients/login-method.js";
+import type { StartedLogin } from "../../../oauth/login/login-codec.js";
+import { type CallbackListener, startListener } from "../../clients/callback-listener.js";
+import { finishCommand, LIFE_MS, storeLogin } from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
+import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { flagText } from "../../runtime/hints.js";
-
-/** How long an authorization server usually waits for the user. */
-const LIFE_MS = 10 * 60 * 1000;
+import { EXIT_CODES } from "../../runtime/exit-codes.js";
+import { flagText } from "../../runtime/flag-text.js";
+import type { RejectedLogin } from "./finish-login.js";
 
 /** The output of `login --no-wait -o json`. */
-interface StartedLogin {
+interface PrintedStart {
   /** The id for `login --wait`. */
   login_id: string;
+  /** How the user logs in: in a browser that returns to this machine, by a pasted callback, or with a code. */
+  flow: "browser" | "paste" | "device";
   /** Where the user logs in. */
   url: string;
   /** Until when the user can log in. */
   expires_at: string;
   /** The command that finishes the login. */
   finish: string;
+  /** Whether a process waits for the callback already; else start `finish` before the user opens the URL (browser). */
+  listening?: boolean;
+  /** The code that the user enters (device). */
+  user_code?: string;
+  /** Where the user enters it (device). */
+  verification_uri?: string;
+  /** The same with the code in it, if the issuer returned one (device). */
+  verification_uri_complete?: string;
 }
 
-/** `login --no-wait`: prints the login URL and stores the state for the second step. */
+/** `login --no-wait`: prints where the user logs in, and stores the state for the second step. */
 export async function beginLogin(url: string, options: TokenFlags, context: CommandContext): Promise<undefined> {
-  if (options.flow === "device") {
-    throw new AgentAuthError("usage", "--no-wait does not work with --flow device, which must poll for the token", {
-      class: "usage",
-      hint: "leave out one of the two",
-    });
-  }
   const agent = await context.agent({ login: "always" });
-  const redirect = { host: options.redirectHost, port: options.redirectPort };
-  const login = await agent.beginLogin(url, (preferred) => reserveRedirect({ ...redirect, preferred }), {
-    scope: options.scope,
-    signal: context.signal,
-  });
-  const id = randomBytes(9).toString("base64url");
-  const { profile } = context.settings();
-  await storeLogin(id, encodeLogin({ ...login, profile: profile.value }), context);
-  const report: StartedLogin = {
-    login_id: id,
-    url: login.pending.authorizationUrl,
-    expires_at: new Date(context.now() + LIFE_MS).toISOString(),
-    finish: ["agentauth", "login", login.server, "--wait", id, ...flagsOf(login, profile.value)]
-      .map(shellWord)
-      .join(" "),
-  };
-  const { tokenEndpoint } = login.issuer;
-  const warning = codeTakerText(report.url, { tokenEndpoint, promisesIss: login.pending.promisesIss }, flagText);
-  if (warning !== undefined) context.io.say(warning);
+  const report = await (options.flow === "device" ? beginDevice : beginCallback)(agent, url, options, context);
+  const { io } = context;
   if (options.json || options.output === "json") {
-    await context.io.stdout.write(`${JSON.stringify(report)}\n`);
-  } else {
-    await context.io.stdout.write(`${report.url}\n`);
-    context.io.say(`run this in another window before you open the URL to log in: ${report.finish}`);
+    await io.stdout.write(`${escapeJson(JSON.stringify(report))}\n`);
+    return undefined;
   }
+  await io.stdout.write(`${report.url}\n`);
+  const when =
+    report.flow === "browser" && !report.listening ? " in another window before you open the URL to log in" : "";
+  io.say(`run this${when}: ${report.finish}`);
   return undefined;
 }
 
-function storeLogin(id: string, text: string, context: CommandContext): Promise<void> {
-  const path = pathOf(id, context);
-  const folder = dirname(path);
-  return onFiles(folder, async () => {
-    removeExpired(folder, context);
-    writePrivateFile(path, text);
-  })();
-}
-
-/** Removes the files of unfinished logins that have expired. */
-function removeExpired(folder: string, context: CommandContext): void {
-  const left = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith(".json")) : [];
-  for (const name of left) {
-    const path = join(folder, name);
-    const stat = statSync(path, { throwIfNoEntry: false });
-    if (stat && context.now() - stat.mtimeMs > LIFE_MS) removeFile(path);
-  }
-}
-
-/** `login --wait <id>`: receives the callback at the redirect URI of the first step. */
-export async function finishLogin(
-  agent: AgentClient,
+/**
+ * Begins a login again whose issuer rejected optional scopes: the user has to open another URL.
+ *
+ * @returns the exit code, since the user is not logged in yet
+ */
+export async function beginAgain(
   url: string,
-  id: string,
+  { account, flow, scope }: RejectedLogin,
   options: TokenFlags,
   context: CommandContext,
-): Promise<AccessToken> {
-  const path = pathOf(id, context);
-  const text = readPrivateFile(path);
-  if (text === undefined) {
-    throw new AgentAuthError("usage", `no started login ${quote(id)} is stored`, {
-      class: "usage",
-      hint: `agentauth login ${shellWord(url)} --no-wait starts one`,
-    });
-  }
-  const login = readLogin(text, path, url);
-  checkSameLogin(login, { id, url, options, context });
-  const port = Number(new URL(login.pending.redirectUri).port);
-  const method = loginMethod({ ...options, browser: "none", redirectPort: port }, context);
-  const session = await method.open({
-    resource: login.server,
-    issuer: login.issuer.issuer,
-    preferredRedirectUri: login.pending.redirectUri,
-    signal: context.signal,
-  });
-  const token = await agent.finishLogin(login, session, { signal: context.signal });
-  removeFile(path);
-  return token;
+): Promise<number> {
+  const flags = {
+    ...options,
+    scope,
+    ...(account !== undefined && { accountHint: account }),
+    ...(flow === "paste" && { flow }),
+  };
+  context.io.say("the login is not complete: the user has to open another URL, which requests fewer scopes");
+  const { output: _, ...contextFlags } = flags;
+  await beginLogin(url, flags, context.with({ flags: contextFlags }));
+  return EXIT_CODES.auth;
 }
 
-interface SecondStep {
-  id: string;
-  url: string;
-  options: TokenFlags;
-  context: CommandContext;
+async function beginDevice(
+  agent: AgentClient,
+  url: string,
+  { scope }: TokenFlags,
+  context: CommandContext,
+): Promise<PrintedStart> {
+  const login = await agent.beginDeviceLogin(url, { scope, signal: context.signal });
+  const { userCode, verificationUri, verificationUriComplete: complete, expiresAt } = login.device;
+  const lifeMs = expiresAt - context.now();
+  // It also refuses a code or an address that must not be shown.
+  context.io.say(deviceText({ ...login.device, expiresInSeconds: Math.round(lifeMs / 1000) }));
+  const id = newId();
+  const profile = context.settings().profile.value;
+  const stored: StartedLogin = { ...login, flow: "device", profile, lifeMs };
+  await storeLogin(id, stored, context);
+  return {
+    ...startOf(id, stored, context),
+    url: complete ?? verificationUri,
+    user_code: userCode,
+    verification_uri: verificationUri,
+    ...(complete !== undefined && { verification_uri_complete: complete }),
+  };
 }
 
-/** The flags of the second command must not contradict the first. */
-function checkSameLogin(login: ReturnType<typeof decodeLogin>, { id, url, options, context }: SecondStep): void {
-  if (login.server !== parseMcpUrl(url).resource) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
-      class: "usage",
-    });
-  }
-  const { profile } = context.settings();
-  if (login.profile !== profile.value) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} belongs to the profile ${login.profile}`, {
-      class: "usage",
-      hint: `add --profile ${shellWord(login.profile)}`,
-    });
-  }
-  const { accountHint } = options;
-  if (accountHint !== undefined && accountHint !== login.account) {
-    const whose = login.account === undefined ? "was started without an account" : `is for ${quote(login.account)}`;
-    const message = `the login ${quote(id)} ${whose}, not for --account-hint ${quote(accountHint)}`;
-    throw new AgentAuthError("usage", message, {
-      class: "usage",
-      hint: "leave it out, or start another login",
-      remedy: { action: "login", server: url, account: accountHint },
-    });
-  }
-}
-
-/** The second step is another process, which may have another default profile. */
-function flagsOf({ account }: PreparedLogin, profile: string): string[] {
-  return [
-    ...(profile === "default" ? [] : ["--profile", profile]),
-    ...(account === undefined ? [] : ["--account-hint", account]),
-  ];
-}
-
-function readLogin(text: string, path: string, url: string): ReturnType<typeof decodeLogin> {
+async function beginCallback(
+  agent: AgentClient,
+  url: string,
+  options: TokenFlags,
+  context: CommandContext,
+): Promise<PrintedStart> {
+  const { scope, redirectHost: host, redirectPort: port, loginTimeout } = options;
+  const flow = options.flow === "paste" ? options.flow : undefined;
+  let listener: CallbackListener | undefined;
+  const bind = async (preferred: string | undefined) => {
+    const redirect = { host, port, preferred };
+    if (flow === undefined) listener = await startListener(redirect, context);
+    return listener?.redirectUri ?? reserveRedirect(redirect);
+  };
+  const id = newId();
+  const lifeMs = loginTimeout === undefined ? LIFE_MS : loginTimeout * 1000;
   try {
-    return decodeLogin(text);
-  } catch (cause) {
-    if (!(cause instanceof CodecError)) throw cause;
-    throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, {
-      class: "store",
-      hint: "start the login again",
-      remedy: { action: "login", server: url },
-      cause,
-    });
+    const login = await agent.beginLogin(url, bind, { scope, signal: context.signal });
+    const stored: StartedLogin = { ...login, flow, profile: context.settings().profile.value, lifeMs };
+    await storeLogin(id, stored, context);
+    const { authorizationUrl, state, promisesIss } = login.pending;
+    const { tokenEndpoint } = login.issuer;
+    const warning = codeTakerText(authorizationUrl, { tokenEndpoint, promisesIss }, flagText);
+    if (warning !== undefined) context.io.say(warning);
+    const listening = (await listener?.hold({ id, state, lifeMs })) ?? false;
+    const started = { ...startOf(id, stored, context), url: authorizationUrl };
+    return flow === undefined ? { ...started, listening } : started;
+  } catch (error) {
+    listener?.stop();
+    throw error;
   }
 }
 
-function pathOf(id: string, context: CommandContext): string {
-  if (!/^[\w-]{12}$/.test(id)) {
-    throw new AgentAuthError("usage", `--wait ${quote(id)} is not a login id`, {
-      class: "usage",
-      hint: "start a login, which prints its id: agentauth login <mcp_url> --no-wait --json",
-    });
-  }
-  return join(context.home(), "logins", `${id}.json`);
+function newId(): string {
+  return randomBytes(9).toString("base64url");
+}
+
+function startOf(id: string, login: StartedLogin, context: CommandContext): Omit<PrintedStart, "url"> {
+  return {
+    login_id: id,
+    flow: login.flow ?? "browser",
+    expires_at: new Date(context.now() + (login.lifeMs ?? LIFE_MS)).toISOString(),
+    finish: finishCommand(id, login),
+  };
 }

@@ -122,12 +122,17 @@ it("removes the files of logins that have expired", async () => {
   expect(code).toBe(2);
 });
 
-it.each<[string, string[], RegExp]>([
-  ["a machine grant", ["--grant", "client-credentials", "--client-id", "x"], /login is interactive, and --grant/],
-  ["--no-wait of a device login", ["--no-wait", "--flow", "device"], /--no-wait does not work with --flow device/],
-])("refuses %s", async (_what, flags, words) => {
+it.each<[string, string[], number, RegExp]>([
+  ["a machine grant", ["--grant", "client-credentials", "--client-id", "x"], 2, /login is interactive, and --grant/],
+  [
+    "a device login where the issuer has none",
+    ["--no-wait", "--flow", "device"],
+    4,
+    /does not support login on another/,
+  ],
+])("refuses %s", async (_what, flags, exitCode, words) => {
   const { code, stdout, stderr } = await desk.user().run(["login", desk.url, ...flags]);
-  expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
+  expect([code, stdout, stderr]).toEqual([exitCode, "", expect.stringMatching(words)]);
 });
 
 it("refuses an address that is none", async () => {

@@ -1,0 +1,39 @@
+import { isAgentAuthError } from "../../errors.js";
+import { follow } from "../../http/deadline.js";
+import type { AgentClient } from "../../oauth/agent.js";
+import { isLoginNotRequired, loginNotRequired } from "../../oauth/discovery/login-not-required.js";
+import { parseMcpUrl } from "../../oauth/discovery/resource.js";
+import type { AccessToken } from "../../oauth/grant/access-token.js";
+import type { TokenOptions } from "../../oauth/grant/token-options.js";
+
+type Agent = Pick<AgentClient, "token" | "requiresLogin">;
+
+/** Without a user to log in, `token` fails within a second. */
+const PROBE_MS = 800;
+
+/** Logs in before a request, if its server requires a login, so that the login does not count against a time limit. */
+export async function loginFirst(agent: Agent, url: string, options: TokenOptions): Promise<void> {
+  try {
+    await agent.token(url, options);
+  } catch (error) {
+    if (isLoginNotRequired(error)) return;
+    if (!isLoginRequired(error) || (await agent.requiresLogin(url, options).catch(() => true))) throw error;
+  }
+}
+
+/** A token; an error that says so if the server requires no login, rather than one that asks for a login. */
+export async function tokenOf(agent: Agent, url: string, options: TokenOptions): Promise<AccessToken> {
+  try {
+    return await agent.token(url, options);
+  } catch (error) {
+    if (!isLoginRequired(error)) throw error;
+    const call = follow(options.signal, PROBE_MS, () => error);
+    const isRequired = await agent.requiresLogin(url, { signal: call.signal }).catch(() => true);
+    call.release();
+    throw isRequired ? error : loginNotRequired(parseMcpUrl(url).resource);
+  }
+}
+
+function isLoginRequired(error: unknown): error is Error {
+  return isAgentAuthError(error) && error.code === "login_required" && error.status === undefined;
+}

@@ -1,0 +1,49 @@
+import type { LoginStatus } from "../../oauth/login/login-status.js";
+import { flagText } from "../runtime/flag-text.js";
+import type { PendingLogin } from "./started-logins.js";
+
+/** A stored login as the command line prints it, without secrets. */
+export interface PrintedLogin extends Omit<LoginStatus, "exceptions" | "state"> {
+  /**
+   * `expired` if the token has expired, or if the issuer rejected the grant (`reason`) and a new login is required;
+   * `pending` if the login was started with `login --no-wait` and is not finished: `expires_at` is until when it can be.
+   */
+  state: LoginStatus["state"] | "pending";
+  /** The id for `login --wait` of a pending login. */
+  login_id?: string;
+  /** How the user logs in, of a pending login. */
+  flow?: "browser" | "paste" | "device";
+  /** The flags that the login was made with and that stay in force for it, such as `--accept-token-type user`. */
+  exceptions: readonly string[];
+}
+
+/** A stored login with its exceptions as flags. */
+export function printedLogin(login: LoginStatus): PrintedLogin {
+  const exceptions = login.exceptions.map(({ option, value }) => flagText(option, value));
+  return { ...login, exceptions };
+}
+
+/** A started login in the same form. */
+export function printedPendingLogin({ id, login, expiresAt, startedAt }: PendingLogin, home: string): PrintedLogin {
+  return {
+    profile: login.profile,
+    server: login.server,
+    account: login.account ?? null,
+    grant: "sign-in",
+    token_type: login.proofKey === undefined ? "Bearer" : "DPoP",
+    resource: login.resource,
+    issuer: login.issuer.issuer,
+    exceptions: [],
+    client_id: login.client.clientId,
+    scope: login.scope.join(" ") || null,
+    expires_at: new Date(expiresAt).toISOString(),
+    signed_in_at: new Date(startedAt).toISOString(),
+    state: "pending",
+    refreshable: false,
+    refresh_lost_at: null,
+    reason: null,
+    stored_in: home,
+    login_id: id,
+    flow: login.flow ?? "browser",
+  };
+}

@@ -1,0 +1,215 @@
+/** The files of logins between their two steps: the login, its callback, and the listener that waits for that. */
+
+import { existsSync, readdirSync, renameSync, statSync, utimesSync } from "node:fs";
+import { join } from "node:path";
+import { AgentAuthError } from "../../errors.js";
+import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { CodecError } from "../../oauth/grant/codec.js";
+import { decodeStartedLogin, encodeLogin, type StartedLogin } from "../../oauth/login/login-codec.js";
+import { quote, shellWord } from "../../redact.js";
+import { readPrivateFile, removeFile, temporaryPath, writePrivateFile } from "../../store/file/private-file.js";
+import type { LockOwner } from "../../store/leases/lock-owner.js";
+import { onFiles } from "../../store/store-error.js";
+import type { CommandContext } from "../runtime/context.js";
+
+/** How long an authorization server usually waits for the user. */
+export const LIFE_MS = 10 * 60 * 1000;
+/** Ample for a callback: its request line is limited to 16 KiB. */
+const MAX_CALLBACK_BYTES = 64 * 1024;
+
+type Files = Pick<CommandContext, "home" | "now">;
+
+/** A login that waits for its second step. */
+export interface PendingLogin {
+  id: string;
+  login: StartedLogin;
+  /** Unix milliseconds. */
+  startedAt: number;
+  /** Unix milliseconds. */
+  expiresAt: number;
+}
+
+/** The process that waits for a callback. */
+export interface ListenerRecord extends LockOwner {
+  /** Unix milliseconds when it gives up. */
+  readonly until: number;
+}
+
+/** @throws `AgentAuthError` `usage` for text that is no id, such as a path */
+export function checkLoginId(id: string): void {
+  if (/^[\w-]{12}$/.test(id)) return;
+  throw new AgentAuthError("usage", `--wait ${quote(id)} is not a login id`, {
+    class: "usage",
+    hint: "start a login, which prints its id: agentauth login <mcp_url> --no-wait --json",
+  });
+}
+
+function pathOf(id: string, kind: "json" | "callback" | "listener", files: Files): string {
+  checkLoginId(id);
+  return join(files.home(), "logins", `${id}.${kind}`);
+}
+
+/** Stores the first step of a login, and removes what has expired. */
+export function storeLogin(id: string, login: StartedLogin, files: Files): Promise<void> {
+  const folder = join(files.home(), "logins");
+  return onFiles(folder, async () => {
+    // A callback or listener without its login counts as expired.
+    for (const one of idsIn(files, ["json", "callback", "listener"]))
+      if (expiryOf(one, files) < files.now()) removeLogin(one, files);
+    writePrivateFile(pathOf(id, "json", files), encodeLogin(login));
+  })();
+}
+
+/**
+ * Stores a longer interval between the polls of a device login. When it expires stays, which is counted from the time of
+ * its file.
+ */
+export function storeInterval(id: string, intervalSeconds: number, files: Files): void {
+  const path = pathOf(id, "json", files);
+  const login = peek(id, files);
+  if (login?.flow !== "device") return;
+  const { atime, mtime } = statSync(path);
+  writePrivateFile(path, encodeLogin({ ...login, device: { ...login.device, intervalSeconds } }));
+  utimesSync(path, atime, mtime);
+}
+
+/** Removes a login with everything that belongs to it, which also ends its listener. */
+export function removeLogin(id: string, files: Files): void {
+  for (const kind of ["json", "callback", "listener"] as const) removeFile(pathOf(id, kind, files));
+}
+
+/**
+ * Reads the first step of a login.
+ *
+ * @throws `AgentAuthError` `usage` where there is none, `store_failed` where it cannot be used
+ */
+export function readLogin(id: string, url: string, files: Files): StartedLogin {
+  const path = pathOf(id, "json", files);
+  const text = readPrivateFile(path);
+  if (text === undefined) {
+    throw new AgentAuthError("usage", `no started login ${quote(id)} is stored`, {
+      class: "usage",
+      hint: `agentauth login ${shellWord(url)} --no-wait starts one`,
+    });
+  }
+  try {
+    return decodeStartedLogin(text);
+  } catch (cause) {
+    if (!(cause instanceof CodecError)) throw cause;
+    throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, {
+      class: "store",
+      hint: "start the login again",
+      remedy: { action: "login", server: url },
+      cause,
+    });
+  }
+}
+
+/** The command that finishes a login. It is another process, which may have another default profile. */
+export function finishCommand(id: string, { server, profile, account }: StartedLogin): string {
+  const flags = [
+    ...(profile === "default" ? [] : ["--profile", profile]),
+    ...(account === undefined ? [] : ["--account-hint", account]),
+  ];
+  return ["agentauth", "login", server, "--wait", id, ...flags].map(shellWord).join(" ");
+}
+
+/** The logins that wait for their second step; those that cannot be read are left to the command that finishes them. */
+export function pendingLogins(files: Files): PendingLogin[] {
+  const pending = readableIds(files).flatMap((id) => {
+    const login = peek(id, files);
+    const expiresAt = expiryOf(id, files);
+    if (login === undefined || expiresAt < files.now()) return [];
+    return [{ id, login, expiresAt, startedAt: expiresAt - (login.lifeMs ?? LIFE_MS) }];
+  });
+  return pending.sort((a, b) => a.expiresAt - b.expiresAt);
+}
+
+function readableIds(files: Files): string[] {
+  try {
+    return idsIn(files);
+  } catch {
+    return [];
+  }
+}
+
+function idsIn(files: Files, kinds: readonly string[] = ["json"]): string[] {
+  const folder = join(files.home(), "logins");
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  const ids = names.flatMap((name) => {
+    const [, id, kind] = /^([\w-]{12})\.(\w+)$/.exec(name) ?? [];
+    return id !== undefined && kind !== undefined && kinds.includes(kind) ? id : [];
+  });
+  return [...new Set(ids)];
+}
+
+function peek(id: string, files: Files): StartedLogin | undefined {
+  try {
+    return decodeStartedLogin(readPrivateFile(pathOf(id, "json", files)) ?? "");
+  } catch {
+    return undefined;
+  }
+}
+
+/** Unix milliseconds. */
+function expiryOf(id: string, files: Files): number {
+  const stat = statSync(pathOf(id, "json", files), { throwIfNoEntry: false });
+  return (stat?.mtimeMs ?? 0) + (peek(id, files)?.lifeMs ?? LIFE_MS);
+}
+
+/** Whether the login is still to be finished. */
+export function isPending(id: string, files: Files): boolean {
+  return existsSync(pathOf(id, "json", files)) && existsSync(pathOf(id, "listener", files));
+}
+
+/** Stores the parameters of a callback that decide a login, and nothing else of it. */
+export function storeCallback(id: string, parameters: URLSearchParams, files: Files): void {
+  const names = ["code", "state", "iss", "error", "error_description"];
+  const stored = new URLSearchParams([...parameters].filter(([name]) => names.includes(name)));
+  const path = pathOf(id, "callback", files);
+  writePrivateFile(path, `${stored}\n`);
+  // A login that was removed at this moment leaves no code behind.
+  if (!existsSync(pathOf(id, "json", files))) removeFile(path);
+}
+
+/**
+ * Takes the callback that a listener stored: one process gets it, once. Its content is not trusted: the caller validates
+ * it as any other callback.
+ */
+export function takeCallback(id: string, files: Files): URLSearchParams | undefined {
+  const path = pathOf(id, "callback", files);
+  if (readPrivateFile(path, MAX_CALLBACK_BYTES) === undefined) return undefined;
+  const taken = temporaryPath(path);
+  try {
+    renameSync(path, taken);
+  } catch {
+    // Another process was faster.
+    return undefined;
+  }
+  try {
+    return new URLSearchParams(readPrivateFile(taken, MAX_CALLBACK_BYTES)?.trim());
+  } finally {
+    removeFile(taken);
+  }
+}
+
+/** Stores which process waits for the callback of a login. */
+export function storeListener(id: string, listener: ListenerRecord, files: Files): void {
+  writePrivateFile(pathOf(id, "listener", files), `${JSON.stringify(listener)}\n`);
+}
+
+/** Removes the record of a listener. */
+export function removeListener(id: string, files: Files): void {
+  removeFile(pathOf(id, "listener", files));
+}
+
+/** The process that waits for the callback of a login, as far as is known. */
+export function listenerOf(id: string, files: Files): ListenerRecord | undefined {
+  try {
+    const value: unknown = parseStrictJson(readPrivateFile(pathOf(id, "listener", files)) ?? "");
+    return isJsonObject(value) && Number.isInteger(value["pid"]) ? (value as unknown as ListenerRecord) : undefined;
+  } catch {
+    // The login can be finished without it.
+    return undefined;
+  }
+}
