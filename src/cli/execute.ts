@@ -2,6 +2,8 @@ import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
 import { Redactor } from "../redact.js";
+import { isNewSession } from "./config/agent-session.js";
+import { isReference } from "./config/secret-reference.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
@@ -20,6 +22,8 @@ const SECRET_VARIABLES = [
   "AGENTAUTH_CLIENT_SECRET",
   "AGENTAUTH_ID_TOKEN",
   "AGENTAUTH_IDP_CLIENT_SECRET",
+  "AGENTAUTH_STORE_KEYS",
+  "AGENTAUTH_STORE_URL",
   "AGENTAUTH_SUBJECT_TOKEN",
 ];
 
@@ -28,13 +32,17 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   const words = beforeDashes(argv);
   const io = createIo(host, {
     quiet: words.includes("--quiet") || words.includes("-q"),
-    verbose: words.some((word) => word === "--verbose" || word === "-v" || word === "--debug"),
+    verbose:
+      Boolean(host.env["AGENTAUTH_LOG"]) ||
+      words.some((word) => word === "--verbose" || word === "-v" || word === "--debug"),
     color: !words.includes("--no-color"),
   });
   const redactor = new Redactor();
   hideSecretWords(words, redactor);
   for (const name of SECRET_VARIABLES) {
-    redactor.add(io.env[name] ?? "");
+    const value = io.env[name] ?? "";
+    // Where the secrets of the store are is no secret.
+    if (!name.startsWith("AGENTAUTH_STORE_") || !isReference(value)) redactor.add(value);
     // A browser or another program that we start must not find our secrets in its environment.
     delete (host.env as Record<string, string | undefined>)[name];
   }
@@ -43,20 +51,24 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     pendingSaves,
     onDelay: () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…"),
   });
-  const { clock = systemClock } = host;
+  const endings: (() => Promise<void>)[] = [];
+  const { clock = systemClock, execPath, argv: [, script] = [] } = host;
   const context: RunContext = {
     io,
     signal: signals.signal,
     signals: processSignals(host),
     argv,
     redactor,
+    program: execPath && script ? [execPath, script] : undefined,
     pendingSaves,
     clock,
     now: () => clock.epoch(),
+    machine: host.machine,
     lend: signals.lend,
+    atEnd: (work) => void endings.push(work),
   };
   const printed: { text: string; error: string } = { text: "", error: "" };
-  const agent = agentMode(io.env, io.stdout);
+  const agent = agentMode(io.env, io.stdout, (name) => isNewSession(name, io.env, clock.epoch()));
   // Node itself would print an unhandled error: with its secrets, and with escape sequences.
   host.on("uncaughtException", (error) => {
     try {
@@ -77,6 +89,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   } catch (thrown) {
     return await settle(thrown, { argv: words, io, redactor, signals, printed, agent });
   } finally {
+    await Promise.all(endings.map((end) => end()));
     await flushed(io);
     signals.stop();
   }

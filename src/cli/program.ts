@@ -1,4 +1,4 @@
-import { Command, type Help } from "commander";
+import { Command, type Help, type OptionValues } from "commander";
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
 import { createCommandContext } from "./clients/context.js";
@@ -11,6 +11,7 @@ import type { RunContext } from "./runtime/context.js";
 import { declareInOrder } from "./runtime/declaration.js";
 import { givenLoginFlags } from "./runtime/hint-flags.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
+import { logFlags } from "./runtime/log-level.js";
 import type { Registry } from "./runtime/registry.js";
 import { checkShowSecrets } from "./runtime/secret-output-guard.js";
 import type { ParserError } from "./runtime/usage-error.js";
@@ -61,12 +62,17 @@ export function buildProgram(
       async (...args) => {
         const command = args.at(-1) as Command;
         const named = Object.fromEntries(positional.map((name, index) => [name, args[index]]));
-        const given = command.optsWithGlobals();
-        const options = agent ? withAgentDefaults(command, given, agent, context) : given;
+        const given: OptionValues = { ...command.optsWithGlobals(), ...logFlags(context.io.env) };
+        const options = agent ? withAgentDefaults(command, { ...given, ...named }, agent, context) : given;
         checkShowSecrets(options, context.io);
+        const hintContext: HintContext = {
+          flags: givenLoginFlags(command),
+          isForAgent: agent !== undefined,
+          server: serverOf(named["url"], given),
+        };
         const withHint = (error: AgentAuthError, about: HintContext = {}) =>
-          cliHint(error, { flags: givenLoginFlags(command), isForAgent: agent !== undefined, ...about });
-        const own = createCommandContext({ ...context, withHint }, options);
+          cliHint(error, { ...hintContext, ...about });
+        const own = createCommandContext({ ...context, withHint, hintContext }, options);
         const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
         exitCode =
           (await running.catch((error: unknown) => {
@@ -83,6 +89,11 @@ export function buildProgram(
       return exitCode;
     },
   };
+}
+
+/** The MCP server of a command line; undefined if no user logs in there. */
+function serverOf(url: unknown, { grant }: { grant?: string }): string | undefined {
+  return typeof url === "string" && grant === undefined ? url : undefined;
 }
 
 /** Makes the parser's errors carry the command that they are about, so that its help can be named. */

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Fault } from "../../src/sandbox/index.js";
 import { type Bench, linesOf, runCli, startBench } from "../helpers/cli.js";
+import { CLOSED_PORT } from "../helpers/port.js";
 
 let bench: Bench;
 
@@ -11,15 +12,6 @@ beforeAll(async () => {
 });
 afterEach(() => bench.sandbox.faults.clear());
 afterAll(() => bench.sandbox.close());
-
-/** A port of this machine where nothing listens. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => server.once("listening", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 interface Expected {
   exit_code: number;
@@ -85,7 +77,7 @@ describe("unavailable: exit 5", () => {
   const NO_RETRY = ["--retries", "0"];
 
   it("a port without a listener", async () => {
-    const args = [...bench.devices, "--base-url", `http://127.0.0.1:${await freePort()}`, ...NO_RETRY];
+    const args = [...bench.devices, "--base-url", `http://127.0.0.1:${CLOSED_PORT}`, ...NO_RETRY];
     await expectError(args, { exit_code: 5, code: "connection_refused", class: "unavailable", retryable: true }, [
       /127\.0\.0\.1:\d+: the connection was refused/,
       /hint: check that the service runs at this address and port/,

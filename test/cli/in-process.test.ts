@@ -1,25 +1,15 @@
 import { once } from "node:events";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Desk, startDesk } from "../flow/support.js";
+import { describe, expect } from "vitest";
 import { shownSecrets } from "../helpers/canaries.js";
-import { collect, runCli, startCli, temporaryFolder, traceCli, until } from "../helpers/cli.js";
+import { collect, runCli, startCli, traceCli, until } from "../helpers/cli.js";
+import { runTest } from "./in-process-support.js";
 
-let desk: Desk;
-beforeAll(async () => {
-  desk = await startDesk({ devices: 3 });
-});
-afterAll(() => desk.close());
-
-const setUp = () => ({
-  AGENTAUTH_BASE_URL: desk.sandbox.baseUrl,
-  AGENTAUTH_API_TOKEN: desk.sandbox.apiToken,
-  AGENTAUTH_HOME: temporaryFolder(),
-});
+const it = runTest();
 
 describe("a run in this process", () => {
-  it("prints for the terminal that it has", async () => {
+  it("prints for the terminal that it has", async ({ desk, newEnv }) => {
     const tty = { stdout: true };
-    const env = { ...setUp(), NO_COLOR: "1", AGENTAUTH_PAGER: "" };
+    const env = { ...newEnv(), NO_COLOR: "1", AGENTAUTH_PAGER: "" };
     const runs = [30, 200].map((columns) => runCli(desk.devices, { env, tty, columns }));
     const [narrow, wide] = await Promise.all(runs);
     const longest = (text = "") => Math.max(...text.split("\n").map((line) => line.length));
@@ -27,20 +17,19 @@ describe("a run in this process", () => {
     expect(longest(wide?.stdout)).toBeGreaterThan(60);
   });
 
-  it("passes on what the pager prints", async () => {
-    const env = { ...setUp(), AGENTAUTH_PAGER: "tac" };
+  it("passes on what the pager prints", async ({ desk, newEnv }) => {
+    const env = { ...newEnv(), AGENTAUTH_PAGER: "tac" };
     const list = [...desk.devices, "-o", "id"];
     const { stdout } = await runCli(list, { env });
     const paged = await runCli(list, { env: { ...env, LINES: "2" }, tty: { stdout: true } });
     expect(paged.stdout.split("\n").reverse().join("\n").trim()).toBe(stdout.trim());
   });
 
-  it("returns the programs that it started and the requests that it sent", async () => {
-    const me = desk.newcomer();
+  it("returns the programs that it started and the requests that it sent", async ({ desk, me, newEnv, url }) => {
     await me.signIn();
-    const env = setUp();
+    const env = newEnv();
     const words = ["sh", "-c", 'test "$A_TOKEN" && echo true'];
-    const run = await traceCli(["exec", desk.url, "--as", "env:A_TOKEN", "--", ...words], {
+    const run = await traceCli(["exec", url, "--as", "env:A_TOKEN", "--", ...words], {
       env: { ...env, AGENTAUTH_HOME: me.home },
     });
     expect(run).toMatchObject({ code: 0, stdout: "true\n", stderr: "" });
@@ -53,17 +42,16 @@ describe("a run in this process", () => {
     ]);
   });
 
-  it("passes standard input on to the command of exec, and ends with its exit code", async () => {
-    const me = desk.newcomer();
+  it("passes standard input on to the command of exec, and ends with its exit code", async ({ me, url }) => {
     await me.signIn();
     const script = "cat; echo said >&2; exit 7";
-    const run = await me.run(["exec", desk.url, "--", "sh", "-c", script], { stdin: "typed\n" });
+    const run = await me.run(["exec", url, "--", "sh", "-c", script], { stdin: "typed\n" });
     expect(run).toEqual({ code: 7, signal: null, stdout: "typed\n", stderr: "said\n" });
   });
 
-  it("is ended by its own signal, and no other run is", async () => {
+  it("ends on its own signal, and no other run ends", async ({ desk, newEnv }) => {
     const watch = [...desk.devices, "--watch=60", "-o", "ndjson"];
-    const [first, second] = [startCli(watch, { env: setUp() }), startCli(watch, { env: setUp() })];
+    const [first, second] = [startCli(watch, { env: newEnv() }), startCli(watch, { env: newEnv() })];
     const outs = [collect(first.stdout), collect(second.stdout)];
     await until(() => outs.every((out) => out().split("\n").length > 3));
     first.kill("SIGTERM");
@@ -83,19 +71,19 @@ describe("of one run in this process nothing is left for the next", () => {
     listeners: process.eventNames().map((name) => `${String(name)} ${process.listenerCount(name)}`),
   });
 
-  it("in the process: environment, exit code, listeners", async () => {
+  it("in the process: environment, exit code, listeners", async ({ desk, newEnv }) => {
     const before = state();
     for (const args of [[...desk.devices, "--lmit"], desk.devices, ["--help"], ["doctor"]]) {
-      await Promise.all([runCli(args, { env: setUp() }), runCli(args, { env: setUp() })]);
+      await Promise.all([runCli(args, { env: newEnv() }), runCli(args, { env: newEnv() })]);
       expect(state()).toEqual(before);
     }
   });
 
-  it.each(["one after the other", "at once"])("in what is masked: %s", async (how) => {
+  it.for(["one after the other", "at once"])("in what is masked: %s", async (how, { desk, newEnv }) => {
     const shown = (word: string) => `--limit "${word}" must be`;
     const [mine, yours] = ["secret-word-of-one", "secret-word-of-two"];
     const run = (own: string, typed: string) => () =>
-      runCli([...desk.devices, "--limit", typed], { env: { ...setUp(), AGENTAUTH_API_TOKEN: own } });
+      runCli([...desk.devices, "--limit", typed], { env: { ...newEnv(), AGENTAUTH_API_TOKEN: own } });
     const runs = [run(mine, mine), run(yours, mine), run(mine, yours), run(yours, yours)];
     const results = [];
     if (how === "at once") results.push(...(await Promise.all(runs.map((one) => one()))));
@@ -110,12 +98,11 @@ describe("of one run in this process nothing is left for the next", () => {
   });
 });
 
-it("two runs at once in this process refresh a token once", async () => {
-  const me = desk.newcomer();
+it("two runs at once in this process refresh a token once", async ({ me, url }) => {
   await me.signIn();
   await me.age(-10);
   const before = me.asked().length;
-  const runs = await Promise.all([me.run(["token", desk.url]), me.run(["token", desk.url])]);
+  const runs = await Promise.all([me.run(["token", url]), me.run(["token", url])]);
   expect(new Set(runs.map(({ stdout }) => stdout)).size).toBe(1);
   expect(runs.map(({ code }) => code)).toEqual([0, 0]);
   expect(

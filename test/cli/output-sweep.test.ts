@@ -132,7 +132,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
       for (const prompt of prompts) {
         let shown = "";
         try {
-          shown = deviceText({ verificationUriComplete: undefined, expiresIn: 60, ...prompt });
+          shown = deviceText({ verificationUriComplete: undefined, expiresInSeconds: 60, ...prompt });
         } catch (error) {
           shown = formatError(error, { json: false, colors: plain, redactor });
           expect(error).toMatchObject({ class: "refused" });

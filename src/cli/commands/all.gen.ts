@@ -22,6 +22,7 @@ import { command as requestCommand } from "./request/command.js";
 import { command as sandboxCommand } from "./sandbox/command.js";
 import { command as schemaCommand } from "./schema/command.js";
 import { command as statusCommand } from "./status/command.js";
+import { command as storeCommand } from "./store/command.js";
 import { command as tokenCommand } from "./token/command.js";
 import { command as treeCommand } from "./tree/command.js";
 
@@ -48,6 +49,7 @@ export const COMMANDS = [
   sandboxCommand,
   schemaCommand,
   statusCommand,
+  storeCommand,
   tokenCommand,
   treeCommand,
 ] as const;

@@ -15,6 +15,15 @@ interface Given {
   watch?: unknown;
   until?: unknown;
   watchTimeout?: unknown;
+  limit?: unknown;
+  columns?: unknown;
+  path?: readonly string[];
+}
+
+/** How a command prints less than it could. */
+interface Brief {
+  /** At most 50 items in short columns, or a summary. */
+  brief?: true;
 }
 
 interface Unattended {
@@ -30,7 +39,8 @@ export function withAgentDefaults<Options extends object>(
   mode: AgentMode,
   context: RunContext,
 ): Options {
-  const added = { ...unattended(command, options), ...format(command, options, context) };
+  const formatted = format(command, options, context);
+  const added = { ...unattended(command, options), ...formatted, ...brief(command, { ...options, ...formatted }) };
   if ("output" in added) mode.announce(context.io);
   return { ...options, ...added };
 }
@@ -52,6 +62,18 @@ function format(command: Command, given: Given, context: RunContext): { output?:
   if ([output, json, jq, html].some((one) => one !== undefined) || profileHasFormat(given, context)) return {};
   const isWatched = [given.watch, given.until, given.watchTimeout].some((one) => one !== undefined);
   return { output: isWatched ? "ndjson" : "json" };
+}
+
+/**
+ * Less output for the context of an agent: of the lists and the tree, unless a flag says how many items or which fields;
+ * of `commands`, unless it is asked for JSON or for one command.
+ */
+function brief(command: Command, given: Given): Brief {
+  if (command.name() === "commands") return given.json === undefined && given.path?.length === 0 ? { brief: true } : {};
+  if (!knows(command, "--limit") || !knows(command, "--concurrency")) return {};
+  const isChosen = [given.limit, given.columns, given.jq, given.watch, given.until].some((one) => one !== undefined);
+  const isJson = given.json === true || given.output === "json";
+  return isJson && !isChosen ? { brief: true } : {};
 }
 
 function profileHasFormat(flags: object, context: RunContext): boolean {

@@ -27,7 +27,7 @@ export async function changeConfig(
   makePrivateFolder(home);
   let isBegun = false;
   try {
-    const options = { duration: DURATION_MS, patience: PATIENCE_MS, once: true, signal };
+    const options = { durationMs: DURATION_MS, patienceMs: PATIENCE_MS, once: true, signal };
     await new FileLeases(join(home, "claims")).run(
       "settings file",
       async (lease) => {

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import type { Env } from "../io/env.js";
 import type { Settings, Sourced } from "../runtime/settings.js";
 import { type Config, configPath, isProfileKey, type Profile } from "./file.js";
 import { placeIn, type SettingsFile } from "./location.js";
@@ -16,6 +17,7 @@ export interface SettingSources {
   config: Config;
   home: string;
   store: Sourced;
+  env: Env;
 }
 
 /**
@@ -25,12 +27,18 @@ export interface SettingSources {
  * @param apiToken what is shown of the API token: that it is set and where it is read from, or how the profile names it
  */
 export function effectiveSettings(
-  { settings, config, home, store }: SettingSources,
+  { settings, config, home, store, env }: SettingSources,
   apiToken: "source" | "reference" = "source",
 ): EffectiveSetting[] {
   const { profile, authHeader, clientCert, clientKey } = settings;
   const token = settings.apiToken && { value: "(set)", source: settings.apiToken.source };
-  const fallback = writtenProfile(profile.value, config).entries.store_fallback;
+  const written = writtenProfile(profile.value, config);
+  const fallback = written.entries.store_fallback;
+  const secret = (key: "store_url" | "store_keys", variable: string) => {
+    if (env[variable]) return { value: "(set)", source: variable };
+    const reference = written.entries[key];
+    return reference === undefined ? {} : { value: reference, source: `profile ${profile.value}` };
+  };
   return [
     { key: "profile", ...profileOf(profile, home) },
     { key: "base_url", ...settings.baseUrl },
@@ -48,6 +56,8 @@ export function effectiveSettings(
         ? { value: "none", source: "default" }
         : { value: fallback, source: `profile ${profile.value}` }),
     },
+    { key: "store_url", ...secret("store_url", "AGENTAUTH_STORE_URL") },
+    { key: "store_keys", ...secret("store_keys", "AGENTAUTH_STORE_KEYS") },
     { key: "client_cert", ...clientCert },
     { key: "client_key", ...clientKey },
   ];

@@ -10,6 +10,7 @@ import { FORMATS } from "../flags/formats.js";
 import { suggest } from "../runtime/suggest.js";
 import { placeIn, type SettingsFile } from "./location.js";
 import { issuerAddress, must, nonEmpty, oneOf, type SettingRule } from "./rules.js";
+import { isReference } from "./secret-reference.js";
 
 /** What a profile can set. */
 export interface Profile {
@@ -31,6 +32,10 @@ export interface Profile {
   store?: string;
   /** What happens where the keychain cannot be used: one of {@link STORE_FALLBACKS}. */
   store_fallback?: string;
+  /** Where the address of the engine is that stores the logins: `env:NAME` or `file:PATH`; never the address itself. */
+  store_url?: string;
+  /** Where the key ring is that seals them, as {@link store_url}; `none`: nothing is sealed. */
+  store_keys?: string;
   /** The file of the certificate for servers that ask for one, PEM. */
   client_cert?: string;
   /** The file of its private key, where that is another one. */
@@ -38,7 +43,10 @@ export interface Profile {
 }
 
 /** Where logins can be stored. */
-export const STORES = ["file", "keyring", "memory"] as const;
+export const STORES = ["file", "keyring", "memory", "redis", "postgres"] as const;
+
+/** The value of `store_keys` that stores logins unsealed. */
+export const NO_KEYS = "none";
 
 /** What can happen where the keychain cannot be used: `none` ends with an error, `file` stores logins unsealed. */
 export const STORE_FALLBACKS = ["none", "file"] as const;
@@ -68,8 +76,7 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
   api_token: {
     about: "where the API token is: env:NAME or file:PATH",
-    check: (value) =>
-      must(/^(env:[A-Za-z_]\w*|file:.+)$/.test(value), "must be env:NAME or file:PATH, never the token itself"),
+    check: (value) => must(isReference(value), "must be env:NAME or file:PATH, never the token itself"),
   },
   auth_header: {
     about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
@@ -90,6 +97,15 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     about: "where the keychain cannot be used: none (an error), file (stored unsealed)",
     check: oneOf(STORE_FALLBACKS),
     choices: STORE_FALLBACKS,
+  },
+  store_url: {
+    about: "for redis and postgres, where the address of the engine is: env:NAME or file:PATH",
+    check: (value) => must(isReference(value), "must be env:NAME or file:PATH, never the address itself"),
+  },
+  store_keys: {
+    about: "for redis, postgres and exports, where the key ring is: env:NAME, file:PATH, or none to seal nothing",
+    check: (value) =>
+      must(value === NO_KEYS || isReference(value), "must be env:NAME, file:PATH or none, never the keys themselves"),
   },
   client_cert: { about: "a client certificate (PEM file), for servers that ask for one", check: nonEmpty },
   client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
@@ -187,6 +203,13 @@ function checkProfile(name: string, entries: unknown, file: SettingsFile): void 
   }
 }
 
+/** How a secret is set. What was given in its place may be the secret: no message repeats it. */
+const SAFE_WAYS: Readonly<Partial<Record<keyof Profile, string>>> = {
+  api_token: "agentauth config set api_token - reads a token from stdin",
+  store_url: "agentauth config set store_url file:<path>, with the address in a file that only you can read",
+  store_keys: "agentauth store keys <path> makes a key ring; agentauth config set store_keys file:<path>",
+};
+
 /** @throws `AgentAuthError` `usage` that names the setting, the value and the rule */
 export function checkSetting(key: keyof Profile, value: string, where: string = key): void {
   try {
@@ -194,8 +217,8 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
   } catch (cause) {
     const rule = cause instanceof Error ? cause.message : String(cause);
     if (key === "base_url") throw wrong(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
-    if (key === "api_token")
-      throw wrong(`${where} ${rule}`, "agentauth config set api_token - reads a token from stdin", cause);
+    const safeWay = SAFE_WAYS[key];
+    if (safeWay !== undefined) throw wrong(`${where} ${rule}`, safeWay, cause);
     const suggestion = suggest(value, PROFILE_KEYS[key].choices ?? []);
     throw wrong(`${where} ${quote(value)} ${rule}`, suggestion && `did you mean ${suggestion}?`, cause);
   }

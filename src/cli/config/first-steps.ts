@@ -1,5 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
 import type { Env } from "../io/env.js";
 import { homeFolder } from "./home.js";
 
@@ -13,7 +14,8 @@ const FIRST_STEPS = [
 export function firstSteps(env: Env): string | undefined {
   if (env["AGENTAUTH_BASE_URL"]) return undefined;
   const home = homeFolder(env);
-  const isSetUp = existsSync(join(home, "config.json")) || hasFiles(join(home, "grants"));
+  const isSetUp =
+    existsSync(join(home, "config.json")) || [GRANTS, EARLIER_GRANTS].some((name) => hasFiles(join(home, name)));
   return isSetUp ? undefined : FIRST_STEPS;
 }
 

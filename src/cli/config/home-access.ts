@@ -1,4 +1,5 @@
 import { chmodSync, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
+import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
 
 /** Who can get at a folder: this user alone, others too, or a user it belongs to who is not this one. */
 export type FolderAccess = "private" | "readable" | "writable" | "foreign";
@@ -31,7 +32,8 @@ export function homeAccess(home: string): FolderAccess | undefined {
 
 /** What lies in a folder that we made: one that holds anything else may be shared on purpose. */
 const OURS: ReadonlySet<string> = new Set([
-  ...["config.json", "sandbox.json", "grants", "clients", "claims", "tokens", "logins", "run"],
+  ...["config.json", "sandbox.json", "agent-sessions.json", GRANTS, EARLIER_GRANTS, "clients", "bindings", "claims"],
+  ...["pending", "tokens", "logins", "run"],
 ]);
 
 /**

@@ -4,6 +4,7 @@ import { quote, shellWord } from "../../redact.js";
 import type { SettingFlags } from "../flags/global.js";
 import type { Env } from "../io/env.js";
 import type { RunContext } from "../runtime/context.js";
+import { flagText } from "../runtime/flag-text.js";
 import type { ApiTokenSetting, Settings, Sourced } from "../runtime/settings.js";
 import { suggest } from "../runtime/suggest.js";
 import { type Config, checkSetting, isProfileName, type Profile, readConfig, SANDBOX_PROFILE } from "./file.js";
@@ -11,41 +12,45 @@ import { homeFolder } from "./home.js";
 import { profileNames } from "./profile.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { keepApart } from "./sandbox-token.js";
-import { readSecretFile } from "./secret-file.js";
+import { referencedSecret } from "./secret-reference.js";
 
 /**
  * Decides every setting.
  *
+ * @param nameOf what messages call a flag
  * @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist
  */
-export function resolveSettings(flags: SettingFlags, env: Env, config: Config, home: string): Settings {
+export function resolveSettings(
+  flags: SettingFlags,
+  env: Env,
+  config: Config,
+  home: string,
+  nameOf: (flag: keyof SettingFlags) => string = flagText,
+): Settings {
+  const flag = (name: keyof SettingFlags): [string | undefined, string] => [flags[name], nameOf(name)];
   const profile = first(
-    [flags.profile, "--profile"],
+    flag("profile"),
     [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"],
     [config.profile, "settings file"],
   );
   if (!profile) throw new TypeError("a profile always has a name");
   const entries = profileEntries(profile, config, home);
   const from = `profile ${profile.value}`;
-  const baseUrl = first(
-    [flags.baseUrl, "--base-url"],
-    [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"],
-    [entries.base_url, from],
-  );
+  const baseUrl = first(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
   if (baseUrl) checkSetting("base_url", baseUrl.value, baseUrl.source);
   return {
     profile,
     baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
     apiToken: withSandboxCheck(apiToken(entries, baseUrl, env, from), baseUrl, home),
     authHeader: first([entries.auth_header, from]),
-    issuer: first([flags.issuer, "--issuer"], [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
-    account: first([flags.account, "--account"], [entries.account, from]),
-    domain: first([flags.domain, "--domain"], [entries.domain, from]),
-    pool: first([flags.pool, "--pool"], [entries.pool, from]),
-    output: first([flags.output, "--output"], [entries.output, from]),
-    clientCert: first([flags.clientCert, "--client-cert"], [entries.client_cert, from]),
+    issuer: first(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
+    account: first(flag("account"), [entries.account, from]),
+    domain: first(flag("domain"), [entries.domain, from]),
+    pool: first(flag("pool"), [entries.pool, from]),
+    output: first(flag("output"), [entries.output, from]),
+    clientCert: first(flag("clientCert"), [entries.client_cert, from]),
     // The profile's key is that of the profile's certificate.
-    clientKey: first([flags.clientKey, "--client-key"], [flags.clientCert ? undefined : entries.client_key, from]),
+    clientKey: first(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
   };
 }
 
@@ -125,20 +130,7 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
     };
   }
   if (sandbox !== undefined) return { ...named, read: () => sandbox, source: from };
-  const [kind, ...rest] = (reference ?? "").split(":");
-  const name = rest.join(":");
-  if (kind === "file") return { ...named, read: () => readSecretFile(name), source: `${from}, ${name}` };
-  return {
-    ...named,
-    source: `${from}, ${name}`,
-    read() {
-      const value = env[name];
-      if (value) return value;
-      throw new AgentAuthError("usage", `the environment variable ${name}, named by ${from}, is not set`, {
-        class: "usage",
-      });
-    },
-  };
+  return { ...named, ...referencedSecret(reference ?? "", from, env) };
 }
 
 /** Every setting of this run with its source. */

@@ -47,12 +47,12 @@ export async function cachedToken(
 ): Promise<string | undefined> {
   const given = readArguments(argv);
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
-  if (given === undefined) return undefined;
+  if (given === undefined || set["AGENTAUTH_LOG"]) return undefined;
   try {
     const home = homeFolder(set);
     const config = readConfig(home);
     // No proxy is needed, but one that is no address is refused.
-    await outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
+    outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
     const { profile: named, issuer } = resolveSettings(given.profile, set, config, home);
     const { value: profile } = named;
     if ((set["AGENTAUTH_STORE"] ?? writtenProfile(profile, config).entries.store ?? "file") !== "file")

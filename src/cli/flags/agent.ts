@@ -5,18 +5,20 @@ import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
 import { addPolicyFlags } from "./policy.js";
-import { seconds, wholeNumber } from "./values.js";
+import { seconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
 export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   scope?: string;
   clientMetadataUrl?: string;
+  clientName?: string;
   flow?: "browser" | "device" | "paste";
   browser?: string;
   redirectHost?: "127.0.0.1" | "localhost";
   redirectPort?: number;
   loginTimeout?: number;
   resource?: string;
+  resourceMetadata?: string;
   dpop?: DpopPolicy;
   accountHint?: string;
   allowMissingPkceMetadata?: boolean;
@@ -24,6 +26,7 @@ export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   allowCrossOriginMetadata?: boolean;
   allowCrossOriginEndpoints?: boolean;
   legacyDiscovery?: boolean;
+  acceptTokenType?: string;
   strictResource?: boolean;
   sameOriginEndpoints?: boolean;
   trustNamedIssuer?: boolean;
@@ -65,12 +68,28 @@ function refuseLoginConflict(command: Command): void {
 function addTargetFlags(command: Command): Command {
   return command
     .addOption(new Option("--scope <scopes>", "Scopes to request (default: the server's)").helpGroup(LOGIN))
-    .addOption(new Option("--resource <uri>", "Resource to request (default: the server's)").helpGroup(LOGIN));
+    .addOption(resourceOption())
+    .addOption(
+      new Option("--resource-metadata <url>", "URL of the server's resource metadata, as a hint names it").helpGroup(
+        LOGIN,
+      ),
+    );
+}
+
+/** The flag `--resource`. */
+export function resourceOption(): Option {
+  const about = 'Resource to request, or "none" (default: the server\'s)';
+  return new Option("--resource <uri>", about).helpGroup(LOGIN);
 }
 
 function addLoginFlags(command: Command): Command {
   return command
     .addOption(new Option("--client-metadata-url <url>", "URL of this client's metadata document").helpGroup(LOGIN))
+    .addOption(
+      new Option("--client-name <name>", 'Name to register the client with (default: "agentauth")')
+        .argParser(shortText(100))
+        .helpGroup(LOGIN),
+    )
     .addOption(new Option("--flow <flow>", "Login flow").choices(["browser", "device", "paste"]).helpGroup(LOGIN))
     .addOption(new Option("--browser <command>", 'Command that opens the browser, or "none"').helpGroup(LOGIN))
     .addOption(
@@ -102,6 +121,9 @@ function addLoginFlags(command: Command): Command {
 /** The values of `token --format`. */
 export const TOKEN_FORMATS = ["raw", "header", "headers-json", "json", "env", "k8s", "git", "bazel"] as const;
 
+/** The hidden command of the process that waits for a callback between the two steps of a login. */
+export const RECEIVE_CALLBACK = "receive-callback";
+
 /** Options of `token`. */
 export interface TokenFlags extends Omit<AgentFlags, "output"> {
   url: string;
@@ -114,6 +136,8 @@ export interface TokenFlags extends Omit<AgentFlags, "output"> {
   isForAgent?: boolean;
   /** `--no-wait` gives false; `--wait <id>` gives the id. */
   wait?: boolean | string;
+  /** The callback of a login that is finished; `-` reads it from stdin. */
+  callbackUrl?: string;
   output?: "text" | "json";
   json?: boolean;
 }

@@ -43,12 +43,18 @@ export function addMachineGrantFlags(command: Command): Command {
     .addOption(client("--client-secret-file <file>", "Read the client secret from a file (- for stdin)"))
     .addOption(client("--private-key <file>", "Private key for private_key_jwt, PEM or JWK (- for stdin)"))
     .addOption(client("--key-id <id>", "Key ID of --private-key, if the issuer knows several keys"))
-    .addOption(client("--issuer <url>", "Expected issuer; credentials are bound to it (or AGENTAUTH_ISSUER)"))
+    .addOption(issuerOption())
     .addOption(
       machine("--grant <grant>", "Get the token without a login (needs --client-id)").choices([...GRANT_FLAGS]),
     );
   for (const [flags, about] of Object.values(FLAGS_OF_GRANT).flat()) command.addOption(machine(flags, about));
   return command;
+}
+
+/** The flag that names the issuer to expect. */
+export function issuerOption(): Option {
+  const about = "Expected issuer; a login uses it also if the server names another one. Credentials are bound to it";
+  return new Option("--issuer <url>", `${about} (or AGENTAUTH_ISSUER)`).helpGroup(CLIENT);
 }
 
 /** The flag of an option, as it is typed. */

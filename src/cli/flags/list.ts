@@ -14,6 +14,8 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   offset?: number;
   concurrency?: number;
   strict?: boolean;
+  /** Whether an AI agent gets the beginning of the list in short columns. */
+  brief?: true;
   /** `false` for `--no-pager`. */
   pager?: boolean;
   /** The interval in milliseconds. */

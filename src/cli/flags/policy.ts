@@ -1,4 +1,5 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-type.js";
 
 const POLICY = "Security policy:";
 
@@ -26,6 +27,11 @@ export function addPolicyFlags(command: Command): Command {
     )
     .addOption(new Option("--legacy-discovery", "Use the discovery rules of MCP revision 2025-03-26").helpGroup(POLICY))
     .addOption(
+      new Option("--accept-token-type <type>", "Use tokens of this type as bearer tokens")
+        .argParser(tokenType)
+        .helpGroup(POLICY),
+    )
+    .addOption(
       new Option("--strict-resource", "Require the resource to be exactly the requested URL").helpGroup(POLICY),
     )
     .addOption(
@@ -33,4 +39,9 @@ export function addPolicyFlags(command: Command): Command {
         POLICY,
       ),
     );
+}
+
+function tokenType(value: string): string {
+  if (!isAcceptableTokenType(value)) throw new InvalidArgumentError(TOKEN_TYPE_RULE);
+  return value;
 }

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "commander";
+import { escapeText } from "../../redact.js";
 
 /** A parser for a whole number; commander names the flag and the value in the error. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (value: string) => number {
@@ -10,6 +11,16 @@ export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (val
       );
     }
     return number;
+  };
+}
+
+/** A parser for a text that other programs show: with no control or invisible characters in it. */
+export function shortText(most: number): (value: string) => string {
+  return (value) => {
+    if (value.trim() === "" || value.length > most || escapeText(value) !== value) {
+      throw new InvalidArgumentError(`must be a text of 1 to ${most} visible characters`);
+    }
+    return value;
   };
 }
 

@@ -4,9 +4,11 @@ import { isAgentAuthError, withHint } from "../../errors.js";
 import type { Format } from "../flags/formats.js";
 import type { ListFlags } from "../flags/list.js";
 import { formatOf } from "../output/chosen-format.js";
+import type { ColumnSet } from "../output/columns.js";
 import { withPager } from "../output/pager.js";
 import { createWriter, type Writer } from "../output/writer.js";
 import type { CommandContext } from "../runtime/context.js";
+import { BRIEF_ITEMS } from "./brief.js";
 import { buildFilter, type Filter } from "./filters.js";
 import type { ListKind } from "./kinds.js";
 import { resumeCommand } from "./resume-command.js";
@@ -15,7 +17,8 @@ import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "
 import { type ListEnding, reportEnding, selectMatching } from "./summary.js";
 
 /** `pools list`, `domains list`, `devices list`. */
-export async function runList(kind: ListKind, options: ListFlags, context: CommandContext): Promise<undefined> {
+export async function runList(kind: ListKind, given: ListFlags, context: CommandContext): Promise<undefined> {
+  const options = given.brief ? { ...given, limit: BRIEF_ITEMS, columns: shortColumns(COLUMNS[kind.noun]) } : given;
   const settings = context.settings();
   const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
   const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
@@ -38,6 +41,10 @@ export async function runList(kind: ListKind, options: ListFlags, context: Comma
     reportEnding(end, options, filter, paged);
   });
   return undefined;
+}
+
+function shortColumns({ columns }: ColumnSet): string {
+  return columns.map(({ path }) => path).join(",");
 }
 
 /** The output flags as a writer's options. */

@@ -4,6 +4,7 @@ import type { Drift, ListingSummary, Page } from "../../api/page.js";
 import type { Device } from "../../api/types.js";
 import type { ListFlags } from "../flags/list.js";
 import type { CommandContext } from "../runtime/context.js";
+import { sayBrief } from "./brief.js";
 import type { Filter } from "./filters.js";
 import { resumeCommand } from "./resume-command.js";
 
@@ -62,6 +63,16 @@ export function reportEnding(
   // The verdict counts from where the list was begun.
   const from = options.offset ?? 0;
   const total = verdict?.expected === undefined ? undefined : from + verdict.expected;
+  if (options.brief) {
+    const offset = filter ? end.left?.offset : verdict?.next;
+    const next = offset === undefined ? null : { offset, command: resumeCommand(argv, offset, undefined) };
+    const message = "for an AI agent; --limit or --columns prints what it says, -o ndjson everything";
+    const notice = { shown: matched, ...(!filter && { total }), columns: options.columns ?? "", next, message };
+    sayBrief(io, notice);
+    if (filter && matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
+    reportChanges(end, io);
+    return;
+  }
   const shown = `shown ${from > 0 && yielded > 0 ? `${from + 1} to ${from + yielded}` : yielded}`;
   if (filter) {
     const which = end.left === undefined ? `${matched} of ${yielded}` : `the first ${matched}`;

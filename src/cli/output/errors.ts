@@ -1,5 +1,6 @@
 /** The report of a failure: two lines of text, or one line of JSON for programs. */
 
+import type { ErrorCode } from "../../error-codes.js";
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError } from "../../errors.js";
 import { escapeText, quote, type Redactor } from "../../redact.js";
 import type { Io } from "../io/io.js";
@@ -57,7 +58,7 @@ function errorReport(thrown: unknown, { redactor, exitCode }: ErrorStyle): Error
   const shown = (value: unknown) => escapeText(redactor.redact(String(value)));
   return {
     error: {
-      code: shown(error.code),
+      code: shown(error.code) as ErrorCode,
       class: error.class,
       message: shown(error.message),
       ...(error.hint !== undefined && { hint: shown(error.hint) }),

@@ -2,7 +2,7 @@ import type { Io } from "../io/io.js";
 
 /** An AI agent that runs us, and what that changes where nothing was said. */
 export interface AgentMode {
-  /** Prints once, on stderr, that this mode is on and how to turn it off. */
+  /** Prints once a session, on stderr, that this mode is on and how to turn it off. */
   announce(io: Io): void;
 }
 
@@ -33,8 +33,13 @@ const OFF = /^(?:0|false|no|off)$/i;
  * Whether an AI agent runs us: by `AGENTAUTH_AGENT`, else by the variables that agents set. CI alone is no agent.
  *
  * @param stdout a terminal where a user may read
+ * @param isNew whether the agent of this name has not seen the notice in its session; default: it has not
  */
-export function agentMode(env: Io["env"], stdout: Pick<Io["stdout"], "isTTY">): AgentMode | undefined {
+export function agentMode(
+  env: Io["env"],
+  stdout: Pick<Io["stdout"], "isTTY">,
+  isNew: (name: string) => boolean = () => true,
+): AgentMode | undefined {
   const forced = env["AGENTAUTH_AGENT"];
   if (forced && OFF.test(forced)) return undefined;
   const name = forced ? "AGENTAUTH_AGENT is set" : nameOfAgent(env, stdout.isTTY);
@@ -42,7 +47,7 @@ export function agentMode(env: Io["env"], stdout: Pick<Io["stdout"], "isTTY">): 
   let isAnnounced = false;
   return {
     announce(io) {
-      if (!isAnnounced)
+      if (!isAnnounced && isNew(name))
         io.say(`for an AI agent (${name}): JSON, no prompt, no browser; AGENTAUTH_AGENT=0 turns that off`);
       isAnnounced = true;
     },

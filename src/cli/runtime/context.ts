@@ -11,6 +11,7 @@ import type { GlobalFlags } from "../flags/global.js";
 import type { Env } from "../io/env.js";
 import type { Io } from "../io/io.js";
 import type { HintContext } from "./hints.js";
+import type { Machine } from "./host.js";
 import type { PendingSaves } from "./pending-saves.js";
 import type { Settings } from "./settings.js";
 
@@ -46,15 +47,23 @@ export interface RunContext {
   /** The command line as it was typed, without the program's name. */
   readonly argv: readonly string[];
   readonly redactor: Redactor;
+  /** The words that start this program in another process; absent where the run is no process of its own. */
+  readonly program?: readonly [node: string, script: string] | undefined;
   /** What has to be saved before a signal may end the process. */
   readonly pendingSaves: PendingSaves;
   readonly clock: Clock;
   /** Milliseconds since the epoch, by the clock. */
   readonly now: () => number;
+  /** Default: the platform and the working folder of the process. */
+  readonly machine?: Machine | undefined;
   /** The error with a hint for the command line, with the flags that were given in a command that logs in. */
   readonly withHint?: (error: AgentAuthError, about?: HintContext) => AgentAuthError;
+  /** What the hints of this command depend on. */
+  readonly hintContext?: HintContext;
   /** Leaves signals to the caller: they neither fire {@link RunContext.signal} nor end the run until it gives back. */
   readonly lend: () => LentProcess;
+  /** Does something before the run ends, such as closing a connection. Absent if nothing waits for the end of the run. */
+  readonly atEnd?: ((work: () => Promise<void>) => void) | undefined;
 }
 
 /** Flags that decide what a {@link CommandContext} builds; a command that does not declare one has none of it. */

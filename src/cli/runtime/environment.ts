@@ -9,8 +9,11 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["AGENTAUTH_SUBJECT_TOKEN", "the token to exchange, in place of the server's own"],
   ["AGENTAUTH_PROFILE", "the profile to use"],
   ["AGENTAUTH_HOME", "the folder of all files"],
-  ["AGENTAUTH_STORE", "the store of logins: file, keyring or memory"],
+  ["AGENTAUTH_STORE", "the store of logins: file, keyring, memory, redis or postgres"],
+  ["AGENTAUTH_STORE_URL", "for redis and postgres, the address of the engine, or file:PATH"],
+  ["AGENTAUTH_STORE_KEYS", "the key ring that seals logins there: its JSON, file:PATH, or none"],
   ["AGENTAUTH_NO_INPUT", "never prompt, never open a browser, as --no-input"],
+  ["AGENTAUTH_LOG", "info logs as --verbose, debug as --debug"],
   ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
   ["AGENTAUTH_AGENT", "0: no AI agent runs this, 1: one does (default: detected); see help agents"],
   [

@@ -4,11 +4,13 @@ import type { Command, Option } from "commander";
 const OF_LOGIN: ReadonlySet<string> = new Set([
   ...["--profile", "--proxy", "--ca-file", "--client-cert", "--client-key"],
   ...["--client-id", "--client-secret-file", "--private-key", "--key-id", "--client-metadata-url"],
+  ...["--client-name"],
   ...["--issuer", "--trust-named-issuer"],
-  ...["--scope", "--resource", "--account-hint", "--dpop"],
+  ...["--scope", "--resource", "--resource-metadata", "--account-hint", "--dpop"],
   ...["--flow", "--browser", "--redirect-host", "--redirect-port", "--login-timeout"],
   ...["--allow-missing-pkce-metadata", "--allow-private-network", "--allow-cross-origin-metadata"],
   ...["--allow-cross-origin-endpoints", "--legacy-discovery", "--strict-resource", "--same-origin-endpoints"],
+  "--accept-token-type",
 ]);
 /** With another heading a flag of the same name means something else: the scope of a token that is exchanged. */
 const HEADINGS = /^(?:Login|Security policy|The client|Service|Network)/;

@@ -1,14 +1,11 @@
-import {
-  type AgentAuthError,
-  type ConfigureOption,
-  type ConfigureRemedy,
-  type LoginRemedy,
-  type PolicyOption,
-  type Remedy,
-  withHint,
-} from "../../errors.js";
+import { type AgentAuthError, withHint } from "../../errors.js";
+import { parseUrl } from "../../http/url.js";
+import { NO_RESOURCE } from "../../oauth/discovery/resource.js";
 import { LOGIN_HINT } from "../../oauth/login/login-required.js";
 import { quote, shellWord } from "../../redact.js";
+import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
+import { flagText } from "./flag-text.js";
+import { ANY_URL, CLIENT_ID, operand, urlToPaste, valueToPaste, wordOf } from "./pasted-words.js";
 
 /** What a hint depends on beside its error. */
 export interface HintContext {
@@ -18,6 +15,8 @@ export interface HintContext {
   isForAgent?: boolean;
   /** The command that ran: a hint does not name it. */
   command?: string;
+  /** The MCP server that a user logs in at, where the command is about one. */
+  server?: string | undefined;
 }
 
 const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
@@ -27,6 +26,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   timeout: "--timeout <seconds> allows more time, --retries <n> more attempts",
   proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
   not_found: "the device must be one of that pool: agentauth devices list --pool <pool_id> -o id",
+  store_unavailable: "call again later; agentauth doctor examines the store",
   list_changed: "run the command again; without --strict a list that changes is reported as a warning",
 };
 
@@ -59,15 +59,17 @@ function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): st
     case "login":
       return loginHint(remedy, error, context);
     case "configure":
-      return own(CONFIGURE, remedy.option)?.(error, remedy) ?? error.hint;
+      return own(CONFIGURE, remedy.option)?.(error, remedy, context) ?? error.hint;
     case "allow":
-      return allowHint(remedy.option, context);
+      return allowHint(remedy, context);
+    case "connect":
+      return `${listTools(remedy.server)} works without one`;
     case "token":
       return error.class === "usage"
         ? `a token comes by: agentauth token <mcp_url> --grant ${remedy.grant?.replace("_", "-") ?? "<grant>"}`
         : "agentauth token <mcp_url> with the same flags gets one";
     case "inspect":
-      return own(INSPECT, remedy.subject)?.(error, context);
+      return own(INSPECT, remedy.subject)?.(error, context, context);
     default:
       return error.hint ?? missingHint(error);
   }
@@ -88,7 +90,7 @@ function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, c
 
 /** The command that logs in, with the flags that the remedy names, then those that were given. */
 function loginCommand(
-  { server, profile, account, scope = "", dpop }: LoginRemedy,
+  { server, profile, account, scope = "", dpop, resourceMetadata }: LoginRemedy,
   { flags = [], isForAgent = false }: HintContext = {},
 ): string {
   const all = [
@@ -96,11 +98,12 @@ function loginCommand(
     ...(account === undefined ? [] : [["--account-hint", account]]),
     ...(isHarmless(scope) ? [["--scope", scope]] : []),
     ...(dpop === undefined ? [] : [["--dpop", dpop]]),
+    ...(resourceMetadata === undefined ? [] : [["--resource-metadata", urlToPaste(resourceMetadata)]]),
     ...flags,
     ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
   ];
   const words = all.filter(([flag], index) => all.findIndex(([one]) => one === flag) === index).flat();
-  return ["agentauth login", ...[server, ...words].map(shellWord)].join(" ");
+  return ["agentauth login", ...[server, ...words].map(wordOf)].join(" ");
 }
 
 /** Whether scopes, which a server may have named, belong in a command to paste: text that reads as a command does not. */
@@ -108,26 +111,55 @@ function isHarmless(scope: string): boolean {
   return scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one));
 }
 
-/** An option of the SDK as the command line spells it. */
-export function flagText(option: string, value?: string): string {
-  const flag = `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  return value === undefined ? flag : `${flag} ${shellWord(value)}`;
+function allowHint(remedy: AllowRemedy, context: HintContext): string {
+  const { option, also = [] } = remedy;
+  if (option === "allowNonLoopback") return "use 127.0.0.1, or give --allow-non-loopback";
+  const { command, server } = context;
+  const flags = flagsOf(remedy).map((words) => words.map(wordOf).join(" "));
+  const trust = `if you trust this server, ${flags.join(" and ")} ${also.length > 0 ? "disable these checks" : "disables this check"} for it`;
+  const parent = `the token may be valid for every server below ${quote(remedy.value)}: if you trust all of them, ${flags[0]} accepts that`;
+  const isLegacy = option === "legacyDiscovery" && also.length === 0;
+  const advice = isLegacy
+    ? "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery"
+    : option === "resource"
+      ? parent
+      : trust;
+  if (server !== undefined && isWhole(remedy)) return `${advice}: ${loginCommandWith(server, [remedy], context)}`;
+  return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover shows what was asked" : ""}`;
 }
 
-function allowHint(option: PolicyOption, { command }: HintContext): string {
-  switch (option) {
-    case "allowNonLoopback":
-      return "use 127.0.0.1, or give --allow-non-loopback";
-    case "legacyDiscovery":
-      return `a server of the MCP revision 2025-03-26 is reached with --legacy-discovery${
-        command === "discover" ? "" : "; agentauth discover shows what was asked"
-      }`;
-    default:
-      return `if you trust this server, ${flagText(option, option === "dpop" ? "auto" : undefined)} disables this check for it`;
+/** The flags that a remedy names, each with its value. */
+function flagsOf(remedy: Remedy): string[][] {
+  if (remedy.action === "allow") {
+    const { option, value = option === "dpop" ? "auto" : undefined, also = [] } = remedy;
+    const words = value === undefined ? [] : [valueToPaste(option, value)];
+    return [[flagText(option), ...words], ...also.map((one) => [flagText(one)])];
   }
+  if (remedy.action !== "configure") return [];
+  if (remedy.option === "client") return [["--client-id", CLIENT_ID]];
+  const { option, value } = remedy;
+  return value === undefined ? [] : [[flagText(option), valueToPaste(option, value)]];
 }
 
-type Advise<R> = (error: AgentAuthError, about: R) => string | undefined;
+/** Whether a command with the flags of a remedy can be pasted as it is. */
+function isWhole(remedy: Remedy): boolean {
+  return !flagsOf(remedy).flat().includes(ANY_URL);
+}
+
+/** The command that logs in at a server with everything that the remedies name, beside the flags that were given. */
+export function loginCommandWith(server: string, remedies: readonly Remedy[], context: HintContext = {}): string {
+  const added = remedies.flatMap(flagsOf);
+  const given = (context.flags ?? []).filter(([flag]) => !added.some(([one]) => one === flag));
+  const flags = [...given, ...added];
+  return loginCommand({ action: "login", server }, { ...context, flags });
+}
+
+/** The command that lists the tools of a server. */
+export function listTools(server: string): string {
+  return `agentauth mcp tools ${shellWord(server)}`;
+}
+
+type Advise<R> = (error: AgentAuthError, about: R, context: HintContext) => string | undefined;
 
 const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"], Advise<HintContext>>> = {
   clock: () => "agentauth doctor shows whether the clock of this machine is right",
@@ -146,6 +178,13 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
   assertion: ({ hint }) => `${hint}: --assertion-file <file>`,
   browser: () => "pass --browser a program and its arguments; the address is added as the last one",
   ca: () => "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
+  client: (_error, { also }) => {
+    const more: Readonly<Record<string, string>> = {
+      clientMetadataUrl: ", or --client-metadata-url <url>",
+      clientName: "; where the issuer registers only clients with certain names, --client-name <name>",
+    };
+    return `register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET)${more[also ?? ""] ?? ""}`;
+  },
   clientCertificate: () =>
     "--client-cert <file> gives a client certificate, --client-key <file> its key where that is in another file",
   clientId: ({ code, hint }, remedy) => {
@@ -153,13 +192,13 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
       case "invalid_client":
         return checkHint(remedy, "; the issuer may want it to prove itself, by a secret or a key");
       case "issuer_changed":
-        return `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${shellWord(remedy.clientId ?? "<client_id>")}`;
-      case "no_registration":
-        return "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url";
+        return `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${operand(remedy.clientId ?? CLIENT_ID)}`;
       default:
         return `${hint}; --client-id names another one`;
     }
   },
+  clientName: () =>
+    "--client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that",
   clientSecret: ({ code }, remedy) => {
     if (code === "invalid_client")
       return checkHint(remedy, ", and its secret in AGENTAUTH_CLIENT_SECRET or --client-secret-file");
@@ -185,8 +224,13 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
           ", and that the issuer knows the public half of --private-key, with its --key-id if it has one",
         )
       : "--client-id, and give it with --private-key <file>",
+  redirectHost: (_error, { value }) =>
+    `the issuer may accept another redirect host: ${flagText("redirectHost", value)}`,
   redirectPort: ({ hint }) => `${hint} with --redirect-port`,
-  resource: ({ hint }) => `${hint}; --resource <uri> names it in another way`,
+  resource: (_error, { value }) =>
+    value === NO_RESOURCE
+      ? "the issuer needs a resource: name it with --resource <uri>"
+      : "if you trust this server, --resource none sends no resource, or --resource <uri> names another one",
   scope: ({ hint }) => `${hint}: --scope <scopes>`,
 };
 
@@ -198,16 +242,39 @@ function checkHint({ clientId, also }: ConfigureRemedy, proof: string): string {
     : `check ${client}`;
 }
 
-/** Maximum length of an issuer in a command to paste. */
-const MAX_PASTED = 500;
-
-function issuerHint({ code }: AgentAuthError, { value = "", profile = "default" }: ConfigureRemedy): string {
+function issuerHint(
+  { code, url }: AgentAuthError,
+  { value = "", profile = "default" }: ConfigureRemedy,
+  context: HintContext,
+): string {
   if (code === "wrong_audience")
     return "have it issued for this issuer; if it is for another one, check the MCP server and --issuer";
-  if (code === "issuer_mismatch") return "check --issuer, AGENTAUTH_ISSUER or the issuer of the profile";
-  const word = value.length > MAX_PASTED ? "<url>" : shellWord(value);
+  if (code === "issuer_mismatch" || code === "issuer_changed") return expectHint(value, url, context);
+  const word = wordOf(urlToPaste(value));
   const set = `agentauth config set issuer ${word}${profile === "default" ? "" : ` --profile ${shellWord(profile)}`}`;
   return `if this is the issuer of the client, add --issuer ${word} (or set it for the profile: ${set}); --trust-named-issuer takes whatever the server names, once`;
+}
+
+/**
+ * The flag that expects the issuer of a server's metadata in place of the one that the server names.
+ *
+ * @param claim the address of the document that claims the issuer
+ */
+function expectHint(value: string, claim: string | undefined, { server, ...context }: HintContext): string {
+  if (value === "") return "check --issuer, AGENTAUTH_ISSUER or the issuer of the profile";
+  const [placeholder] = /\{\w*\}/.exec(value) ?? [];
+  const how = placeholder === undefined ? "" : `, with the id of your own tenant in place of ${placeholder},`;
+  const remedy = { action: "configure", option: "issuer", value } as const;
+  const command = server === undefined || !isWhole(remedy) ? "" : `: ${loginCommandWith(server, [remedy], context)}`;
+  const word = wordOf(urlToPaste(value));
+  return `if you trust this server, and its issuer is the right one, add --issuer ${word}${how} to expect that issuer for it${claimantOf(value, claim)}${command}`;
+}
+
+/** Where a login goes if the document that claims the issuer is at another host. */
+function claimantOf(issuer: string, claim: string | undefined): string {
+  const host = claim === undefined ? undefined : parseUrl(claim)?.host;
+  if (host === undefined || host === parseUrl(issuer)?.host) return "";
+  return `; the login and its tokens then go to ${host}, which says that it is this issuer, unless the issuer publishes its own metadata`;
 }
 
 function missingHint({ code, class: kind }: AgentAuthError): string | undefined {

@@ -22,6 +22,7 @@ export function createPendingSaves(): PendingSaves {
   };
   return {
     watch: (store) => ({
+      ...(store.listClients && { listClients: store.listClients.bind(store) }),
       read: (...given) => store.read(...given),
       save: (...given) => store.save(...given),
       reserve: (...given) => store.reserve(...given),

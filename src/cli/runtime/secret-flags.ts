@@ -19,6 +19,8 @@ const REMEDIES: Readonly<Record<string, string>> = {
   bearer: GIVE_API_TOKEN,
   authorization: GIVE_API_TOKEN,
   auth: GIVE_API_TOKEN,
+  "store-url": "set AGENTAUTH_STORE_URL, or keep it: agentauth config set store_url file:<path>",
+  "store-keys": "set AGENTAUTH_STORE_KEYS, or keep them: agentauth config set store_keys file:<path>",
   secret: GIVE_CLIENT_SECRET,
   password: GIVE_ELSEWHERE,
   passwd: GIVE_ELSEWHERE,
@@ -73,9 +75,17 @@ export function hideSecretWords(argv: readonly string[], redactor: Pick<Redactor
   for (const [index, word] of argv.entries()) {
     const [name, value] = [flagName(word), word.slice(flagName(word).length + 1)];
     if (TOKEN_LIKE.test(word)) redactor.add(word);
+    if (name === "--callback-url") hideCode(value || (argv[index + 1] ?? ""), redactor);
     if (!word.startsWith("--") || secretFlagError(name) === undefined) continue;
     redactor.add(value);
     const next = argv[index + 1];
     if (value === "" && next !== undefined && !next.startsWith("-")) redactor.add(next);
   }
+}
+
+/** Masks a callback and the code in it. */
+function hideCode(callback: string, redactor: Pick<Redactor, "add">): void {
+  if (callback === "-") return;
+  redactor.add(callback);
+  redactor.add(new URLSearchParams(callback.slice(callback.indexOf("?") + 1)).get("code") ?? "");
 }

@@ -10,6 +10,13 @@ export function suggest(word: string, candidates: readonly string[]): string | u
   return ranked[0]?.candidate;
 }
 
+/** The candidates nearest to a word, those that contain it first. */
+export function nearest(word: string, candidates: readonly string[], count = 3): string[] {
+  const typed = word.toLowerCase();
+  const rank = (candidate: string) => (candidate.includes(typed) ? 0 : distance(typed, candidate));
+  return [...candidates].sort((one, other) => rank(one) - rank(other)).slice(0, count);
+}
+
 /** Insertions, deletions, substitutions and swaps of neighbours between two words. */
 function distance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];

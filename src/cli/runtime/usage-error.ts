@@ -29,10 +29,18 @@ export function usageError(error: ParserError): AgentAuthError {
   const problem = badValue(complaint) ?? unexpectedArgument(error) ?? { message, suggestion };
   return new AgentAuthError("usage", problem.message, {
     class: "usage",
-    hint: problem.suggestion === undefined ? seeHelp(error.command) : `did you mean ${problem.suggestion}?`,
+    hint:
+      problem.suggestion === undefined
+        ? `${seeHelp(error.command)}${isLikeId(flag) ? "; an argument that begins with - comes after --" : ""}`
+        : `did you mean ${problem.suggestion}?`,
     // Its message repeats what was typed.
     ...(flag === undefined && { cause: error }),
   });
+}
+
+/** Whether an unknown flag may be an id: some issuers and services draw ids that begin with a dash. */
+function isLikeId(flag: string | undefined): boolean {
+  return flag !== undefined && /^-[^-]./.test(flag);
 }
 
 /** The hint that names the help of a command. */

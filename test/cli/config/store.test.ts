@@ -7,6 +7,7 @@ import { checkSetting, isProfileKey, PROFILE_KEYS } from "../../../src/cli/confi
 import { chooseStore, type StoreChoice } from "../../../src/cli/config/store.js";
 import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { madeGrant } from "../../helpers/grant.js";
+import { grantFile, grantFiles } from "../../helpers/grant-files.js";
 
 const profile = (entries: { store?: string; store_fallback?: string } = {}) => ({ name: "work", entries });
 
@@ -50,11 +51,15 @@ describe("the store of a run", () => {
   });
 
   it.each<[Record<string, string>, { store?: string; store_fallback?: string }, string]>([
-    [{ AGENTAUTH_STORE: "disk" }, {}, 'AGENTAUTH_STORE "disk" must be one of file, keyring, memory'],
-    [{ AGENTAUTH_STORE: "File" }, {}, 'AGENTAUTH_STORE "File" must be one of file, keyring, memory'],
-    [{}, { store: "disk" }, 'store of profile work "disk" must be one of file, keyring, memory'],
+    [{ AGENTAUTH_STORE: "disk" }, {}, 'AGENTAUTH_STORE "disk" must be one of file, keyring, memory, redis, postgres'],
+    [{ AGENTAUTH_STORE: "File" }, {}, 'AGENTAUTH_STORE "File" must be one of file, keyring, memory, redis, postgres'],
+    [{}, { store: "disk" }, 'store of profile work "disk" must be one of file, keyring, memory, redis, postgres'],
     [{}, { store_fallback: "memory" }, 'store_fallback of profile work "memory" must be one of none, file'],
-    [{ AGENTAUTH_STORE: "\u001b[2J" }, {}, 'AGENTAUTH_STORE "\\e[2J" must be one of file, keyring, memory'],
+    [
+      { AGENTAUTH_STORE: "\u001b[2J" },
+      {},
+      'AGENTAUTH_STORE "\\e[2J" must be one of file, keyring, memory, redis, postgres',
+    ],
   ])("is refused by name and value: %j %j", (env, entries, message) => {
     expect(refusal(() => chooseStore(env, profile(entries)))).toMatchObject({ code: "usage", class: "usage", message });
   });
@@ -67,7 +72,7 @@ describe("the settings of the store", () => {
   });
 
   it.each<["store" | "store_fallback", string, string]>([
-    ["store", "disk", 'store "disk" must be one of file, keyring, memory'],
+    ["store", "disk", 'store "disk" must be one of file, keyring, memory, redis, postgres'],
     ["store_fallback", "", 'store_fallback "" must be one of none, file'],
   ])("are checked when they are set: %s %j", (key, value, message) => {
     expect(refusal(() => checkSetting(key, value))).toMatchObject({ class: "usage", message });
@@ -115,7 +120,7 @@ describe("a store that is opened", () => {
       code: "store_failed",
       hint: expect.stringMatching(/AGENTAUTH_STORE=file$/),
     });
-    expect(readdirSync(join(folder, "grants"))).toEqual([]);
+    expect(grantFiles(folder)).toEqual([]);
     expect(io.err()).toBe("");
   });
 
@@ -126,7 +131,6 @@ describe("a store that is opened", () => {
     await store.save(madeGrant(), undefined);
     await store.save(madeGrant({ generation: 2 }), 1);
     expect(io.err().match(/^warning: .*no keychain here.*stored unsealed.*$/gm)).toHaveLength(1);
-    const [file = ""] = readdirSync(join(folder, "grants"));
-    expect(readFileSync(join(folder, "grants", file), "utf8")).toContain('"access-token-1"');
+    expect(readFileSync(grantFile(folder), "utf8")).toContain('"access-token-1"');
   });
 });

@@ -1,14 +1,5 @@
-import {
-  chmodSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { join } from "node:path";
+import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { runProgram } from "../../../src/cli/execute.js";
@@ -19,6 +10,7 @@ import type { Grant } from "../../../src/oauth/grant/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";
+import { grantFile } from "../../helpers/grant-files.js";
 import { fc } from "../../helpers/properties.js";
 import { folder } from "../../store/stores.js";
 
@@ -38,13 +30,8 @@ const save = (grant: Grant) => fileStore(home).save(grant, undefined);
 const settings = (value: unknown) =>
   writeFileSync(join(home, "config.json"), typeof value === "string" ? value : JSON.stringify(value));
 
-/** The path of the one stored grant. */
-function grantFile(): string {
-  return join(home, "grants", readdirSync(join(home, "grants"))[0] ?? "");
-}
-
 function rewrite(change: (text: string) => string): void {
-  writeFileSync(grantFile(), change(readFileSync(grantFile(), "utf8")));
+  writeFileSync(grantFile(home), change(readFileSync(grantFile(home), "utf8")));
 }
 
 type Env = Record<string, string>;
@@ -255,16 +242,16 @@ describe("stores", () => {
     ["a token that has ended", 4, () => save(kept({ expiresAt: NOW - 1 }))],
     ["a login that is over", 4, () => save(kept({}, { retired: { at: NOW, reason: "the issuer refused" } }))],
     ["another account's login", 0, () => save(kept({}, { account: "ann@example.com" }))],
-    ["a file that others can read", 8, () => save(kept()).then(() => chmodSync(grantFile(), 0o644))],
-    ["a folder that others can read", 8, () => save(kept()).then(() => chmodSync(join(home, "grants"), 0o755))],
+    ["a file that others can read", 8, () => save(kept()).then(() => chmodSync(grantFile(home), 0o644))],
+    ["a folder that others can read", 8, () => save(kept()).then(() => chmodSync(dirname(grantFile(home)), 0o755))],
     ["a home that others can write", 8, () => save(kept()).then(() => chmodSync(home, 0o777))],
-    ["a file with a second name", 8, () => save(kept()).then(() => linkSync(grantFile(), join(home, "other")))],
+    ["a file with a second name", 8, () => save(kept()).then(() => linkSync(grantFile(home), join(home, "other")))],
     [
       "a link in the place of the file",
       8,
       async () => {
         await save(kept());
-        const path = grantFile();
+        const path = grantFile(home);
         renameSync(path, join(home, "elsewhere"));
         symlinkSync(join(home, "elsewhere"), path);
       },
@@ -276,7 +263,7 @@ describe("stores", () => {
       () => save(kept()).then(() => rewrite((text) => text.replace(/"schema": 1/, '"schema": 2'))),
     ],
     ["a member twice", 8, () => save(kept()).then(() => rewrite((text) => text.replace("{", '{"kind":"grant",')))],
-    ["a folder in the place of the file", 8, () => save(kept()).then(() => turnIntoFolder(grantFile()))],
+    ["a folder in the place of the file", 8, () => save(kept()).then(() => turnIntoFolder(grantFile(home)))],
   ])("%s is left to the whole program", async (_name, code, prepare) => {
     await prepare();
     expect(await quickly(ARGV)).toBeUndefined();

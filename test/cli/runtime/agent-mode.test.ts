@@ -22,7 +22,9 @@ describe("where an AI agent runs the program", () => {
     const { code, stdout, stderr } = await bench.run(bench.devices, { env });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toHaveLength(3);
-    expect(linesOf(stderr)).toEqual([NOTE(name)]);
+    const [note, brief, ...more] = linesOf(stderr);
+    expect([note, more]).toEqual([NOTE(name), []]);
+    expect(JSON.parse(brief ?? "")).toMatchObject({ shown: 3, total: 3, next: null });
   });
 
   it.each<[string, Record<string, string>]>([

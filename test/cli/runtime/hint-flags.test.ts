@@ -4,7 +4,8 @@ import { addAgentFlags } from "../../../src/cli/flags/agent.js";
 import { addGlobalFlags } from "../../../src/cli/flags/global.js";
 import { givenLoginFlags } from "../../../src/cli/runtime/hint-flags.js";
 import { cliHint, type HintContext } from "../../../src/cli/runtime/hints.js";
-import { AgentAuthError, type AgentAuthErrorOptions, type LoginRemedy } from "../../../src/errors.js";
+import { AgentAuthError, type AgentAuthErrorOptions } from "../../../src/errors.js";
+import type { LoginRemedy } from "../../../src/remedy.js";
 
 const SERVER = "https://mcp.example/mcp";
 const LOGIN = `agentauth login ${SERVER}`;
@@ -36,6 +37,7 @@ function hintAfter(
 describe("the command that signs in, after a command with flags", () => {
   it.each<[string[], string]>([
     [["--client-id", "abc"], "--client-id abc"],
+    [["--client-name", "My Agent"], "--client-name 'My Agent'"],
     [["--client-id=a b"], "--client-id 'a b'"],
     [["--resource", "https://mcp.example/"], "--resource https://mcp.example/"],
     [["--legacy-discovery", "--strict-resource"], "--legacy-discovery --strict-resource"],

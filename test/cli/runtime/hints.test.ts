@@ -1,14 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
-import { cliHint, flagText, type HintContext } from "../../../src/cli/runtime/hints.js";
-import {
-  AgentAuthError,
-  type ConfigureOption,
-  type ErrorClass,
-  type PolicyOption,
-  type Remedy,
-} from "../../../src/errors.js";
+import { flagText } from "../../../src/cli/runtime/flag-text.js";
+import { cliHint, type HintContext, loginCommandWith } from "../../../src/cli/runtime/hints.js";
+import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/login/login-required.js";
+import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";
 
 const SERVER = "https://mcp.example/mcp";
 const STRANGE = ["a; touch x #", "$(touch x)", "it's", "two words", "`id`", 'a"b', "\u202etxt"];
@@ -26,12 +22,15 @@ function hintOf(remedy: Remedy | undefined, { code = "x", kind = "auth", hint }:
 const trusting = (flag: string) => `if you trust this server, ${flag} disables this check for it`;
 
 const ALLOW: Readonly<Record<PolicyOption, string>> = {
+  acceptTokenType: trusting("--accept-token-type"),
   allowCrossOriginEndpoints: trusting("--allow-cross-origin-endpoints"),
   allowCrossOriginMetadata: trusting("--allow-cross-origin-metadata"),
   allowMissingPkceMetadata: trusting("--allow-missing-pkce-metadata"),
   allowNonLoopback: "use 127.0.0.1, or give --allow-non-loopback",
   allowPrivateNetwork: trusting("--allow-private-network"),
   dpop: trusting("--dpop auto"),
+  resource:
+    'the token may be valid for every server below "undefined": if you trust all of them, --resource accepts that',
   legacyDiscovery:
     "a server of the MCP revision 2025-03-26 is reached with --legacy-discovery; agentauth discover shows what was asked",
 };
@@ -40,7 +39,7 @@ const GIVE = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set ap
 
 type Case = Given & {
   expected: string;
-  about?: { value?: string; clientId?: string; also?: "idp" | "privateKey"; profile?: string };
+  about?: { value?: string; clientId?: string; also?: ConfigureRemedy["also"]; profile?: string };
 };
 
 /** Each option in each of its uses; the compiler misses an option that has none. */
@@ -63,6 +62,25 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
   ],
   browser: [{ expected: "pass --browser a program and its arguments; the address is added as the last one" }],
   ca: [{ expected: "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does" }],
+  client: [
+    {
+      code: "no_registration",
+      expected:
+        "register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET)",
+    },
+    {
+      code: "invalid_client",
+      about: { also: "clientMetadataUrl" },
+      expected:
+        "register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url <url>",
+    },
+    {
+      code: "http_error",
+      about: { also: "clientName" },
+      expected:
+        "register a client with the issuer by hand, and give it with --client-id (secret in AGENTAUTH_CLIENT_SECRET); where the issuer registers only clients with certain names, --client-name <name>",
+    },
+  ],
   clientCertificate: [
     {
       expected:
@@ -82,14 +100,21 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
         "use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget 'c 1'",
     },
     {
-      code: "no_registration",
+      code: "issuer_changed",
+      about: { clientId: "-c1" },
       expected:
-        "give the client it knows with --client-id (secret in AGENTAUTH_CLIENT_SECRET), or --client-metadata-url",
+        "use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget -- -c1",
     },
     {
       code: "unauthorized_client",
       hint: "it must be allowed",
       expected: "it must be allowed; --client-id names another one",
+    },
+  ],
+  clientName: [
+    {
+      expected:
+        "--client-name <name> registers under a name that the issuer allows, or --client-id names a client that it registered by hand; claim the name of another product only where its owner allows that",
     },
   ],
   clientSecret: [
@@ -134,9 +159,15 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
     { code: "issuer_mismatch", expected: "check --issuer, AGENTAUTH_ISSUER or the issuer of the profile" },
     {
       code: "issuer_unbound",
-      about: { value: "https://as.example/a'b", profile: "default" },
+      about: { value: "https://as.example/a%20b", profile: "default" },
       expected:
-        "if this is the issuer of the client, add --issuer 'https://as.example/a'\\''b' (or set it for the profile: agentauth config set issuer 'https://as.example/a'\\''b'); --trust-named-issuer takes whatever the server names, once",
+        "if this is the issuer of the client, add --issuer <url> (or set it for the profile: agentauth config set issuer <url>); --trust-named-issuer takes whatever the server names, once",
+    },
+    {
+      code: "issuer_unbound",
+      about: { value: "https://as.example/a-b", profile: "default" },
+      expected:
+        "if this is the issuer of the client, add --issuer https://as.example/a-b (or set it for the profile: agentauth config set issuer https://as.example/a-b); --trust-named-issuer takes whatever the server names, once",
     },
     {
       code: "issuer_unbound",
@@ -156,10 +187,27 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
     },
     { code: "usage", expected: "--client-id, and give it with --private-key <file>" },
   ],
+  redirectHost: [
+    {
+      about: { value: "localhost" },
+      expected: "the issuer may accept another redirect host: --redirect-host localhost",
+    },
+  ],
   redirectPort: [
     { hint: "end the program, or choose another", expected: "end the program, or choose another with --redirect-port" },
   ],
-  resource: [{ hint: "no token for it", expected: "no token for it; --resource <uri> names it in another way" }],
+  resource: [
+    {
+      hint: "in words of the SDK",
+      about: { value: "https://mcp.example" },
+      expected: "if you trust this server, --resource none sends no resource, or --resource <uri> names another one",
+    },
+    {
+      code: "invalid_target",
+      about: { value: "none" },
+      expected: "the issuer needs a resource: name it with --resource <uri>",
+    },
+  ],
   scope: [
     {
       hint: "ask for scopes that the issuer gives this client",
@@ -271,4 +319,88 @@ describe.skipIf(process.platform === "win32")("the command that signs in", () =>
       expect(words(hintOf({ ...login, scope }))).toEqual(["login", SERVER]);
     }
   });
+});
+
+describe("an issuer that a server names", () => {
+  const expectIssuer = (value: string, url?: string) => {
+    const remedy = { action: "configure", option: "issuer", value } as const;
+    const error = new AgentAuthError("issuer_mismatch", "m", { class: "refused", url, remedy });
+    return cliHint(error, { server: SERVER }).hint;
+  };
+  const ADVICE = "if you trust this server, and its issuer is the right one, add --issuer";
+  const OWN = "https://as.example/.well-known/openid-configuration";
+
+  it("is in a command to paste", () => {
+    for (const url of [undefined, OWN]) {
+      expect(expectIssuer("https://as.example", url)).toBe(
+        `${ADVICE} https://as.example to expect that issuer for it: agentauth login ${SERVER} --issuer https://as.example`,
+      );
+    }
+    expect(expectIssuer("https://as.example/{id}", OWN)).toContain(` --issuer 'https://as.example/{id}'`);
+  });
+
+  it("comes with the host that its login goes to, if the document that has it is of another one", () => {
+    expect(expectIssuer("https://as.example", "https://evil.example:8443/meta")).toBe(
+      `${ADVICE} https://as.example to expect that issuer for it; the login and its tokens then go to evil.example:8443, which says that it is this issuer, unless the issuer publishes its own metadata: agentauth login ${SERVER} --issuer https://as.example`,
+    );
+  });
+
+  it.each([
+    "https://as.example/&calc.exe&",
+    "https://as.example/%PATH%",
+    "https://as.example/'$(id)",
+    "https://as.example/a b",
+    'https://as.example/"|calc',
+    `https://as.example/${"a".repeat(500)}`,
+    "-x://as.example",
+  ])("is not in a command if a shell of any system may act on it: %s", (value) => {
+    expect(expectIssuer(value)).toBe(`${ADVICE} <url> to expect that issuer for it`);
+    const resource = hintOf({ action: "allow", option: "resource", value }, {}, { server: SERVER });
+    expect(resource?.endsWith("if you trust all of them, --resource <url> accepts that")).toBe(true);
+    const remedy = { action: "configure", option: "resource", value } as const;
+    expect(loginCommandWith(SERVER, [remedy])).toBe(`agentauth login ${SERVER} --resource <url>`);
+  });
+});
+
+describe("the command that disables checks", () => {
+  const server = SERVER;
+  const LOGIN = `agentauth login ${SERVER}`;
+  const also = ["allowMissingPkceMetadata"] as const;
+
+  it("is whole where the server is known, with the flags that were given", () => {
+    const context = { server, flags: [["--proxy", "http://p.example:1"], ["--legacy-discovery"]] };
+    expect(hintOf({ action: "allow", option: "allowMissingPkceMetadata" }, {}, context)).toBe(
+      `${trusting("--allow-missing-pkce-metadata")}: ${LOGIN} --proxy http://p.example:1 --legacy-discovery --allow-missing-pkce-metadata`,
+    );
+    expect(hintOf({ action: "allow", option: "legacyDiscovery", also }, {}, { server })).toBe(
+      `if you trust this server, --legacy-discovery and --allow-missing-pkce-metadata disable these checks for it: ${LOGIN} --legacy-discovery --allow-missing-pkce-metadata`,
+    );
+    expect(hintOf({ action: "allow", option: "legacyDiscovery" }, {}, { server })).toBe(
+      `a server of the MCP revision 2025-03-26 is reached with --legacy-discovery: ${LOGIN} --legacy-discovery`,
+    );
+  });
+
+  it("names each flag where no user logs in", () => {
+    expect(hintOf({ action: "allow", option: "legacyDiscovery", also })).toBe(
+      "if you trust this server, --legacy-discovery and --allow-missing-pkce-metadata disable these checks for it",
+    );
+  });
+
+  it("has what each remedy names", () => {
+    const remedies: Remedy[] = [
+      { action: "configure", option: "client" },
+      { action: "configure", option: "redirectHost", value: "localhost" },
+      { action: "allow", option: "dpop" },
+      { action: "retry" },
+    ];
+    expect(loginCommandWith(SERVER, remedies)).toBe(
+      `${LOGIN} --client-id <client_id> --redirect-host localhost --dpop auto`,
+    );
+  });
+});
+
+it("names the command that works at a server without a login", () => {
+  expect(hintOf({ action: "connect", server: `${SERVER}?a=b c` })).toBe(
+    `agentauth mcp tools '${SERVER}?a=b c' works without one`,
+  );
 });

@@ -34,7 +34,7 @@ it.each(stores)("a renewal is under way from the commit of its lease until its w
     await after.opened;
     return renewals.isUnderWay();
   };
-  const result = store.lease("one", work, { duration: 60_000 });
+  const result = store.lease("one", work, { durationMs: 60_000 });
   expect(renewals.isUnderWay()).toBe(false);
   before.open();
   await committed.opened;
@@ -51,7 +51,7 @@ it("work that fails has ended too, and its error is passed on", async () => {
     await lease.commit();
     throw new Error("the issuer is away");
   };
-  await expect(store.lease("one", work, { duration: 60_000 })).rejects.toThrow("the issuer is away");
+  await expect(store.lease("one", work, { durationMs: 60_000 })).rejects.toThrow("the issuer is away");
   expect(renewals.isUnderWay()).toBe(false);
   await renewals.settled();
 });
@@ -68,7 +68,7 @@ it("of two, the last one counts", async () => {
         committed[nth]?.open();
         await opened;
       },
-      { duration: 60_000 },
+      { durationMs: 60_000 },
     ),
   );
   await Promise.all(committed.map(({ opened }) => opened));
@@ -83,13 +83,13 @@ it("of two, the last one counts", async () => {
 it("work that sends nothing that must not happen twice may be interrupted", async () => {
   const renewals = createPendingSaves();
   const work = async () => renewals.isUnderWay();
-  expect(await renewals.watch(memoryStore()).lease("sign-in", work, { duration: 60_000 })).toBe(false);
+  expect(await renewals.watch(memoryStore()).lease("sign-in", work, { durationMs: 60_000 })).toBe(false);
 });
 
 it.each(stores)("what the lease says of itself is what the store's own says: %s", async (_, open) => {
   const store = open();
   const watched = createPendingSaves().watch(store);
-  const failing = watched.lease("one", async () => Promise.reject(new Error("no")), { duration: 60_000 });
+  const failing = watched.lease("one", async () => Promise.reject(new Error("no")), { durationMs: 60_000 });
   await expect(failing).rejects.toThrow("no");
   const seen = await watched.lease(
     "one",
@@ -97,27 +97,28 @@ it.each(stores)("what the lease says of itself is what the store's own says: %s"
       lease.rollback();
       return { left: lease.left() > 0, waited: lease.waited };
     },
-    { duration: 60_000 },
+    { durationMs: 60_000 },
   );
   expect(seen).toEqual({ left: true, waited: false });
   const before = (lease: Lease) => Promise.resolve(lease.before?.ended);
-  const options = { duration: 60_000 };
+  const options = { durationMs: 60_000 };
   expect(await watched.lease("one", before, options)).toBe(await store.lease("one", before, options));
 });
 
 it("what else is given to the store gets there", async () => {
-  const told: unknown[] = [];
+  const seen: unknown[] = [];
   const store: GrantStore = {
     ...memoryStore(),
-    async list(onUnusable) {
+    async list(filter, onUnusable) {
+      seen.push(filter);
       onUnusable?.(new AgentAuthError("store_failed", "it is broken", { class: "store" }));
       return [];
     },
   };
   await createPendingSaves()
     .watch(store)
-    .list((error) => told.push(error.message));
-  expect(told).toEqual(["it is broken"]);
+    .list({ profile: "p" }, (error) => seen.push(error.message));
+  expect(seen).toEqual([{ profile: "p" }, "it is broken"]);
 });
 
 it.each(stores)("everything else is the store's own: %s", async (_, open) => {

@@ -40,7 +40,7 @@ function setup() {
           isCommitted();
           await saved;
         },
-        { duration: 60_000 },
+        { durationMs: 60_000 },
       );
       await committed;
       return async () => {

@@ -17,6 +17,15 @@ async function reported(line: string): Promise<{ message: string; hint: string |
   return { message, hint };
 }
 
+it("names the way to an id that begins with a dash, and not for a mistyped flag", async () => {
+  const see = "see agentauth devices get --help";
+  expect(await reported("devices get -x1")).toEqual({
+    message: "unknown option '-x1'",
+    hint: `${see}; an argument that begins with - comes after --`,
+  });
+  expect((await reported("devices get --zzzzzz")).hint).toBe(see);
+});
+
 describe("an unexpected argument", () => {
   it.each([
     ["devices list extra", "did you mean --pool extra?"],

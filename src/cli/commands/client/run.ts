@@ -85,10 +85,8 @@ export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
     const { clientId } = options;
     const store = await context.store();
     const removed = await store.removeBinding({ profile, clientId });
-    const grants = await store.list();
-    const login = grants.find(({ client, ...grant }) => {
-      return grant.profile === profile && client.source === "pre-registered" && client.clientId === clientId;
-    });
+    const grants = await store.list({ profile });
+    const login = grants.find(({ client }) => client.source === "pre-registered" && client.clientId === clientId);
     if (options.output !== undefined || options.json === true || options.jq !== undefined) {
       const format = formatOf(options, settings, context.io);
       const writer = createWriter(format, { ...REMOVALS, jq: options.jq, now: context.now }, context.io);

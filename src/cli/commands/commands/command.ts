@@ -12,22 +12,25 @@ function declareCommands(registry: Registry): void {
   root
     .command("commands")
     .description("List every command with its flags, for programs and agents")
+    .argument("[path...]", "Command to describe, such as: devices list (default: all)")
     .addOption(new Option("-o, --output <format>", "Output format (default: text)").choices(["text", "json"]))
     .addOption(new Option("--json", "Same as -o json"))
     .addHelpText(
       "after",
       `
 The JSON has each command with its arguments, flags, choices, defaults, environment variables and examples, and the exit
-codes. Its JSON Schema: agentauth schema commands
+codes. Its JSON Schema: agentauth schema commands; of one command: agentauth schema command
+An AI agent gets the names and summaries alone, unless it gives --json or names a command.
 
 Examples:
   $ agentauth commands
+  $ agentauth commands devices list --json
   $ agentauth commands --json`,
     )
     .action(
       registry.action<CommandsOptions>(async (options, deps) => {
         const { runCommands } = await import("./run.js");
         return runCommands(root, options, deps);
-      }),
+      }, "path"),
     );
 }

@@ -1,13 +1,56 @@
 import type { Command } from "commander";
+import { AgentAuthError } from "../../../errors.js";
+import { quote } from "../../../redact.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type ArgumentInfo, type CommandInfo, describeProgram } from "./command-tree.js";
+import { suggest } from "../../runtime/suggest.js";
+import { type ArgumentInfo, type CommandInfo, describeProgram, leafCommands } from "./command-tree.js";
 
-/** `commands`: the tree as JSON, or as an indented list. */
+/** A command in the list that an AI agent gets: an item of `commands` without `--json`. */
+export interface CommandSummary {
+  /** As it is typed after `agentauth`, such as `devices list`. */
+  name: string;
+  /** What it does, in one line. */
+  summary: string;
+}
+
+/** `commands`: the tree, or one command of it, as JSON or as an indented list. */
 export async function runCommands(root: Command, options: CommandsOptions, { io }: CommandContext): Promise<undefined> {
   const tree = describeProgram(root);
-  const asJson = options.json === true || options.output === "json";
-  await io.stdout.write(asJson ? `${JSON.stringify(tree, null, io.stdout.isTTY ? 2 : 0)}\n` : listText(tree.commands));
+  const { path = [], brief } = options;
+  const isJson = options.json === true || options.output === "json";
+  const json = (value: object) => `${JSON.stringify(value, null, io.stdout.isTTY ? 2 : 0)}\n`;
+  if (brief) {
+    const summaries: CommandSummary[] = leafCommands(tree.commands).map(({ name, summary }) => ({ name, summary }));
+    await io.stdout.write(json(summaries));
+    io.say("agentauth commands <command> has its flags and examples; agentauth commands --json has those of all");
+  } else if (path.length > 0) {
+    const found = findCommand(tree.commands, path);
+    await io.stdout.write(isJson ? json(found) : listText([found]));
+  } else {
+    await io.stdout.write(isJson ? json(tree) : listText(tree.commands));
+  }
   return undefined;
+}
+
+function findCommand(commands: readonly CommandInfo[], path: readonly string[]): CommandInfo {
+  const words = path.flatMap((word) => word.split(" ")).filter((word) => word !== "");
+  let [among, found]: [readonly CommandInfo[], CommandInfo | undefined] = [commands, undefined];
+  for (const [index, word] of words.entries()) {
+    const lastWord = ({ name }: CommandInfo) => name.slice(name.lastIndexOf(" ") + 1);
+    found = among.find((one) => lastWord(one) === word);
+    if (found === undefined)
+      throw unknownCommand(words.slice(0, index + 1).join(" "), suggest(word, among.map(lastWord)));
+    among = found.commands;
+  }
+  if (found === undefined) throw unknownCommand("", undefined);
+  return found;
+}
+
+function unknownCommand(name: string, suggestion: string | undefined): AgentAuthError {
+  return new AgentAuthError("usage", `there is no command ${quote(name)}`, {
+    class: "usage",
+    hint: suggestion === undefined ? "agentauth commands lists them" : `did you mean ${suggestion}?`,
+  });
 }
 
 function listText(commands: readonly CommandInfo[]): string {
@@ -31,6 +74,10 @@ function operand({ name, required, variadic }: ArgumentInfo): string {
 
 /** Options of `commands`. */
 export interface CommandsOptions {
+  /** The words of one command. */
+  path?: readonly string[];
+  /** Whether an AI agent gets names and summaries alone. */
+  brief?: true;
   output?: "text" | "json";
   json?: boolean;
 }

@@ -1,5 +1,5 @@
 import { fileStore } from "../../../store/file/file.js";
-import { MCP_HOSTS } from "../../clients/mcp-hosts.js";
+import { MCP_HOSTS, WRITABLE_HOSTS } from "../../clients/mcp-hosts.js";
 import { PROFILE_KEYS, readConfig, SANDBOX_PROFILE } from "../../config/file.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
 import { storeChoiceOf } from "../../config/store.js";
@@ -37,11 +37,14 @@ export async function knownValues(words: readonly string[], context: CommandCont
       pool: given([...profileValues.map(({ pool }) => pool), sandbox?.pool_id]),
       "account-hint": given(logins.map(({ account }) => account)),
       browser: ["none"],
+      ...(await vendorValues(words)),
       ...listValues(words),
     },
     operands: {
       mcp_url: given([...logins.map(({ server }) => server), sandbox?.mcp_url]),
       "mcp config host": Object.keys(MCP_HOSTS),
+      "mcp add host": WRITABLE_HOSTS,
+      "mcp remove host": WRITABLE_HOSTS,
       key: Object.keys(PROFILE_KEYS),
       "profile use name": profiles,
       "profile delete name": profiles,
@@ -52,6 +55,13 @@ export async function knownValues(words: readonly string[], context: CommandCont
 }
 
 /** What the contract has for the flags of a list: its fields, and the values of those that it documents. */
+/** The catalogue is loaded only where one of its names may be typed. */
+async function vendorValues(words: readonly string[]): Promise<KnownValues["flags"]> {
+  if (!words.includes("sandbox") || !words.slice(-2).some((word) => word.startsWith("--like"))) return {};
+  const { SERVER_SHAPES } = await import("../../../sandbox/like/catalogue.js");
+  return { like: SERVER_SHAPES.map(({ id }) => id) };
+}
+
 function listValues(words: readonly string[]): KnownValues["flags"] {
   const noun = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).find((one) => words.includes(one));
   if (noun === undefined) return {};
@@ -73,8 +83,7 @@ async function storedLogins(
     const flags = named === undefined ? {} : { profile: named };
     const { value: profile } = context.with({ flags }).settings().profile;
     if (storeChoiceOf(profile, context.io.env, context.home()).value !== "file") return [];
-    const grants = await fileStore(context.home()).list();
-    return grants.filter((grant) => grant.profile === profile);
+    return await fileStore(context.home()).list({ profile });
   } catch {
     return [];
   }

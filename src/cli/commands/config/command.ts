@@ -53,6 +53,7 @@ Examples:
   $ agentauth config set base_url https://agentauth.example
   $ agentauth config set api_token env:MY_TOKEN
   $ agentauth config set api_token - < token.txt
+  $ agentauth config set store_url file:/run/secrets/redis-url
   $ agentauth config set pool <pool_id> --profile staging`,
     )
     .action(run("set", "key", "value"));

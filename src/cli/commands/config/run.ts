@@ -173,7 +173,7 @@ function refuseSandbox(name: string): void {
 
 function sourcesOf({ io, home, settings }: CommandContext): SettingSources {
   const store = storeChoiceOf(settings().profile.value, io.env, home());
-  return { settings: settings(), config: readConfig(home()), home: home(), store };
+  return { settings: settings(), config: readConfig(home()), home: home(), store, env: io.env };
 }
 
 /** An effective setting with its source; for a token of a profile the reference, never the token. */

@@ -17,11 +17,17 @@ export async function valueToStore(
 ): Promise<string> {
   const { value } = options;
   if (key === "api_token") return tokenReference(profile, options, context);
+  if (key === "store_url" || key === "store_keys") return absoluteReference(value, context);
   return FILES.has(key) && value !== "" ? absolutePath(value, context) : value;
 }
 
 function absolutePath(path: string, { io }: CommandContext): string {
   return resolve(path.replace(/^~(?=\/)/, () => userFolder(io.env)));
+}
+
+function absoluteReference(value: string, context: CommandContext): string {
+  const [, path] = /^file:(.+)$/s.exec(value) ?? [];
+  return path === undefined ? value : `file:${absolutePath(path, context)}`;
 }
 
 /** The reference to store for the API token. A token from stdin is written to a file first. */
@@ -30,11 +36,7 @@ async function tokenReference(
   { value, input }: ConfigOptions,
   context: CommandContext,
 ): Promise<string> {
-  if (value.startsWith("file:")) {
-    const path = value.slice("file:".length);
-    return path === "" ? value : `file:${absolutePath(path, context)}`;
-  }
-  if (value !== "-") return value;
+  if (value !== "-") return absoluteReference(value, context);
   return storeToken(context.home(), profile, await readToken(input !== false, context));
 }
 

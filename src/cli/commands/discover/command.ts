@@ -1,4 +1,5 @@
-import type { StoredLoginFlags } from "../../flags/agent.js";
+import { resourceOption, type StoredLoginFlags } from "../../flags/agent.js";
+import { issuerOption } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import { addPolicyFlags } from "../../flags/policy.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
@@ -11,12 +12,15 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 9, declare
 function declareDiscover(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(
-    addPolicyFlags(root.command("discover").description("Show how the issuer of an MCP server is found, step by step")),
+    addPolicyFlags(
+      root.command("discover").description("Show how the issuer of an MCP server is found, step by step"),
+    ).addOption(issuerOption()),
   )
     .argument("<mcp_url>", "URL of the MCP server")
+    .addOption(resourceOption())
     .addHelpText(
       "after",
-      "\nDoes not log in and registers no client. Prints every step, also when discovery fails.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
+      "\nDoes not log in and registers no client. Prints every step, also when discovery fails,\nand the login that works.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
     )
     .action(
       registry.action<StoredLoginFlags>(

@@ -1,9 +1,11 @@
 import type { AgentAuthError, AgentAuthErrorJson } from "../../../errors.js";
 import type { DiscoveryReport } from "../../../oauth/agent-options.js";
-import { coversServer } from "../../../oauth/discovery/resource.js";
-import type { ResourceMetadata, ServerMetadata } from "../../../oauth/discovery/types.js";
+import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
+import { coversServer, parseMcpUrl } from "../../../oauth/discovery/resource.js";
+import type { Discovered, ResourceMetadata, ServerMetadata } from "../../../oauth/discovery/types.js";
 import type { TraceEntry } from "../../../oauth/http/trace.js";
 import { escapeText } from "../../../redact.js";
+import { mayConfirm } from "../../clients/login-method.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { traceLine } from "../../clients/trace-line.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
@@ -11,7 +13,8 @@ import { formatOf } from "../../output/chosen-format.js";
 import { tableText } from "../../output/layout.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { cliHint } from "../../runtime/hints.js";
+import { flagText } from "../../runtime/flag-text.js";
+import { cliHint, listTools, loginCommandWith } from "../../runtime/hints.js";
 
 /** The output of `discover -o json`. */
 interface PrintedDiscovery {
@@ -21,6 +24,12 @@ interface PrintedDiscovery {
   resource?: ResourceMetadata | undefined;
   /** The metadata of the authorization server (RFC 8414); absent if none was found. */
   issuer?: ServerMetadata | undefined;
+  /** False if the server answers requests without a token; absent if that is unknown. */
+  login_required?: boolean | undefined;
+  /** The command that works next; absent if discovery failed. */
+  command?: string | undefined;
+  /** What the command is refused for, unless the user adds a flag to it; absent if nothing. */
+  warning?: string | undefined;
   /** Every request, in order. */
   trace: readonly TraceEntry[];
   /** Why no issuer was found; absent if one was. */
@@ -35,17 +44,44 @@ export async function runDiscover(
   const { io } = context;
   const agent = await context.agent();
   const url = parseMcpUrlArgument(options.url ?? "");
-  const { found, trace, error: failure } = await agent.discover(url, { signal: context.signal });
-  const error = failure && (context.withHint ?? cliHint)(failure, { command: "discover" });
+  const { found, trace, error: problem } = await agent.discover(url, { signal: context.signal });
+  const isOpen = isLoginNotRequired(problem);
+  const failure = isOpen ? undefined : problem;
+  const command = isOpen ? listTools(parseMcpUrl(url).resource) : found && loginCommandFor(found, context);
+  const warning = found && originWarning(found, options, context);
+  const error = failure && (context.withHint ?? cliHint)(failure, { command: "discover", server: url });
   const format = formatOf(options, context.settings(), io);
   if (format !== "table" && format !== "plain") {
     const { server = url, resource, issuer } = found ?? {};
     const failed = error && { error: errorData(error, context) };
-    const report: PrintedDiscovery = { server, resource, issuer, trace, ...failed };
+    const next = command === undefined ? {} : { login_required: !isOpen, command, warning };
+    const report: PrintedDiscovery = { server, resource, issuer, ...next, trace, ...failed };
     await printObject(io, format, report, { jq: options.jq, now: context.now });
-  } else await printSteps({ found, trace }, context);
+  } else {
+    await printSteps({ found, trace }, context);
+    if (isOpen) await io.stdout.write(`\n${escapeText(parseMcpUrl(url).resource)} requires no login\n`);
+    if (command !== undefined) await io.stdout.write(`\n${isOpen ? "list its tools" : "log in"} with: ${command}\n`);
+    if (warning !== undefined) await io.stdout.write(`warning: ${warning}\n`);
+  }
   if (error) throw error;
   return undefined;
+}
+
+/** The command that logs in at what was found. A flag that disables a check is the user's to add. */
+function loginCommandFor({ server, issuer }: Discovered, { hintContext }: CommandContext): string {
+  const needsClient = issuer.registrationEndpoint === undefined;
+  return loginCommandWith(server, needsClient ? [{ action: "configure", option: "client" }] : [], hintContext);
+}
+
+/** What a login is refused for where the code is sent to another origin; on a terminal the login itself asks. */
+function originWarning(
+  { issuer: { authorizationEndpoint, tokenEndpoint, promisesIss } }: Discovered,
+  options: StoredLoginFlags,
+  { io }: CommandContext,
+): string | undefined {
+  const [from, to] = [authorizationEndpoint, tokenEndpoint].map((url) => new URL(url).origin);
+  if (from === to || promisesIss || options.allowCrossOriginEndpoints || mayConfirm(options, io)) return undefined;
+  return `the code from ${from} would be sent to ${to}: only if you trust both, add ${flagText("allowCrossOriginEndpoints")}`;
 }
 
 const PARENT = "a parent of the server URL: every server below it may accept the token";
@@ -56,8 +92,9 @@ function isParent(resource: string, server: string): boolean {
 
 async function printSteps(
   { found, trace }: Pick<DiscoveryReport, "found" | "trace">,
-  { io }: CommandContext,
+  context: CommandContext,
 ): Promise<void> {
+  const { io } = context;
   for (const entry of trace) await io.stdout.write(`${escapeText(traceLine(entry))}\n`);
   if (found === undefined) return;
   const { issuer, resource, server } = found;
@@ -65,6 +102,7 @@ async function printSteps(
     ["server", server],
     ["resource", resource?.resource ?? server],
     ...(resource && isParent(resource.resource, server) ? [["", PARENT]] : []),
+    ...(issuer.namedIssuer === undefined ? [] : [["named issuer", issuer.namedIssuer]]),
     ["issuer", issuer.issuer],
     ["authorization", issuer.authorizationEndpoint],
     ["token endpoint", issuer.tokenEndpoint],

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { checkHandOver } from "../../clients/bound-token.js";
+import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { CommandContext, LentProcess } from "../../runtime/context.js";
 import { type ChildResult, runChild } from "./child.js";
@@ -21,7 +22,7 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
   const agent = await context.agent();
   const { scope, minTtl } = options;
   const getToken = (more: { signal: AbortSignal; login?: false }) => agent.token(url, { scope, minTtl, ...more });
-  const first = await getToken({ signal: context.signal });
+  const first = await tokenOf(agent, url, { scope, minTtl, signal: context.signal });
   context.signal.throwIfAborted();
   checkHandOver(first, "exec");
   const forms = tokenEncodings();

@@ -7,15 +7,19 @@ const AGENTS = `If an AI agent runs agentauth:
   - lists, status and the like are printed as JSON, as with -o json; token still prints the bare token
   - errors are one line of JSON, the last line on stderr
   - there is no prompt, no browser and no pager, as with --no-input --browser none
+  - lists and tree print 50 items in short columns, and on stderr the command for the next ones, unless --limit,
+    --columns, --jq or a format other than JSON is given
+  - commands prints names and summaries; with --json, or for one command, everything
 
-A line on stderr reports this mode. Flags, and the output setting of a profile, take precedence: -o table prints a table.
+A line on stderr reports this mode, once per session of the agent. Flags, and the output setting of a profile, take precedence: -o table prints a table.
 Agents are detected by their environment variables; CI alone is not an agent.
 AGENTAUTH_AGENT=0 turns the mode off, AGENTAUTH_AGENT=1 on.
 
 The user logs in with two commands, and the agent is free between them:
-  agentauth login <mcp_url> --no-wait --json       prints the login URL and exits
+  agentauth login <mcp_url> --no-wait --json       prints the login URL (with --flow device: the code) and exits
   agentauth login <mcp_url> --wait <login_id>      waits until the user has logged in
-A plain login does the same as the first command, unless --browser or --flow is given.
+A process holds the callback in between. A plain login does the same as the first command, unless --browser or --flow is
+given. A callback that the user copies: agentauth login <mcp_url> --wait <login_id> --callback-url - (on stdin).
 
 Every command with its flags as data: agentauth commands --json; the output types: agentauth schema`;
 

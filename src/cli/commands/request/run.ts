@@ -4,6 +4,7 @@ import { follow } from "../../../http/deadline.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { responseError } from "../../clients/http-error.js";
+import { loginFirst } from "../../clients/login-first.js";
 import type { Io } from "../../io/io.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type OutgoingRequest, readRequest } from "./input.js";
@@ -28,13 +29,13 @@ export async function runRequest(options: RequestFlags, context: CommandContext)
  * response is printed; `unavailable` for a timeout
  */
 export async function sendRequest(
-  agent: Pick<AgentClient, "token" | "fetch">,
+  agent: Pick<AgentClient, "token" | "requiresLogin" | "fetch">,
   { url, ...init }: OutgoingRequest,
   options: RequestFlags,
   context: CommandContext,
 ): Promise<void> {
   // A login, if needed, comes before the time limit starts.
-  await agent.token(url, { scope: options.scope, signal: context.signal });
+  await loginFirst(agent, url, { scope: options.scope, signal: context.signal });
   const call = follow(context.signal);
   const limit = limitOf(options, context);
   const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);

@@ -1,13 +1,14 @@
 import { Option } from "commander";
+import { addOutputFlags } from "../../flags/output.js";
 import { wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
-import type { SandboxCommandOptions } from "./options.js";
+import type { SandboxCommandOptions, VendorsOptions } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Sandbox:", order: 1, declare: declareSandbox };
 
-/** `sandbox start|status|stop|fault`. */
+/** `sandbox start|vendors|status|stop|fault`. */
 function declareSandbox(registry: Registry): void {
   const group = registry.root
     .command("sandbox")
@@ -35,6 +36,7 @@ While it runs, --profile sandbox uses it:
     .command("start")
     .description("Start the sandbox and run it until Ctrl-C or `sandbox stop`")
     .option("--port <n>", "Port to listen on (default: a free one)", wholeNumber(0, 65_535))
+    .option("--like <vendor>", "Real server to imitate, such as github; see sandbox vendors")
     .option("--seed <n>", "Seed of the sample data (default: 1)", wholeNumber(0))
     .option("--accounts <n>", "Number of accounts (default: 2)", wholeNumber(1))
     .option("--domains <n>", "Number of domains per account (default: 3)", wholeNumber(1))
@@ -45,6 +47,13 @@ While it runs, --profile sandbox uses it:
       ...all,
       one,
     ])
+    .addOption(
+      new Option("--metadata <address>", "Where authorization servers publish their metadata (default: both)").choices([
+        "appended",
+        "rfc8414",
+        "both",
+      ]),
+    )
     .option("--auto-approve", "Approve every login without asking the user")
     .option("--iss", "Return and announce iss in authorization responses (RFC 9207)")
     .option("--device-flow", "Enable the device authorization grant (RFC 8628)")
@@ -65,9 +74,28 @@ While it runs, --profile sandbox uses it:
 Examples:
   $ agentauth sandbox start
   $ agentauth sandbox start --devices 5000 --auto-approve
-  $ agentauth sandbox start --fault 503:times=2 -o json`,
+  $ agentauth sandbox start --fault 503:times=2 -o json
+  $ agentauth sandbox start --like github
+
+--like takes github, google-workspace, slack, atlassian, entra, cognito, figma, okta and more. To list them all:
+  $ agentauth sandbox vendors`,
     )
     .action(run("start"));
+  addOutputFlags(group.command("vendors").description("List the recorded servers that the sandbox can imitate"))
+    .addHelpText(
+      "after",
+      `
+Each entry has the public record, and the command that logs in at the real server.
+
+Examples:
+  $ agentauth sandbox vendors
+  $ agentauth sandbox vendors --jq '.[] | select(.by_default) | .id'`,
+    )
+    .action(
+      registry.action<VendorsOptions>(async (options, deps) =>
+        (await import("./vendors.js")).runVendors(options, deps),
+      ),
+    );
   group
     .command("status")
     .description("Show whether the sandbox runs, and where")

@@ -1,4 +1,5 @@
 import type { GlobalFlags } from "../../flags/global.js";
+import type { OutputFlags } from "../../flags/output.js";
 
 /** Options of the `sandbox` commands. */
 export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
@@ -7,6 +8,7 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   host?: string;
   allowNonLoopback?: boolean;
   port?: number;
+  like?: string;
   seed?: number;
   accounts?: number;
   domains?: number;
@@ -16,6 +18,7 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   fault?: string[];
   faults: string[];
   clear?: boolean;
+  metadata?: "appended" | "rfc8414" | "both";
   autoApprove?: boolean;
   iss?: boolean;
   deviceFlow?: boolean;
@@ -26,3 +29,6 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   dpopNonces?: boolean;
   change?: string;
 }
+
+/** Options of `sandbox vendors`. */
+export interface VendorsOptions extends GlobalFlags, OutputFlags {}

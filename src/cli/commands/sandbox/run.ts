@@ -13,8 +13,10 @@ import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import type { SandboxCommandOptions } from "./options.js";
+import { loginCommandOf } from "./vendor-command.js";
 
 type SandboxOptions = import("../../../sandbox/settings.js").SandboxOptions;
+type ServerShape = import("../../../sandbox/like/shape.js").ServerShape;
 type Run = (options: SandboxCommandOptions, context: CommandContext) => Promise<number | undefined>;
 
 /** The output of `sandbox start` (`ready`) and `sandbox status` (`running`) with `-o json`. */
@@ -23,6 +25,10 @@ interface PrintedSandbox extends Partial<Omit<SandboxState, "control_token">> {
   ready?: true;
   /** Whether a sandbox is running; printed by `sandbox status`. All other fields are absent if none is. */
   running?: boolean;
+  /** The server that it imitates; printed by `sandbox start --like`. */
+  like?: string;
+  /** The command that logs in at its MCP server; printed by `sandbox start --like`. */
+  login_command?: string;
 }
 
 /** The output of `sandbox machine`. */
@@ -69,6 +75,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
         },
       );
     }
+    if (options.like !== undefined) (await import("./vendors.js")).checkVendor(options.like);
     const { startSandbox } = await import("../../../sandbox/sandbox.js");
     const { parseFault } = await import("../../../sandbox/faults/parse.js");
     const sandbox = await startSandbox({
@@ -88,9 +95,11 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     };
     try {
       writeSandboxState(home, state);
-      await context.io.stdout.write(readyLine(state, options));
+      const like = sandbox.like && likeOf(sandbox.like);
+      await context.io.stdout.write(readyLine({ ...state, ...like }, options));
       context.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C stops the sandbox)");
-      context.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)}`);
+      if (sandbox.like) context.io.say(likeText(sandbox.like));
+      else context.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)}`);
       await sandbox.closed;
     } finally {
       await sandbox.close();
@@ -177,11 +186,24 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
 
 /** The given options, under the sandbox's names. */
 function given(options: SandboxCommandOptions): SandboxOptions {
-  const { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency } = options;
-  const { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces } = options;
-  const all = { host, allowNonLoopback, port, seed, accounts, domains, pools, devices, latency };
-  const oauth = { autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces };
+  const { host, allowNonLoopback, port, like, seed, accounts, domains, pools, devices, latency } = options;
+  const { metadata, autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces } = options;
+  const all = { host, allowNonLoopback, port, like, seed, accounts, domains, pools, devices, latencyMs: latency };
+  const lifetimes = { accessTokenTtlSeconds: accessTokenTtl };
+  const oauth = { metadata, autoApprove, iss, deviceFlow, machineGrants, opaque, dpop, dpopNonces, ...lifetimes };
   return Object.fromEntries(Object.entries({ ...all, ...oauth }).filter(([, value]) => value !== undefined));
+}
+
+function likeOf(shape: ServerShape): Pick<PrintedSandbox, "like" | "login_command"> {
+  const command = loginCommandOf(shape);
+  return { like: shape.id, ...(command !== undefined && { login_command: command }) };
+}
+
+/** What a user does with the shape. */
+function likeText(shape: ServerShape): string {
+  const { title, about, refused } = shape;
+  const next = refused === undefined ? `to log in: ${loginCommandOf(shape)}` : `logins stay refused: ${refused}`;
+  return `the MCP server is like ${title}: ${about}\n${next}`;
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
@@ -202,14 +224,14 @@ function wantsJson(options: SandboxCommandOptions): boolean {
 }
 
 /** One line that a script can wait for, with everything that a client needs. */
-function readyLine(state: SandboxState, options: SandboxCommandOptions): string {
+function readyLine(state: SandboxState & PrintedSandbox, options: SandboxCommandOptions): string {
   const { control_token: _, ...shown } = state;
   if (wantsJson(options)) return `${JSON.stringify({ ready: true, ...shown } satisfies PrintedSandbox)}\n`;
   return `sandbox ready at ${state.base_url} (account ${state.account_id}, domain ${state.domain_id}, pool ${state.pool_id}, MCP server ${state.mcp_url})\n`;
 }
 
 async function isHealthy(state: SandboxState, context: CommandContext): Promise<boolean> {
-  const transport = createTransport({ maxAttempts: 1, timeoutMs: 2000 });
+  const transport = createTransport({ maxRetries: 0, timeoutMs: 2000 });
   try {
     return (await transport(new Request(`${state.base_url}/health`), context.signal)).status === 200;
   } catch {
@@ -226,7 +248,7 @@ async function control(
   context: CommandContext,
 ): Promise<unknown> {
   context.redactor.add(state.control_token);
-  const transport = createTransport({ maxAttempts: 1, timeoutMs: 5000 });
+  const transport = createTransport({ maxRetries: 0, timeoutMs: 5000 });
   const reply = await transport(
     new Request(`${state.base_url}${path}`, {
       method,

@@ -71,11 +71,24 @@ function idOf(name: string, version: number): string {
 
 /** The items of the service, each with those below it. */
 function treeSchema(): object {
-  const device_count = { type: "integer", description: "Number of devices of the pool, including those not shown." };
-  const pools = list({ ...pool, properties: { ...pool.properties, device_count, devices: list(device) } });
-  const domains = list({ ...domain, properties: { ...domain.properties, pools } });
+  const device_count = {
+    type: ["integer", "null"],
+    description: "Number of devices of the pool, including those not shown; null if the service does not say it.",
+  };
+  const leftOut = (items: string) => ({
+    const: true,
+    description: `Present if the output for an AI agent leaves ${items} out.`,
+  });
+  const ofPool = { device_count, devices: list(device), devices_left_out: leftOut("devices") };
+  const pools = list({ ...pool, properties: { ...pool.properties, ...ofPool } });
+  const ofDomain = { pools, pools_left_out: leftOut("pools") };
+  const domains = list({ ...domain, properties: { ...domain.properties, ...ofDomain } });
   const account_id = { type: "string", description: "The account." };
-  return { type: "object", properties: { account_id, domains }, required: ["account_id", "domains"] };
+  return {
+    type: "object",
+    properties: { account_id, domains, domains_left_out: leftOut("domains") },
+    required: ["account_id", "domains"],
+  };
 }
 
 function eventSchema(): object {

@@ -1,7 +1,9 @@
 import type { AgentAuthError } from "../../../errors.js";
-import type { LoginStatus } from "../../../oauth/login/login-status.js";
+import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { type PrintedLogin, printedLogin, printedPendingLogin } from "../../clients/printed-login.js";
+import { finishCommand, type PendingLogin, pendingLogins } from "../../clients/started-logins.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
@@ -22,6 +24,11 @@ const COLUMNS = [
   { path: "issuer", header: "ISSUER" },
 ] as const;
 const ACCOUNT = { path: "account", header: "ACCOUNT" } as const;
+const EXCEPTIONS = { path: "exceptions", header: "EXCEPTIONS", kind: "list" } as const;
+const PENDING = [
+  { path: "login_id", header: "LOGIN ID" },
+  { path: "flow", header: "FLOW" },
+] as const;
 const LOGINS: ColumnSet = {
   columns: COLUMNS,
   wideColumns: [
@@ -30,6 +37,8 @@ const LOGINS: ColumnSet = {
     { path: "profile", header: "PROFILE" },
     { path: "token_type", header: "TOKEN" },
     { path: "client_id", header: "CLIENT" },
+    EXCEPTIONS,
+    ...PENDING,
     { path: "stored_in", header: "STORED IN" },
   ],
   fields: [
@@ -45,8 +54,11 @@ const LOGINS: ColumnSet = {
     "profile",
     "client_id",
     "resource",
+    "exceptions",
     "refresh_lost_at",
     "reason",
+    "login_id",
+    "flow",
     "stored_in",
   ],
 };
@@ -58,22 +70,34 @@ export async function runStatus(options: StoredLoginFlags, context: CommandConte
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;
   const unusable: AgentAuthError[] = [];
-  const logins = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
+  const stored = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
+  const pending = pendingOf(url, options, context);
+  const home = context.home();
+  const logins = [...stored.map(printedLogin), ...pending.map((one) => printedPendingLogin(one, home))];
   const settings = context.settings();
   const format = formatOf(options, settings, io);
-  const columns = logins.some(({ account }) => account !== null) ? [...COLUMNS, ACCOUNT] : COLUMNS;
+  const columns = [
+    ...COLUMNS,
+    ...(logins.some(({ account }) => account !== null) ? [ACCOUNT] : []),
+    ...(logins.some(({ exceptions }) => exceptions.length > 0) ? [EXCEPTIONS] : []),
+    ...(pending.length > 0 ? PENDING : []),
+  ];
   const writer = createWriter(format, { ...LOGINS, bounded: true, columns, jq: options.jq, now: context.now }, io);
   await writer.write(logins);
   await writer.end();
-  io.say(sourcesLine(settings, context, { all, location: logins[0]?.stored_in }));
+  io.say(sourcesLine(settings, context, { all, location: stored[0]?.stored_in ?? (await context.store()).location }));
   for (const login of logins) {
     warnOfLostRefresh(login, io);
     const { server, reason } = login;
     if (reason !== null)
       io.say(`log in again at ${escapeText(server)}: the issuer rejected the login (${escapeText(reason)})`);
   }
+  for (const { id, login, expiresAt } of pending) {
+    const until = new Date(expiresAt).toISOString();
+    io.say(`a login with the flow ${login.flow ?? "browser"} is pending until ${until}: ${finishCommand(id, login)}`);
+  }
   warnOfUnusable(unusable, context);
-  if (logins.length === 0 && unusable.length > 0) return EXIT_CODES.store;
+  if (stored.length === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (logins.length === 0) {
     const where = url === undefined ? "" : ` at ${url}`;
     io.say(`Not logged in${where}. Run: agentauth login ${url === undefined ? "<mcp_url>" : shellWord(url)}`);
@@ -83,8 +107,21 @@ export async function runStatus(options: StoredLoginFlags, context: CommandConte
   return logins.some(isUsable) ? EXIT_CODES.ok : EXIT_CODES.auth;
 }
 
+/** The started logins of the same choice: of the server, the account and the profile. */
+function pendingOf(url: string | undefined, options: StoredLoginFlags, context: CommandContext): PendingLogin[] {
+  const { accountHint, all } = options;
+  const profile = context.settings().profile.value;
+  const server = url === undefined ? undefined : parseMcpUrl(url).resource;
+  return pendingLogins(context).filter(
+    ({ login }) =>
+      (all || login.profile === profile) &&
+      (server === undefined || login.server === server) &&
+      (accountHint === undefined || login.account === accountHint),
+  );
+}
+
 /** Warns that the login may be lost when its token expires. */
-function warnOfLostRefresh({ server, refresh_lost_at: at, state }: LoginStatus, io: CommandContext["io"]): void {
+function warnOfLostRefresh({ server, refresh_lost_at: at, state }: PrintedLogin, io: CommandContext["io"]): void {
   if (at === null) return;
   const what = `the answer to the refresh of the token for ${quote(server)} was lost at ${at}`;
   const next =
@@ -94,6 +131,6 @@ function warnOfLostRefresh({ server, refresh_lost_at: at, state }: LoginStatus, 
   io.warn(`${what}: ${next}, and an issuer that rotates refresh tokens may require a new login`);
 }
 
-function isUsable(login: LoginStatus): boolean {
+function isUsable(login: PrintedLogin): boolean {
   return login.state === "valid" || (login.state === "expired" && login.refreshable);
 }

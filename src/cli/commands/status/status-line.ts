@@ -1,6 +1,6 @@
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import { profileOf } from "../../config/profile.js";
-import { storeChoiceOf } from "../../config/store.js";
+import { isEngine, storeChoiceOf } from "../../config/store.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { Settings } from "../../runtime/settings.js";
 
@@ -18,7 +18,8 @@ export function sourcesLine(
   const store = storeChoiceOf(profile.value, context.io.env, home);
   const { value, source } = profileOf(profile, home);
   const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
-  const access = homeAccess(home);
+  // Who can read the folder is no matter of a store elsewhere.
+  const access = isEngine(store.value) ? undefined : homeAccess(home);
   const accessText = access === undefined ? "" : `, ${access === "private" ? "" : "which "}${ACCESS_TEXT[access]}`;
   const stored = store.value === "memory" ? "nothing is stored after a command ends" : `${location}${accessText}`;
   const only = issuer === undefined ? "" : `, issuer ${issuer.value} (${issuer.source})`;

@@ -1,4 +1,5 @@
 import { checkHandOver } from "../../clients/bound-token.js";
+import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { formatToken } from "../../clients/token-formats.js";
 import type { TokenFlags } from "../../flags/agent.js";
@@ -12,7 +13,7 @@ export async function runToken(options: TokenFlags, context: CommandContext): Pr
   if (request === undefined) return undefined;
   const agent = await context.agent();
   const { scope, minTtl, forceRefresh, format = "raw" } = options;
-  const token = await agent.token(url, { scope, minTtl, forceRefresh, signal: context.signal });
+  const token = await tokenOf(agent, url, { scope, minTtl, forceRefresh, signal: context.signal });
   if (format !== "json") checkHandOver(token, `--format ${format}`);
   await context.io.stdout.write(formatToken(format, token, request));
   return undefined;

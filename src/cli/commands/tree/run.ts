@@ -1,16 +1,17 @@
-import type { ManagementClient } from "../../../api/client.js";
-import type { ListingSummary } from "../../../api/page.js";
-import type { Device, Domain, Pool } from "../../../api/types.js";
+import type { Domain } from "../../../api/types.js";
 import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { escapeText, quote } from "../../../redact.js";
 import type { Format } from "../../flags/formats.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
+import { sayBrief } from "../../listing/brief.js";
 import { requireScope } from "../../listing/scope.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
+import { readBriefTree } from "./brief-tree.js";
+import { idOf, Walk } from "./walk.js";
 
 const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
 
@@ -41,6 +42,10 @@ export async function runTree(options: TreeOptions, context: CommandContext): Pr
     if (format === "table" || format === "plain") {
       const domains = await walk.domains(account);
       await printLines({ account, domains, limit: options.limit ?? 5, format }, walk, paged).catch(endedEarly);
+    } else if (options.brief) {
+      const { tree, notice } = await readBriefTree(walk, account, settings);
+      await printObject(paged.io, format, { account_id: account, ...tree }, { now: context.now });
+      sayBrief(paged.io, notice);
     } else {
       const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
       await printObject(paged.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
@@ -61,62 +66,6 @@ function endedEarly(thrown: unknown): never {
     requestId,
     url,
     retryable,
-  });
-}
-
-class Walk {
-  readonly #service: ManagementClient;
-  readonly #options: { signal: AbortSignal; concurrency: number };
-
-  constructor(service: ManagementClient, context: CommandContext, concurrency: number) {
-    this.#service = service;
-    this.#options = { signal: context.signal, concurrency };
-  }
-
-  domains(account_id: string): Promise<Domain[]> {
-    return this.#service.domains.list({ account_id }, this.#options).toArray();
-  }
-
-  pools(domain_id: string): Promise<Pool[]> {
-    return this.#service.pools.list({ domain_id }, this.#options).toArray();
-  }
-
-  /** The first devices of a pool, and how many there are. */
-  async devices(pool_id: string, limit: number | undefined): Promise<{ items: Device[]; total: number | undefined }> {
-    let summary: ListingSummary | undefined;
-    const items = await this.#service.devices
-      .list(
-        { pool_id },
-        {
-          ...this.#options,
-          maxItems: limit === 0 ? 1 : limit,
-          onEnd: (end) => {
-            summary = end;
-          },
-        },
-      )
-      .toArray();
-    return { items: limit === 0 ? [] : items, total: summary?.expected };
-  }
-
-  async whole(account: string, limit: number | undefined): Promise<object[]> {
-    const domains = [];
-    for (const domain of await this.domains(account)) {
-      const pools = [];
-      for (const pool of await this.pools(idOf(domain))) {
-        const { items, total } = await this.devices(idOf(pool), limit);
-        pools.push({ ...pool, device_count: total ?? items.length, devices: items });
-      }
-      domains.push({ ...domain, pools });
-    }
-    return domains;
-  }
-}
-
-function idOf(item: { id?: string | null; title?: string | null }): string {
-  if (typeof item.id === "string" && item.id !== "") return item.id;
-  throw new AgentAuthError("bad_envelope", `the service listed ${quote(item.title ?? "an item")} without an id`, {
-    class: "refused",
   });
 }
 
@@ -144,10 +93,11 @@ async function printLines(
     for (const [p, pool] of pools.entries()) {
       const lastPool = p === pools.length - 1;
       const { items, total } = await walk.devices(idOf(pool), limit);
-      const count = total ?? items.length;
-      const note = [pool.status, `${count} ${count === 1 ? "device" : "devices"}`].filter(Boolean).join(", ");
+      const known =
+        total === undefined ? "number of devices unknown" : `${total} ${total === 1 ? "device" : "devices"}`;
+      const note = [pool.status, known].filter(Boolean).join(", ");
       await print(lineOf(2, lastPool, "pool", pool, note), [!lastDomain]);
-      const more = limit > 0 ? count - items.length : 0;
+      const more = limit > 0 ? (total ?? Number.POSITIVE_INFINITY) - items.length : 0;
       for (const [index, device] of items.entries()) {
         const note = [device.session_type, device.status].filter(Boolean).join(", ");
         await print(lineOf(3, more === 0 && index === items.length - 1, "device", device, note), [
@@ -156,7 +106,9 @@ async function printLines(
         ]);
       }
       if (more > 0 && format === "table") {
-        await stdout.write(`${branches([!lastDomain, !lastPool], true)}… and ${more} more (--limit)\n`);
+        await stdout.write(
+          `${branches([!lastDomain, !lastPool], true)}… and ${total === undefined ? "" : `${more} `}more (--limit)\n`,
+        );
       }
     }
   }
@@ -189,6 +141,8 @@ function branches(open: readonly boolean[], last: boolean): string {
 /** Options of `tree`. */
 export interface TreeOptions extends GlobalFlags, OutputFlags {
   limit?: number;
+  /** Whether an AI agent gets the beginning in short columns. */
+  brief?: true;
   concurrency?: number;
   /** `false` for `--no-pager`. */
   pager?: boolean;

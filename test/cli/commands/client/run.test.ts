@@ -63,7 +63,7 @@ it("forget removes a binding, and says where a stored login still has it", async
   await bind();
   await user.signIn();
   await user.change(({ client }) => ({ client: { ...client, clientId, source: "pre-registered" } }));
-  const first = await user.run(["client", "forget", clientId, "--json"]);
+  const first = await user.run(["client", "forget", "--json", "--", clientId]);
   expect([first.code, JSON.parse(first.stdout)]).toEqual([
     0,
     [{ client_id: clientId, removed: true, profile: "default" }],

@@ -1,38 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, type RunOptions, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { temporaryFolder } from "../../../helpers/cli.js";
+import { configTest, modeOf } from "./support.js";
 
 const windows = process.platform === "win32";
 const TOKEN = "tok_0123456789abcdef";
-let bench: Bench;
-let home: string;
+const it = configTest();
+it.beforeEach(({ bench, set }) => set("base_url", bench.sandbox.baseUrl));
 
-beforeAll(async () => {
-  bench = await startBench({ devices: 5 });
-});
-afterAll(() => bench.sandbox.close());
-beforeEach(async () => {
-  home = join(temporaryFolder(), "home");
-  await set("base_url", bench.sandbox.baseUrl);
-});
-
-function run(args: readonly string[], options: RunOptions = {}) {
-  return runCli(args, { ...options, env: { AGENTAUTH_HOME: home, ...options.env } });
-}
-
-async function set(key: string, value: string): Promise<void> {
-  const { code, stderr } = await run(["config", "set", key, value]);
-  if (code !== 0) throw new Error(stderr);
-}
-
-const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
-
-/** What the settings file says of the token of the default profile. */
-function reference(): string | undefined {
+/** The reference to the token of the default profile in the settings file. */
+function reference(home: string): string | undefined {
   const { profiles } = JSON.parse(readFileSync(join(home, "config.json"), "utf8")) as {
     profiles: Record<string, Record<string, string>>;
   };
@@ -51,27 +32,34 @@ async function withService(listener: RequestListener, test: (url: string) => Pro
 }
 
 describe("an API token", () => {
-  it.skipIf(windows)("from stdin goes into a separate file that only the user can read, and nowhere else", async () => {
-    const { code, stdout, stderr } = await run(["config", "set", "api_token", "-"], { stdin: `${TOKEN}\n` });
-    expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "", stderr: "api_token is set in profile default\n" });
-    const file = join(home, "tokens", "default");
-    expect([readFileSync(file, "utf8"), modeOf(file), modeOf(join(home, "tokens"))]).toEqual([
-      `${TOKEN}\n`,
-      "600",
-      "700",
-    ]);
-    expect(reference()).toBe(`file:${file}`);
-    expect(readFileSync(join(home, "config.json"), "utf8")).not.toContain(TOKEN);
-    for (const args of [
-      ["config", "list"],
-      ["config", "list", "-o", "json"],
-      ["config", "get", "api_token"],
-    ]) {
-      expect((await run(args)).stdout).not.toContain(TOKEN);
-    }
-  });
+  it.skipIf(windows)(
+    "from stdin goes into a separate file that only the user can read, and nowhere else",
+    async ({ home, run }) => {
+      const { code, stdout, stderr } = await run(["config", "set", "api_token", "-"], { stdin: `${TOKEN}\n` });
+      expect({ code, stdout, stderr }).toEqual({
+        code: 0,
+        stdout: "",
+        stderr: "api_token is set in profile default\n",
+      });
+      const file = join(home, "tokens", "default");
+      expect([readFileSync(file, "utf8"), modeOf(file), modeOf(join(home, "tokens"))]).toEqual([
+        `${TOKEN}\n`,
+        "600",
+        "700",
+      ]);
+      expect(reference(home)).toBe(`file:${file}`);
+      expect(readFileSync(join(home, "config.json"), "utf8")).not.toContain(TOKEN);
+      for (const args of [
+        ["config", "list"],
+        ["config", "list", "-o", "json"],
+        ["config", "get", "api_token"],
+      ]) {
+        expect((await run(args)).stdout).not.toContain(TOKEN);
+      }
+    },
+  );
 
-  it("from a file, from a variable and from stdin all reach the service", async () => {
+  it("from a file, from a variable and from stdin all reach the service", async ({ bench, home, run, set }) => {
     const { apiToken, ids } = bench.sandbox;
     const list = ["devices", "list", "--pool", ids.pool, "-o", "id"];
     await run(["config", "set", "api_token", "-"], { stdin: `${apiToken}\n` });
@@ -85,11 +73,11 @@ describe("an API token", () => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "token.txt"), apiToken, { mode: 0o600 });
     await set("api_token", `file:${join(folder, "token.txt")}`);
-    expect(reference()).toBe(`file:${join(folder, "token.txt")}`);
+    expect(reference(home)).toBe(`file:${join(folder, "token.txt")}`);
     expect((await run(list)).code).toBe(0);
   });
 
-  it("that is replaced or unset leaves no file behind", async () => {
+  it("leaves no file behind when it is replaced or unset", async ({ home, run, set }) => {
     const file = join(home, "tokens", "default");
     await run(["config", "set", "api_token", "-"], { stdin: TOKEN });
     await set("api_token", "env:X");
@@ -104,7 +92,12 @@ describe("an API token", () => {
     expect(existsSync(own)).toBe(true);
   });
 
-  it("stays with the service that it was stored for when base_url changes to another origin, which is said", async () => {
+  it("stays with the service that it was stored for when base_url changes to another origin, with a warning", async ({
+    bench,
+    home,
+    run,
+    set,
+  }) => {
     const seen: (string | undefined)[] = [];
     await run(["config", "set", "api_token", "-"], { stdin: TOKEN });
     const file = join(home, "tokens", "default");
@@ -115,9 +108,9 @@ describe("an API token", () => {
       },
       async (url) => {
         await set("base_url", bench.sandbox.baseUrl);
-        expect(reference()).toBe(`file:${file}`);
+        expect(reference(home)).toBe(`file:${file}`);
         const { code, stderr } = await run(["config", "set", "base_url", url]);
-        expect([code, reference()]).toEqual([0, undefined]);
+        expect([code, reference(home)]).toEqual([0, undefined]);
         expect(stderr).toBe(
           "base_url is set in profile default\n" +
             `warning: api_token is no longer set in profile default: its token was stored for ${bench.sandbox.baseUrl}\n` +
@@ -133,41 +126,44 @@ describe("an API token", () => {
     );
   });
 
-  it("does not get to another origin by way of no base_url at all", async () => {
+  it("does not move to another origin when base_url is unset first", async ({ bench, home, run, set }) => {
     await set("api_token", "env:MY_TOKEN");
     const { stderr } = await run(["config", "unset", "base_url"]);
     expect(stderr).toContain(`its token was stored for ${bench.sandbox.baseUrl}`);
-    expect(reference()).toBeUndefined();
+    expect(reference(home)).toBeUndefined();
     await set("api_token", "env:MY_TOKEN");
     await set("base_url", "https://other.example");
-    expect(reference()).toBe("env:MY_TOKEN");
+    expect(reference(home)).toBe("env:MY_TOKEN");
     await set("base_url", "https://other.example/path");
-    expect(reference()).toBe("env:MY_TOKEN");
+    expect(reference(home)).toBe("env:MY_TOKEN");
   });
 
-  it.each(["", "\n", "two words", "two\nlines\n"])("is refused from stdin as %j", async (stdin) => {
+  it.for(["", "\n", "two words", "two\nlines\n"])("is refused from stdin as %j", async (stdin, { home, run }) => {
     const { code, stderr } = await run(["config", "set", "api_token", "-"], { stdin });
     expect([code, stderr]).toEqual([2, expect.stringContaining("the text on stdin is not an API token")]);
     expect(existsSync(join(home, "tokens"))).toBe(false);
   });
 
-  it.skipIf(windows)("in a file that others can read is refused with the command that repairs it", async () => {
-    const file = join(temporaryFolder(), "it's loose");
-    writeFileSync(file, bench.sandbox.apiToken);
-    chmodSync(file, 0o644);
-    await set("api_token", `file:${file}`);
-    const list = ["devices", "list", "--pool", bench.sandbox.ids.pool, "-o", "id"];
-    const before = bench.asked();
-    const { code, stdout, stderr } = await run(list);
-    expect({ code, stdout }).toEqual({ code: 8, stdout: "" });
-    expect(bench.asked()).toBe(before);
-    expect(stderr).toContain(`error: the file ${file} can be read by others`);
-    const repair = /^hint: (chmod 600 .*)$/m.exec(stderr)?.[1] ?? "";
-    execFileSync("sh", ["-c", repair]);
-    expect((await run(list)).code).toBe(0);
-  });
+  it.skipIf(windows)(
+    "in a file that others can read is refused with the command that repairs it",
+    async ({ bench, run, set }) => {
+      const file = join(temporaryFolder(), "it's loose");
+      writeFileSync(file, bench.sandbox.apiToken);
+      chmodSync(file, 0o644);
+      await set("api_token", `file:${file}`);
+      const list = ["devices", "list", "--pool", bench.sandbox.ids.pool, "-o", "id"];
+      const before = bench.asked();
+      const { code, stdout, stderr } = await run(list);
+      expect({ code, stdout }).toEqual({ code: 8, stdout: "" });
+      expect(bench.asked()).toBe(before);
+      expect(stderr).toContain(`error: the file ${file} can be read by others`);
+      const repair = /^hint: (chmod 600 .*)$/m.exec(stderr)?.[1] ?? "";
+      execFileSync("sh", ["-c", repair]);
+      expect((await run(list)).code).toBe(0);
+    },
+  );
 
-  it.skipIf(windows)("in a file that is a link is refused", async () => {
+  it.skipIf(windows)("in a file that is a link is refused", async ({ bench, run, set }) => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "real"), bench.sandbox.apiToken, { mode: 0o600 });
     symlinkSync(join(folder, "real"), join(folder, "link"));
@@ -176,7 +172,7 @@ describe("an API token", () => {
     expect([code, stderr]).toEqual([8, expect.stringContaining("is a symbolic link")]);
   });
 
-  it("of a profile is not sent to another address", async () => {
+  it("of a profile is not sent to another address", async ({ run }) => {
     const seen: string[] = [];
     const listener: RequestListener = (request, response) => {
       seen.push(request.headers.authorization ?? "none");
@@ -197,7 +193,7 @@ describe("an API token", () => {
     });
   });
 
-  it("goes into the header that is set", async () => {
+  it("goes into the header that is set", async ({ run, set }) => {
     const seen: unknown[] = [];
     const listener: RequestListener = (request, response) => {
       seen.push([request.headers["x-api-key"], request.headers.authorization]);

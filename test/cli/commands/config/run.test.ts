@@ -1,39 +1,15 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { linesOf, temporaryFolder } from "../../../helpers/cli.js";
+import { configTest, modeOf } from "./support.js";
 
 const windows = process.platform === "win32";
-let bench: Bench;
-let home: string;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 5 });
-});
-afterAll(() => bench.sandbox.close());
-beforeEach(() => {
-  home = join(temporaryFolder(), "below", "home");
-});
-
-function run(args: readonly string[], options: RunOptions = {}) {
-  return runCli(args, { ...options, env: { AGENTAUTH_HOME: home, ...options.env } });
-}
-
-async function set(key: string, value: string, ...more: string[]): Promise<void> {
-  const { code, stderr } = await run(["config", "set", key, value, ...more]);
-  if (code !== 0) throw new Error(stderr);
-}
-
-function writeSettings(text: string): void {
-  mkdirSync(home, { recursive: true, mode: 0o700 });
-  writeFileSync(join(home, "config.json"), text);
-}
-
-const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+const it = configTest();
 
 describe("settings", () => {
-  it("are set, read, listed with their source, and unset", async () => {
+  it("are set, read, listed with their source, and unset", async ({ run, set }) => {
     await set("pool", "pool_x");
     expect(await run(["config", "get", "pool"])).toMatchObject({ code: 0, stdout: "pool_x\n", stderr: "" });
     const rows = JSON.parse((await run(["config", "list", "-o", "json"])).stdout) as {
@@ -53,16 +29,16 @@ describe("settings", () => {
     });
   });
 
-  it("are found with config path", async () => {
+  it("are found with config path", async ({ home, run }) => {
     expect((await run(["config", "path"])).stdout).toBe(`${join(home, "config.json")}\n`);
   });
 
-  it.skipIf(windows)("can be read by the user alone, whatever the umask", async () => {
+  it.skipIf(windows)("can be read by the user alone, whatever the umask", async ({ home, run }) => {
     await run(["config", "set", "pool", "p"]);
     expect([modeOf(home), modeOf(join(home, "config.json"))]).toEqual(["700", "600"]);
   });
 
-  it.each([
+  it.for([
     [
       "base_url",
       "http://agentauth.example",
@@ -86,7 +62,7 @@ describe("settings", () => {
     ["auth_header", "X Key", /^error: auth_header "X Key" must be a header name/],
     ["basurl", "x", /^error: unknown setting "basurl"\nhint: did you mean base_url\?/],
     ["__proto__", "x", /^error: unknown setting "__proto__"/],
-  ])("refuse %s %s", async (key, value, message) => {
+  ] as const)("refuse %s %s", async ([key, value, message], { home, run }) => {
     const { code, stdout, stderr } = await run(["config", "set", key, value]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(message);
@@ -94,7 +70,7 @@ describe("settings", () => {
     expect(existsSync(join(home, "config.json"))).toBe(false);
   });
 
-  it.each([
+  it.for([
     ["a syntax error", '{\n  "profile": "default",\n}', /is not valid JSON: .*\(line 3, column 1\)/],
     [
       "a name that comes twice",
@@ -131,24 +107,27 @@ describe("settings", () => {
       '{"profiles": {"default": {"api_token": "hunter2-hunter2"}}}',
       /api_token in .*config\.json must be env:NAME or file:PATH/,
     ],
-  ])("with %s end every command with exit 2 that names the file", async (_what, text, message) => {
-    writeSettings(text);
-    for (const args of [
-      ["devices", "list", "--pool", "p"],
-      ["config", "set", "pool", "p"],
-    ]) {
-      const { code, stdout, stderr } = await run(args);
-      expect([code, stdout]).toEqual([2, ""]);
-      expect(stderr).toMatch(message);
-      expect(stderr).toContain(join(home, "config.json"));
-      expect(stderr).not.toContain("hunter2");
-    }
-    expect(readFileSync(join(home, "config.json"), "utf8")).toBe(text);
-  });
+  ] as const)(
+    "with %s make every command exit with 2 and name the file",
+    async ([, text, message], { home, run, writeSettings }) => {
+      writeSettings(text);
+      for (const args of [
+        ["devices", "list", "--pool", "p"],
+        ["config", "set", "pool", "p"],
+      ]) {
+        const { code, stdout, stderr } = await run(args);
+        expect([code, stdout]).toEqual([2, ""]);
+        expect(stderr).toMatch(message);
+        expect(stderr).toContain(join(home, "config.json"));
+        expect(stderr).not.toContain("hunter2");
+      }
+      expect(readFileSync(join(home, "config.json"), "utf8")).toBe(text);
+    },
+  );
 });
 
 describe("settings that are changed at once", () => {
-  it("do not wait for a process that was killed", async () => {
+  it("do not wait for a process that was killed", async ({ home, run, set }) => {
     await set("pool", "p");
     mkdirSync(join(home, "claims"), { recursive: true, mode: 0o700 });
     const holder = { pid: 4_194_000, boot: "another", space: "", started: "1" };
@@ -161,7 +140,11 @@ describe("settings that are changed at once", () => {
 });
 
 describe("--show-origin", () => {
-  it("names the flag, the variable, the line of the settings file, or that it is the default", async () => {
+  it("names the flag, the variable, the line of the settings file, or that it is the default", async ({
+    home,
+    run,
+    set,
+  }) => {
     await set("pool", "pool_x");
     await set("base_url", "https://profile.example");
     const path = join(home, "config.json");
@@ -182,7 +165,7 @@ describe("--show-origin", () => {
 });
 
 describe("what comes first", () => {
-  it("a flag, then the environment, then the profile", async () => {
+  it("a flag, then the environment, then the profile", async ({ run, set }) => {
     await set("base_url", "https://profile.example");
     await set("pool", "pool_p");
     await set("base_url", "https://other.example", "--profile", "other");
@@ -213,7 +196,7 @@ describe("what comes first", () => {
     expect(await sourceOf([], {}, "output")).toEqual(["json", "--output"]);
   });
 
-  it("the profile's format, unless a flag names one", async () => {
+  it("the profile's format, unless a flag names one", async ({ bench, run, set }) => {
     await set("base_url", bench.sandbox.baseUrl);
     await set("pool", bench.sandbox.ids.pool);
     await set("output", "ndjson");
@@ -225,63 +208,66 @@ describe("what comes first", () => {
 });
 
 describe("a setting", () => {
-  it.each<[string, string[], Record<string, string>]>([
+  it.for<[string, string[], Record<string, string>]>([
     ["--profile", ["--profile", "a/b"], {}],
     ["AGENTAUTH_PROFILE", [], { AGENTAUTH_PROFILE: "a/b" }],
-  ])("is refused for a name from %s that no profile can have", async (source, flags, env) => {
+  ])("is refused for a name from %s that no profile can have", async ([source, flags, env], { run }) => {
     expect(await run(["config", "set", "pool", "p", ...flags], { env })).toMatchObject({
       code: 2,
       stderr: `error: ${source} "a/b" is not a valid profile name\nhint: use letters, digits, "-", "_" and "."\n`,
     });
   });
 
-  it("that names a file is stored as an absolute path, with ~ as the user's folder", async () => {
+  it("that names a file is stored as an absolute path, with ~ as the user's folder", async ({ run }) => {
     const user = temporaryFolder();
     await run(["config", "set", "client_cert", "~/cert.pem"], { env: { HOME: user } });
     expect((await run(["config", "get", "client_cert"])).stdout).toBe(`${join(user, "cert.pem")}\n`);
   });
 
-  it("is printed with its control characters escaped on a terminal alone", async () => {
+  it("is printed with its control characters escaped on a terminal alone", async ({ run, writeSettings }) => {
     writeSettings(JSON.stringify({ profiles: { default: { pool: "a\u001b[31m" } } }));
     expect((await run(["config", "get", "pool"])).stdout).toBe("a\u001b[31m\n");
     expect((await run(["config", "get", "pool"], { tty: true })).stdout).toBe("a\\e[31m\n");
   });
 
-  it.each([
+  it.for([
     ["https://issuer.example/path?x=1"],
     ["https://user:word@issuer.example"],
     ["http://issuer.example"],
     ["issuer.example"],
-  ])("refuses the issuer %s", async (value) => {
+  ] as const)("refuses the issuer %s", async ([value], { run }) => {
     const { code, stderr } = await run(["config", "set", "issuer", value]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("must be an https address without a query")]);
   });
 
-  it.each(["https://issuer.example/path", "http://127.0.0.1:9000"])("takes the issuer %s", async (value) => {
-    await set("issuer", value);
-    expect((await run(["config", "get", "issuer"])).stdout).toBe(`${value}\n`);
-  });
+  it.for(["https://issuer.example/path", "http://127.0.0.1:9000"])(
+    "accepts the issuer %s",
+    async (value, { run, set }) => {
+      await set("issuer", value);
+      expect((await run(["config", "get", "issuer"])).stdout).toBe(`${value}\n`);
+    },
+  );
 
-  it("has no line of a settings file where there is no file", async () => {
+  it("has no line of a settings file where there is no file", async ({ run }) => {
     const { code, stdout } = await run(["config", "list", "--show-origin", "-o", "json"]);
     expect([code, JSON.parse(stdout)[0]]).toEqual([0, { key: "profile", value: "default", source: "default" }]);
   });
 });
 
 describe("settings that cannot be", () => {
-  it.each([
+  it.for([
     ["a profile name that is none", '{"profile": "a/b"}', 'profile "a/b" is not a valid profile name'],
     ["profiles that are a list", '{"profiles": []}', "profiles must be an object"],
     ["a profile with a name that is none", '{"profiles": {"a/b": {}}}', '"a/b" is not a valid profile name'],
     ["a profile that is no object", '{"profiles": {"work": 7}}', "profiles.work must be an object"],
-  ])("%s", async (_what, text, message) => {
+  ] as const)("%s", async ([, text, message], { run, writeSettings }) => {
     writeSettings(text);
     const { code, stdout, stderr } = await run(["config", "list"]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
   });
 
-  it("read are an error of the store", async () => {
+  it("read are an error of the store", async ({ home, run }) => {
     mkdirSync(join(home, "config.json"), { recursive: true });
     const { code, stderr } = await run(["config", "list"]);
     expect([code, stderr]).toEqual([8, expect.stringContaining("config.json cannot be read")]);
@@ -289,7 +275,7 @@ describe("settings that cannot be", () => {
 });
 
 describe("the API token from a terminal", () => {
-  it("is asked for", async () => {
+  it("is asked for", async ({ run }) => {
     const { code, stderr } = await run(["config", "set", "api_token", "-"], {
       tty: { stdin: true },
       stdin: "tok_0123456789\n",
@@ -300,10 +286,10 @@ describe("the API token from a terminal", () => {
     ]);
   });
 
-  it.each<[string, string[], Record<string, string>]>([
+  it.for<[string, string[], Record<string, string>]>([
     ["--no-input", ["--no-input"], {}],
     ["AGENTAUTH_NO_INPUT", [], { AGENTAUTH_NO_INPUT: "1" }],
-  ])("is not asked for with %s", async (_what, flags, env) => {
+  ])("is not asked for with %s", async ([, flags, env], { run }) => {
     expect(await run(["config", "set", "api_token", "-", ...flags], { env, tty: { stdin: true } })).toMatchObject({
       code: 2,
       stderr:

@@ -4,6 +4,8 @@ import { startScene } from "../../../helpers/issuer.js";
 import { startRun } from "../../run-support.js";
 import { type Desk, startDesk } from "../desk.js";
 
+const METADATA = "/.well-known/oauth-authorization-server";
+
 let desk: Desk;
 beforeAll(async () => {
   desk = await startDesk({ scopesSupported: ["mcp", "reports:read"] });
@@ -17,6 +19,25 @@ it("prints every step, and what it found", async () => {
   expect(stdout).toMatch(/^[+-] challenge: (?:GET|POST) http/);
   expect(stdout).toContain(`\nissuer         ${issuer}\n`);
   expect(stdout).toContain("\nscopes         mcp reports:read\n");
+});
+
+it.each([
+  ["appended", "404: no document here", true],
+  ["rfc8414", "404: no document here", false],
+  ["both", "200: another document takes precedence", true],
+] as const)("finds metadata that is published at: %s, the appended form first", async (metadata, unused, appended) => {
+  const other = await startDesk({ metadata });
+  try {
+    const { code, stdout } = await other.user().run(["discover", other.url]);
+    const { pool } = other.sandbox.ids;
+    const addresses = [`/${pool}${METADATA}`, `${METADATA}/${pool}`].map((path) => other.sandbox.origin + path);
+    const [used, spare] = appended ? addresses : addresses.toReversed();
+    expect(code).toBe(0);
+    expect(stdout).toContain(`+ server metadata: GET ${used} 200: it names the issuer\n`);
+    expect(stdout).toContain(`- server metadata: GET ${spare} ${unused}\n`);
+  } finally {
+    await other.close();
+  }
 });
 
 it("prints the same as JSON", async () => {
@@ -56,4 +77,53 @@ it("names a resource that is a parent of the server", async () => {
   mcp.metadata = { ...mcp.metadata, resource: mcp.origin };
   const note = "a parent of the server URL: every server below it may accept the token";
   expect(await facts()).toContain(`\nresource       ${mcp.origin}\n               ${note}\nissuer `);
+});
+
+it("ends with the command that logs in, with the flags that were given", async () => {
+  const plain = await desk.user().run(["discover", desk.url]);
+  expect(plain.stdout).toMatch(new RegExp(`\nlog in with: agentauth login ${desk.url}\n$`));
+  const flags = ["--legacy-discovery", "--accept-token-type", "user", "--resource", "none"];
+  const given = await desk.user().run(["discover", desk.url, ...flags]);
+  expect([given.code, given.stdout]).toEqual([0, expect.stringContaining("log in with: agentauth login ")]);
+  for (const flag of ["--legacy-discovery", "--accept-token-type user", "--resource none"])
+    expect(given.stdout).toContain(` ${flag}`);
+});
+
+it("leaves it to the user to let the code be sent to another origin", async () => {
+  const scene = await startScene();
+  const { issuer, mcp } = scene;
+  const other = await scene.another("other");
+  issuer.metadata["token_endpoint"] = `${other.issuer}/token`;
+  const flag = "--allow-cross-origin-endpoints";
+  const run = (...flags: string[]) => desk.user().run(["discover", mcp.url, ...flags]);
+  const command = `agentauth login ${mcp.url}`;
+  const warning = `the code from ${issuer.origin} would be sent to ${other.origin}: only if you trust both, add ${flag}`;
+  expect((await run()).stdout.endsWith(`\nlog in with: ${command}\nwarning: ${warning}\n`)).toBe(true);
+  expect(JSON.parse((await run("--json")).stdout)).toMatchObject({ command, warning });
+  const given = (await run(flag)).stdout;
+  expect(given.endsWith(`\nlog in with: ${command} ${flag}\n`)).toBe(true);
+  issuer.metadata["authorization_response_iss_parameter_supported"] = true;
+  expect(JSON.parse((await run("--json")).stdout)).not.toHaveProperty("warning");
+});
+
+it("ends with the login that accepts a resource, if only a challenge names its metadata", async () => {
+  const { mcp } = await startScene({ mcpPath: "/api/mcp" });
+  mcp.challenge = `Bearer resource_metadata="${mcp.origin}/api/prm"`;
+  mcp.routes["/api/prm"] = () => ({ json: { ...mcp.metadata, resource: mcp.origin } });
+  delete mcp.routes[mcp.wellKnown];
+  const { code, stderr } = await desk.user().run(["discover", mcp.url]);
+  expect([code, stderr]).toEqual([
+    3,
+    expect.stringContaining(`: agentauth login ${mcp.url} --resource ${mcp.origin}\n`),
+  ]);
+  const flagged = await desk.user().run(["discover", mcp.url, "--resource", mcp.origin]);
+  expect(flagged).toMatchObject({ code: 0, stdout: expect.stringContaining(`\nresource       ${mcp.origin}\n`) });
+});
+
+it("ends with the login of a server without metadata", async () => {
+  const { mcp } = await startScene();
+  mcp.challenge = undefined;
+  delete mcp.routes[mcp.wellKnown];
+  const { code, stderr } = await desk.user().run(["discover", mcp.url]);
+  expect([code, stderr]).toEqual([3, expect.stringContaining(`: agentauth login ${mcp.url} --legacy-discovery\n`)]);
 });

@@ -107,7 +107,7 @@ describe("the settings", () => {
     const { code, check, report } = await examine(situation);
     expect([check(wrong)?.state, code]).toEqual(["failed", 2]);
     expect(check(right)?.state).not.toBe("failed");
-    expect(report.settings).toHaveLength(26);
+    expect(report.settings).toHaveLength(28);
   });
 
   it("that cannot be used are told as such, with where they were set", async () => {

@@ -1,10 +1,11 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { OutgoingRequest } from "../../../../src/cli/commands/request/input.js";
 import type { RequestFlags } from "../../../../src/cli/commands/request/options.js";
 import { sendRequest } from "../../../../src/cli/commands/request/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { AccessToken } from "../../../../src/oauth/grant/access-token.js";
 import { madeGrant } from "../../../helpers/grant.js";
+import { CLOSED_PORT } from "../../../helpers/port.js";
 import { loginAt } from "../../../helpers/remedy.js";
 import { type Answer, startServer, until } from "../../../helpers/server.js";
 import { failureOf, memoryContext } from "./support.js";
@@ -17,6 +18,7 @@ const agent = {
     headers.set("authorization", "Bearer access-token-1");
     return fetch(input, { ...init, headers });
   },
+  requiresLogin: async () => true,
 };
 
 function send(
@@ -106,14 +108,19 @@ describe("an answer that does not come as it should", () => {
   });
 
   it("may take its time once it has begun", async () => {
-    const { error, out } = await answered(
-      (response) => {
-        response.write("a");
-        setTimeout(() => response.end("b"), 1500);
-      },
-      { timeout: 1 },
-    );
-    expect([error, out]).toEqual([undefined, "ab"]);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let sendRest = () => {};
+    const { origin } = await startServer((response) => {
+      response.write("a");
+      sendRest = () => response.end("b");
+    });
+    const { context, done } = send(`${origin}/mcp`, { timeout: 1 });
+    while (context.io.out() !== "a") await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(1500);
+    sendRest();
+    await done;
+    expect(context.io.out()).toBe("ab");
   });
 
   it("does not hurry a person who may have to sign in meanwhile", async () => {
@@ -135,9 +142,9 @@ describe("an answer that does not come as it should", () => {
   });
 
   it("is an error where nobody answers", async () => {
-    const server = await startServer((response) => response.end());
-    await server.close();
-    expect(await failureOf(send(`${server.origin}/mcp`).done)).toMatchObject({ code: "connection_refused" });
+    expect(await failureOf(send(`http://127.0.0.1:${CLOSED_PORT}/mcp`).done)).toMatchObject({
+      code: "connection_refused",
+    });
   });
 
   it("is printed as it comes, and ended by a signal", async () => {

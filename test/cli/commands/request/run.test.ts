@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { madeGrant } from "../../../helpers/grant.js";
-import { startServer } from "../../../helpers/server.js";
+import { CLOSED_PORT } from "../../../helpers/port.js";
 import { type Desk, startDesk, type User } from "../desk.js";
 
 let desk: Desk;
@@ -61,9 +61,7 @@ it("exits with 130 at SIGINT while it waits", async () => {
 });
 
 it("exits with 5 where the server cannot be reached", async () => {
-  const { origin, close } = await startServer((response) => response.end());
-  await close();
-  const url = `${origin}/mcp`;
+  const url = `http://127.0.0.1:${CLOSED_PORT}/mcp`;
   const other = desk.user();
   const grant = madeGrant({ server: url, resource: url });
   const expiresAt = Date.now() + 3_600_000;

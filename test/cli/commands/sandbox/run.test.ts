@@ -1,19 +1,42 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { FAULT_KINDS } from "../../../../src/sandbox/index.js";
 import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { type OwnSandbox, startOwnSandbox } from "./support.js";
 
-describe("a sandbox of one's own", () => {
-  let sandbox: OwnSandbox;
-
-  beforeAll(async () => {
-    sandbox = await startOwnSandbox(["--devices", "40", "--pools", "1", "--seed", "7"]);
+/** A sandbox that the cases of the file share, and one for the case alone. */
+const it = test
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+  .extend("sandbox", { scope: "file" }, async ({}, { onCleanup }) => {
+    const sandbox = await startOwnSandbox(["--devices", "40", "--pools", "1", "--seed", "7"]);
+    onCleanup(async () => void (await sandbox.stop()));
+    return sandbox;
+  })
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+  .extend("small", async ({}, { onCleanup }) => {
+    const sandbox = await startOwnSandbox(["--devices", "1"]);
+    onCleanup(async () => void (await sandbox.stop()));
+    return sandbox;
   });
-  afterAll(() => sandbox.stop());
 
-  it("tells on one line what a program needs, and keeps the control token to itself", () => {
+it.for([
+  ["appended", 200, 404],
+  ["rfc8414", 404, 200],
+] as const)("publishes metadata where --metadata says: %s", async ([metadata, appended, inserted]) => {
+  const sandbox = await startOwnSandbox(["--devices", "1", "--metadata", metadata]);
+  onTestFinished(async () => void (await sandbox.stop()));
+  const { base_url, pool_id } = sandbox.ready;
+  const wellKnown = "/.well-known/oauth-authorization-server";
+  const answers = await Promise.all([
+    fetch(`${base_url}/${pool_id}${wellKnown}`),
+    fetch(`${base_url}${wellKnown}/${pool_id}`),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([appended, inserted]);
+});
+
+describe("a sandbox in the test's process", () => {
+  it("prints one line with what a program needs, without the control token", ({ sandbox }) => {
     expect(sandbox.ready).toEqual({
       ready: true,
       pid: process.pid,
@@ -26,7 +49,7 @@ describe("a sandbox of one's own", () => {
     });
   });
 
-  it("is the profile sandbox", async () => {
+  it("is the profile sandbox", async ({ sandbox }) => {
     const list = await sandbox.run(["devices", "list", "--profile", "sandbox", "-o", "id"]);
     expect([list.code, linesOf(list.stdout).length]).toEqual([0, 40]);
     expect((await sandbox.run(["pools", "list", "--profile", "sandbox", "-o", "id"])).stdout).toBe(
@@ -36,7 +59,7 @@ describe("a sandbox of one's own", () => {
     expect(profiles.stdout).toBe(`default\ttrue\t\tdefault\nsandbox\tfalse\t${sandbox.ready.base_url}\t\n`);
   });
 
-  it("has a status", async () => {
+  it("has a status", async ({ sandbox }) => {
     const text = await sandbox.run(["sandbox", "status"]);
     expect(text).toMatchObject({
       code: 0,
@@ -47,7 +70,7 @@ describe("a sandbox of one's own", () => {
     expect([json.code, ready, JSON.parse(json.stdout)]).toEqual([0, true, { running: true, ...known }]);
   });
 
-  it("is not started twice", async () => {
+  it("is not started twice", async ({ sandbox }) => {
     const { code, stdout, stderr } = await sandbox.run(["sandbox", "start"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toBe(
@@ -56,11 +79,11 @@ describe("a sandbox of one's own", () => {
     );
   });
 
-  it.skipIf(process.platform === "win32")("keeps its tokens where nobody else can read them", () => {
+  it.skipIf(process.platform === "win32")("stores its tokens where no other user can read them", ({ sandbox }) => {
     expect((statSync(join(sandbox.home, "sandbox.json")).mode & 0o777).toString(8)).toBe("600");
   });
 
-  it("does what it is told to do wrong, and stops doing so", async () => {
+  it("injects the faults that are set, and stops after --clear", async ({ sandbox }) => {
     const set = await sandbox.run(["sandbox", "fault", "503:times=0,path=device", "429:retry-after=2"]);
     expect(linesOf(set.stdout).map((line) => JSON.parse(line).fault)).toEqual([
       { kind: "status", status: 503, times: 0, path: "device" },
@@ -73,7 +96,7 @@ describe("a sandbox of one's own", () => {
     expect((await sandbox.run(list)).code).toBe(0);
   });
 
-  it("names every kind of fault, and refuses what is none", async () => {
+  it("names every kind of fault, and refuses an unknown one", async ({ sandbox }) => {
     const { stdout } = await sandbox.run(["sandbox", "fault"]);
     for (const kind of Object.keys(FAULT_KINDS)) expect(stdout).toMatch(new RegExp(`^  ${kind} +\\S`, "m"));
     expect(await sandbox.run(["sandbox", "fault", "503:time=2"])).toMatchObject({
@@ -88,7 +111,7 @@ describe("a sandbox of one's own", () => {
     });
   });
 
-  it("does not lend its token to another address", async () => {
+  it("does not send its token to another address", async ({ sandbox }) => {
     const { code, stderr } = await sandbox.run([
       "devices",
       "list",
@@ -105,43 +128,40 @@ describe("a sandbox of one's own", () => {
 });
 
 describe("the end of a sandbox", () => {
-  it("sandbox stop: both end with 0, nothing is left", async () => {
-    const sandbox = await startOwnSandbox(["--devices", "1"]);
-    expect(await sandbox.run(["sandbox", "stop"])).toMatchObject({
+  it("sandbox stop: both end with 0, nothing is left", async ({ small }) => {
+    expect(await small.run(["sandbox", "stop"])).toMatchObject({
       code: 0,
       stdout: "",
       stderr: "the sandbox has stopped\n",
     });
-    expect(await sandbox.exitCode).toBe(0);
-    expect(existsSync(join(sandbox.home, "sandbox.json"))).toBe(false);
-    expect(await sandbox.run(["sandbox", "status"])).toMatchObject({ code: 5, stdout: "no sandbox is running\n" });
-    expect(await sandbox.run(["sandbox", "status", "--json"])).toMatchObject({
+    expect(await small.exitCode).toBe(0);
+    expect(existsSync(join(small.home, "sandbox.json"))).toBe(false);
+    expect(await small.run(["sandbox", "status"])).toMatchObject({ code: 5, stdout: "no sandbox is running\n" });
+    expect(await small.run(["sandbox", "status", "--json"])).toMatchObject({
       code: 5,
       stdout: '{"running":false}\n',
     });
-    expect(await sandbox.run(["sandbox", "stop"])).toMatchObject({ code: 0, stderr: "no sandbox is running\n" });
+    expect(await small.run(["sandbox", "stop"])).toMatchObject({ code: 0, stderr: "no sandbox is running\n" });
   });
 
-  it.each([
+  it.for([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("%s: exit %i, nothing is left", async (signal, expected) => {
-    const sandbox = await startOwnSandbox(["--devices", "1"]);
-    expect(await sandbox.stop(signal)).toBe(expected);
-    expect(existsSync(join(sandbox.home, "sandbox.json"))).toBe(false);
+  ] as const)("%s: exit %i, nothing is left", async ([signal, expected], { small }) => {
+    expect(await small.stop(signal)).toBe(expected);
+    expect(existsSync(join(small.home, "sandbox.json"))).toBe(false);
   });
 
-  it("the same seed gives the same ids", async () => {
+  it("the same seed returns the same ids", async () => {
     const [one, two] = await Promise.all([startOwnSandbox(["--seed", "3"]), startOwnSandbox(["--seed", "3"])]);
     const ids = ({ ready }: OwnSandbox) => [ready.account_id, ready.domain_id, ready.pool_id];
     expect(ids(one)).toEqual(ids(two));
     await Promise.all([one.stop(), two.stop()]);
   });
 
-  it("a port that is taken is told, and nothing is left", async () => {
-    const first = await startOwnSandbox(["--devices", "1"]);
+  it("a port that is in use is an error, and nothing is left", async ({ small }) => {
     const home = temporaryFolder();
-    const port = new URL(first.ready.base_url).port;
+    const port = new URL(small.ready.base_url).port;
     const { code, stdout, stderr } = await runCli(["sandbox", "start", "--port", port], {
       env: { AGENTAUTH_HOME: home },
     });
@@ -151,24 +171,21 @@ describe("the end of a sandbox", () => {
       expect.stringMatching(/port \d+: the port is in use\nhint: choose another port/),
     ]);
     expect(existsSync(join(home, "sandbox.json"))).toBe(false);
-    await first.stop();
   });
 });
 
 describe("the clock and the machine clients of a sandbox", () => {
-  it("clock prints the time, and moves it forward", async () => {
-    const sandbox = await startOwnSandbox(["--devices", "1"]);
-    const shown = await sandbox.run(["sandbox", "clock"]);
+  it("clock prints the time, and moves it forward", async ({ small }) => {
+    const shown = await small.run(["sandbox", "clock"]);
     expect(shown).toMatchObject({ code: 0, stderr: "" });
     const now = Date.parse(shown.stdout.trim());
-    const { code, stdout } = await sandbox.run(["sandbox", "clock", "+2h"]);
+    const { code, stdout } = await small.run(["sandbox", "clock", "+2h"]);
     expect([code, Date.parse(stdout.trim()) - now]).toEqual([0, expect.any(Number)]);
     expect(Date.parse(stdout.trim()) - now).toBeGreaterThanOrEqual(7_200_000);
     for (const step of ["2h", "+2w", "-1h"]) {
-      const wrong = await sandbox.run(["sandbox", "clock", "--", step]);
+      const wrong = await small.run(["sandbox", "clock", "--", step]);
       expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("is not a valid time step")]);
     }
-    await sandbox.stop();
   });
 
   it("machine prints the credentials, where the sandbox has them", async () => {
@@ -183,14 +200,12 @@ describe("the clock and the machine clients of a sandbox", () => {
     await Promise.all([having.stop(), plain.stop()]);
   });
 
-  it("a request that the sandbox rejects is an error", async () => {
-    const sandbox = await startOwnSandbox(["--devices", "1"]);
-    const path = join(sandbox.home, "sandbox.json");
+  it("a request that the sandbox rejects is an error", async ({ small }) => {
+    const path = join(small.home, "sandbox.json");
     const state = JSON.parse(readFileSync(path, "utf8")) as Record<string, unknown>;
     writeFileSync(path, JSON.stringify({ ...state, control_token: "sandbox_control_of_another" }), { mode: 0o600 });
-    const { code, stderr } = await sandbox.run(["sandbox", "clock"]);
+    const { code, stderr } = await small.run(["sandbox", "clock"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("the sandbox rejected the request: ")]);
-    await sandbox.stop();
   });
 
   it.each([["clock"], ["fault", "503"], ["fault", "--clear"]])(

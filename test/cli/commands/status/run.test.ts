@@ -89,3 +89,22 @@ it("says which profile and store it looked at, and why", async () => {
   expect((await status({}, "-q")).stderr).toBe("");
   expect((await status({})).stderr).not.toContain("Nothing is set up");
 });
+
+it("shows the exceptions of a login as flags, in text and as JSON, and no column without any", async () => {
+  const user = desk.user();
+  await user.signIn();
+  expect((await user.run(["status", "-o", "table"])).stdout).not.toContain("EXCEPTIONS");
+  await user.change(() => ({
+    overrides: ["allowPrivateNetwork", "resource"],
+    resource: "none",
+    acceptedTokenType: "user",
+  }));
+  const exceptions = ["--allow-private-network", "--resource none", "--accept-token-type user"];
+  const json = await user.run(["status", "--json"]);
+  expect(JSON.parse(json.stdout)).toMatchObject([{ resource: "none", exceptions }]);
+  const text = await user.run(["status", "-o", "yaml"]);
+  for (const flag of exceptions) expect(text.stdout).toContain(flag);
+  const plain = await user.run(["status", "-o", "plain"]);
+  expect(plain.stdout).toContain(JSON.stringify(exceptions));
+  expect((await user.run(["status", "-o", "table"])).stdout).toContain(exceptions.join(", "));
+});

@@ -13,6 +13,7 @@ import {
   startBench,
   startCli,
   temporaryFolder,
+  traceCli,
   unsafeIn,
   until,
 } from "../../../../helpers/cli.js";
@@ -238,9 +239,9 @@ describe("--until", () => {
   });
 
   it("reports an invalid expression before it sends a request", async () => {
-    const before = bench.asked();
-    const { code, stdout, stderr } = await bench.run([...bench.devices, "--watch", "--until", "length >"]);
-    expect([code, stdout, bench.asked()]).toEqual([2, "", before]);
+    const args = [...bench.devices, "--watch", "--until", "length >"];
+    const { code, stdout, stderr, requests } = await traceCli(args, { env: bench.env });
+    expect([code, stdout, requests]).toEqual([2, "", []]);
     expect(stderr).toMatch(/^error: --until: syntax error/);
   });
 
@@ -345,9 +346,8 @@ describe("flags that make no sense with --watch", () => {
     ["an interval below a second", ["--watch=0.5"], '--watch "0.5" must be a time such as 5s'],
     ["an interval that is none", ["--watch=soon"], '--watch "soon" must be a time such as 5s'],
   ])("%s is a usage error that names it", async (_what, args, message) => {
-    const before = bench.asked();
-    const { code, stdout, stderr } = await bench.run([...bench.devices, ...args]);
-    expect([code, stdout, bench.asked()]).toEqual([2, "", before]);
+    const { code, stdout, stderr, requests } = await traceCli([...bench.devices, ...args], { env: bench.env });
+    expect([code, stdout, requests]).toEqual([2, "", []]);
     expect(stderr).toContain(message);
     expect(stderr).toContain("hint");
   });

@@ -1,0 +1,16 @@
+import { shellWord } from "../../../redact.js";
+import type { ServerShape } from "../../../sandbox/like/shape.js";
+import { flagWords } from "../../runtime/flag-text.js";
+
+/** The flags with which a login at a server succeeds, each with its value. */
+export function loginFlagsOf({ options }: Pick<ServerShape, "options">): string[][] {
+  return Object.entries(options).map(([name, value]) => flagWords(name, value === true ? undefined : value));
+}
+
+/** The command that logs in at a server; undefined for one that stays refused. */
+export function loginCommandOf(shape: ServerShape): string | undefined {
+  const { server, client, refused } = shape;
+  if (refused !== undefined) return undefined;
+  const words = ["agentauth", "login", server, ...loginFlagsOf(shape).flat()].map(shellWord);
+  return [...(typeof client === "string" ? [`AGENTAUTH_CLIENT_SECRET=${shellWord(client)}`] : []), ...words].join(" ");
+}

@@ -1,0 +1,82 @@
+import { AgentAuthError } from "../../../errors.js";
+import { quote } from "../../../redact.js";
+import { SERVER_SHAPES } from "../../../sandbox/like/catalogue.js";
+import type { ServerShape } from "../../../sandbox/like/shape.js";
+import { formatOf } from "../../output/chosen-format.js";
+import type { ColumnSet } from "../../output/columns.js";
+import { createWriter } from "../../output/writer.js";
+import type { CommandContext } from "../../runtime/context.js";
+import { nearest } from "../../runtime/suggest.js";
+import type { VendorsOptions } from "./options.js";
+import { loginCommandOf } from "./vendor-command.js";
+
+/** A recorded server, as `sandbox vendors -o json` prints it. */
+interface VendorRow {
+  /** The value of --like. */
+  id: string;
+  /** The vendor or the software. */
+  title: string;
+  /** What is special. */
+  about: string;
+  /** The date of the record; absent where none is public. */
+  date?: string;
+  /** The public record; absent where none is known. */
+  source?: string;
+  /** Whether `agentauth login` works without flags. */
+  by_default: boolean;
+  /** The command that logs in at the real server; absent where none does. */
+  command?: string;
+  /** Why no command logs in. */
+  refused?: string;
+}
+
+const COLUMNS = [
+  { path: "id", header: "VENDOR", kind: "name" },
+  { path: "date", header: "RECORDED" },
+  { path: "by_default", header: "DEFAULT", kind: "bool" },
+  { path: "command", header: "COMMAND" },
+] as const;
+const VENDORS: ColumnSet = {
+  columns: COLUMNS,
+  wideColumns: [
+    ...COLUMNS,
+    { path: "title", header: "TITLE" },
+    { path: "source", header: "SOURCE" },
+    { path: "about", header: "ABOUT" },
+  ],
+  fields: ["id", "title", "about", "date", "source", "by_default", "command", "refused"],
+};
+
+/** `sandbox vendors`. */
+export async function runVendors(options: VendorsOptions, context: CommandContext): Promise<undefined> {
+  const format = formatOf(options, context.settings(), context.io);
+  const writer = createWriter(format, { ...VENDORS, jq: options.jq, now: context.now }, context.io);
+  await writer.write(SERVER_SHAPES.map(rowOf));
+  await writer.end();
+  return undefined;
+}
+
+/** Checks the value of `--like`. @throws AgentAuthError `usage` */
+export function checkVendor(id: string): void {
+  const ids = SERVER_SHAPES.map((shape) => shape.id);
+  if (ids.includes(id)) return;
+  throw new AgentAuthError("usage", `--like ${quote(id)} is not a recorded server`, {
+    class: "usage",
+    hint: `the nearest names are ${nearest(id, ids).join(", ")}; all of them: agentauth sandbox vendors`,
+  });
+}
+
+function rowOf(shape: ServerShape): VendorRow {
+  const { id, title, about, date, source, byDefault, refused } = shape;
+  const command = loginCommandOf(shape);
+  return {
+    id,
+    title,
+    about,
+    ...(date !== undefined && { date }),
+    ...(source !== undefined && { source }),
+    by_default: byDefault,
+    ...(command !== undefined && { command }),
+    ...(refused !== undefined && { refused }),
+  };
+}

@@ -1,0 +1,30 @@
+import { shellWord } from "../../redact.js";
+
+/** Placeholder for a client id, which the user replaces. */
+export const CLIENT_ID = "<client_id>";
+
+/** Placeholder for a URL, which the user replaces. */
+export const ANY_URL = "<url>";
+
+/** A word for the shell; a placeholder stays readable. */
+export function wordOf(word: string): string {
+  return word === CLIENT_ID || word === ANY_URL ? word : shellWord(word);
+}
+
+/** A positional argument for the shell: the parser takes one that begins with a dash for a flag, unless it comes after `--`. */
+export function operand(word: string): string {
+  return word.startsWith("-") ? `-- ${shellWord(word)}` : wordOf(word);
+}
+
+/** Maximum length of a URL in a command to paste. */
+const MAX_PASTED = 500;
+
+/** A URL that a server chose, for a command to paste: a placeholder unless no shell, of Windows either, acts on it. */
+export function urlToPaste(url: string): string {
+  return url.length <= MAX_PASTED && /^https?:\/\/[\w.:/~@{}[\]-]+$/.test(url) ? url : ANY_URL;
+}
+
+/** The value of a flag for a command to paste, where a server may have chosen it. */
+export function valueToPaste(option: string, value: string): string {
+  return ["issuer", "resource", "resourceMetadata"].includes(option) ? urlToPaste(value) : value;
+}

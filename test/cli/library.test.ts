@@ -1,0 +1,148 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
+import { createAgentClient, createManagementClient, defaultStore } from "../../src/node/index.js";
+import { memoryStore } from "../../src/store/memory.js";
+import { flowTest, type Newcomer } from "../flow/support.js";
+import { temporaryFolder } from "../helpers/folder.js";
+
+const it = flowTest({ machineGrants: true });
+
+/** This process with the environment of a run, until the case ends. */
+function stubEnvironment(env: Record<string, string | undefined>): void {
+  for (const name of Object.keys(process.env)) if (name.startsWith("AGENTAUTH_")) vi.stubEnv(name, undefined);
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
+
+let elsewhere: string;
+
+beforeEach(() => {
+  elsewhere = temporaryFolder();
+});
+
+const inHome = ({ home }: Pick<Newcomer, "home">) => stubEnvironment({ AGENTAUTH_HOME: home });
+
+describe("createAgentClient", () => {
+  it("returns the token of a login by the CLI, without a request", async ({ me, url }) => {
+    const { stdout } = await me.signIn();
+    const before = me.asked().length;
+    inHome(me);
+    const token = await createAgentClient().token(url);
+    expect(`${token.value}\n`).toBe(stdout);
+    expect(me.asked().length).toBe(before);
+  });
+
+  it("reads the environment when it is called, and never again", async ({ me, url }) => {
+    const { stdout } = await me.signIn();
+    inHome(me);
+    const agent = createAgentClient();
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere });
+    expect((await agent.token(url)).value).toBe(stdout.trim());
+    await expect(createAgentClient().token(url)).rejects.toMatchObject({ code: "login_required" });
+  });
+
+  it("uses the profile that is named by the option, else by AGENTAUTH_PROFILE", async ({ me, url }) => {
+    await me.addProfile("work");
+    await me.signIn("--profile", "work");
+    inHome(me);
+    await expect(createAgentClient().token(url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await createAgentClient({ profile: "work" }).token(url)).toBeDefined();
+    vi.stubEnv("AGENTAUTH_PROFILE", "work");
+    expect(await createAgentClient().token(url)).toBeDefined();
+    await expect(createAgentClient({ profile: "default" }).token(url)).rejects.toMatchObject({
+      code: "login_required",
+      remedy: { action: "login", server: url },
+    });
+  });
+
+  it("gives what the caller sets precedence, and an option that is undefined none", async ({ me, url }) => {
+    await me.signIn();
+    inHome(me);
+    vi.stubEnv("AGENTAUTH_ISSUER", "https://other.example");
+    await expect(createAgentClient().token(url)).rejects.toMatchObject({ code: "login_required" });
+    const { issuer } = await me.grant();
+    expect(await createAgentClient({ issuer, store: undefined as never }).token(url)).toBeDefined();
+    await expect(createAgentClient({ issuer, store: memoryStore() }).token(url)).rejects.toMatchObject({
+      code: "login_required",
+    });
+  });
+
+  it("sends the secret of the environment for a client that has no other proof", async ({ desk }) => {
+    const { machine } = desk.sandbox;
+    if (machine === undefined) throw new Error("the sandbox has no machine clients");
+    const { secretClient, issuer } = machine;
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_CLIENT_SECRET: secretClient.clientSecret });
+    const client = { clientId: secretClient.clientId, issuer };
+    const grant = { type: "client_credentials" } as const;
+    expect(await createAgentClient({ client, grant }).token(desk.url)).toBeDefined();
+    const wrong = createAgentClient({ client: { ...client, clientSecret: "wrong" }, grant, store: memoryStore() });
+    await expect(wrong.token(desk.url)).rejects.toMatchObject({ code: "invalid_client" });
+  });
+
+  it.for([
+    [{ AGENTAUTH_PROFILE: "nowhere" }, 'there is no profile "nowhere" (AGENTAUTH_PROFILE)'],
+    [{ AGENTAUTH_STORE: "cloud" }, 'AGENTAUTH_STORE "cloud" must be one of file, keyring, memory, redis, postgres'],
+    [{ AGENTAUTH_STORE: "redis" }, "the store redis needs the address of the engine, and store_url is not set"],
+    [{ AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: "redis://127.0.0.1:1" }, "the store redis needs a key ring"],
+    [{ AGENTAUTH_ISSUER: "http://issuer.example" }, 'AGENTAUTH_ISSUER "http://issuer.example" must be an https'],
+    [{ HTTPS_PROXY: "socks5://127.0.0.1:1" }, 'HTTPS_PROXY "socks5://127.0.0.1:1" is a SOCKS proxy'],
+  ] as const)("refuses %j at once", ([env, message]) => {
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere, ...env });
+    expect(() => createAgentClient()).toThrow(message);
+  });
+
+  it("names the option, the file and the line of what is wrong", () => {
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere });
+    expect(() => createAgentClient({ profile: "a b" })).toThrow('the option profile "a b" is not a valid profile name');
+    const text = '{\n  "profiles": { "default": { "stoer": "file" } }\n}\n';
+    writeFileSync(join(elsewhere, "config.json"), text, { mode: 0o600 });
+    expect(() => defaultStore()).toThrow(`line 2 of ${join(elsewhere, "config.json")}: unknown key`);
+  });
+});
+
+describe("createManagementClient", () => {
+  it("lists with the service and the token of the environment", async ({ desk }) => {
+    const { baseUrl, apiToken, ids } = desk.sandbox;
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_BASE_URL: baseUrl, AGENTAUTH_API_TOKEN: apiToken });
+    const service = createManagementClient();
+    stubEnvironment({});
+    expect(await service.devices.list({ pool_id: ids.pool }).toArray()).toHaveLength(
+      desk.sandbox.data.deviceCount(ids.pool),
+    );
+  });
+
+  it("lists with those of a profile that the CLI wrote", async ({ me, desk }) => {
+    const { baseUrl, apiToken, ids } = desk.sandbox;
+    await me.addProfile("work");
+    const stored = await me.run(["config", "set", "api_token", "-", "--profile", "work"], { stdin: apiToken });
+    expect(stored.code).toBe(0);
+    inHome(me);
+    const service = createManagementClient({ profile: "work" });
+    expect(await service.devices.list({ pool_id: ids.pool }).first()).toBeDefined();
+    expect(() => createManagementClient()).toThrow("no service is configured");
+    // The token of a profile is sent to the service of the profile alone.
+    const other = createManagementClient({ profile: "work", baseUrl: baseUrl.replace("127.0.0.1", "localhost") });
+    await expect(other.devices.list({ pool_id: ids.pool }).first()).rejects.toThrow("(the option baseUrl)");
+  });
+
+  it("uses the token that the caller gives", async ({ desk }) => {
+    const { baseUrl, apiToken, ids } = desk.sandbox;
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_BASE_URL: baseUrl, AGENTAUTH_API_TOKEN: "sandbox_wrong" });
+    await expect(createManagementClient().pools.list({ domain_id: ids.domain }).first()).rejects.toMatchObject({
+      class: "auth",
+    });
+    const service = createManagementClient({ token: apiToken });
+    expect(await service.pools.list({ domain_id: ids.domain }).first()).toBeDefined();
+  });
+});
+
+describe("defaultStore", () => {
+  it("is the store of the CLI", async ({ me, url }) => {
+    await me.signIn();
+    inHome(me);
+    expect((await defaultStore().read({ profile: "default", server: url }))?.server).toBe(url);
+    vi.stubEnv("AGENTAUTH_STORE", "memory");
+    expect(await defaultStore().read({ profile: "default", server: url })).toBeUndefined();
+  });
+});
