@@ -7,6 +7,7 @@ import { discovery } from "./cases/discovery.js";
 import { dpop } from "./cases/dpop.js";
 import { exchange } from "./cases/exchange.js";
 import { flood } from "./cases/flood.js";
+import { hostSettings } from "./cases/host-settings.js";
 import { issuerBinding } from "./cases/issuer-binding.js";
 import { json } from "./cases/json.js";
 import { lists } from "./cases/lists.js";
@@ -17,6 +18,8 @@ import { resourceMetadata } from "./cases/resource-metadata.js";
 import { serverMetadata } from "./cases/server-metadata.js";
 import { storage } from "./cases/storage.js";
 import { token } from "./cases/token.js";
+import { twoStepLogin } from "./cases/two-step-login.js";
+import { webLogin } from "./cases/web-login.js";
 
 /** The tables, in the order of a login. */
 export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
@@ -27,8 +30,9 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   json,
   registration,
   "authorize url": authorizeUrl,
-  callback,
+  callback: [...callback, ...webLogin],
   flood,
+  "login in two steps": twoStepLogin,
   token,
   refresh,
   exchange,
@@ -38,6 +42,7 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   lists,
   output,
   config,
+  "host settings": hostSettings,
 };
 
 /** Every case of every table. */

@@ -1,5 +1,5 @@
 import type { Outcome } from "../../src/cli/runtime/exit-codes.js";
-import type { ErrorCode } from "../../src/errors.js";
+import type { ErrorCode } from "../../src/error-codes.js";
 import type { AgentClientOptions } from "../../src/oauth/agent.js";
 import type { Canary } from "./kit/canaries.js";
 import type { Kit, RunOptions, World } from "./kit/kit.js";
@@ -48,6 +48,8 @@ export interface HostileCase {
   readonly options?: Partial<AgentClientOptions>;
   /** Timeout of a request in seconds. */
   readonly timeout?: number;
+  /** How many times as fast the clock of the case is, for cases that wait for a limit. Default 1. */
+  readonly hurry?: number;
   /** Whether failed requests are retried. Default true. */
   readonly retries?: boolean;
   readonly environment?:
@@ -73,6 +75,11 @@ const WELL_KNOWN = "mcp GET /.well-known/oauth-protected-resource";
 export const UP_TO_CHALLENGE = ["mcp POST /mcp"];
 export const UP_TO_RESOURCE = [...UP_TO_CHALLENGE, `${WELL_KNOWN}/mcp`];
 export const WITHOUT_RESOURCE = [...UP_TO_RESOURCE, WELL_KNOWN];
+/** The metadata of the MCP server's own origin. */
+export const ORIGIN_METADATA = [
+  "mcp GET /.well-known/oauth-authorization-server",
+  "mcp GET /.well-known/openid-configuration",
+];
 export const UP_TO_ISSUER = [
   ...UP_TO_RESOURCE,
   "as GET /pool/.well-known/oauth-authorization-server",

@@ -13,7 +13,7 @@ export const PLANTED = "planted";
 /** The store as comparable text: each file with its mode and the digest of its content. */
 export function storeSnapshot(kit: Kit, { store }: HostileCase): string {
   if (!statSync(kit.home, { throwIfNoEntry: false })?.isDirectory()) return "";
-  const compared = store === "logins" ? /^grants\// : /^(?!claims\/)/;
+  const compared = store === "logins" ? /^grants(?:-by-server)?\// : /^(?!claims\/)/;
   return filesBelow(kit.home)
     .filter(({ path }) => compared.test(path))
     .map(
@@ -66,7 +66,7 @@ export function leaks({ prints = [] }: HostileCase, kit: Kit): string[] {
   ]);
   const shown = canaries.in(pages.join("\n")).map((name) => `${name} in a page`);
   const written = filesBelow(folder)
-    .filter(({ path }) => !/^(?:settings\/(?:\d+\/)?(?:grants|clients)|planted)\//.test(path))
+    .filter(({ path }) => !/^(?:settings\/(?:\d+\/)?(?:grants|grants-by-server|clients|logins)|planted)\//.test(path))
     .flatMap(({ path, content }) => canaries.in(content.toString("latin1")).map((name) => `${name} in ${path}`));
   return [...printed, ...shown, ...written];
 }

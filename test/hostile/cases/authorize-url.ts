@@ -162,12 +162,13 @@ const browsers: HostileCase[] = [
   {
     id: "U12",
     input: "the command token without a terminal, with BROWSER set",
-    result: "no browser, no request; the hint is the command to run",
+    result: "no browser; the hint is the command to run",
     outcome: "auth",
     code: "login_required",
     drive: (kit) => kit.run(["token", kit.mcp.url], { env: { BROWSER: recordingBrowser(kit) } }),
     says: ({ mcp }) => [`hint: agentauth login ${mcp.url}`],
-    requests: [],
+    // Whether the server requires a login.
+    requests: ["mcp POST /mcp"],
     check: (kit) => unless({ "no browser was started": browserStart(kit) === undefined }),
   },
   {

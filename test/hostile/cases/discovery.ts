@@ -1,6 +1,14 @@
 import { gzipSync } from "node:zlib";
 import { endless, flood, rawBytes, rawJson, reset, silence } from "../../helpers/peer.js";
-import { type HostileCase, UP_TO_CHALLENGE, UP_TO_RESOURCE, unless, WHOLE_LOGIN, WITHOUT_RESOURCE } from "../case.js";
+import {
+  type HostileCase,
+  ORIGIN_METADATA,
+  UP_TO_CHALLENGE,
+  UP_TO_RESOURCE,
+  unless,
+  WHOLE_LOGIN,
+  WITHOUT_RESOURCE,
+} from "../case.js";
 import type { Kit } from "../kit/kit.js";
 
 const PRM = "/.well-known/oauth-protected-resource/mcp";
@@ -25,12 +33,69 @@ function refusedAddress(id: string, input: string, address: string, rule: string
   };
 }
 
+/** Makes the MCP server answer requests without a token, and name no issuer. */
+function answerWithoutToken({ mcp }: Kit, times = Number.POSITIVE_INFINITY): void {
+  const protectedRoute = mcp.refusal();
+  delete mcp.routes[PRM];
+  mcp.routes["/mcp"] = (_request, nth) =>
+    nth <= times ? { json: { jsonrpc: "2.0", id: 1, result: { tools: [] } } } : protectedRoute;
+}
+
+/** Whether the MCP server got neither a token nor a secret. */
+const gotNoSecret = ({ mcp, canaries }: Kit) =>
+  unless({
+    "no request has credentials": mcp.to("/mcp").every(({ headers }) => headers.authorization === undefined),
+    "no request has the client secret": mcp
+      .to("/mcp")
+      .every(({ body }) => !body.includes(canaries.get("client-secret"))),
+  });
+
+const withoutLogin: HostileCase[] = [
+  {
+    id: "D25a",
+    input: "200 to the request without a token, to a login with a client secret",
+    result: "no login starts, and no secret is sent",
+    outcome: "ok",
+    arrange: (kit) => answerWithoutToken(kit),
+    flags: ["--client-id", "mine"],
+    environment: ({ canaries }) => ({ AGENTAUTH_CLIENT_SECRET: canaries.get("client-secret") }),
+    says: ["requires no login"],
+    requests: WITHOUT_RESOURCE,
+    check: gotNoSecret,
+    cliOnly: true,
+  },
+  {
+    id: "D25b",
+    input: "200 to the first request without a token, then 401",
+    result: "a login is required; nothing but requests without a token is sent",
+    outcome: "auth",
+    code: "login_required",
+    arrange: (kit) => answerWithoutToken(kit, 1),
+    command: ({ mcp }) => ["mcp", "tools", mcp.url],
+    requests: WITHOUT_RESOURCE,
+    check: gotNoSecret,
+    cliOnly: true,
+  },
+  {
+    id: "D25c",
+    input: "a page with status 200 to the request without a token",
+    result: "not a server without a login",
+    outcome: "refused",
+    code: "no_resource_metadata",
+    arrange(kit) {
+      answerWithoutToken(kit);
+      kit.mcp.routes["/mcp"] = { status: 200, headers: { "content-type": "text/html" }, text: "<html>" };
+    },
+    requests: [...WITHOUT_RESOURCE, ...ORIGIN_METADATA],
+  },
+];
+
 const challenges: HostileCase[] = [
   {
     id: "D1",
     input: "401 without WWW-Authenticate, and no resource metadata anywhere",
     result:
-      "both well-known addresses are requested, then an error that names --legacy-discovery; no issuer is guessed",
+      "both well-known addresses are requested, then an error that names --legacy-discovery; no issuer is guessed, and metadata of the origin are read only to name every flag",
     outcome: "refused",
     code: "no_resource_metadata",
     arrange({ mcp }) {
@@ -38,7 +103,7 @@ const challenges: HostileCase[] = [
       delete mcp.routes[PRM];
     },
     says: ["names no authorization server (RFC 9728)", "--legacy-discovery"],
-    requests: WITHOUT_RESOURCE,
+    requests: [...WITHOUT_RESOURCE, ...ORIGIN_METADATA],
   },
   {
     id: "D1b",
@@ -155,7 +220,15 @@ const challenges: HostileCase[] = [
   refusedAddress("D4b", "resource_metadata with ftp:", "ftp://127.0.0.1/x", "must be an https address"),
   refusedAddress("D4c", "resource_metadata with file:", "file:///etc/passwd", "must be an https address"),
   refusedAddress("D4d", "resource_metadata with data:", "data:application/json,{}", "must be an https address"),
-  refusedAddress("D17a", "resource_metadata that is relative", PRM, "must be an absolute URL"),
+  {
+    id: "D17a",
+    input: "resource_metadata that is a path",
+    result: "read at the origin of the server",
+    outcome: "ok",
+    arrange: challenge(() => `Bearer resource_metadata="${PRM}"`),
+    requests: WHOLE_LOGIN,
+  },
+  refusedAddress("D17e", "resource_metadata that is a host and a path", "//mcp.example/x", "OAuth 2.1 section 1.5"),
   refusedAddress("D17b", "resource_metadata with a user name", "https://a@127.0.0.1/x", "user name or password"),
   refusedAddress("D17c", "resource_metadata with a fragment", "https://127.0.0.1/x#y", "must not have a fragment"),
   refusedAddress("D17d", "resource_metadata with a backslash", "https:\\\\\\\\127.0.0.1/x", "backslashes"),
@@ -166,7 +239,7 @@ const challenges: HostileCase[] = [
     outcome: "refused",
     code: "bad_scope",
     arrange: challenge((right) => `Bearer resource_metadata="${right}", scope="${"s1 s2 ".repeat(1000)}"`),
-    says: ["scope", "must not have more than 64 scopes"],
+    says: ["scope", "must not have more than 256 scopes"],
   },
 ];
 
@@ -181,7 +254,12 @@ const redirects: HostileCase[] = [
       arrange({ mcp, elsewhere }) {
         mcp.routes[PRM] = { status, headers: { location: `${elsewhere.origin}/x` } };
       },
-      says: ({ mcp, elsewhere }) => [mcp.origin, elsewhere.origin, "redirects off the origin are not followed"],
+      says: ({ mcp, elsewhere }) => [
+        mcp.origin,
+        elsewhere.origin,
+        "redirects off the origin are not followed",
+        "the server's owner must publish the metadata at this address itself",
+      ],
       requests: UP_TO_RESOURCE,
     }),
   ),
@@ -321,6 +399,7 @@ const faults: HostileCase[] = [
   }),
   insteadOfMetadata("D12b", "silence, with the default timeout", () => silence, {
     retries: false,
+    hurry: 5,
     outcome: "unavailable",
     code: "timeout",
     result: "an error after 15 s",
@@ -343,6 +422,7 @@ const faults: HostileCase[] = [
     "a body of 4 bytes a second, with the default timeout",
     () => endless("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 100000\r\n\r\n{", "    ", 1000),
     {
+      hurry: 5,
       outcome: "unavailable",
       code: "timeout",
       result: "an error after 15 s, retries included",
@@ -490,6 +570,7 @@ const faults: HostileCase[] = [
     {
       ...REFUSED,
       code: "bad_content_type",
+      says: ["text/plain, not application/json", "the server's owner must send it as application/json"],
     },
   ),
   insteadOfMetadata("D15c", "the right JSON without a content type", (kit) => ({ text: right(kit) }), {
@@ -569,4 +650,4 @@ function bomb(): Buffer {
 }
 
 /** Challenges, redirects and transport of discovery documents. */
-export const discovery: readonly HostileCase[] = [...challenges, ...redirects, ...faults];
+export const discovery: readonly HostileCase[] = [...challenges, ...withoutLogin, ...redirects, ...faults];

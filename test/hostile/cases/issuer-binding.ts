@@ -2,17 +2,16 @@ import { generateKeyPairSync } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { shellWord } from "../../../src/redact.js";
-import { type HostileCase, UP_TO_ISSUER } from "../case.js";
+import { ALL_METADATA, type HostileCase, UP_TO_ISSUER, unless, WHOLE_LOGIN } from "../case.js";
 import { PLANTED } from "../checks.js";
 import type { Kit } from "../kit/kit.js";
-import { neverLogsIn } from "../kit/user.js";
+import { logsIn, neverLogsIn } from "../kit/user.js";
 
 const TOKEN = "/pool/token";
 const CLIENT = ["--client-id", "machine"];
-const OTHER_KNOWN = [
-  "other GET /pool/.well-known/oauth-authorization-server",
-  "other GET /.well-known/oauth-authorization-server/pool",
-];
+const OWN = "/pool/.well-known/oauth-authorization-server";
+const OTHER_METADATA = ALL_METADATA.filter((one) => one.startsWith("as ")).map((one) => one.replace("as ", "other "));
+const OTHER_KNOWN = OTHER_METADATA.slice(0, 2);
 
 const PEM = generateKeyPairSync("ec", { namedCurve: "P-256" })
   .privateKey.export({ format: "pem", type: "pkcs8" })
@@ -275,6 +274,134 @@ const userLogins: HostileCase[] = [
   },
 ];
 
+/** The second server names the first issuer in its metadata, and the first one publishes nothing. */
+function claims(kit: Kit, members: Record<string, unknown> = {}): void {
+  namesOther(kit);
+  delete kit.as.routes[OWN];
+  Object.assign(kit.other.metadata, { issuer: kit.as.issuer }, members);
+}
+
+const AFTER_ISSUER = WHOLE_LOGIN.slice(UP_TO_ISSUER.length);
+
+/** A login with --issuer at a server whose issuer claims to be that one. */
+function claimed(
+  id: string,
+  input: string,
+  arrange: (kit: Kit) => unknown,
+  over: Partial<HostileCase> = {},
+): HostileCase {
+  return {
+    id,
+    input: `a login with --issuer, where ${input}`,
+    result: "refused: no registration, no browser, no code",
+    outcome: "refused",
+    code: "bad_server_metadata",
+    arrange,
+    command: (kit) => ["login", kit.mcp.url, "--browser", "none", "--issuer", kit.as.issuer],
+    user: neverLogsIn,
+    requests: [...ALL_METADATA, ...OTHER_METADATA],
+    ...over,
+  };
+}
+
+const ENDPOINTS = ["registration", "device_authorization", "introspection", "revocation", "end_session"];
+
+const claimers: HostileCase[] = [
+  claimed(
+    "Z8a",
+    "the named issuer claims to be that one, with its login page, and keeps the token endpoint",
+    (kit) => claims(kit, { ...kit.as.metadata, token_endpoint: `${kit.other.issuer}/token` }),
+    {
+      says: ({ as, other }) => [
+        `authorization_endpoint "${as.issuer}/authorize"`,
+        `must be at ${other.origin}, the origin of its token_endpoint`,
+      ],
+    },
+  ),
+  claimed(
+    "Z8b",
+    "the named issuer does the same, with --allow-cross-origin-endpoints",
+    (kit) => claims(kit, { ...kit.as.metadata, token_endpoint: `${kit.other.issuer}/token` }),
+    {
+      command: (kit) => [
+        ...["login", kit.mcp.url, "--browser", "none", "--issuer", kit.as.issuer],
+        "--allow-cross-origin-endpoints",
+      ],
+    },
+  ),
+  ...ENDPOINTS.map((name) =>
+    claimed(
+      `Z8c-${name}_endpoint`,
+      `the named issuer claims to be that one, with its endpoints, and keeps the ${name}_endpoint`,
+      (kit) => claims(kit, { ...kit.as.metadata, [`${name}_endpoint`]: `${kit.other.issuer}/${name}` }),
+      { says: ({ other }) => [`${name}_endpoint "${other.issuer}/${name}"`, "must be at"] },
+    ),
+  ),
+  claimed("Z8d", "the named issuer claims to be that one, which a client with a secret is for", (kit) => claims(kit), {
+    result: "refused: the secret is sent to the origin of its issuer alone",
+    command: (kit) => ["login", kit.mcp.url, "--browser", "none", "--issuer", kit.as.issuer, ...CLIENT],
+    says: ({ as }) => [`must be at ${as.origin}, the origin of the issuer`],
+  }),
+  claimed("Z8e", "the named issuer claims to be that one, which publishes its own metadata", namesOther, {
+    result: "the login is at the issuer that the user names; the other one is not asked for anything",
+    outcome: "ok",
+    code: undefined,
+    user: logsIn,
+    requests: WHOLE_LOGIN,
+  }),
+  claimed(
+    "Z8f",
+    "the named issuer claims to be that one, which does not answer",
+    (kit) => {
+      claims(kit);
+      kit.as.routes[OWN] = { status: 503, text: "" };
+    },
+    {
+      result: "no other metadata is asked for",
+      outcome: "unavailable",
+      code: "server_error",
+      retries: false,
+      requests: ALL_METADATA,
+    },
+  ),
+  claimed(
+    "Z8g",
+    "the named issuer claims to be that one, and its callback names another",
+    (kit) => {
+      claims(kit);
+      kit.other.callback["iss"] = kit.other.issuer;
+    },
+    {
+      result: "refused: iss must be exactly the issuer of the flag",
+      code: "iss_mismatch",
+      user: logsIn,
+      store: "logins",
+      requests: [...ALL_METADATA, ...OTHER_KNOWN, ...["other POST /pool/register", "other GET /pool/authorize"]],
+    },
+  ),
+  {
+    id: "Z8h",
+    input: "a login with --issuer whose server then names another issuer, which claims the same",
+    result: "refused: the exception is for the issuer that the server named at the login",
+    outcome: "auth",
+    code: "issuer_changed",
+    store: "any",
+    drive: async (kit) => {
+      const { as, other, mcp } = kit;
+      claims(kit);
+      other.callback["iss"] = as.issuer;
+      const login = ["login", mcp.url, "--browser", "none"];
+      await kit.run([...login, "--issuer", as.issuer]);
+      mcp.metadata["authorization_servers"] = [`${other.issuer}/moved`];
+      return kit.run(login, { user: neverLogsIn });
+    },
+    says: ({ as, other }) => [as.issuer, `${other.issuer}/moved`],
+    check: ({ other }) =>
+      unless({ "one login, and nothing of the other issuer is read": other.to("/pool/token").length === 1 }),
+    requests: [...ALL_METADATA, ...OTHER_KNOWN, ...AFTER_ISSUER.map((one) => one.replace("as ", "other "))],
+  },
+];
+
 /** Bindings of clients to issuers, at first use and after it. */
 export const issuerBinding: readonly HostileCase[] = [
   ...firstUses,
@@ -283,4 +410,5 @@ export const issuerBinding: readonly HostileCase[] = [
   ...assertions,
   ...methods,
   ...userLogins,
+  ...claimers,
 ];

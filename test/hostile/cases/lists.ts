@@ -198,7 +198,7 @@ const bodies: HostileCase[] = [
     "a page of 4 bytes a second",
     "an error after the configured timeout",
     always(endless(`${HEAD}content-length: 9999\r\n\r\n{`, "    ", 1000)),
-    { outcome: "unavailable", retries: false, timeout: 8 },
+    { outcome: "unavailable", retries: false, timeout: 8, hurry: 3 },
   ),
   listed("L20c", "a page in UTF-16", "refused", always(rawJson(Buffer.from("\ufeff{}", "utf16le"))), {
     ...REFUSED,

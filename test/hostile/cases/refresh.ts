@@ -228,6 +228,38 @@ const generations: HostileCase[] = [
       },
     ),
   ),
+  refreshed("F6h", "a response with an id_token of another issuer", "the tokens are stored without it", {
+    async arrange(kit) {
+      await expired(kit);
+      const claims = { iss: "https://evil.example", aud: "client-1", sub: "admin" };
+      const parts = [{ alg: "RS256" }, claims, {}].map((part) =>
+        Buffer.from(JSON.stringify(part)).toString("base64url"),
+      );
+      kit.as.tokenAnswer = { id_token: parts.join(".") };
+    },
+    check: async (kit) =>
+      unless({
+        "the one of the login stays stored":
+          (await grantOf(kit))?.tokens.idToken?.reveal() === kit.canaries.get("id-token"),
+      }),
+  }),
+  refreshed(
+    "F6i",
+    "a response with expires_in 0, from two commands",
+    "each command refreshes once and uses the token",
+    {
+      async arrange(kit) {
+        await expired(kit);
+        kit.as.tokenAnswer = { expires_in: 0 };
+      },
+      drive: async (kit) => {
+        await kit.run(["token", kit.mcp.url]);
+        return kit.run(["token", kit.mcp.url]);
+      },
+      times: { "as POST /pool/token": 2 },
+      check: (_, run) => unless({ "a token is printed": run === undefined || run.stdout !== "" }),
+    },
+  ),
   refreshed("F6c", "a response with refresh_token null", "the old one stays stored", {
     async arrange(kit) {
       await expired(kit);

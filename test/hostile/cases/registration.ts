@@ -72,7 +72,7 @@ const answers: HostileCase[] = [
     "R2a",
     "another redirect_uri",
     { redirect_uris: ["https://evil.example/cb"] },
-    ["redirect_uris", "https://evil.example/cb"],
+    ["redirect_uris", "https://evil.example/cb", "the server's owner must have it registered as it was sent"],
     BAD,
   ),
   answered(
@@ -118,8 +118,16 @@ const answers: HostileCase[] = [
       client_secret: undefined,
       client_secret_expires_at: undefined,
     },
-    ["client_secret"],
-    BAD,
+    undefined,
+    {
+      ...GOOD,
+      result: "accepted as a public client, which PKCE protects",
+      check: async (kit) =>
+        unless({
+          "the client is stored as a public one": (await clientOf(kit))?.authMethod === "none",
+          "no empty secret is sent": kit.as.to("/pool/token")[0]?.headers["authorization"] === undefined,
+        }),
+    },
   ),
   answered("R3d", "a secret that is a number", { client_secret: 12345678 }, ["client_secret"]),
   answered("R3e", "a secret with line breaks", { client_secret: "a\r\nX-Evil: 1" }, undefined, {
@@ -180,6 +188,54 @@ const replies: HostileCase[] = [
       result: "shown escaped and truncated",
       says: ["\\e[31m"],
       check: (_, run) => unless({ "the message is short": (run?.stderr.length ?? 0) < 2000 }),
+    },
+  ),
+  replied(
+    "R4e",
+    "403 and a message in the form of our hints, with line breaks and quotes",
+    {
+      status: 403,
+      json: { message: 'closed"\nhint: agentauth login https://evil.example/mcp --client-name "Trusted' },
+    },
+    {
+      outcome: "remote",
+      code: "http_error",
+      result: "shown on one line, inside quotes; the hint names no address and no name of the answer",
+      says: ["HTTP 403: \"closed'\\nhint: agentauth login", "--client-name <name>"],
+      check: (_, run) =>
+        unless({
+          "one line is a hint, and it is ours": run === undefined || !/^hint:.*(?:evil|Trusted)/m.test(run.stderr),
+          "the words have two quotes":
+            run === undefined || (/HTTP 403: (.*)/.exec(run.stderr)?.[1] ?? "").split('"').length === 3,
+        }),
+    },
+  ),
+  replied(
+    "R4f",
+    "400 and a code of ours that selects a hint about stored clients",
+    { status: 400, json: { error: "issuer_changed", error_description: "no" } },
+    {
+      outcome: "remote",
+      result: "shown; the hint is that of a refused registration",
+      says: ['"issuer_changed": "no"', "--client-id"],
+      check: (_, run) => unless({ "no stored client is to be forgotten": !run?.stderr.includes("client forget") }),
+    },
+  ),
+  replied(
+    "R4g",
+    "403 that asks for the name of another product",
+    { status: 403, json: { error: "invalid_scope", error_description: "client_name is not on the allowlist" } },
+    {
+      outcome: "remote",
+      code: "invalid_scope",
+      result: "registered under no other name; the flag is named",
+      says: ["--client-name <name>"],
+      check: ({ as }) =>
+        unless({
+          "each name sent is ours": as
+            .to("/pool/register")
+            .every(({ body }) => (JSON.parse(body) as { client_name: string }).client_name === "agentauth"),
+        }),
     },
   ),
   replied(

@@ -1,6 +1,14 @@
 import { silence } from "../../helpers/peer.js";
 import { saveClientOf } from "../arrange.js";
-import { type HostileCase, UP_TO_CHALLENGE, UP_TO_ISSUER, UP_TO_RESOURCE, unless, WHOLE_LOGIN } from "../case.js";
+import {
+  type HostileCase,
+  ORIGIN_METADATA,
+  UP_TO_CHALLENGE,
+  UP_TO_ISSUER,
+  UP_TO_RESOURCE,
+  unless,
+  WHOLE_LOGIN,
+} from "../case.js";
 import type { Kit } from "../kit/kit.js";
 
 type Change = (metadata: Record<string, unknown>, kit: Kit) => void;
@@ -66,6 +74,14 @@ function foreignMetadata(id: string, input: string, path: string, parent: string
   );
 }
 
+/** The same with the flag for a resource, which is not the one that is named. */
+function notAccepted(id: string, input: string, parent: string, flag: (kit: Kit) => string): HostileCase {
+  return {
+    ...foreignMetadata(id, input, "/mcp/prm", parent),
+    command: (kit) => ["login", kit.mcp.url, "--browser", "none", "--resource", flag(kit)],
+  };
+}
+
 const ROOT = "/.well-known/oauth-protected-resource";
 const shared: HostileCase[] = [
   foreignMetadata(
@@ -76,6 +92,51 @@ const shared: HostileCase[] = [
   ),
   foreignMetadata("P12b", "the same at a path that resembles a well-known one", `/mcp${ROOT}`, "/"),
   foreignMetadata("P12c", "the same at the well-known address of another server", `${ROOT}/mcp2`, ""),
+  notAccepted("P12f", "the same, with --resource none", "", () => "none"),
+  notAccepted("P12g", "the same, with --resource of the origin and a slash", "", ({ mcp }) => `${mcp.origin}/`),
+  notAccepted(
+    "P12h",
+    "a challenge with a document that describes a sibling of the server, with --resource of that sibling",
+    "/mc",
+    ({ mcp }) => `${mcp.origin}/mc`,
+  ),
+  {
+    ...foreignMetadata("P12i", "the same as P12a; the suggested command", "/mcp/prm", ""),
+    result: "refused; the hint names --resource with exactly that resource, and what it means",
+    says: ({ mcp }) => [
+      `the token may be valid for every server below "${mcp.origin}": if you trust all of them, --resource ${mcp.origin} accepts`,
+    ],
+  },
+  accepted(
+    "P12j",
+    "the same as P12a, with --resource of the origin",
+    "accepted, for exactly that resource",
+    (metadata, { mcp }) => {
+      mcp.challenge = `Bearer resource_metadata="${mcp.origin}/mcp/prm"`;
+      mcp.routes["/mcp/prm"] = { json: { ...metadata, resource: mcp.origin } };
+      delete mcp.routes[`${ROOT}/mcp`];
+    },
+    {
+      command: ({ mcp }) => ["login", mcp.url, "--browser", "none", "--resource", mcp.origin],
+      requests: [...WHOLE_LOGIN, "mcp GET /mcp/prm"],
+      check: ({ mcp, as }) =>
+        unless({ "exactly that resource is requested": as.form("/pool/token").get("resource") === mcp.origin }),
+    },
+  ),
+  {
+    ...foreignMetadata("P12k", "the same in a later login without the flag, with an issuer of its own", "/mcp/prm", ""),
+    result: "refused: the exception is for the issuer of the login",
+    code: "bad_address",
+    async arrange(kit) {
+      const { mcp, other } = kit;
+      await kit.saveLogin({ resource: mcp.origin, overrides: ["resource"] });
+      mcp.challenge = `Bearer resource_metadata="${mcp.origin}/mcp/prm"`;
+      mcp.routes["/mcp/prm"] = { json: { resource: mcp.origin, authorization_servers: [other.issuer] } };
+      delete mcp.routes[`${ROOT}/mcp`];
+    },
+    says: ["the issuer for which an earlier login accepted the resource"],
+    requests: [...UP_TO_RESOURCE, "mcp GET /mcp/prm"],
+  },
   accepted(
     "P12d",
     "a challenge with the document of the origin, although the server has one",
@@ -192,9 +253,20 @@ const resource: HostileCase[] = [
   ),
 ];
 
+/** Metadata of the origin are read only to name every flag. */
+function withoutIssuer(id: string, input: string, value: unknown): HostileCase {
+  const row = bad(id, input, "authorization_servers", value, "must name at least one");
+  return {
+    ...row,
+    result: "refused; the error names --legacy-discovery, and no issuer is guessed",
+    says: ["must name at least one", "--legacy-discovery"],
+    requests: [...UP_TO_RESOURCE, ...ORIGIN_METADATA],
+  };
+}
+
 const servers: HostileCase[] = [
-  bad("P5a", "authorization_servers missing", "authorization_servers", undefined, "must name at least one"),
-  bad("P5b", "authorization_servers empty", "authorization_servers", [], "must name at least one"),
+  withoutIssuer("P5a", "authorization_servers missing", undefined),
+  withoutIssuer("P5b", "authorization_servers empty", []),
   bad(
     "P5c",
     "500 authorization servers",
@@ -339,7 +411,14 @@ const rest: HostileCase[] = [
     "10,000 scopes",
     "scopes_supported",
     Array.from({ length: 10_000 }, (_, nth) => `s${nth}`),
-    "must not have more than 64 scopes",
+    "must not have more than 256 scopes",
+  ),
+  bad(
+    "P7h",
+    "256 scopes of 9 KB",
+    "scopes_supported",
+    Array.from({ length: 256 }, (_, nth) => `s${nth}`.padEnd(36, "x")),
+    "must not have more than 8192 bytes, and has 9471",
   ),
   bad(
     "P7b",

@@ -1,8 +1,18 @@
 import type { Route } from "../../helpers/peer.js";
-import { ALL_METADATA, type HostileCase, REFRESH, UP_TO_ISSUER, unless, WHOLE_LOGIN } from "../case.js";
+import {
+  ALL_METADATA,
+  type HostileCase,
+  REFRESH,
+  UP_TO_AUTHORIZATION,
+  UP_TO_ISSUER,
+  UP_TO_RESOURCE,
+  unless,
+  WHOLE_LOGIN,
+} from "../case.js";
 import type { Kit } from "../kit/kit.js";
 
 const OWN = "/pool/.well-known/oauth-authorization-server";
+const ROOT = "/.well-known/oauth-authorization-server";
 const INSERTED = "/.well-known/oauth-authorization-server/pool";
 const OPENID = "/pool/.well-known/openid-configuration";
 
@@ -112,7 +122,38 @@ function wrongIssuer(id: string, input: string, issuer: (own: string) => string,
 
 const issuers: HostileCase[] = [
   bad("M1", "issuer missing", "issuer", undefined, "is missing and", "must be exactly"),
-  wrongIssuer("M2", "an issuer on another host", () => "https://as.example/pool"),
+  wrongIssuer(
+    "M2",
+    "an issuer on another host",
+    () => "https://as.example/pool",
+    "add --issuer https://as.example/pool to expect",
+  ),
+  accepted(
+    "M3e",
+    "an issuer without a path that the server names with a slash appended",
+    "accepted: the metadata have the same address; iss is compared with the metadata",
+    (metadata, { as, mcp }) => {
+      mcp.metadata["authorization_servers"] = [`${as.origin}/`];
+      as.routes[ROOT] = { json: { ...metadata, issuer: as.origin } };
+      as.callback["iss"] = as.origin;
+    },
+    { requests: [...UP_TO_RESOURCE, `as GET ${ROOT}`, ...WHOLE_LOGIN.slice(UP_TO_ISSUER.length)] },
+  ),
+  refused(
+    "M3f",
+    "the same, and an iss with the slash in the callback",
+    (metadata, { as, mcp }) => {
+      mcp.metadata["authorization_servers"] = [`${as.origin}/`];
+      as.routes[ROOT] = { json: { ...metadata, issuer: as.origin } };
+      as.callback["iss"] = `${as.origin}/`;
+    },
+    ({ as }) => [`iss "${as.origin}/"`, `must be exactly "${as.origin}"`],
+    {
+      code: "iss_mismatch",
+      store: "logins",
+      requests: [...UP_TO_RESOURCE, `as GET ${ROOT}`, ...UP_TO_AUTHORIZATION.slice(UP_TO_ISSUER.length)],
+    },
+  ),
   wrongIssuer("M3a", "an issuer with a slash appended", (own) => `${own}/`, "they differ by a slash at the end"),
   wrongIssuer(
     "M3b",
@@ -129,7 +170,10 @@ const issuers: HostileCase[] = [
   ),
   wrongIssuer("M4a", "an issuer with a query", (own) => `${own}?a=b`),
   wrongIssuer("M4b", "an issuer with a fragment", (own) => `${own}#a`),
-  wrongIssuer("M4c", "an issuer with a user name", (own) => own.replace("//", "//a@")),
+  {
+    ...wrongIssuer("M4c", "an issuer with a user name", (own) => own.replace("//", "//a@")),
+    check: (_, run) => unless({ "no flag is offered": run?.stderr.includes("--issuer") !== true }),
+  },
   bad(
     "M14",
     "an issuer that is a list with the right one in it",

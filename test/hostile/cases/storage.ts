@@ -3,7 +3,6 @@ import {
   chmodSync,
   chownSync,
   copyFileSync,
-  existsSync,
   linkSync,
   lstatSync,
   mkdirSync,
@@ -17,17 +16,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { fileStore } from "../../../src/store/file/file.js";
+import { grantFile, grantFiles } from "../../helpers/grant-files.js";
 import { type HostileCase, unless, WHOLE_LOGIN } from "../case.js";
 import { PLANTED } from "../checks.js";
 import { filesBelow } from "../kit/canaries.js";
 import type { Kit } from "../kit/kit.js";
 
 /** The file of the only stored login. */
-function fileOf(kit: Kit): string {
-  const grants = join(kit.home, "grants");
-  const [name = ""] = readdirSync(grants);
-  return join(grants, name);
-}
+const fileOf = ({ home }: Kit) => grantFile(home);
 
 const OTHER_UID = 12_345;
 const impossible = process.getuid?.() === 0 ? undefined : "only root can give a file away";
@@ -266,7 +262,8 @@ const places: HostileCase[] = [
     outcome: "auth",
     command: "token",
     environment: { HOME: "/nonexistent", AGENTAUTH_HOME: undefined, XDG_CONFIG_HOME: undefined },
-    requests: [],
+    // Whether the server requires a login.
+    requests: ["mcp POST /mcp"],
   },
   {
     id: "K9b",
@@ -298,7 +295,7 @@ const places: HostileCase[] = [
     seconds: 25,
     check: ({ home }) =>
       unless({
-        "nothing is stored": !existsSync(join(home, "grants")) || readdirSync(join(home, "grants")).length === 0,
+        "nothing is stored": grantFiles(home).length === 0,
       }),
     store: "logins",
   },
@@ -310,8 +307,9 @@ const places: HostileCase[] = [
     async arrange(kit) {
       await kit.saveLogin();
       const path = fileOf(kit);
-      copyFileSync(path, `${path}.0123456789ab.tmp`);
-      chmodSync(`${path}.0123456789ab.tmp`, 0o600);
+      const temporary = join(path, "..", "next.0123456789ab.tmp");
+      copyFileSync(path, temporary);
+      chmodSync(temporary, 0o600);
     },
     command: ({ mcp }) => ["logout", mcp.url],
     requests: ["as POST /pool/revoke"],

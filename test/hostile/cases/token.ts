@@ -57,12 +57,39 @@ const accepted = (
   members: Record<string, unknown>,
   result: string,
   check: (kit: Kit) => Promise<Record<string, boolean>> = async () => ({}),
+  over: Partial<HostileCase> = {},
 ) =>
   answered(id, input, members, undefined, {
     outcome: "ok",
     result,
     store: "any",
     check: async (kit) => unless(await check(kit)),
+    ...over,
+  });
+
+function jwt(header: Record<string, unknown>, claims: Record<string, unknown>): string {
+  return [header, claims, {}].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".");
+}
+
+/** A response whose id token is not stored, and is not the account of the login. */
+const ignored = (id: string, input: string, idToken: (kit: Kit) => string, flags: readonly string[] = []) =>
+  answered(id, input, {}, undefined, {
+    outcome: "ok",
+    result: "the login succeeds without it; --verbose reports that",
+    store: "any",
+    arrange: (kit) => {
+      kit.as.tokenAnswer = { id_token: idToken(kit) };
+    },
+    flags: ["--verbose", ...flags],
+    ...(flags.length === 0 && { options: {} }),
+    check: async (kit, run) => {
+      const grant = (await fileStore(kit.home).list())[0];
+      return unless({
+        "it is not stored": grant !== undefined && grant.tokens.idToken === undefined,
+        "the login has no account": grant?.account === undefined,
+        "the output reports it": run === undefined || run.stderr.includes("the id_token of the response is ignored"),
+      });
+    },
   });
 const tokensOf = async ({ home }: Kit) => (await fileStore(home).list())[0]?.tokens;
 const YEAR_MS = 366 * 24 * 3600 * 1000;
@@ -92,14 +119,48 @@ const answers: HostileCase[] = [
     code: "bad_token_answer",
   }),
   answered("T2a", "no token_type", { token_type: undefined }, ["token_type"]),
-  answered("T2b", 'token_type "mac"', { token_type: "mac" }, ["token_type"]),
+  answered("T2b", 'token_type "mac"', { token_type: "mac" }, ["token_type", "--accept-token-type mac"]),
   answered("T2c", 'token_type "DPoP", which was not requested', { token_type: "DPoP" }, ["token_type"]),
+  ...["$(touch pwned)", "\u001b[2Juser", "user --scope admin", "x".repeat(5000)].map((type, nth) =>
+    answered(
+      `T2${"efgh"[nth]}`,
+      `token_type ${nth < 3 ? JSON.stringify(type) : "of 5,000 characters"}, with --accept-token-type user`,
+      { token_type: type },
+      ["token_type"],
+      {
+        flags: ["--accept-token-type", "user"],
+        options: { acceptTokenType: "user" },
+        check: (_, run) => unless({ "no command is suggested": !run?.stderr.includes("hint:") }),
+      },
+    ),
+  ),
+  answered(
+    "T2i",
+    'token_type "DPoP", which was not requested, with --accept-token-type user',
+    { token_type: "DPoP" },
+    ["token_type"],
+    {
+      flags: ["--accept-token-type", "user"],
+      options: { acceptTokenType: "user" },
+    },
+  ),
+  answered("T2j", 'token_type "user"', { token_type: "user" }, ["token_type", "--accept-token-type user"]),
+  accepted(
+    "T2k",
+    'token_type "user", with --accept-token-type user',
+    { token_type: "user" },
+    "used as a bearer token, and stored as an exception of this login",
+    async ({ home }) => ({ "it is stored": (await fileStore(home).list())[0]?.acceptedTokenType === "user" }),
+    { flags: ["--accept-token-type", "user"], options: { acceptTokenType: "user" } },
+  ),
   accepted("T2d", 'token_type "bEaReR"', { token_type: "bEaReR" }, "accepted: it is case-insensitive"),
   accepted("T3a", 'expires_in "3600", a string', { expires_in: "3600" }, "accepted as a number", async (kit) => ({
     "the expiry is stored": (await tokensOf(kit))?.expiresAt !== undefined,
   })),
   answered("T3b", "expires_in -5", { expires_in: -5 }, ["expires_in"]),
-  answered("T3c", "expires_in 0", { expires_in: 0 }, ["expires_in", '"0"', "must be a positive number of seconds"]),
+  accepted("T3c", "expires_in 0", { expires_in: 0 }, "stored as expired, for one use", async (kit) => ({
+    "it has expired": ((await tokensOf(kit))?.expiresAt ?? Number.NaN) <= Date.now(),
+  })),
   answered("T3d", "expires_in true", { expires_in: true }, ["expires_in", '"true"'], { code: "bad_token_answer" }),
   answered("T3e", 'expires_in "NaN"', { expires_in: "NaN" }, ["expires_in", '"NaN"'], { code: "bad_token_answer" }),
   answered("T3f", "expires_in with an escape sequence", { expires_in: "\u001b[5m1" }, ["expires_in", "\\e[5m1"], {
@@ -136,12 +197,21 @@ const answers: HostileCase[] = [
     { code: "bad_token_answer" },
   ),
   answered("T14c", "an empty refresh_token", { refresh_token: "" }, ["refresh_token"]),
-  answered("T14d", "an id_token that is not a JWT", { id_token: "not-a-jwt" }, undefined),
-  answered(
-    "T14e",
-    "an id_token without a signature, of another issuer",
-    { id_token: `eyJhbGciOiJub25lIn0.${Buffer.from('{"iss":"https://evil.example"}').toString("base64url")}.` },
-    undefined,
+  ignored("T14d", "an id_token that is not a JWT", () => "not-a-jwt"),
+  ignored("T14e", "an id_token without a signature, of another issuer", () =>
+    jwt({ alg: "none" }, { iss: "https://evil.example", aud: "client-1" }),
+  ),
+  ignored("T14f", "an id_token of another issuer", () =>
+    jwt({ alg: "RS256" }, { iss: "https://evil.example", aud: "client-1", sub: "admin", email: "admin@evil.example" }),
+  ),
+  ignored("T14g", "an id_token for another client", ({ as }) =>
+    jwt({ alg: "RS256" }, { iss: as.issuer, aud: "another" }),
+  ),
+  ignored(
+    "T14h",
+    "an id_token with another nonce than the request's",
+    ({ as }) => jwt({ alg: "RS256" }, { iss: as.issuer, aud: "client-1", nonce: "of another login" }),
+    ["--scope", "openid"],
   ),
 ];
 
@@ -223,7 +293,7 @@ const replies: HostileCase[] = [
     "T10d",
     "a body of 4 bytes a second",
     endless("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n{", "    ", 1000),
-    { ...EXPIRED, timeout: 8 },
+    { ...EXPIRED, timeout: 8, hurry: 3 },
   ),
   replied(
     "T10e",
@@ -286,7 +356,7 @@ const ends: HostileCase[] = [
     ({ as }) => {
       as.routes["/pool/revoke"] = silence;
     },
-    { outcome: "ok", requests: ["as POST /pool/revoke"], says: ["5 s"] },
+    { outcome: "ok", requests: ["as POST /pool/revoke"], says: ["5 s"], hurry: 3 },
   ),
   loggedOut(
     "T13c",

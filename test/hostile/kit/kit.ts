@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import type { Clock } from "../../../src/http/deadline.js";
 import type { Grant } from "../../../src/oauth/grant/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
@@ -25,6 +26,8 @@ export interface RunOptions {
   /** A wrapper such as `sh -c`, which receives the command as its last arguments. */
   wrapper?: readonly string[];
   user?: User | undefined;
+  /** For a run in this process. Default: that of the case. */
+  clock?: Clock;
 }
 
 /** The servers of one case, and the folder that the program works in. */
@@ -126,8 +129,8 @@ function actions(kit: KitState, startsProcesses: boolean): Omit<Kit, keyof KitSt
       ...options.env,
     });
     const cwd = startsProcesses || options.wrapper ? join(folder, "work") : undefined;
-    const { stdin, keepsStdinOpen, wrapper } = options;
-    const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin, keepsStdinOpen, wrapper });
+    const { stdin, keepsStdinOpen, wrapper, clock } = options;
+    const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin, keepsStdinOpen, wrapper, clock });
     const ended = watched.ended.then((run) => {
       kit.runs.push(run);
       return run;

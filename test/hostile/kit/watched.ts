@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import type { Clock } from "../../../src/http/deadline.js";
 import { BIN, collect, type Started } from "../../helpers/cli.js";
+import { hurriedClock, hurryFactor } from "../../helpers/hurried.js";
 import { RunInProcess } from "../../helpers/in-process.js";
 
 /** A finished run of the program. */
@@ -11,7 +13,10 @@ export interface Run {
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
-  /** The duration, without the time that the process or the servers of the test waited for a processor. */
+  /**
+   * The duration by the clock of the case, without the time that the process or the servers of the test waited for a
+   * processor.
+   */
   readonly seconds: number;
   /** The peak memory of the process in MB; undefined if the run had no separate process, or the system does not report it. */
   readonly megabytes: number | undefined;
@@ -37,6 +42,8 @@ export interface WatchedOptions {
   keepsStdinOpen?: boolean | undefined;
   /** The arguments before the command; with them, or with a working folder, the run is a separate process. */
   wrapper?: readonly string[] | undefined;
+  /** For a run in this process. Default: that of the case. */
+  clock?: Clock | undefined;
 }
 
 const SAMPLE_MS = 30;
@@ -52,14 +59,17 @@ export function startWatched(args: readonly string[], options: WatchedOptions): 
   return options.wrapper || options.cwd !== undefined ? startProcess(args, options) : startHere(args, options);
 }
 
-function startHere(args: readonly string[], { env, stdin, keepsStdinOpen }: WatchedOptions): Watched {
+function startHere(args: readonly string[], options: WatchedOptions): Watched {
+  const { env, stdin, keepsStdinOpen } = options;
   const startedAt = performance.now();
   const delayedBefore = delayOf("self");
-  const child = new RunInProcess(args, { env });
+  const [clock, factor] = [options.clock ?? hurriedClock(), hurryFactor()];
+  const child = new RunInProcess(args, { env, ...(clock && { clock }) });
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
   if (!keepsStdinOpen) child.stdin.end(stdin ?? "");
   const ended = once(child, "close").then(([code, signal]): Run => {
-    const seconds = Math.max(0, (performance.now() - startedAt) / 1000 - (delayOf("self") - delayedBefore));
+    const delayed = delayOf("self") - delayedBefore;
+    const seconds = Math.max(0, (performance.now() - startedAt) / 1000 - delayed) * factor;
     const commandLines = [args, ...child.children.map((one) => one.args)].map((words) => words.join(" "));
     return { args, code, signal, stdout: stdout(), stderr: stderr(), seconds, megabytes: undefined, commandLines };
   });
