@@ -1,18 +1,16 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, runProcess, startBench, temporaryFolder } from "../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { linesOf, runProcess, temporaryFolder } from "../helpers/cli.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
+import { benchTest } from "./support.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 5, autoApprove: true });
-});
-afterAll(() => bench.sandbox.close());
-
-const run = (args: readonly string[], { env }: { env: Record<string, string> }) =>
-  runProcess(args, { env: { ...bench.env, ...env } });
+const it = benchTest({ devices: 5, autoApprove: true }).extend(
+  "run",
+  ({ bench }) =>
+    (args: readonly string[], { env }: { env: Record<string, string> }) =>
+      runProcess(args, { env: { ...bench.env, ...env } }),
+);
 
 /** Loaded before the program: breaks something in it, so that a bug of our own comes up with secrets in its words. */
 const BUGS: readonly (readonly [string, string])[] = [
@@ -40,7 +38,7 @@ function preload(code: string): string {
 }
 
 describe("a bug of our own", () => {
-  it.each(BUGS)("%s is told without the secrets that it knows of", async (_where, code) => {
+  it.for(BUGS)("%s is reported without the secrets that it knows of", async ([_where, code], { bench, run }) => {
     const env = { NODE_OPTIONS: `--require=${preload(code)}` };
     for (const flags of [[], ["--debug"]]) {
       bench.sandbox.faults.clear();
@@ -56,7 +54,7 @@ describe("a bug of our own", () => {
     bench.sandbox.faults.clear();
   });
 
-  it("says with --debug where it is, and without nothing but what it is", async () => {
+  it("says with --debug where it is, and without nothing but what it is", async ({ bench, run }) => {
     const env = { NODE_OPTIONS: `--require=${preload("later(() => { throw bug(); });")}` };
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 600 });
     const short = await run(bench.devices, { env });
@@ -75,7 +73,7 @@ describe("what other programs can see", () => {
 
   it.skipIf(!linux)(
     "of a command that runs with a token: that token in its environment, and nothing else",
-    async () => {
+    async ({ bench, run }) => {
       const home = temporaryFolder();
       const browser = `"${process.execPath}" -e "fetch(process.argv[1]).then((page) => page.text())"`;
       const env = {

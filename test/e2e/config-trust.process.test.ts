@@ -2,25 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import {
-  type Bench,
-  BIN,
-  cleanEnv,
-  collect,
-  runProcess,
-  startBench,
-  startCliSandbox,
-  temporaryFolder,
-} from "../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { BIN, cleanEnv, collect, runProcess, startCliSandbox, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
+import { benchTest } from "./support.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 3 });
-});
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 3 });
 
 /** A folder such as a hostile repository, which would send the token to its own address. */
 function hostileFolder(address: string): string {
@@ -55,7 +42,7 @@ function hostileFolder(address: string): string {
 }
 
 describe("a folder that belongs to another user", () => {
-  it("sets nothing: neither where requests go, nor how, nor what they carry", async () => {
+  it("sets nothing: neither where requests go, nor how, nor what they carry", async ({ bench }) => {
     const thief = await startServer((response) => sendJson(response, {}));
     const cwd = hostileFolder(thief.origin);
     const listed = await runProcess([...bench.devices, "-o", "id"], { cwd, env: bench.env });
@@ -73,6 +60,8 @@ describe("a folder that belongs to another user", () => {
       { key: "output" },
       { key: "store", source: "default" },
       { key: "store_fallback", source: "default" },
+      { key: "store_url" },
+      { key: "store_keys" },
       { key: "client_cert" },
       { key: "client_key" },
     ]);
@@ -122,11 +111,11 @@ describe("the sandbox and the real world", () => {
 });
 
 describe("an identifier", () => {
-  it.each([
+  it.for([
     ["a line break", "a\\nb"],
     ["a control character", "a\\033[31m"],
     ["what is no UTF-8", "a\\377b"],
-  ])("with %s in it is refused, and nothing is sent", async (_what, printf) => {
+  ])("with %s in it is refused, and nothing is sent", async ([_what, printf], { bench }) => {
     const before = bench.sandbox.requests.length;
     for (const words of ['devices list --pool "$id"', `devices get "$id" --pool p`, 'tree --account "$id"']) {
       const script = `id="$(printf '${printf}x')"; exec "$0" "$1" ${words}`;

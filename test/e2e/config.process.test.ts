@@ -1,32 +1,15 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, type ProcessOptions, runProcess, startBench, temporaryFolder } from "../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { configTest } from "../cli/commands/config/support.js";
+import { runProcess, temporaryFolder } from "../helpers/cli.js";
 
-let bench: Bench;
-let home: string;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 5 });
-});
-afterAll(() => bench.sandbox.close());
-beforeEach(() => {
-  home = join(temporaryFolder(), "below", "home");
-});
-
-function run(args: readonly string[], options: ProcessOptions = {}) {
-  return runProcess(args, { ...options, env: { AGENTAUTH_HOME: home, ...options.env } });
-}
-
-async function set(key: string, value: string, ...more: string[]): Promise<void> {
-  const { code, stderr } = await run(["config", "set", key, value, ...more]);
-  if (code !== 0) throw new Error(stderr);
-}
+const it = configTest(runProcess);
 
 describe("settings that are changed at once", () => {
-  it("are all kept, by 20 processes in two profiles and with a profile chosen meanwhile", {
+  it("are all stored, by 20 processes in two profiles while another one selects a profile", {
     timeout: 120_000,
-  }, async () => {
+  }, async ({ home, run, set }) => {
     const keys = [
       "account",
       "domain",
@@ -57,12 +40,17 @@ describe("settings that are changed at once", () => {
 });
 
 describe("in a working folder", () => {
-  it("a relative AGENTAUTH_HOME is resolved", async () => {
+  it("a relative AGENTAUTH_HOME is resolved", async ({ run }) => {
     const { stdout } = await run(["config", "path"], { env: { AGENTAUTH_HOME: "relative" }, cwd: "/" });
     expect(stdout).toBe("/relative/config.json\n");
   });
 
-  it("a relative path of a token file is stored as an absolute one, which works in every other folder", async () => {
+  it("a relative path of a token file is stored as an absolute one, which works in every other folder", async ({
+    bench,
+    home,
+    run,
+    set,
+  }) => {
     const { apiToken, baseUrl, ids } = bench.sandbox;
     await set("base_url", baseUrl);
     const folder = temporaryFolder();

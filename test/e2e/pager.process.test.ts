@@ -2,20 +2,13 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, linesOf, startBench, temporaryFolder, until } from "../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { allIds, linesOf, temporaryFolder, until } from "../helpers/cli.js";
+import { benchTest } from "./support.js";
 import { hasTerminal, startOnTerminal } from "./terminal-support.js";
 
 const hasLess = spawnSync("sh", ["-c", "command -v less"]).status === 0;
 if (!hasLess) process.stderr.write("SKIPPED: one test of the pager needs the program less\n");
-
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench();
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
 
 /** A pager that writes down what it is given, and its environment. */
 function makePager(body = "process.exit(0);") {
@@ -32,7 +25,10 @@ function makePager(body = "process.exit(0);") {
      const leave = () => { ${body} };
      process.stdin.on("data", (text) => { appendFileSync(${JSON.stringify(seen)}, text); globalThis.onText?.(); });
      process.stdin.on("end", leave);
-     process.on("SIGINT", () => appendFileSync(${JSON.stringify(seen)}, "SIGINT\\n"));`,
+     process.on("SIGINT", () => {
+       appendFileSync(${JSON.stringify(seen)}, "SIGINT\\n");
+       globalThis.isInterrupted = true;
+     });`,
   );
   return {
     command: `"${process.execPath}" "${program}" 'two words'`,
@@ -42,12 +38,16 @@ function makePager(body = "process.exit(0);") {
   };
 }
 
-function list(args: readonly string[], env: Record<string, string | undefined> = {}) {
-  return startOnTerminal([...bench.devices, ...args], { ...bench.env, ...env });
-}
+/** Lists the devices on a terminal. */
+const it = benchTest().extend(
+  "list",
+  ({ bench }) =>
+    (args: readonly string[], env: Record<string, string | undefined> = {}) =>
+      startOnTerminal([...bench.devices, ...args], { ...bench.env, ...env }),
+);
 
 describe.skipIf(!hasTerminal)("output to a terminal", () => {
-  it("goes through AGENTAUTH_PAGER, split into words, and what is said comes after it", async () => {
+  it("goes through AGENTAUTH_PAGER, split into words, and what is said comes after it", async ({ bench, list }) => {
     const pager = makePager('process.stdout.write("the pager has ended\\n"); process.exit(0);');
     const run = list(["--limit", "50", "--columns", "id,status"], { AGENTAUTH_PAGER: pager.command, PAGER: "false" });
     expect(await run.ended).toBe(0);
@@ -60,7 +60,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(run.lines()).toEqual(["the pager has ended", expect.stringMatching(/^shown 50 of 60; continue with: /)]);
   });
 
-  it("gives the pager none of our secrets, and less its options", async () => {
+  it("gives the pager none of our secrets, and less its options", async ({ list }) => {
     const pager = makePager();
     const run = list([], { AGENTAUTH_PAGER: pager.command, AGENTAUTH_CLIENT_SECRET: "planted-secret-of-a-client" });
     expect(await run.ended).toBe(0);
@@ -72,14 +72,14 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(own.told().env["LESS"]).toBe("-S");
   });
 
-  it.each(["json", "yaml", "csv", "plain", "wide", "id"])("as %s too", async (format) => {
+  it.for(["json", "yaml", "csv", "plain", "wide", "id"])("as %s too", async (format, { bench, list }) => {
     const pager = makePager();
     const run = list(["-o", format], { PAGER: pager.command });
     expect([await run.ended, run.lines()]).toEqual([0, []]);
     for (const id of allIds(bench.sandbox)) expect(pager.seen()).toContain(id);
   });
 
-  it("prints one device through it too", async () => {
+  it("prints one device through it too", async ({ bench }) => {
     const pager = makePager();
     const { pool } = bench.sandbox.ids;
     const id = allIds(bench.sandbox)[3] ?? "";
@@ -89,7 +89,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(pager.seen()).toContain(id);
   });
 
-  it("prints a tree through it too, unless a flag forbids it", async () => {
+  it("prints a tree through it too, unless a flag forbids it", async ({ bench }) => {
     const { account, pool } = bench.sandbox.ids;
     const args = ["tree", "--account", account];
     const [pager, unused] = [makePager(), makePager()];
@@ -101,7 +101,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(plain.out()).toContain(pool);
   });
 
-  it("a short one goes through it too", async () => {
+  it("a short one goes through it too", async ({ list }) => {
     const pager = makePager('process.stdout.write("the pager has ended\\n"); process.exit(0);');
     const run = list(["--limit", "5"], { PAGER: pager.command });
     expect(await run.ended).toBe(0);
@@ -109,7 +109,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(run.lines()).toEqual(["the pager has ended", expect.stringMatching(/^shown 5 of 60/)]);
   });
 
-  it("an error before the first row starts no pager", async () => {
+  it("an error before the first row starts no pager", async ({ bench, list }) => {
     const pager = makePager();
     bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", times: 0 });
     const run = list(["--retries", "0"], { PAGER: pager.command });
@@ -118,7 +118,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(pager.started()).toBe(false);
   });
 
-  it.skipIf(!hasLess)("less exits by itself if one screen is enough", async () => {
+  it.skipIf(!hasLess)("less exits by itself if one screen is enough", async ({ bench, list }) => {
     const run = list(["--limit", "5", "--columns", "id"]);
     expect(await run.ended).toBe(0);
     const shown = run.lines().map((line) => stripVTControlCharacters(line).trim());
@@ -126,7 +126,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(shown.at(-1)).toMatch(/^shown 5 of 60/);
   });
 
-  it.each<[string, string[], Record<string, string>]>([
+  it.for<[string, string[], Record<string, string>]>([
     ["--no-pager", ["--no-pager"], {}],
     ["--no-input", ["--no-input"], {}],
     ["AGENTAUTH_NO_INPUT", [], { AGENTAUTH_NO_INPUT: "1" }],
@@ -136,7 +136,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     ["-o ndjson", ["-o", "ndjson"], {}],
     ["an empty AGENTAUTH_PAGER", [], { AGENTAUTH_PAGER: "" }],
     ["AGENTAUTH_PAGER=cat", [], { AGENTAUTH_PAGER: "cat" }],
-  ])("%s: no pager", async (_what, args, env) => {
+  ])("%s: no pager", async ([_what, args, env], { bench, list }) => {
     const pager = makePager();
     const run = list(["--columns", "id", ...args], { PAGER: pager.command, ...env });
     expect(await run.ended).toBe(0);
@@ -144,13 +144,13 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(pager.started()).toBe(false);
   });
 
-  it("a pager that is not there is no failure", async () => {
+  it("a pager that is not there is no failure", async ({ bench, list }) => {
     const run = list(["-o", "id"], { PAGER: "/nowhere/at-all --flag" });
     expect(await run.ended).toBe(0);
     expect(run.lines()).toEqual(allIds(bench.sandbox));
   });
 
-  it("neither is one that cannot be split into words, or that fails", async () => {
+  it("neither is one that cannot be split into words, or that fails", async ({ bench, list }) => {
     const unsplit = list(["-o", "id"], { PAGER: "less 'x" });
     expect(await unsplit.ended).toBe(0);
     expect(unsplit.out()).toContain('warning: PAGER "less \'x" is not a valid command; printing without a pager');
@@ -160,7 +160,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(failing.out()).toContain("ended with exit code 3; --no-pager prints without one");
   });
 
-  it("left early: exit 0, not a word, and the listing ends", async () => {
+  it("left early: exit 0, not a word, and the listing ends", async ({ bench, list }) => {
     const pager = makePager();
     writeFileSync(pager.command.split('"')[3] ?? "", "process.stdin.once('data', () => process.exit(0));");
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, after: 3, path: "device", times: 0 });
@@ -168,7 +168,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect([await run.ended, run.lines()]).toEqual([0, []]);
   });
 
-  it("Ctrl-C ends the listing, waits for the pager, and prints the command that continues", async () => {
+  it("Ctrl-C ends the listing, waits for the pager, and prints the command that continues", async ({ bench, list }) => {
     const pager = makePager(
       'setTimeout(() => { process.stdout.write("the pager has ended\\n"); process.exit(0); }, 500);',
     );
@@ -185,8 +185,8 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     ]);
   });
 
-  it("Ctrl-C after the last line is the pager's alone", async () => {
-    const pager = makePager("setTimeout(() => process.exit(0), 1500);");
+  it("Ctrl-C after the last line is the pager's alone", async ({ list }) => {
+    const pager = makePager("setInterval(() => globalThis.isInterrupted && process.exit(0), 10);");
     const run = list(["-o", "id"], { PAGER: pager.command });
     await until(() => linesOf(pager.seen()).length >= 60);
     run.type("\u0003");
@@ -194,7 +194,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(pager.seen()).toContain("SIGINT");
   });
 
-  it("SIGTERM ends the pager too: exit 143", async () => {
+  it("SIGTERM ends the pager too: exit 143", async ({ list }) => {
     const pager = makePager("setInterval(() => {}, 1000);");
     const run = list(["-o", "id"], { PAGER: pager.command });
     await until(() => linesOf(pager.seen()).length >= 60);
@@ -202,7 +202,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     expect(await run.ended).toBe(143);
   });
 
-  it("an error in the middle is printed after the pager", async () => {
+  it("an error in the middle is printed after the pager", async ({ bench, list }) => {
     const pager = makePager('process.stdout.write("the pager has ended\\n"); process.exit(0);');
     bench.sandbox.faults.add({ kind: "status", status: 503, after: 3, path: "device", times: 0 });
     const args = ["--page-size", "10", "--concurrency", "1", "--retries", "0", "-o", "id"];
@@ -216,7 +216,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     ]);
   });
 
-  it.skipIf(!hasLess)("less is the pager where none is named", async () => {
+  it.skipIf(!hasLess)("less is the pager where none is named", async ({ bench, list }) => {
     const run = list(["-q"]);
     await run.shows(/\n:/);
     run.type("q");

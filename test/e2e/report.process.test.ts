@@ -1,19 +1,18 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, runProcess, startBench, temporaryFolder } from "../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { runProcess, temporaryFolder } from "../helpers/cli.js";
+import { benchTest } from "./support.js";
 
-let bench: Bench;
-let report: string[];
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 20 });
-  report = ["devices", "report", "--pool", bench.sandbox.ids.pool];
-});
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 20 }).extend("report", ({ bench }) => [
+  "devices",
+  "report",
+  "--pool",
+  bench.sandbox.ids.pool,
+]);
 
 describe("agentauth devices report --html with a file in the working folder", () => {
-  it("writes the page there, and names the file as it was typed", async () => {
+  it("writes the page there, and names the file as it was typed", async ({ bench, report }) => {
     const cwd = temporaryFolder();
     const run = (...flags: string[]) =>
       runProcess([...report, "--html", "out.html", ...flags], { cwd, env: bench.env });
@@ -32,7 +31,7 @@ describe("agentauth devices report --html with a file in the working folder", ()
     expect(readdirSync(cwd)).toEqual(["out.html"]);
   });
 
-  it("refuses a file in a folder that does not exist", async () => {
+  it("refuses a file in a folder that does not exist", async ({ bench, report }) => {
     const { code, stderr } = await runProcess([...report, "--html", "gone/out.html"], {
       cwd: temporaryFolder(),
       env: bench.env,

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import {
   allIds,
   type Bench,
@@ -14,61 +14,63 @@ import {
   startProcess,
   until,
 } from "../helpers/cli.js";
+import { benchTest } from "./support.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 500 });
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 500 })
+  /** A list that takes many pages. */
+  .extend("args", ({ bench }) => [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"]);
 
 describe("signals", () => {
   const slow = { kind: "slow-headers", ms: 300, after: 3, path: "device", times: 0 } as const;
-  const args = () => [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"];
 
-  it.each([
+  it.for([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("%s in the middle of a list: exit %i, and the command that goes on", async (signal, expected) => {
-    bench.sandbox.faults.add(slow);
-    const { code, stdout, stderr } = await runProcess(args(), {
-      env: bench.env,
-      signalAfter: { characters: 400, signal },
-    });
-    expect(code).toBe(expected);
-    expect(stderr).toMatch(new RegExp(`^error: ended by ${signal}\\nhint: continue with: agentauth devices list `));
-    bench.sandbox.faults.clear();
-    const rest = await runHint(stderr, bench.env);
-    expect([...linesOf(stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox));
-  });
+  ] as const)(
+    "%s in the middle of a list: exit %i, and the command that goes on",
+    async ([signal, expected], { bench, args }) => {
+      bench.sandbox.faults.add(slow);
+      const { code, stdout, stderr } = await runProcess(args, {
+        env: bench.env,
+        signalAfter: { characters: 400, signal },
+      });
+      expect(code).toBe(expected);
+      expect(stderr).toMatch(new RegExp(`^error: ended by ${signal}\\nhint: continue with: agentauth devices list `));
+      bench.sandbox.faults.clear();
+      const rest = await runHint(stderr, bench.env);
+      expect([...linesOf(stdout), ...linesOf(rest.stdout)]).toEqual(allIds(bench.sandbox));
+    },
+  );
 
-  it.each([
+  it.for([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("%s leaves json open, with the error and its exit code %i as JSON", async (signal, exit_code) => {
-    bench.sandbox.faults.add(slow);
-    const run = await runProcess([...args(), "-o", "json"], {
-      env: bench.env,
-      signalAfter: { characters: 400, signal },
-    });
-    expect(run.code).toBe(exit_code);
-    expect(() => JSON.parse(run.stdout)).toThrow();
-    expect(JSON.parse(run.stderr)).toMatchObject({ error: { class: "aborted", code: "aborted", exit_code } });
-  });
+  ] as const)(
+    "%s leaves json open, with the error and its exit code %i as JSON",
+    async ([signal, exit_code], { bench, args }) => {
+      bench.sandbox.faults.add(slow);
+      const run = await runProcess([...args, "-o", "json"], {
+        env: bench.env,
+        signalAfter: { characters: 400, signal },
+      });
+      expect(run.code).toBe(exit_code);
+      expect(() => JSON.parse(run.stdout)).toThrow();
+      expect(JSON.parse(run.stderr)).toMatchObject({ error: { class: "aborted", code: "aborted", exit_code } });
+    },
+  );
 
-  it("SIGINT before the first page: exit 130, nothing printed", async () => {
+  it("SIGINT before the first page: exit 130, nothing printed", async ({ bench, args }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
-    const child = startProcess(args(), { env: bench.env });
+    const child = startProcess(args, { env: bench.env });
     const [out, err] = [collect(child.stdout), collect(child.stderr)];
     const before = bench.asked();
     const ended = once(child, "close");
-    await requestOnItsWay(before);
+    await requestOnItsWay(bench, before);
     child.kill("SIGINT");
     expect([...(await ended), out(), err()]).toEqual([130, null, "", "error: ended by SIGINT\n"]);
   });
 
-  it("a second SIGINT does not wait for a reader that has stopped reading", async () => {
+  it("a second SIGINT does not wait for a reader that has stopped reading", async ({ bench }) => {
     const child = startProcess([...bench.devices, "--page-size", "500", "-o", "json"], { env: bench.env });
     const before = child.pid;
     expect(before).toBeDefined();
@@ -81,7 +83,7 @@ describe("signals", () => {
     expect((await once(child, "exit"))[0]).toBe(130);
   });
 
-  it("one SIGTERM ends it too, a little later", async () => {
+  it("one SIGTERM ends it too, a little later", async ({ bench }) => {
     const child = startProcess([...bench.devices, "--page-size", "500", "-o", "json"], { env: bench.env });
     await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
     child.kill("SIGTERM");
@@ -89,13 +91,13 @@ describe("signals", () => {
   });
 
   /** The sandbox notes a request when it is answered, so that one in hand is seen by its fault. */
-  async function requestOnItsWay(before: number): Promise<void> {
+  async function requestOnItsWay(bench: Bench, before: number): Promise<void> {
     await until(() => bench.asked() > before || bench.sandbox.faults.list().some(({ fired }) => fired > 0));
   }
 });
 
 describe("the reader of a list", () => {
-  it("may leave early: exit 0, not a word", async () => {
+  it("may leave early: exit 0, not a word", async ({ bench }) => {
     const words = bench.devices.map((word) => `'${word}'`).join(" ");
     const script = `{ "${process.execPath}" "${BIN}" ${words} --page-size 10 -o id; echo "code $?" >&2; } | head -n 3`;
     const child = spawn("bash", ["-c", script], { env: cleanEnv(bench.env), stdio: "pipe" });
@@ -105,7 +107,7 @@ describe("the reader of a list", () => {
     expect(err()).toBe("code 0\n");
   });
 
-  it("may leave before anything comes", async () => {
+  it("may leave before anything comes", async ({ bench }) => {
     const child = startProcess([...bench.devices, "-o", "json"], { env: bench.env });
     const err = collect(child.stderr);
     child.stdout?.destroy();

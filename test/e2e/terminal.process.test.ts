@@ -1,43 +1,28 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-
+import { describe, expect } from "vitest";
 import { shellWord } from "../../src/redact.js";
-import {
-  allIds,
-  type Bench,
-  BIN,
-  cleanEnv,
-  collect,
-  linesOf,
-  startBench,
-  temporaryFolder,
-  unsafeIn,
-} from "../helpers/cli.js";
-
-const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
-if (!script) process.stderr.write("SKIPPED: the tests on a terminal need the program script of util-linux\n");
+import { allIds, BIN, cleanEnv, collect, linesOf, temporaryFolder, unsafeIn } from "../helpers/cli.js";
+import { benchTest } from "./support.js";
+import { hasTerminal } from "./terminal-support.js";
 
 const ESC = "\u001b";
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench();
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
 
 /** Runs the program with a terminal as its stdin, stdout and stderr. */
-async function onTerminal(args: readonly string[], env: Record<string, string> = {}, redirect = "") {
-  const command = `${[process.execPath, BIN, ...args].map(shellWord).join(" ")} ${redirect}`;
-  const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", PAGER: "cat", ...bench.env, ...env });
-  const child = spawn("script", ["-qec", command, "/dev/null"], { env: all, stdio: "pipe" });
-  const out = collect(child.stdout);
-  const [code] = (await once(child, "close")) as [number | null];
-  return { code, raw: out(), lines: rendered(out()) };
-}
+const it = benchTest().extend(
+  "onTerminal",
+  ({ bench }) =>
+    async (args: readonly string[], env: Record<string, string> = {}, redirect = "") => {
+      const command = `${[process.execPath, BIN, ...args].map(shellWord).join(" ")} ${redirect}`;
+      const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "120", PAGER: "cat", ...bench.env, ...env });
+      const child = spawn("script", ["-qec", command, "/dev/null"], { env: all, stdio: "pipe" });
+      const out = collect(child.stdout);
+      const [code] = (await once(child, "close")) as [number | null];
+      return { code, raw: out(), lines: rendered(out()) };
+    },
+);
 
 /** The lines as a terminal shows them in the end, their colours left out. */
 function rendered(raw: string): string[] {
@@ -51,14 +36,14 @@ function rendered(raw: string): string[] {
   });
 }
 
-it.skipIf(!script)("schema on a terminal is a table, without what is for programs", async () => {
+it.skipIf(!hasTerminal)("schema on a terminal is a table, without what is for programs", async ({ onTerminal }) => {
   const { code, lines } = await onTerminal(["schema"]);
   expect([code, lines[0]]).toEqual([0, expect.stringMatching(/^TYPE +VERSION {2}ABOUT *$/)]);
   expect(lines).toContainEqual(expect.stringMatching(/^status +1 +a stored login: status *$/));
 });
 
-describe.skipIf(!script)("on a terminal", () => {
-  it("a list is a table with a bold heading and relative times", async () => {
+describe.skipIf(!hasTerminal)("on a terminal", () => {
+  it("a list is a table with a bold heading and relative times", async ({ bench, onTerminal }) => {
     const { code, raw, lines } = await onTerminal([...bench.devices, "--limit", "3"]);
     expect(code).toBe(0);
     expect(raw).toContain(`${ESC}[1mID `);
@@ -68,12 +53,12 @@ describe.skipIf(!script)("on a terminal", () => {
     expect(lines[4]).toMatch(/^shown 3 of 60; continue with: /);
   });
 
-  it.each<[string, string[], Record<string, string>]>([
+  it.for<[string, string[], Record<string, string>]>([
     ["--no-color", ["--no-color"], {}],
     ["NO_COLOR", [], { NO_COLOR: "1" }],
     ["NO_COLOR against FORCE_COLOR", [], { NO_COLOR: "1", FORCE_COLOR: "1" }],
     ["TERM=dumb", [], { TERM: "dumb" }],
-  ])("%s: no colour", async (_what, args, env) => {
+  ])("%s: no colour", async ([_what, args, env], { bench, onTerminal }) => {
     const colour = new RegExp(`${ESC}\\[\\d*m`);
     expect((await onTerminal([...bench.devices, "--limit", "3"])).raw).toMatch(colour);
     expect((await onTerminal([...bench.devices, "--limit", "3", ...args], env)).raw).not.toMatch(colour);
@@ -81,11 +66,14 @@ describe.skipIf(!script)("on a terminal", () => {
     expect((await onTerminal(["nope", ...args], env)).raw).toMatch(/^error: unknown command/);
   });
 
-  it("no escape sequence at all with TERM=dumb", async () => {
+  it("no escape sequence at all with TERM=dumb", async ({ bench, onTerminal }) => {
     expect((await onTerminal(bench.devices, { TERM: "dumb" })).raw).not.toContain(ESC);
   });
 
-  it("a table fits the width, and where it cannot, items are records with every column", async () => {
+  it("a table fits the width, and where it cannot, items are records with every column", async ({
+    bench,
+    onTerminal,
+  }) => {
     const { lines } = await onTerminal([...bench.devices, "--limit", "5", "-q"], { COLUMNS: "80" });
     expect(lines).toHaveLength(6);
     expect(lines[0]).toMatch(/CITY$/);
@@ -94,20 +82,20 @@ describe.skipIf(!script)("on a terminal", () => {
     expect(narrow.lines.filter((line) => line.startsWith("last_seen.city: "))).toHaveLength(2);
   });
 
-  it("json is indented, and a command's exit code is its own", async () => {
+  it("json is indented, and a command's exit code is its own", async ({ bench, onTerminal }) => {
     const { raw } = await onTerminal([...bench.devices, "--limit", "1", "-q", "-o", "json"]);
     expect(raw.replaceAll("\r\n", "\n")).toMatch(/^\[\n {2}\{\n {4}"account_id"/);
     expect((await onTerminal([...bench.devices, "--sort", "x"])).code).toBe(2);
   });
 
-  it("progress comes and goes without harm to the rows", async () => {
+  it("progress comes and goes without harm to the rows", async ({ bench, onTerminal }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 30, times: 0 });
     const { raw, lines } = await onTerminal([...bench.devices, "--page-size", "10", "-o", "id"]);
     expect(raw).toContain("devices: 20 of 60");
     expect(lines).toEqual(allIds(bench.sandbox));
   });
 
-  it("progress is on stderr alone", async () => {
+  it("progress is on stderr alone", async ({ bench, onTerminal }) => {
     const file = join(temporaryFolder(), "out");
     const { raw } = await onTerminal([...bench.devices, "--page-size", "10", "-o", "id"], {}, `> ${shellWord(file)}`);
     expect(raw).toContain("devices: 20 of 60");
@@ -120,7 +108,7 @@ describe.skipIf(!script)("on a terminal", () => {
     expect(quiet.raw).toBe("");
   });
 
-  it("colour is decided for each stream on its own", async () => {
+  it("colour is decided for each stream on its own", async ({ bench, onTerminal }) => {
     const file = join(temporaryFolder(), "out");
     await onTerminal([...bench.devices, "--limit", "1", "-o", "table"], {}, `> ${shellWord(file)}`);
     expect(readFileSync(file, "utf8")).not.toContain(ESC);
@@ -128,14 +116,14 @@ describe.skipIf(!script)("on a terminal", () => {
     expect(forced.stdout).toContain(`${ESC}[1mID `);
   });
 
-  it("hostile text moves nothing", async () => {
+  it("hostile text moves nothing", async ({ bench, onTerminal }) => {
     bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
     const { raw, lines } = await onTerminal([...bench.devices, "--limit", "12", "-q", "--no-color"]);
     expect(unsafeIn(raw.replaceAll("\r\n", "\n").replaceAll(`\r${ESC}[2K`, ""))).toEqual([]);
     expect(lines.slice(1, 13).map((line) => line.split(" ")[0])).toEqual(allIds(bench.sandbox).slice(0, 12));
   });
 
-  it("nothing is asked with --no-input", async () => {
+  it("nothing is asked with --no-input", async ({ onTerminal }) => {
     const { code, lines } = await onTerminal(["config", "set", "api_token", "-", "--no-input"]);
     expect([code, lines]).toEqual([
       2,

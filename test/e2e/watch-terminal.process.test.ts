@@ -1,23 +1,21 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, startBench, temporaryFolder, until } from "../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { allIds, temporaryFolder, until } from "../helpers/cli.js";
+import { benchTest } from "./support.js";
 import { hasTerminal, screenOf, startOnTerminal, type TerminalRun } from "./terminal-support.js";
 
 const ESC = "\u001b";
 const HIDE = `${ESC}[?25l`;
 const SHOW = `${ESC}[?25h`;
-let bench: Bench;
 
-beforeAll(async () => {
-  bench = await startBench({ devices: 6 });
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
-
-function watch(args: readonly string[] = [], env: Record<string, string> = {}): TerminalRun {
-  return startOnTerminal([...bench.devices, "--watch=1s", ...args], { ...bench.env, ...env });
-}
+/** Watches the devices on a terminal. */
+const it = benchTest({ devices: 6 }).extend(
+  "watch",
+  ({ bench }) =>
+    (args: readonly string[] = [], env: Record<string, string> = {}) =>
+      startOnTerminal([...bench.devices, "--watch=1s", ...args], { ...bench.env, ...env }),
+);
 
 /** How often the table was drawn. */
 function drawn(run: TerminalRun): number {
@@ -29,7 +27,7 @@ function ids(lines: readonly string[]): string[] {
 }
 
 describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
-  it("draws the table again in its own place, and Ctrl-C ends it with 130", async () => {
+  it("draws the table again in its own place, and Ctrl-C ends it with 130", async ({ bench, watch }) => {
     const run = watch();
     await until(() => drawn(run) >= 3);
     run.type("\u0003");
@@ -41,7 +39,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(lines.slice(8).join("").replace("^C", "")).toBe("");
   });
 
-  it("gives the cursor back with each drawing, so that nothing can take it away for good", async () => {
+  it("gives the cursor back with each drawing, so that nothing can take it away for good", async ({ watch }) => {
     const run = watch();
     await until(() => drawn(run) >= 2);
     run.signal("SIGKILL");
@@ -52,7 +50,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(run.out().lastIndexOf(SHOW)).toBeGreaterThan(run.out().lastIndexOf(HIDE));
   });
 
-  it("shows what changes, also when the list grows shorter", async () => {
+  it("shows what changes, also when the list grows shorter", async ({ bench, watch }) => {
     const { data, ids: scope } = bench.sandbox;
     const run = watch();
     await until(() => drawn(run) >= 1);
@@ -67,7 +65,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     data.insertDevice(scope.pool, gone);
   });
 
-  it("never draws more than the screen holds", async () => {
+  it("never draws more than the screen holds", async ({ bench, watch }) => {
     const run = watch([], { LINES: "5" });
     await until(() => drawn(run) >= 2);
     run.signal("SIGINT");
@@ -78,7 +76,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(lines.slice(2)).toEqual(["… more rows than fit on the screen", expect.stringMatching(/^6 devices at /)]);
   });
 
-  it("a message stands above the table, once", async () => {
+  it("a message stands above the table, once", async ({ bench, watch }) => {
     const run = watch(["--retries", "0"]);
     await until(() => drawn(run) >= 1);
     bench.sandbox.faults.add({ kind: "status", status: 503, times: 2 });
@@ -92,7 +90,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(lines.filter((line) => line.startsWith("ID "))).toHaveLength(1);
   });
 
-  it("an error that ends it stands below the table", async () => {
+  it("an error that ends it stands below the table", async ({ bench, watch }) => {
     const run = watch(["--retries", "0"]);
     await until(() => drawn(run) >= 1);
     bench.sandbox.faults.add({ kind: "status", status: 401, times: 0 });
@@ -102,13 +100,13 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(lines[8]).toMatch(/^error: .*HTTP 401/);
   });
 
-  it("what is on the screen already stays", async () => {
+  it("what is on the screen already stays", async ({ watch }) => {
     const run = watch(["--until", "length == 6", "-v"]);
     expect(await run.ended).toBe(0);
     expect(screenOf(run.out()).join("\n")).toMatch(/> GET .*\n.*< 200[\s\S]*\nID +TITLE/);
   });
 
-  it("hostile text does not reach the terminal", async () => {
+  it("hostile text does not reach the terminal", async ({ bench, watch }) => {
     bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
     const run = watch();
     await until(() => drawn(run) >= 2);
@@ -117,14 +115,14 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(ids(screenOf(run.out()))).toEqual(allIds(bench.sandbox));
   });
 
-  it("items are records where the table has no room", async () => {
+  it("items are records where the table has no room", async ({ watch }) => {
     const run = watch(["--until", "true"], { COLUMNS: "50", LINES: "200" });
     expect(await run.ended).toBe(0);
     const lines = screenOf(run.out());
     expect(lines.filter((line) => line.startsWith("id: "))).toHaveLength(6);
   });
 
-  it("a terminal that knows no sequences gets lines below lines", async () => {
+  it("a terminal that knows no sequences gets lines below lines", async ({ watch }) => {
     const run = watch([], { TERM: "dumb" });
     await run.shows(/6 devices at [\s\S]*6 devices at /);
     run.signal("SIGINT");
@@ -132,7 +130,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(run.out()).not.toContain(ESC);
   });
 
-  it("-o ndjson prints events there too, and never a pager", async () => {
+  it("-o ndjson prints events there too, and never a pager", async ({ watch }) => {
     const seen = join(temporaryFolder(), "seen");
     const run = watch(["-o", "ndjson", "--until", "true"], { AGENTAUTH_PAGER: `tee ${seen}`, LINES: "3" });
     expect(await run.ended).toBe(0);

@@ -1,22 +1,19 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import { until } from "../helpers/cli.js";
-import { type Desk, FETCH_BROWSER, signInUrl, startDesk } from "./support.js";
+import { FETCH_BROWSER, flowTest, signInUrl } from "./support.js";
 
 const CLAUDE = { CLAUDECODE: "1" };
 
-let desk: Desk;
-beforeAll(async () => {
-  desk = await startDesk();
-});
-afterAll(() => desk.close());
+const it = flowTest();
 
 /** A browser that leaves a mark where it was started. */
 const markedBrowser = (home: string) => `touch "${join(home, "seen")}"`;
 
-it("an agent's login opens no browser, prints where to sign in, says that it does not wait, and ends", async () => {
-  const me = desk.newcomer();
+it("an agent's login opens no browser, prints where to sign in, says that it does not wait, and ends", async ({
+  me,
+}) => {
   const env = { ...CLAUDE, BROWSER: markedBrowser(me.home), DISPLAY: ":9" };
   const { code, stdout, stderr } = await me.run(["login", me.url], { env });
   expect(code).toBe(0);
@@ -32,8 +29,7 @@ it("an agent's login opens no browser, prints where to sign in, says that it doe
   expect(JSON.parse(second.out())).toMatchObject({ signed_in: true, server: me.url });
 });
 
-it("an agent's login waits where --browser none says so", async () => {
-  const me = desk.newcomer();
+it("an agent's login waits where --browser none says so", async ({ me }) => {
   const login = me.start(["login", me.url, "--browser", "none"], CLAUDE);
   await until(() => signInUrl(login.err()) !== undefined);
   await (await fetch(signInUrl(login.err()) ?? "")).text();
@@ -41,8 +37,9 @@ it("an agent's login waits where --browser none says so", async () => {
   expect(JSON.parse(login.out())).toMatchObject({ signed_in: true, server: me.url });
 });
 
-it("a login without a terminal does not wait either, unless a flag or BROWSER says how the user is reached", async () => {
-  const me = desk.newcomer();
+it("a login without a terminal does not wait either, unless a flag or BROWSER says how the user is reached", async ({
+  me,
+}) => {
   const plain = await me.run(["login", me.url]);
   expect(plain.code).toBe(0);
   expect(JSON.parse(plain.stdout)).toMatchObject({ login_id: expect.any(String), url: expect.any(String) });
@@ -53,8 +50,7 @@ it("a login without a terminal does not wait either, unless a flag or BROWSER sa
   expect(reached.stderr).toContain("logged in at http");
 });
 
-it("a browser that is named is opened, and the token is the bare token", async () => {
-  const me = desk.newcomer();
+it("a browser that is named is opened, and the token is the bare token", async ({ me }) => {
   const { code, stdout } = await me.run(["token", me.url, "--browser", FETCH_BROWSER], { env: CLAUDE });
   expect([code, stdout]).toEqual([0, `${(await me.grant()).tokens.accessToken.reveal()}\n`]);
   const cached = await me.run(["token", me.url], { env: CLAUDE });

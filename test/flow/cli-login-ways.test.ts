@@ -1,23 +1,12 @@
 import { once } from "node:events";
 import { existsSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
 import { isFree } from "../login/support.js";
-import { callbackOf, type Desk, fastClock, type Newcomer, signInUrl, startDesk } from "./support.js";
+import { callbackOf, fastClock, flowTest, type Newcomer, signInUrl } from "./support.js";
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-
-beforeAll(async () => {
-  desk = await startDesk({ deviceFlow: true });
-  url = desk.url;
-});
-afterAll(() => desk.close());
-beforeEach(() => {
-  me = desk.newcomer();
-});
+const it = flowTest({ deviceFlow: true });
 
 type Running = ReturnType<Newcomer["start"]>;
 
@@ -41,15 +30,15 @@ describe("a login in two steps", () => {
     expires_at: string;
     finish: string;
   }
-  const begin = async (...flags: string[]): Promise<Begun> => {
-    const { code, stdout, stderr } = await me.run(["login", url, "--no-wait", "--json", ...flags]);
+  const begin = async (me: Newcomer, ...flags: string[]): Promise<Begun> => {
+    const { code, stdout, stderr } = await me.run(["login", me.url, "--no-wait", "--json", ...flags]);
     if (code !== 0) throw new Error(stderr);
     return JSON.parse(stdout) as Begun;
   };
-  const pending = (id: string) => join(me.home, "logins", `${id}.json`);
+  const pending = (home: string, id: string) => join(home, "logins", `${id}.json`);
 
-  it("is begun by one process and finished by another", async () => {
-    const { login_id: id, url: address, finish, expires_at } = await begin();
+  it("is begun by one process and finished by another", async ({ me, url }) => {
+    const { login_id: id, url: address, finish, expires_at } = await begin(me);
     expect(finish).toBe(`agentauth login ${url} --wait ${id}`);
     expect(new Date(expires_at).getTime()).toBeGreaterThan(Date.now());
     const waiting = me.start(finish.split(" ").slice(1));
@@ -58,30 +47,30 @@ describe("a login in two steps", () => {
     expect(await codeOf(waiting)).toBe(0);
     expect(await page.text()).toContain("You are logged in");
     expect((await me.run(["status", url])).code).toBe(0);
-    expect(existsSync(pending(id))).toBe(false);
+    expect(existsSync(pending(me.home, id))).toBe(false);
     expect((await me.run(["login", url, "--wait", id])).code).toBe(2);
   });
 
-  it("leaves nothing for ever: what nobody finished is removed when the next one begins", async () => {
-    const old = await begin();
-    const recent = await begin();
+  it("removes an expired unfinished login when the next one begins", async ({ me }) => {
+    const old = await begin(me);
+    const recent = await begin(me);
     const longAgo = new Date(Date.now() - 11 * 60 * 1000);
-    utimesSync(pending(old.login_id), longAgo, longAgo);
-    await begin();
-    expect(existsSync(pending(old.login_id))).toBe(false);
-    expect(existsSync(pending(recent.login_id))).toBe(true);
+    utimesSync(pending(me.home, old.login_id), longAgo, longAgo);
+    await begin(me);
+    expect(existsSync(pending(me.home, old.login_id))).toBe(false);
+    expect(existsSync(pending(me.home, recent.login_id))).toBe(true);
   });
 
-  it("is finished by a pasted address as well", async () => {
-    const { login_id: id, url: address } = await begin();
+  it("is finished by a pasted address as well", async ({ me, url }) => {
+    const { login_id: id, url: address } = await begin(me);
     const stdin = `${await callbackOf(address)}\n`;
     const { code } = await me.run(["login", url, "--wait", id, "--flow", "paste"], { stdin });
     expect([code, (await me.grants()).length]).toEqual([0, 1]);
   });
 
-  it("says the profile in the command that finishes it", async () => {
+  it("names the profile in the command that finishes it", async ({ me, url }) => {
     await me.addProfile("work");
-    const { login_id: id, finish, url: address } = await begin("--profile", "work");
+    const { login_id: id, finish, url: address } = await begin(me, "--profile", "work");
     expect(finish).toBe(`agentauth login ${url} --wait ${id} --profile work`);
     const without = await me.run(["login", url, "--wait", id]);
     expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("hint: add --profile work")]);
@@ -92,23 +81,23 @@ describe("a login in two steps", () => {
     expect((await me.grant()).profile).toBe("work");
   });
 
-  it("is for one server, and not to be taken for another", async () => {
-    const { login_id: id } = await begin();
+  it("is for one server, and does not finish at another", async ({ desk, me, url }) => {
+    const { login_id: id } = await begin(me);
     const other = await me.run(["login", `${url}/${desk.sandbox.ids.pool}`, "--wait", id]);
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(`is for ${url}, not for`)]);
-    expect(existsSync(pending(id))).toBe(true);
+    expect(existsSync(pending(me.home, id))).toBe(true);
   });
 
-  it("comes back to the address that the client is registered with", async () => {
+  it("redirects to the address that the client is registered with", async ({ me }) => {
     await me.signIn();
     const { client } = await me.grant();
-    const { url: address } = await begin();
+    const { url: address } = await begin(me);
     expect(new URL(address).searchParams.get("redirect_uri")).toBe(client.redirectUri);
     expect(new URL(address).searchParams.get("client_id")).toBe(client.clientId);
   });
 
-  it("can be waited for again after the waiting was broken off", async () => {
-    const { login_id: id, url: address } = await begin();
+  it("can be finished by another command after the first was interrupted", async ({ me, url }) => {
+    const { login_id: id, url: address } = await begin(me);
     const first = me.start(["login", url, "--wait", id]);
     await shownUrl(first);
     first.child.kill("SIGINT");
@@ -121,7 +110,7 @@ describe("a login in two steps", () => {
 });
 
 describe("--flow paste", () => {
-  it("takes the address of the callback from standard input, and listens to nothing", async () => {
+  it("takes the address of the callback from standard input, and listens to nothing", async ({ me, url }) => {
     const login = me.start(["login", url, "--flow", "paste"]);
     const address = await shownUrl(login);
     const port = Number(new URL(address.searchParams.get("redirect_uri") ?? "").port);
@@ -133,7 +122,7 @@ describe("--flow paste", () => {
     expect((await me.run(["mcp", "call", url, "whoami"])).code).toBe(0);
   });
 
-  it("ends with 4 where the input ends first", async () => {
+  it("ends with 4 where the input ends before an address", async ({ me, url }) => {
     const { code, stderr } = await me.run(["login", url, "--flow", "paste"], { stdin: "" });
     expect([code, stderr]).toEqual([4, expect.stringContaining("the input ended before the redirect address")]);
     expect(await me.grants()).toEqual([]);
@@ -141,7 +130,7 @@ describe("--flow paste", () => {
 });
 
 describe("--flow device", () => {
-  it("shows a code, and ends once it was entered somewhere else", async () => {
+  it("shows a code, and finishes once the user entered it in a browser", async ({ me, url }) => {
     const login = me.start(["login", url, "--flow", "device"], {}, { clock: fastClock(20) });
     await shownUrl(login);
     const complete = /^ {2}(http\S+user_code=\S+)$/m.exec(login.err())?.[1] ?? "";
@@ -153,12 +142,12 @@ describe("--flow device", () => {
 });
 
 describe("SIGINT during a login", () => {
-  it.each([
+  it.for([
     ["with a listener", ["--browser", "none"]],
     ["with a browser that never comes back", ["--browser", "true"]],
     ["by paste", ["--flow", "paste"]],
     ["on another device", ["--flow", "device"]],
-  ])("%s leaves nothing behind", async (_name, flags) => {
+  ] as const)("%s leaves nothing behind", async ([, flags], { me, url }) => {
     const login = me.start(["login", url, ...flags]);
     const redirect = (await shownUrl(login)).searchParams.get("redirect_uri");
     login.child.kill("SIGINT");
@@ -170,7 +159,7 @@ describe("SIGINT during a login", () => {
     expect(me.asked().filter((request) => request.includes("authorization_code"))).toEqual([]);
   });
 
-  it("frees a port that was asked for", async () => {
+  it("frees the port of the redirect address", async ({ me, url }) => {
     const login = me.start(["login", url, "--browser", "none"]);
     const { port } = new URL((await shownUrl(login)).searchParams.get("redirect_uri") ?? "");
     expect(await isFree(Number(port))).toBe(false);

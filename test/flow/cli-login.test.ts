@@ -1,26 +1,15 @@
 import { chmodSync } from "node:fs";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { linesOf } from "../helpers/cli.js";
-import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+import { flowTest, type Newcomer, SIGN_IN } from "./support.js";
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-
-beforeAll(async () => {
-  desk = await startDesk();
-  url = desk.url;
-});
-afterAll(() => desk.close());
-beforeEach(() => {
-  me = desk.newcomer();
-});
+const it = flowTest();
 
 const PRM = "GET /.well-known/oauth-protected-resource/mcp 200";
 const REFRESH = "POST /<pool>/token refresh_token 200";
 
 describe("agentauth token", () => {
-  it("logs in, prints only the token, and prints the same token from then on", async () => {
+  it("logs in, prints only the token, and prints the same token from then on", async ({ me, url }) => {
     const { code, stdout } = await me.signIn();
     const { tokens } = await me.grant();
     expect([code, stdout]).toEqual([0, `${tokens.accessToken.reveal()}\n`]);
@@ -29,15 +18,15 @@ describe("agentauth token", () => {
     expect(me.asked().length).toBe(before);
   });
 
-  it("makes a token that the server takes with at most seven requests of its own, this use included", async () => {
+  it("gets a token that the server accepts, in at most seven requests, this use included", async ({ me, url }) => {
     const { stdout } = await me.signIn();
-    expect(await listTools(stdout.trim())).toBe(200);
+    expect(await listTools(url, stdout.trim())).toBe(200);
     const ofBrowser = "GET /<pool>/authorize 303";
     expect(me.asked().filter((request) => request !== ofBrowser)).toHaveLength(7);
     expect(me.asked().filter((request) => request === ofBrowser)).toHaveLength(1);
   });
 
-  it("leaves the server alone between its metadata and the end of the sign-in", async () => {
+  it("sends nothing to the server between its metadata and the end of the login", async ({ me }) => {
     await me.signIn();
     const asked = me.asked();
     expect(asked.slice(0, 2)).toEqual(["POST /mcp tools/list 401", PRM]);
@@ -45,14 +34,15 @@ describe("agentauth token", () => {
     expect(asked.slice(2).filter((request) => request.includes("/mcp"))).toEqual([]);
   });
 
-  it("ends with 4 where no login is possible: an empty stdout, and the command to run", async () => {
+  it("ends with 4 where no login is possible: an empty stdout, and the command to run", async ({ me, url }) => {
     const { code, stdout, stderr } = await me.run(["token", url]);
     expect([code, stdout]).toEqual([4, ""]);
     expect(stderr).toContain(`\nhint: agentauth login ${url}\n`);
-    expect(me.asked()).toEqual([]);
+    // Whether the server requires a login at all.
+    expect(me.asked()).toEqual(["POST /mcp tools/list 401"]);
   });
 
-  it("names the profile in that command, and says it as JSON where JSON was asked for", async () => {
+  it("names the profile in that command, and prints the error as JSON with --format json", async ({ me, url }) => {
     await me.addProfile("work");
     const { code, stdout, stderr } = await me.run(["token", url, "--profile", "work", "--format", "json"]);
     expect([code, stdout]).toEqual([4, ""]);
@@ -65,13 +55,16 @@ describe("agentauth token", () => {
     });
   });
 
-  it("does not log in with --no-login, nor with AGENTAUTH_NO_INPUT, whatever other flags say", async () => {
+  it("does not log in with --no-login, nor with AGENTAUTH_NO_INPUT, whatever other flags say", async ({ me, url }) => {
     expect((await me.run(["token", url, ...SIGN_IN.slice(1), "--no-login"])).code).toBe(4);
     expect((await me.run(["token", url, ...SIGN_IN], { env: { AGENTAUTH_NO_INPUT: "1" } })).code).toBe(4);
-    expect(me.asked()).toEqual([]);
+    expect(me.asked()).toEqual(["POST /mcp tools/list 401", "POST /mcp tools/list 401"]);
   });
 
-  it("gets a new token with --force-refresh by one request, and keeps the refresh token that came with it", async () => {
+  it("gets a new token with --force-refresh by one request, and stores the refresh token that came with it", async ({
+    me,
+    url,
+  }) => {
     const first = await me.signIn();
     const before = { grant: await me.grant(), asked: me.asked().length };
     const second = await me.run(["token", url, "--force-refresh"]);
@@ -80,17 +73,17 @@ describe("agentauth token", () => {
     expect(second.stdout).not.toBe(first.stdout);
     expect(me.asked().slice(before.asked)).toEqual([REFRESH]);
     expect(after.tokens.refreshToken?.reveal()).not.toBe(before.grant.tokens.refreshToken?.reveal());
-    expect(await listTools(second.stdout.trim())).toBe(200);
+    expect(await listTools(url, second.stdout.trim())).toBe(200);
   });
 
-  it.each([
+  it.for([
     ["more than a minute left", 90, [], false],
     ["less than a minute left", 50, [], true],
     ["enough left for --min-ttl 600", 660, ["--min-ttl", "600"], false],
     ["too little left for --min-ttl 600", 540, ["--min-ttl", "600"], true],
     ["little left, and --min-ttl 0", 30, ["--min-ttl", "0"], false],
     ["nothing left, and --min-ttl 0", -1, ["--min-ttl", "0"], true],
-  ] as const)("with %s", async (_name, secondsLeft, flags, isRenewed) => {
+  ] as const)("with %s", async ([, secondsLeft, flags, isRenewed], { me, url }) => {
     const first = await me.signIn();
     await me.age(secondsLeft);
     const before = me.asked().length;
@@ -101,49 +94,44 @@ describe("agentauth token", () => {
 });
 
 describe("agentauth token --format", () => {
-  let token: string;
-  let expiresAt: number;
-  const print = async (format: string) => {
-    const { code, stdout, stderr } = await me.run(["token", url, "--format", format]);
+  const print = async ({ run, url }: Newcomer, format: string) => {
+    const { code, stdout, stderr } = await run(["token", url, "--format", format]);
     expect([code, stderr]).toEqual([0, ""]);
     return stdout;
   };
-  beforeEach(async () => {
-    await me.signIn();
-    const { tokens } = await me.grant();
-    token = tokens.accessToken.reveal();
-    expiresAt = tokens.expiresAt ?? 0;
-  });
+  const expiryOf = async (user: Newcomer) => (await user.grant()).tokens.expiresAt ?? 0;
 
-  it("hands it over in the form of every protocol", async () => {
+  it("prints the token in the form of every protocol", async ({ user }) => {
+    const { token } = user;
+    const expiresAt = await expiryOf(user);
     const second = new Date(expiresAt).toISOString().replace(".000Z", "Z");
-    expect(await print("raw")).toBe(`${token}\n`);
-    expect(await print("header")).toBe(`Authorization: Bearer ${token}\n`);
-    expect(JSON.parse(await print("headers-json"))).toEqual({ Authorization: `Bearer ${token}` });
-    expect(await print("env")).toBe(`AGENTAUTH_TOKEN=${token}\n`);
-    expect(JSON.parse(await print("k8s"))).toEqual({
+    expect(await print(user, "raw")).toBe(`${token}\n`);
+    expect(await print(user, "header")).toBe(`Authorization: Bearer ${token}\n`);
+    expect(JSON.parse(await print(user, "headers-json"))).toEqual({ Authorization: `Bearer ${token}` });
+    expect(await print(user, "env")).toBe(`AGENTAUTH_TOKEN=${token}\n`);
+    expect(JSON.parse(await print(user, "k8s"))).toEqual({
       apiVersion: "client.authentication.k8s.io/v1",
       kind: "ExecCredential",
       status: { token, expirationTimestamp: second },
     });
-    expect(linesOf(await print("git"))).toEqual([
+    expect(linesOf(await print(user, "git"))).toEqual([
       "capability[]=authtype",
       "authtype=Bearer",
       `credential=${token}`,
       `password_expiry_utc=${expiresAt / 1000}`,
     ]);
-    expect(JSON.parse(await print("bazel"))).toEqual({
+    expect(JSON.parse(await print(user, "bazel"))).toEqual({
       headers: { Authorization: [`Bearer ${token}`] },
       expires: second,
     });
   });
 
-  it("prints every field of the token as JSON", async () => {
-    const { expires_in, ...rest } = JSON.parse(await print("json")) as Record<string, unknown>;
+  it("prints every field of the token as JSON", async ({ desk, url, user }) => {
+    const { expires_in, ...rest } = JSON.parse(await print(user, "json")) as Record<string, unknown>;
     expect(rest).toEqual({
-      access_token: token,
+      access_token: user.token,
       token_type: "Bearer",
-      expires_at: new Date(expiresAt).toISOString(),
+      expires_at: new Date(await expiryOf(user)).toISOString(),
       scope: "mcp",
       resource: url,
       issuer: desk.sandbox.authUrl(desk.sandbox.ids.pool),
@@ -154,16 +142,19 @@ describe("agentauth token --format", () => {
 });
 
 describe("agentauth login, status and logout", () => {
-  it.skipIf(process.platform === "win32")("makes the folder private again that others can read", async () => {
-    await me.signIn();
-    chmodSync(me.home, 0o755);
-    expect((await me.run(["status"])).stderr).toContain(`${me.home}, which can be read by others`);
-    const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
-    expect(login.stderr).toContain(`${me.home} was readable by other users; it is private again`);
-    expect((await me.run(["status"])).stderr).toContain(`${me.home}, readable by you alone`);
-  });
+  it.skipIf(process.platform === "win32")(
+    "makes the folder private again that others can read",
+    async ({ me, url }) => {
+      await me.signIn();
+      chmodSync(me.home, 0o755);
+      expect((await me.run(["status"])).stderr).toContain(`${me.home}, which can be read by others`);
+      const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
+      expect(login.stderr).toContain(`${me.home} was readable by other users; it is private again`);
+      expect((await me.run(["status"])).stderr).toContain(`${me.home}, readable by you alone`);
+    },
+  );
 
-  it("logs in, appears as a new device, and logs out", async () => {
+  it("logs in, appears as a new device, and logs out", async ({ desk, me, url }) => {
     const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
     expect([login.code, login.stdout]).toEqual([0, ""]);
     expect(login.stderr).toMatch(/^logged in at http:.*, the token expires at \d{4}-/m);
@@ -179,7 +170,7 @@ describe("agentauth login, status and logout", () => {
     expect((await me.run(["token", url])).code).toBe(4);
   });
 
-  it("logs in again with the stored client although a token is stored", async () => {
+  it("logs in again with the stored client although a token is stored", async ({ me, url }) => {
     await me.signIn();
     const before = await me.grant();
     const again = await me.run(["login", url, "--json", ...SIGN_IN.slice(1)]);
@@ -190,7 +181,7 @@ describe("agentauth login, status and logout", () => {
     expect(me.asked().filter((request) => request.includes("/register"))).toHaveLength(1);
   });
 
-  it("reports by its exit code whether a login is stored", async () => {
+  it("reports by its exit code whether a login is stored", async ({ me, url }) => {
     expect(await me.run(["status"])).toMatchObject({ code: 4, stdout: "" });
     expect(await me.run(["status", url, "--json"])).toMatchObject({ code: 4, stdout: "[]\n" });
     await me.signIn();
@@ -204,7 +195,7 @@ describe("agentauth login, status and logout", () => {
     expect((await me.run(["status", url, "--profile", "work"])).code).toBe(4);
   });
 
-  it("logs out of everything, and ends with 0 where no login is stored", async () => {
+  it("logs out of everything, and ends with 0 where no login is stored", async ({ desk, me, url }) => {
     const other = `${url}/${desk.sandbox.ids.pool}`;
     await me.signIn();
     await me.run(["token", other, ...SIGN_IN]);
@@ -216,11 +207,10 @@ describe("agentauth login, status and logout", () => {
     expect(await me.run(["logout", url])).toMatchObject({ code: 0, stderr: `not logged in at ${url}\n` });
   });
 
-  it("forgets a login although the issuer does not answer, and says so", async () => {
+  it("removes a login although the issuer does not answer, and warns", async ({ faults, me, url }) => {
     await me.signIn();
-    desk.sandbox.faults.add({ kind: "status", status: 503, path: "end_session" });
+    faults.add({ kind: "status", status: 503, path: "end_session" });
     const { code, stderr } = await me.run(["logout", url]);
-    desk.sandbox.faults.clear();
     expect([code, await me.grants()]).toEqual([0, []]);
     expect(stderr).toMatch(
       /^warning: logged out of \S+ locally, but revocation failed \(.+\): the token stays valid until it expires$/m,
@@ -228,7 +218,7 @@ describe("agentauth login, status and logout", () => {
   });
 });
 
-async function listTools(token: string): Promise<number> {
+async function listTools(url: string, token: string): Promise<number> {
   const headers = {
     authorization: `Bearer ${token}`,
     "content-type": "application/json",

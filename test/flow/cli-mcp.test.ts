@@ -13,16 +13,19 @@ describe("agentauth discover", () => {
     url,
   }) => {
     const { code, stdout } = await me.run(["discover", url]);
-    const [trace = "", facts = ""] = stdout.split("\n\n");
+    const [trace = "", facts = "", ending] = stdout.split("\n\n");
     expect(code).toBe(0);
     expect(linesOf(trace).map((line) => /^[+-] ([a-z ]+): (?:GET|POST) http/.exec(line)?.[1])).toEqual(steps);
     expect(linesOf(trace).filter((line) => line.startsWith("-"))).toEqual([
-      expect.stringMatching(/\/\.well-known\/oauth-authorization-server\/pool_\w+ 404: no document here$/),
+      expect.stringMatching(
+        /\/\.well-known\/oauth-authorization-server\/pool_\w+ 200: another document takes precedence$/,
+      ),
     ]);
     const issuer = desk.sandbox.authUrl(desk.sandbox.ids.pool);
     expect(facts).toContain(`\nissuer         ${issuer}\n`);
     expect(facts).toContain(`\nregistration   ${issuer}/register\n`);
-    expect(facts).toContain("\nscopes         mcp reports:read\n");
+    expect(facts).toMatch(/\nscopes {9}mcp reports:read$/);
+    expect(ending).toBe(`log in with: agentauth login ${url}\n`);
     expect(me.asked().every((request) => /well-known| \/mcp /.test(request))).toBe(true);
   });
 
@@ -33,10 +36,9 @@ describe("agentauth discover", () => {
     expect(report.trace.map(({ step }) => step)).toEqual(steps);
   });
 
-  it("shows how far it came where it fails", async ({ desk, me, url }) => {
-    desk.sandbox.faults.add({ kind: "status", status: 404, path: "metadata", times: 0 });
+  it("shows how far it came where it fails", async ({ faults, me, url }) => {
+    faults.add({ kind: "status", status: 404, path: "metadata", times: 0 });
     const { code, stdout, stderr } = await me.run(["discover", url]);
-    desk.sandbox.faults.clear();
     expect(code).toBe(3);
     expect(stdout).toContain("+ resource metadata: ");
     expect(stderr).toContain("publishes no metadata (RFC 8414)");
@@ -118,6 +120,6 @@ describe("agentauth mcp", () => {
 
   it("does not log in without a flag", async ({ me, url }) => {
     const { code, stdout } = await me.run(["mcp", "tools", url]);
-    expect([code, stdout, me.asked()]).toEqual([4, "", []]);
+    expect([code, stdout, me.asked()]).toEqual([4, "", ["POST /mcp tools/list 401"]]);
   });
 });

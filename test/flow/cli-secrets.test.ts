@@ -2,104 +2,114 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import { fileStore } from "../../src/store/file/file.js";
 import { type CliResult, collect, runCli, startCli, temporaryFolder, until } from "../helpers/cli.js";
-import { callbackOf, type Desk, filesBelow, signInUrl, startDesk } from "./support.js";
-
-let desk: Desk;
-/** The person's own folder, in which the program makes one. */
-let home: string;
-let settings: string;
-let env: Record<string, string>;
-/** Everything that the runs so far have said, by what was run. */
-const said = new Map<string, CliResult>();
-/** What must not be said, by what it is. */
-const secrets = new Map<string, string>();
-const challenges = new Set<string>();
+import { callbackOf, type Desk, filesBelow, flowTest, signInUrl } from "./support.js";
 
 /** A browser that writes its arguments and its environment to a file, and does not open the address. */
 const SPY = `sh -c 'for word; do echo "$word"; done > "$HOME/argv"; env > "$HOME/new"; mv "$HOME/new" "$HOME/seen"' browser`;
 /** The files of {@link SPY}. */
 const BY_SPY = ["argv", "seen"];
 
-beforeAll(async () => {
-  desk = await startDesk();
-  home = temporaryFolder();
-  settings = join(home, "agentauth");
-  env = {
-    HOME: home,
-    AGENTAUTH_HOME: settings,
-    AGENTAUTH_BASE_URL: desk.sandbox.baseUrl,
-    AGENTAUTH_API_TOKEN: desk.sandbox.apiToken,
-  };
-  secrets.set("API token", desk.sandbox.apiToken);
-  const { url } = desk;
-  await login("-v");
-  await login("--debug");
-  await run("token", url, "--force-refresh", "--debug");
-  await remember();
-  await run("mcp", "call", url, "whoami", "--debug");
-  await run("mcp", "call", url, "admin_report", "--debug");
-  for (const format of ["table", "wide", "json", "yaml", "csv"]) await run("status", url, "-o", format, "--debug");
-  await run("status", "--all", "--json", "-v");
-  await run("discover", url, "--debug");
-  await run("discover", url, "-o", "json", "--debug");
-  await run("introspect", url, "--debug");
-  desk.sandbox.faults.add({ kind: "status", status: 500, path: "token", times: 0 });
-  await run("token", url, "--force-refresh", "-v");
-  desk.sandbox.faults.clear();
-  await run("logout", url, "--debug");
-}, 120_000);
-afterAll(() => desk.close());
+/** Every command that uses a login, run once each, with flags that print as much as possible. */
+class RecordedRuns {
+  /** The user's home folder, in which the program creates its own. */
+  readonly home = temporaryFolder();
+  readonly settings = join(this.home, "agentauth");
+  /** The results of the runs so far, by their arguments. */
+  readonly results = new Map<string, CliResult>();
+  /** The secrets that no output may contain, by name. */
+  readonly secrets = new Map<string, string>();
+  readonly challenges = new Set<string>();
+  readonly #desk: Desk;
+  readonly #env: Record<string, string>;
 
-async function run(...args: string[]): Promise<void> {
-  said.set(args.join(" "), await runCli(args, { env }));
-}
+  constructor(desk: Desk) {
+    const { apiToken, baseUrl } = desk.sandbox;
+    this.#desk = desk;
+    this.#env = {
+      HOME: this.home,
+      AGENTAUTH_HOME: this.settings,
+      AGENTAUTH_BASE_URL: baseUrl,
+      AGENTAUTH_API_TOKEN: apiToken,
+    };
+    this.secrets.set("API token", apiToken);
+  }
 
-/** Signs in with the test as the browser, so that it sees the code. */
-async function login(flag: string): Promise<void> {
-  const args = ["login", desk.url, flag, "--browser", SPY];
-  const child = startCli(args, { env });
-  const [out, err] = [collect(child.stdout), collect(child.stderr)];
-  const ended = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
-  await Promise.race([until(() => signInUrl(err()) !== undefined), ended]);
-  const address = signInUrl(err());
-  if (address === undefined) throw new Error(err());
-  await until(() => statSync(join(home, "seen"), { throwIfNoEntry: false }) !== undefined);
-  challenges.add(address.searchParams.get("code_challenge") ?? "");
-  const callback = await callbackOf(address);
-  secrets.set(`code of ${flag}`, new URL(callback).searchParams.get("code") ?? "");
-  await (await fetch(callback)).text();
-  const [code, signal] = await ended;
-  said.set(args.slice(0, 3).join(" "), { code, signal, stdout: out(), stderr: err() });
-  await remember();
-}
+  async record(): Promise<this> {
+    const { sandbox, url } = this.#desk;
+    await this.#login("-v");
+    await this.#login("--debug");
+    await this.#run("token", url, "--force-refresh", "--debug");
+    await this.#remember();
+    await this.#run("mcp", "call", url, "whoami", "--debug");
+    await this.#run("mcp", "call", url, "admin_report", "--debug");
+    for (const format of ["table", "wide", "json", "yaml", "csv"])
+      await this.#run("status", url, "-o", format, "--debug");
+    await this.#run("status", "--all", "--json", "-v");
+    await this.#run("discover", url, "--debug");
+    await this.#run("discover", url, "-o", "json", "--debug");
+    await this.#run("introspect", url, "--debug");
+    sandbox.faults.add({ kind: "status", status: 500, path: "token", times: 0 });
+    await this.#run("token", url, "--force-refresh", "-v");
+    sandbox.faults.clear();
+    await this.#run("logout", url, "--debug");
+    return this;
+  }
 
-/** Every secret that is kept now. */
-async function remember(): Promise<void> {
-  for (const { generation, tokens, client } of await fileStore(settings).list()) {
-    secrets.set(`access token ${generation}`, tokens.accessToken.reveal());
-    secrets.set(`refresh token ${generation}`, tokens.refreshToken?.reveal() ?? "");
-    secrets.set("client secret", client.clientSecret?.reveal() ?? "");
+  /** The names of the secrets in a text; a verifier is known by the challenge that it makes. */
+  secretsIn(text: string): string[] {
+    const found = [...this.secrets].filter(([, value]) => text.includes(value)).map(([name]) => name);
+    const words = text.match(/[\w\-.~]{43,128}/g) ?? [];
+    const isVerifier = (word: string) => this.challenges.has(createHash("sha256").update(word).digest("base64url"));
+    return words.some(isVerifier) ? [...found, "verifier"] : found;
+  }
+
+  async #run(...args: string[]): Promise<void> {
+    this.results.set(args.join(" "), await runCli(args, { env: this.#env }));
+  }
+
+  /** Logs in with the test as the browser, so that it sees the code. */
+  async #login(flag: string): Promise<void> {
+    const args = ["login", this.#desk.url, flag, "--browser", SPY];
+    const child = startCli(args, { env: this.#env });
+    const [out, err] = [collect(child.stdout), collect(child.stderr)];
+    const ended = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
+    await Promise.race([until(() => signInUrl(err()) !== undefined), ended]);
+    const address = signInUrl(err());
+    if (address === undefined) throw new Error(err());
+    await until(() => statSync(join(this.home, "seen"), { throwIfNoEntry: false }) !== undefined);
+    this.challenges.add(address.searchParams.get("code_challenge") ?? "");
+    const callback = await callbackOf(address);
+    this.secrets.set(`code of ${flag}`, new URL(callback).searchParams.get("code") ?? "");
+    await (await fetch(callback)).text();
+    const [code, signal] = await ended;
+    this.results.set(args.slice(0, 3).join(" "), { code, signal, stdout: out(), stderr: err() });
+    await this.#remember();
+  }
+
+  /** Adds every secret that is stored now. */
+  async #remember(): Promise<void> {
+    for (const { generation, tokens, client } of await fileStore(this.settings).list()) {
+      this.secrets.set(`access token ${generation}`, tokens.accessToken.reveal());
+      this.secrets.set(`refresh token ${generation}`, tokens.refreshToken?.reveal() ?? "");
+      this.secrets.set("client secret", client.clientSecret?.reveal() ?? "");
+    }
   }
 }
 
-/** The names of the secrets in a text; a verifier is known by the challenge that it makes. */
-function secretsIn(text: string): string[] {
-  const found = [...secrets].filter(([, value]) => text.includes(value)).map(([name]) => name);
-  const words = text.match(/[\w\-.~]{43,128}/g) ?? [];
-  const isVerifier = (word: string) => challenges.has(createHash("sha256").update(word).digest("base64url"));
-  return words.some(isVerifier) ? [...found, "verifier"] : found;
-}
+const it = flowTest().extend("runs", { scope: "file" }, ({ desk }) => new RecordedRuns(desk).record());
 
-it("has run everything as it should, and knows what to look for", () => {
-  const codes = [...said].filter(([, { code }]) => code !== 0).map(([args, { code }]) => [args.split(" ")[0], code]);
+it("every run ends as expected, and every secret is known", ({ runs }) => {
+  const codes = [...runs.results]
+    .filter(([, { code }]) => code !== 0)
+    .map(([args, { code }]) => [args.split(" ")[0], code]);
   expect(codes).toEqual([
     ["mcp", 4],
     ["token", 5],
   ]);
-  expect([...secrets.keys()].sort()).toEqual([
+  expect([...runs.secrets.keys()].sort()).toEqual([
     "API token",
     "access token 1",
     "access token 2",
@@ -111,38 +121,38 @@ it("has run everything as it should, and knows what to look for", () => {
     "refresh token 2",
     "refresh token 3",
   ]);
-  expect(Math.min(...[...secrets.values()].map(({ length }) => length))).toBeGreaterThan(20);
-  expect(challenges.size).toBe(2);
+  expect(Math.min(...[...runs.secrets.values()].map(({ length }) => length))).toBeGreaterThan(20);
+  expect(runs.challenges.size).toBe(2);
 });
 
-it("says no secret on standard error, however much it is asked to say", () => {
-  for (const [args, { stderr }] of said) expect([args, secretsIn(stderr)]).toEqual([args, []]);
+it("no secret is on standard error, with any flag", ({ runs }) => {
+  for (const [args, { stderr }] of runs.results) expect([args, runs.secretsIn(stderr)]).toEqual([args, []]);
 });
 
-it("says no secret on standard output but the token that was asked for", () => {
-  for (const [args, { stdout }] of said) {
+it("no secret is on standard output except the requested token", ({ runs }) => {
+  for (const [args, { stdout }] of runs.results) {
     const expected = args.startsWith("token ") && stdout !== "" ? ["access token 3"] : [];
-    expect([args, secretsIn(stdout)]).toEqual([args, expected]);
+    expect([args, runs.secretsIn(stdout)]).toEqual([args, expected]);
   }
 });
 
-it("gives the browser's command the address, and none of our settings", () => {
-  const [argv = "", environment = ""] = ["argv", "seen"].map((name) => readFileSync(join(home, name), "utf8"));
+it("the browser's command gets the address, and no settings of agentauth", ({ runs }) => {
+  const [argv = "", environment = ""] = ["argv", "seen"].map((name) => readFileSync(join(runs.home, name), "utf8"));
   expect(argv).toMatch(/^http:.*code_challenge=.*\n$/);
-  expect(environment).toContain(`HOME=${home}\n`);
+  expect(environment).toContain(`HOME=${runs.home}\n`);
   expect(environment).not.toMatch(/^AGENTAUTH_/m);
-  expect(secretsIn(argv + environment)).toEqual([]);
+  expect(runs.secretsIn(argv + environment)).toEqual([]);
 });
 
-it("stores its files where no other user can read them, and nothing elsewhere", () => {
-  const files = filesBelow(home).filter(({ path }) => !BY_SPY.includes(relative(home, path)));
+it("all files are where no other user can read them", ({ runs }) => {
+  const files = filesBelow(runs.home).filter(({ path }) => !BY_SPY.includes(relative(runs.home, path)));
   expect(files.length).toBeGreaterThan(2);
   for (const { path, mode } of files) expect([path, mode & 0o077]).toEqual([path, 0]);
-  for (const { path } of files) expect(path.startsWith(settings)).toBe(true);
+  for (const { path } of files) expect(path.startsWith(runs.settings)).toBe(true);
 });
 
-it("stores no token after the logout", () => {
-  for (const { path, text } of filesBelow(home)) {
-    expect([path, secretsIn(text).filter((name) => name !== "client secret")]).toEqual([path, []]);
+it("no token is stored after the logout", ({ runs }) => {
+  for (const { path, text } of filesBelow(runs.home)) {
+    expect([path, runs.secretsIn(text).filter((name) => name !== "client secret")]).toEqual([path, []]);
   }
 });

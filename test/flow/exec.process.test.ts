@@ -13,36 +13,23 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { MASK, shellWord } from "../../src/redact.js";
 import { BIN, cleanEnv, collect, startProcess, temporaryFolder, until } from "../helpers/cli.js";
-import { type Desk, type Newcomer, startDesk } from "./support.js";
+import { flowTest, type Newcomer } from "./support.js";
 
 const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: the tests of exec on a terminal need the program script of util-linux\n");
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-let token: string;
-
-beforeAll(async () => {
-  desk = await startDesk();
-  url = desk.url;
-  me = desk.newcomer();
-  token = (await me.signIn()).stdout.trim();
+const it = flowTest().extend("start", ({ url, user }) => (...words: string[]) => {
+  const child = startProcess(["exec", url, ...words], { env: { AGENTAUTH_HOME: user.home } });
+  return { child, out: collect(child.stdout), err: collect(child.stderr) };
 });
-afterAll(() => desk.close());
 
 /** A command that is a program of Node's. */
 const node = (program: string, ...words: string[]) => ["--", process.execPath, "-e", program, ...words];
 
-function start(...words: string[]) {
-  const child = startProcess(["exec", url, ...words], { env: { AGENTAUTH_HOME: me.home } });
-  return { child, out: collect(child.stdout), err: collect(child.stderr) };
-}
-
-/** Modes mean nothing to root: whoever runs these tests, or nobody, to whom everything in the folder is given. */
+/** Root ignores file modes: the user of the tests, or the system user 65534, who then owns everything in the folder. */
 function ordinaryUser(folder: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   for (const name of ["", ...readdirSync(folder, { recursive: true, encoding: "utf8" })]) {
@@ -66,35 +53,38 @@ const stopsOnRequest =
 if (!stopsOnRequest) process.stderr.write("SKIPPED: exec with SIGTSTP needs a process group that can be stopped\n");
 
 describe("the token in what the command prints", () => {
-  it("comes in order where both streams go to one place", async () => {
+  it("comes in order where both streams go to one place", async ({ url, user }) => {
     const program =
       'for (let i = 0; i < 300; i++) fs.writeSync(1 + (i % 2), i + (i % 50 ? "" : process.env.AGENTAUTH_TOKEN) + "\\n")';
     const words = [process.execPath, BIN, "exec", url, ...node(program)].map(shellWord).join(" ");
-    const child = spawn("sh", ["-c", `${words} 2>&1`], { env: cleanEnv({ AGENTAUTH_HOME: me.home }), stdio: "pipe" });
+    const child = spawn("sh", ["-c", `${words} 2>&1`], { env: cleanEnv({ AGENTAUTH_HOME: user.home }), stdio: "pipe" });
     const out = collect(child.stdout);
     await once(child, "close");
     expect(out()).toBe(Array.from({ length: 300 }, (_, i) => `${i}${i % 50 ? "" : MASK}\n`).join(""));
   });
 });
 
-it.skipIf(!existsSync("/dev/full"))("output that cannot be written is no success of the command", async () => {
-  const words = [process.execPath, BIN, "exec", url, "--", "echo", "hello"].map(shellWord).join(" ");
-  const env = cleanEnv({ AGENTAUTH_HOME: me.home });
-  const child = spawn("sh", ["-c", `${words} > /dev/full`], { env, stdio: "pipe" });
-  const err = collect(child.stderr);
-  expect((await once(child, "close"))[0]).toBe(1);
-  expect(err()).toMatch(/^error: the command's output cannot be passed on: ENOSPC/);
-});
+it.skipIf(!existsSync("/dev/full"))(
+  "output that cannot be written is no success of the command",
+  async ({ url, user }) => {
+    const words = [process.execPath, BIN, "exec", url, "--", "echo", "hello"].map(shellWord).join(" ");
+    const env = cleanEnv({ AGENTAUTH_HOME: user.home });
+    const child = spawn("sh", ["-c", `${words} > /dev/full`], { env, stdio: "pipe" });
+    const err = collect(child.stderr);
+    expect((await once(child, "close"))[0]).toBe(1);
+    expect(err()).toMatch(/^error: the command's output cannot be passed on: ENOSPC/);
+  },
+);
 
 describe("a reader that leaves", () => {
-  it("ends a command that goes on printing, as in any pipeline", async () => {
+  it("ends a command that continues to print, as in any pipeline", async ({ start }) => {
     const { child, err } = start("--", "yes");
     await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
     child.stdout?.destroy();
     expect([(await once(child, "exit"))[0], err()]).toEqual([141, ""]);
   });
 
-  it("is no matter to a command that has nothing more to say", async () => {
+  it("does not affect a command that prints nothing more", async ({ start }) => {
     const file = join(temporaryFolder(), "done");
     const { child } = start("--", "sh", "-c", `sleep 1; touch '${file}'; exit 9`);
     child.stdout?.destroy();
@@ -108,7 +98,7 @@ describe("a signal", () => {
       process.on(name, () => { console.log(name); if (name === "SIGTERM") process.exit(42); });
     setInterval(() => {}, 1000); console.log("ready")`;
 
-  it("is passed on to the command, once, and its result is ours", async () => {
+  it("is passed on to the command once, and its exit code is returned", async ({ start }) => {
     const { child, out, err } = start(...node(LISTENER));
     await until(() => out() === "ready\n");
     let said = "ready\n";
@@ -122,7 +112,7 @@ describe("a signal", () => {
     expect([code, out(), err()]).toEqual([42, `${said}SIGTERM\n`, ""]);
   });
 
-  it("that the command does not answer ends both", async () => {
+  it("that the command does not answer ends both", async ({ start }) => {
     const { child, out } = start("--", "sh", "-c", "echo $$; exec sleep 600");
     await until(() => out().endsWith("\n"));
     child.kill("SIGTERM");
@@ -130,7 +120,7 @@ describe("a signal", () => {
     expect(() => process.kill(Number(out()), 0)).toThrow("ESRCH");
   });
 
-  it.skipIf(!stopsOnRequest)("stops and continues both", async () => {
+  it.skipIf(!stopsOnRequest)("stops and continues both", async ({ start }) => {
     const { child, out } = start("--", "sh", "-c", "echo $$; exec sleep 600");
     await until(() => out().endsWith("\n"));
     const state = (pid: number | undefined) => /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
@@ -143,33 +133,34 @@ describe("a signal", () => {
     expect((await once(child, "close"))[0]).toBe(143);
   });
 
-  it("ends the waiting for a program that the command left behind", async () => {
+  it("stops the wait for a program that the command left behind", async ({ start }) => {
     const { child, out } = start("--", "sh", "-c", "sleep 600 & echo $!; exit 5");
     await until(() => out().endsWith("\n"));
-    // The shell has ended when it is nobody's child any more that it has left.
+    // The shell has ended once init is the parent of the program that it left behind.
     await until(() => /^PPid:\t(\d+)/m.exec(readFileSync(`/proc/${Number(out())}/status`, "utf8"))?.[1] === "1");
     child.kill("SIGTERM");
     expect((await once(child, "close"))[0]).toBe(5);
     process.kill(Number(out()));
   });
 
-  it("ends a run whose reader has stopped reading", async () => {
-    const child = startProcess(["exec", url, "--as", "file:F", "--", "yes"], { env: { AGENTAUTH_HOME: me.home } });
+  it("ends a run whose reader has stopped reading", async ({ url, user }) => {
+    const child = startProcess(["exec", url, "--as", "file:F", "--", "yes"], { env: { AGENTAUTH_HOME: user.home } });
     // Reads one piece, and then nothing more.
     await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
     child.kill("SIGTERM");
     expect((await once(child, "exit"))[0]).toBe(143);
-    expect(readdirSync(join(me.home, "run"))).toEqual([]);
+    expect(readdirSync(join(user.home, "run"))).toEqual([]);
   });
 });
 
 describe.skipIf(!script)("on a terminal", () => {
   async function onTerminal(
+    { home, url }: Newcomer,
     words: readonly string[],
     withTerminal: (typed: (text: string) => void, out: () => string) => Promise<void>,
   ) {
     const command = [process.execPath, BIN, "exec", url, ...words].map(shellWord).join(" ");
-    const env = cleanEnv({ TERM: "dumb", AGENTAUTH_HOME: me.home });
+    const env = cleanEnv({ TERM: "dumb", AGENTAUTH_HOME: home });
     const child = spawn("script", ["-qec", `exec ${command}`, "/dev/null"], { env, stdio: "pipe" });
     const out = collect(child.stdout);
     const ended = once(child, "close");
@@ -180,20 +171,20 @@ describe.skipIf(!script)("on a terminal", () => {
   const TERMINALS =
     "console.log(process.stdin.isTTY, process.stdout.isTTY, process.stderr.isTTY, process.env.AGENTAUTH_TOKEN)";
 
-  it("the command has the terminal for itself, and the token is not masked", async () => {
-    const { code, lines } = await onTerminal(node(TERMINALS), async () => {});
-    expect([code, lines[0]]).toEqual([0, `true true true ${token}`]);
+  it("the command uses the terminal directly, and the token is not masked", async ({ user }) => {
+    const { code, lines } = await onTerminal(user, node(TERMINALS), async () => {});
+    expect([code, lines[0]]).toEqual([0, `true true true ${user.token}`]);
   });
 
-  it("--mask masks there too", async () => {
-    const { code, lines } = await onTerminal(["--mask", ...node(TERMINALS)], async () => {});
+  it("--mask masks there too", async ({ user }) => {
+    const { code, lines } = await onTerminal(user, ["--mask", ...node(TERMINALS)], async () => {});
     expect([code, lines[0]]).toEqual([0, `true undefined undefined ${MASK}`]);
   });
 
-  it("Ctrl-C reaches the command once", async () => {
+  it("Ctrl-C reaches the command once", async ({ user }) => {
     const counter = `let count = 0; process.on("SIGINT", () => { count++; setTimeout(() => { console.log("count", count); process.exit(3); }, 500); });
       setInterval(() => {}, 1000); console.log("ready")`;
-    const { code, lines } = await onTerminal(node(counter), async (typed, out) => {
+    const { code, lines } = await onTerminal(user, node(counter), async (typed, out) => {
       await until(() => out().includes("ready"));
       typed("\u0003");
     });
@@ -202,18 +193,18 @@ describe.skipIf(!script)("on a terminal", () => {
 });
 
 describe("--as file:NAME", () => {
-  it.skipIf(process.platform === "win32").each(["500", "000"])(
+  it.skipIf(process.platform === "win32").for(["500", "000"])(
     "starts nothing where the folder for it has the mode %s: exit 8, and the command that repairs it",
-    async (mode) => {
+    async (mode, { url, user }) => {
       const home = mkdtempSync(join(tmpdir(), "agentauth-test-"));
       try {
-        cpSync(me.home, home, { recursive: true });
+        cpSync(user.home, home, { recursive: true });
         const run = join(home, "run");
         mkdirSync(run, { recursive: true });
         chmodSync(run, Number.parseInt(mode, 8));
-        const user = ordinaryUser(home);
+        const owner = ordinaryUser(home);
         const words = [BIN, "exec", url, "--as", "file:F", "--", "touch", join(home, "started")];
-        const result = () => runUnder(user, words, home);
+        const result = () => runUnder(owner, words, home);
         const refused = await result();
         expect([refused.code, refused.stdout, existsSync(join(home, "started"))]).toEqual([8, "", false]);
         expect(refused.stderr).toBe(`error: the folder ${run} cannot be written (EACCES)\nhint: chmod 700 ${run}\n`);

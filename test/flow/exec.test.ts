@@ -2,40 +2,32 @@ import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { chmodSync, existsSync, readdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { MASK } from "../../src/redact.js";
 import { linesOf, startCli, temporaryFolder, until } from "../helpers/cli.js";
-import { type Desk, type Newcomer, startDesk } from "./support.js";
+import { flowTest } from "./support.js";
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-let token: string;
+const it = flowTest()
+  .extend(
+    "exec",
+    ({ url, user }) =>
+      (...words: string[]) =>
+        user.run(["exec", url, ...words]),
+  )
+  .extend("token", ({ user }) => user.token);
 
-beforeAll(async () => {
-  desk = await startDesk();
-  url = desk.url;
-  me = await signedIn();
-  token = (await me.grant()).tokens.accessToken.reveal();
-});
-afterAll(() => desk.close());
-
-async function signedIn(): Promise<Newcomer> {
-  const newcomer = desk.newcomer();
-  await newcomer.signIn();
-  return newcomer;
-}
+/** The access tokens expire after 4 s. */
+const withShortTokens = flowTest({ accessTokenTtlSeconds: 4 });
 
 /** A command that is a script of the shell. */
 const shell = (script: string, ...words: string[]) => ["--", "sh", "-c", script, "sh", ...words];
-const exec = (...words: string[]) => me.run(["exec", url, ...words]);
 const sha = (text: string | Buffer) => createHash("sha256").update(text).digest("hex");
 const hex = (text: string) => Buffer.from(text).toString("hex");
 /** Prints a variable in hexadecimal, which is not masked. */
 const HEX = 'printf %s "$NAME" | od -An -v -tx1 | tr -d " \\n"';
 
 describe("the command", () => {
-  it("finds the token in AGENTAUTH_TOKEN, or in the variable that was named", async () => {
+  it("finds the token in AGENTAUTH_TOKEN, or in the variable that was named", async ({ exec, token }) => {
     for (const [flags, name] of [
       [[], "AGENTAUTH_TOKEN"],
       [["--as", "env:MY_TOKEN"], "MY_TOKEN"],
@@ -46,51 +38,53 @@ describe("the command", () => {
     }
   });
 
-  it("gets its words as they were typed, also those that are flags of ours, and no token among them", async () => {
+  it("gets its arguments as typed, also those that are flags of agentauth, and no token among them", async ({
+    exec,
+  }) => {
     const words = ["--verbose", "--as", "file:X", "--", "-q", "$HOME", "a b", "*", ""];
     const { stdout, stderr } = await exec(...shell('for word; do echo "$word"; done', ...words));
     expect([stdout, stderr]).toEqual([words.map((word) => `${word}\n`).join(""), ""]);
   });
 
-  it("has the environment that there was, less the secrets of ours", async () => {
+  it("has the environment of agentauth without its secrets", async ({ url, user }) => {
     const env = { EMPTY: "", KEPT: "yes", AGENTAUTH_CLIENT_SECRET: "client-secret" };
-    const { stdout } = await me.run(["exec", url, "--", "env"], { env });
+    const { stdout } = await user.run(["exec", url, "--", "env"], { env });
     const seen = Object.fromEntries(linesOf(stdout).map((line) => [line.split("=", 1)[0], line.replace(/^\w+=/, "")]));
-    expect(seen).toMatchObject({ EMPTY: "", KEPT: "yes", AGENTAUTH_HOME: me.home, AGENTAUTH_TOKEN: MASK });
+    expect(seen).toMatchObject({ EMPTY: "", KEPT: "yes", AGENTAUTH_HOME: user.home, AGENTAUTH_TOKEN: MASK });
     expect(Object.keys(seen)).not.toContain("AGENTAUTH_CLIENT_SECRET");
     expect(Object.keys(seen)).not.toContain("AGENTAUTH_API_TOKEN");
   });
 
-  it("reads our standard input", async () => {
+  it("reads the standard input of agentauth", async ({ url, user }) => {
     const stdin = "line\n".repeat(100_000);
-    const { code, stdout } = await me.run(["exec", url, "--", "cat"], { stdin });
+    const { code, stdout } = await user.run(["exec", url, "--", "cat"], { stdin });
     expect([code, sha(stdout)]).toEqual([0, sha(stdin)]);
   });
 
-  it("gets a refreshed token where the stored one expires too soon", async () => {
-    const other = await signedIn();
-    const before = (await other.grant()).tokens.accessToken.reveal();
-    await other.age(50);
-    const { stdout } = await other.run(["exec", url, ...shell(HEX.replace("NAME", "AGENTAUTH_TOKEN"))]);
-    expect(stdout).toBe(hex((await other.grant()).tokens.accessToken.reveal()));
+  it("gets a refreshed token where the stored one expires too soon", async ({ me, url }) => {
+    await me.signIn();
+    const before = (await me.grant()).tokens.accessToken.reveal();
+    await me.age(50);
+    const { stdout } = await me.run(["exec", url, ...shell(HEX.replace("NAME", "AGENTAUTH_TOKEN"))]);
+    expect(stdout).toBe(hex((await me.grant()).tokens.accessToken.reveal()));
     expect(stdout).not.toBe(hex(before));
   });
 });
 
 describe("the exit code", () => {
-  it.each([0, 3, 125, 255])("is that of the command: %i", async (code) => {
+  it.for([0, 3, 125, 255])("is that of the command: %i", async (code, { exec }) => {
     expect(await exec(...shell(`exit ${code}`))).toEqual({ code, signal: null, stdout: "", stderr: "" });
   });
 
-  it.each([
+  it.for([
     ["SIGTERM", 143],
     ["SIGKILL", 137],
     ["SIGINT", 130],
-  ])("is 128 and the number of the signal that ended it: %s", async (signal, code) => {
+  ] as const)("is 128 and the number of the signal that ended it: %s", async ([signal, code], { exec }) => {
     expect((await exec("--", "sh", "-c", `kill -${signal.slice(3)} $$`)).code).toBe(code);
   });
 
-  it("is 127 where there is no such program, and 126 where it cannot be run", async () => {
+  it("is 127 where there is no such program, and 126 where it cannot be run", async ({ exec }) => {
     const file = join(temporaryFolder(), "not-a-program");
     writeFileSync(file, "#!/bin/sh\n");
     chmodSync(file, 0o644);
@@ -104,14 +98,14 @@ describe("the exit code", () => {
     }
   });
 
-  it("is in the error as JSON too", async () => {
-    const { stderr } = await me.run(["exec", url, "--", "nope"], { env: { AGENTAUTH_ERRORS: "json" } });
+  it("is in the error as JSON too", async ({ url, user }) => {
+    const { stderr } = await user.run(["exec", url, "--", "nope"], { env: { AGENTAUTH_ERRORS: "json" } });
     expect(JSON.parse(stderr)).toMatchObject({ error: { class: "usage", exit_code: 127 } });
-    const byAgent = await me.run(["exec", url, "--", "nope"], { env: { AGENTAUTH_AGENT: "1" } });
+    const byAgent = await user.run(["exec", url, "--", "nope"], { env: { AGENTAUTH_AGENT: "1" } });
     expect([byAgent.code, JSON.parse(byAgent.stderr).error.exit_code]).toEqual([127, 127]);
   });
 
-  it("is 125 where the system does not start it for another reason", async () => {
+  it("is 125 where the system does not start it for another reason", async ({ exec }) => {
     const looped = join(temporaryFolder(), "loop");
     symlinkSync(looped, looped);
     const failed = await exec("--", looped);
@@ -123,24 +117,23 @@ describe("the exit code", () => {
 describe("nothing is started", () => {
   const touch = (file: string) => ["--", "touch", file];
 
-  it("where no login is stored: exit 4, and the command to run", async () => {
+  it("where no login is stored: exit 4, and the command to run", async ({ me, url }) => {
     const file = join(temporaryFolder(), "started");
-    const { code, stdout, stderr } = await desk.newcomer().run(["exec", url, ...touch(file)]);
+    const { code, stdout, stderr } = await me.run(["exec", url, ...touch(file)]);
     expect([code, stdout, existsSync(file)]).toEqual([4, "", false]);
     expect(stderr).toContain(`\nhint: agentauth login ${url}\n`);
   });
 
-  it("where the issuer does not answer and the token has ended: exit 5", async () => {
+  it("where the issuer does not answer and the token has expired: exit 5", async ({ faults, me, url }) => {
     const file = join(temporaryFolder(), "started");
-    const other = await signedIn();
-    await other.age(-1);
-    desk.sandbox.faults.add({ kind: "status", status: 503, path: "token", times: 0 });
-    const { code } = await other.run(["exec", url, "--retries", "0", ...touch(file)]);
-    desk.sandbox.faults.clear();
+    await me.signIn();
+    await me.age(-1);
+    faults.add({ kind: "status", status: 503, path: "token", times: 0 });
+    const { code } = await me.run(["exec", url, "--retries", "0", ...touch(file)]);
     expect([code, existsSync(file)]).toEqual([5, false]);
   });
 
-  it.each<[string, (file: string) => string[], RegExp]>([
+  it.for<[string, (file: string) => string[], RegExp]>([
     [
       "without --",
       (file) => ["touch", file],
@@ -155,7 +148,7 @@ describe("nothing is started", () => {
       /^error: --as "header:X" must be env:NAME /,
     ],
     ["without a command", () => ["--"], /^error: there is no command after "--"\nhint: agentauth exec </],
-  ])("%s: exit 2", async (_what, words, said) => {
+  ])("%s: exit 2", async ([, words, said], { exec }) => {
     const file = join(temporaryFolder(), "started");
     const { code, stdout, stderr } = await exec(...words(file));
     expect([code, stdout, existsSync(file)]).toEqual([2, "", false]);
@@ -166,46 +159,46 @@ describe("nothing is started", () => {
 describe("the token in what the command prints", () => {
   const PRINT = 'printf %s "$AGENTAUTH_TOKEN"; printf %s "$AGENTAUTH_TOKEN" >&2';
 
-  it("is masked on both streams where they are no terminal", async () => {
+  it("is masked on both streams where they are no terminal", async ({ exec }) => {
     expect(await exec(...shell(PRINT))).toEqual({ code: 0, signal: null, stdout: MASK, stderr: MASK });
   });
 
-  it("is masked where it comes byte by byte, and in base64 in a header", async () => {
+  it("is masked where it comes byte by byte, and in base64 in a header", async ({ exec }) => {
     const slowly = 'printf %s "$AGENTAUTH_TOKEN" | dd bs=1 2> /dev/null';
     expect((await exec(...shell(slowly))).stdout).toBe(MASK);
     const basic = 'printf %s "me:$AGENTAUTH_TOKEN" | base64 | tr -d "\\n"; echo';
     expect((await exec(...shell(basic))).stdout).toBe(`bWU6${MASK}\n`);
   });
 
-  it("is masked where a program prints it that the command left behind", async () => {
+  it("is masked where a program prints it that the command left behind", async ({ exec }) => {
     const { code, stdout } = await exec("--", "sh", "-c", '(sleep 1; echo "later $AGENTAUTH_TOKEN") & exit 7');
     expect([code, stdout]).toEqual([7, `later ${MASK}\n`]);
   });
 
-  it("is left as it is with --no-mask", async () => {
+  it("is printed unchanged with --no-mask", async ({ exec, token }) => {
     expect(await exec("--no-mask", ...shell(PRINT))).toEqual({ code: 0, signal: null, stdout: token, stderr: token });
   });
 
-  it("is masked also where a script writes to /dev/stdout and /dev/stderr", async () => {
+  it("is masked also where a script writes to /dev/stdout and /dev/stderr", async ({ exec }) => {
     const script = 'echo "$AGENTAUTH_TOKEN" > /dev/stdout; echo "$AGENTAUTH_TOKEN" > /dev/stderr';
     expect(await exec("--", "sh", "-c", script)).toMatchObject({ code: 0, stdout: `${MASK}\n`, stderr: `${MASK}\n` });
   });
 
-  it.each(["stdout", "stderr"] as const)(
+  it.for(["stdout", "stderr"] as const)(
     "is masked on %s also where there is no folder for temporary files",
-    async (stream) => {
+    async (stream, { url, user }) => {
       const env = { TMPDIR: join(temporaryFolder(), "nonexistent") };
-      const result = await me.run(["exec", url, ...shell(PRINT)], { env });
+      const result = await user.run(["exec", url, ...shell(PRINT)], { env });
       expect([result.code, result[stream]]).toEqual([0, MASK]);
     },
   );
 
-  it("takes nothing of ten megabytes of any bytes", async () => {
+  it("leaves ten megabytes of arbitrary bytes unchanged", async ({ url, user }) => {
     const bytes = Buffer.alloc(10e6);
     for (let i = 0; i < 10e6; i++) bytes[i] = (i * 2654435761) >>> 24;
     const file = join(temporaryFolder(), "bytes");
     writeFileSync(file, bytes);
-    const child = startCli(["exec", url, "--", "cat", file], { env: { AGENTAUTH_HOME: me.home } });
+    const child = startCli(["exec", url, "--", "cat", file], { env: { AGENTAUTH_HOME: user.home } });
     const hash = createHash("sha256");
     child.stdout?.on("data", (chunk: Buffer) => hash.update(chunk));
     const [code] = (await once(child, "close")) as [number | null];
@@ -221,91 +214,81 @@ describe("--as file:NAME", () => {
     "echo; env | grep -c ^AGENTAUTH_TOKEN= || true",
   ].join("; ");
 
-  it("gives the path of a private file with the token, and removes it at the end", async () => {
+  it("passes the path of a private file with the token, and removes the file at the end", async ({
+    exec,
+    token,
+    user,
+  }) => {
     const { code, stdout } = await exec("--as", "file:TOKEN_FILE", ...shell(SHOW));
     const [path = "", ...rest] = linesOf(stdout);
     expect([code, rest]).toEqual([0, ["-rw-------", hex(token), "0"]]);
-    expect([dirname(dirname(path)), existsSync(dirname(path))]).toEqual([join(me.home, "run"), false]);
-    expect((statSync(join(me.home, "run")).mode & 0o777).toString(8)).toBe("700");
+    expect([dirname(dirname(path)), existsSync(dirname(path))]).toEqual([join(user.home, "run"), false]);
+    expect((statSync(join(user.home, "run")).mode & 0o777).toString(8)).toBe("700");
   });
 
-  it.each(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)("removes it on %s too", async (signal) => {
-    const { child, out } = me.start(["exec", url, "--as", "file:F", "--", "sh", "-c", 'echo "$F"; exec sleep 600']);
+  it.for(["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const)("removes it on %s too", async (signal, { url, user }) => {
+    const { child, out } = user.start(["exec", url, "--as", "file:F", "--", "sh", "-c", 'echo "$F"; exec sleep 600']);
     await until(() => out().endsWith("\n"));
     expect(existsSync(out().trim())).toBe(true);
     child.kill(signal);
     await once(child, "close");
-    expect(readdirSync(join(me.home, "run"))).toEqual([]);
+    expect(readdirSync(join(user.home, "run"))).toEqual([]);
   });
 
-  it("removes it where the command is not found", async () => {
+  it("removes it where the command is not found", async ({ exec, user }) => {
     expect((await exec("--as", "file:F", "--", "no-such-program")).code).toBe(127);
-    expect(readdirSync(join(me.home, "run"))).toEqual([]);
+    expect(readdirSync(join(user.home, "run"))).toEqual([]);
   });
 
-  it("starts nothing where it has no private place for it: exit 8", async () => {
-    const other = await signedIn();
-    writeFileSync(join(other.home, "run"), "");
+  it("starts nothing where it cannot create a private folder: exit 8", async ({ me, url }) => {
+    await me.signIn();
+    writeFileSync(join(me.home, "run"), "");
     const file = join(temporaryFolder(), "started");
-    const { code, stderr } = await other.run(["exec", url, "--as", "file:F", "--", "touch", file]);
+    const { code, stderr } = await me.run(["exec", url, "--as", "file:F", "--", "touch", file]);
     expect([code, existsSync(file)]).toEqual([8, false]);
     expect(stderr).toMatch(/^error: the folder \S+ cannot be created/);
   });
 
-  it("keeps it fresh while the command runs, and masks the new token as the first", async () => {
-    const short = await startDesk({ accessTokenTtl: 4 });
-    try {
-      const newcomer = short.newcomer();
-      await newcomer.signIn();
+  withShortTokens(
+    "refreshes it while the command runs, and masks the new token like the first",
+    async ({ me, url }) => {
+      await me.signIn();
       const watch = `seen=0; last=; while [ $seen -lt 3 ]; do
           token=$(cat "$F")
           [ "$token" = "$last" ] || { seen=$((seen + 1)); last=$token; echo "token $token"; ${HEX.replace("NAME", "last")} >&2; echo >&2; }
           sleep 0.05
         done`;
-      const { child, out, err } = newcomer.start(["exec", short.url, "--as", "file:F", ...shell(watch)]);
+      const { child, out, err } = me.start(["exec", url, "--as", "file:F", ...shell(watch)]);
       const ended = once(child, "close");
       const statuses: Promise<number>[] = [];
       child.stderr?.on("data", () => {
         for (const line of err().split("\n").slice(statuses.length, -1)) {
-          statuses.push(statusOf(short.url, Buffer.from(line, "hex").toString()));
+          statuses.push(statusOf(url, Buffer.from(line, "hex").toString()));
         }
       });
       expect(await ended).toEqual([0, null]);
       expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
       expect([out(), linesOf(err()).length]).toEqual([`token ${MASK}\n`.repeat(3), 3]);
-      expect(
-        newcomer.asked().filter((request) => request === "POST /<pool>/token refresh_token 200").length,
-      ).toBeGreaterThan(1);
-    } finally {
-      await short.close();
-    }
-  });
+      expect(me.asked().filter((request) => request === "POST /<pool>/token refresh_token 200").length).toBeGreaterThan(
+        1,
+      );
+    },
+  );
 
-  it("reports once that it cannot be refreshed, and starts no login while the command runs", async () => {
-    const short = await startDesk({ accessTokenTtl: 3 });
-    try {
-      const newcomer = short.newcomer();
-      await newcomer.signIn();
+  withShortTokens(
+    "reports once that it cannot be refreshed, and starts no login while the command runs",
+    async ({ me, url }) => {
+      await me.signIn();
       const flags = ["--as", "file:F", "--login", "--browser", "none"];
-      const { child, out, err } = newcomer.start([
-        "exec",
-        short.url,
-        ...flags,
-        "--",
-        "sh",
-        "-c",
-        "echo go; exec sleep 600",
-      ]);
+      const { child, out, err } = me.start(["exec", url, ...flags, "--", "sh", "-c", "echo go; exec sleep 600"]);
       await until(() => out() === "go\n");
-      expect((await newcomer.run(["logout", short.url])).code).toBe(0);
+      expect((await me.run(["logout", url])).code).toBe(0);
       await until(() => err().includes("\n"));
       child.kill("SIGTERM");
       expect((await once(child, "close"))[0]).toBe(143);
       expect(err()).toMatch(/^warning: the token file cannot be refreshed; trying again: a login is required .*\n$/);
-    } finally {
-      await short.close();
-    }
-  });
+    },
+  );
 });
 
 /** The status of a request with a token. */

@@ -1,31 +1,21 @@
-import { describe, expect, it } from "vitest";
-import { type RunOptions, runCli, temporaryFolder } from "../helpers/cli.js";
-import { startScene } from "../helpers/issuer.js";
+import { describe, expect } from "vitest";
+import { type RunOptions, runCli } from "../helpers/cli.js";
+import { QUESTION, questionTest } from "./issuer-question-support.js";
 
-const QUESTION = "[y/N]";
-
-async function begin() {
-  const scene = await startScene();
-  const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_CLIENT_SECRET: "prod-secret-9" };
-  const args = ["login", scene.mcp.url, "--browser", "none", "--client-id", "prod"];
-  return {
-    ...scene,
-    run: (flags: readonly string[], options: RunOptions) => runCli([...args, ...flags], { ...options, env }),
-  };
-}
+const it = questionTest.extend("run", ({ args, env }) => (flags: readonly string[], options: RunOptions) => {
+  return runCli([...args, ...flags], { ...options, env });
+});
 
 describe("a login by a client with a secret", () => {
-  it("sends nothing where the answer is no", async () => {
-    const { issuer, run } = await begin();
+  it("sends nothing where the answer is no", async ({ run, scene }) => {
     const { code, stderr } = await run([], { tty: true, stdin: "no\n" });
     expect([code, stderr]).toEqual([3, expect.stringContaining(QUESTION)]);
-    expect(stderr).toContain(`--issuer ${issuer.issuer}`);
-    expect(issuer.to("/pool/authorize")).toEqual([]);
-    expect(issuer.to("/pool/token")).toEqual([]);
+    expect(stderr).toContain(`--issuer ${scene.issuer.issuer}`);
+    expect(scene.issuer.to("/pool/authorize")).toEqual([]);
+    expect(scene.issuer.to("/pool/token")).toEqual([]);
   });
 
-  it("asks no question with --no-input, or without a terminal", async () => {
-    const { run } = await begin();
+  it("asks no question with --no-input, or without a terminal", async ({ run }) => {
     const quiet = await run(["--no-input"], { tty: true });
     expect(quiet.code).toBe(3);
     expect(quiet.stdout + quiet.stderr).not.toContain(QUESTION);

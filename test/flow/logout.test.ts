@@ -1,28 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { linesOf } from "../helpers/cli.js";
-import { type Desk, hurryTimers, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+import { flowTest, hurryTimers, SIGN_IN } from "./support.js";
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-
-beforeAll(async () => {
-  desk = await startDesk();
-  url = desk.url;
-});
-afterAll(() => desk.close());
-beforeEach(() => {
-  me = desk.newcomer();
-});
-afterEach(() => desk.sandbox.faults.clear());
+const it = flowTest();
 
 describe("agentauth logout", () => {
-  it("prints nothing on standard output unless a form is asked for", async () => {
+  it("prints nothing on standard output without an output format", async ({ me, url }) => {
     await me.signIn();
     expect(await me.run(["logout", url])).toMatchObject({ code: 0, stdout: "", stderr: `logged out of ${url}\n` });
   });
 
-  it("reports its result as JSON, also where no login is stored", async () => {
+  it("reports its result as JSON, also where no login is stored", async ({ me, url }) => {
     await me.signIn();
     const first = await me.run(["logout", url, "--json"]);
     const out = { server: url, profile: "default", account: null, removed: true, revoked: true, error: null };
@@ -33,7 +21,7 @@ describe("agentauth logout", () => {
     expect([all.code, all.stdout, all.stderr]).toEqual([0, "[]\n", "not logged in\n"]);
   });
 
-  it("names the profile, and leaves those of others", async () => {
+  it("names the profile, and leaves the logins of other profiles", async ({ me, url }) => {
     await me.addProfile("work");
     await me.signIn();
     await me.signIn("--profile", "work");
@@ -42,9 +30,13 @@ describe("agentauth logout", () => {
     expect((await me.grants()).map(({ profile }) => profile)).toEqual(["default"]);
   });
 
-  it("is done where the issuer fails, and says why in a warning and in JSON", async () => {
+  it("removes the login where the issuer fails, and reports why in a warning and in JSON", async ({
+    faults,
+    me,
+    url,
+  }) => {
     await me.signIn();
-    desk.sandbox.faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
+    faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
     const { code, stdout, stderr } = await me.run(["logout", url, "--json"]);
     expect([code, await me.grants()]).toEqual([0, []]);
     expect(JSON.parse(stdout)).toMatchObject([{ removed: true, revoked: false, error: expect.stringMatching(/\w/) }]);
@@ -53,9 +45,9 @@ describe("agentauth logout", () => {
     );
   });
 
-  it("waits for no issuer that is silent, and is done all the same", async () => {
+  it("removes the login where the issuer does not answer in time", async ({ faults, me, url }) => {
     await me.signIn();
-    desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "end_session", times: 0 });
+    faults.add({ kind: "slow-headers", ms: 60_000, path: "end_session", times: 0 });
     hurryTimers(5);
     const { code, stdout } = await me.run(["logout", url, "--json"]);
     expect([code, await me.grants()]).toEqual([0, []]);
@@ -64,7 +56,7 @@ describe("agentauth logout", () => {
     ]);
   });
 
-  it("--all logs out of everything and lists it", async () => {
+  it("--all logs out of everything and lists it", async ({ desk, me, url }) => {
     const other = `${url}/${desk.sandbox.ids.pool}`;
     await me.signIn();
     await me.run(["token", other, ...SIGN_IN]);
@@ -79,7 +71,7 @@ describe("agentauth logout", () => {
     expect(await me.grants()).toEqual([]);
   });
 
-  it("--all logs out of every account at a server, and of the login without one", async () => {
+  it("--all logs out of every account at a server, and of the login without one", async ({ me }) => {
     await me.signIn();
     await me.signIn("--account-hint", "alice");
     const { code, stdout } = await me.run(["logout", "--all", "--json"]);
@@ -87,7 +79,7 @@ describe("agentauth logout", () => {
     expect(await me.grants()).toEqual([]);
   });
 
-  it("--all is refused for one account, and then logs out of nothing", async () => {
+  it("--all is refused for one account, and then logs out of nothing", async ({ me, url }) => {
     await me.signIn();
     await me.signIn("--account-hint", "alice");
     const { code, stdout, stderr } = await me.run(["logout", "--all", "--account-hint", "alice"]);
@@ -98,7 +90,7 @@ describe("agentauth logout", () => {
     expect((await me.grants()).map(({ account }) => account)).toEqual([undefined]);
   });
 
-  it("--all signs people out also where flags of a machine are given", async () => {
+  it("--all logs users out also with the flags of a machine grant", async ({ me }) => {
     await me.signIn();
     const flags = ["--grant", "client-credentials", "--client-id", "nobody-knows-it"];
     const env = { AGENTAUTH_CLIENT_SECRET: "not-the-secret" };
@@ -106,7 +98,7 @@ describe("agentauth logout", () => {
     expect([code, JSON.parse(stdout), await me.grants()]).toMatchObject([0, [{ removed: true }], []]);
   });
 
-  it("needs one server or --all, and not both", async () => {
+  it("needs one server or --all, and not both", async ({ me, url }) => {
     expect((await me.run(["logout"])).code).toBe(2);
     expect((await me.run(["logout", url, "--all"])).code).toBe(2);
   });

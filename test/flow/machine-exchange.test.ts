@@ -1,96 +1,86 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { SandboxMachine } from "../../src/sandbox/index.js";
-import { plant } from "../helpers/canaries.js";
+import { describe, expect } from "vitest";
 import { temporaryFolder } from "../helpers/cli.js";
-import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+import { machineTest } from "./machine-support.js";
+import { SIGN_IN } from "./support.js";
 
 const API = "https://api.example";
-let desk: Desk;
-let machine: SandboxMachine;
-let url: string;
-let person: Newcomer;
-
-beforeAll(async () => {
-  desk = await startDesk({ machineGrants: true, exchangeAudiences: [API, "billing"] });
-  url = desk.url;
-  if (!desk.sandbox.machine) throw new Error("there should be machines");
-  machine = desk.sandbox.machine;
-  plant("client_secret", machine.secretClient.clientSecret);
-  person = desk.newcomer();
-  await person.signIn("--scope", "a b");
+/** `alice` has logged in with the scopes "a b". */
+const it = machineTest({ exchangeAudiences: [API, "billing"] }).extend("alice", { scope: "file" }, async ({ desk }) => {
+  const alice = desk.newcomer();
+  await alice.signIn("--scope", "a b");
+  return alice;
 });
-afterAll(() => desk.close());
-
-const SECRET = () => ({ AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret });
-const toIssuer = () => ["--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool)];
-const asService = () => ["--grant", "client-credentials", "--client-id", machine.secretClient.clientId, ...toIssuer()];
 
 describe("exchange", () => {
-  it("prints a token in the person's name for somebody else, and nothing else", async () => {
-    const { code, stdout, stderr } = await person.run(["exchange", url, "--audience", API]);
+  it("prints a token of the user for another audience, and nothing else", async ({ alice, url }) => {
+    const { code, stdout, stderr } = await alice.run(["exchange", url, "--audience", API]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout.endsWith("\n")).toBe(true);
     expect(decodeJwt(stdout.trim())).toMatchObject({ sub: "alice", aud: API, scope: "a b" });
   });
 
-  it("asks for fewer scopes, and names a resource where that is wanted", async () => {
+  it("requests fewer scopes, and names a resource with --resource", async ({ alice, machine, url }) => {
     const flags = ["--resource", API, "--scope", "a", "--requested-token-type", "access_token", "--format", "json"];
-    const { stdout } = await person.run(["exchange", url, ...flags]);
+    const { stdout } = await alice.run(["exchange", url, ...flags]);
     const said = JSON.parse(stdout) as Record<string, unknown>;
     expect(said).toMatchObject({
       issued_token_type: "urn:ietf:params:oauth:token-type:access_token",
       token_type: "Bearer",
       scope: "a",
-      issuer: desk.sandbox.authUrl(desk.sandbox.ids.pool),
+      issuer: machine.issuer,
     });
     expect(said["expires_in"]).toBeGreaterThan(3500);
   });
 
-  it.each([
+  it.for([
     ["header", /^Authorization: Bearer eyJ\S+\n$/],
     ["headers-json", /^\{"Authorization":"Bearer eyJ[^"]+"\}\n$/],
     ["env", /^AGENTAUTH_TOKEN=eyJ\S+\n$/],
-  ])("prints it as %s", async (format, expected) => {
-    expect((await person.run(["exchange", url, "--audience", API, "--format", format])).stdout).toMatch(expected);
+  ] as const)("prints it as %s", async ([format, expected], { alice, url }) => {
+    expect((await alice.run(["exchange", url, "--audience", API, "--format", format])).stdout).toMatch(expected);
   });
 
-  it("goes from a machine's own token", async () => {
-    const me = desk.newcomer();
-    const { stdout } = await me.run(["exchange", url, ...asService(), "--audience", "billing"], { env: SECRET() });
+  it("exchanges a machine's own token", async ({ as, machine, me, secretEnv, url }) => {
+    const { stdout } = await me.run(["exchange", url, ...as.service(), "--audience", "billing"], {
+      env: secretEnv,
+    });
     expect(decodeJwt(stdout.trim())).toMatchObject({ sub: machine.secretClient.clientId, aud: "billing" });
   });
 
-  it("logs the user in first, with --login", async () => {
-    const { code, stdout } = await desk.newcomer().run(["exchange", url, "--audience", API, ...SIGN_IN]);
+  it("logs the user in first, with --login", async ({ me, url }) => {
+    const { code, stdout } = await me.run(["exchange", url, "--audience", API, ...SIGN_IN]);
     expect(code).toBe(0);
     expect(decodeJwt(stdout.trim())).toMatchObject({ sub: "alice" });
   });
 
-  it.each(["file", "stdin", "environment"])("takes the subject token from %s, and keeps it nowhere", async (from) => {
-    const subject = (await person.run(["token", url])).stdout.trim();
-    const me = desk.newcomer();
-    const path = join(temporaryFolder(), "subject");
-    writeFileSync(path, `${subject}\n`, { mode: 0o600 });
-    const named = { file: ["--subject-token-file", path], stdin: ["--subject-token-file", "-"], environment: [] };
-    const env = { ...SECRET(), ...(from === "environment" && { AGENTAUTH_SUBJECT_TOKEN: subject }) };
-    const flags = [
-      ...named[from as keyof typeof named],
-      "--client-id",
-      machine.secretClient.clientId,
-      ...toIssuer(),
-      "--audience",
-      API,
-    ];
-    const { code, stdout, stderr } = await me.run(["exchange", url, ...flags], { env, stdin: subject });
-    expect([code, stderr]).toEqual([0, ""]);
-    expect(decodeJwt(stdout.trim())).toMatchObject({ sub: "alice", aud: API });
-    expect(await me.grants()).toEqual([]);
-  });
+  it.for(["file", "stdin", "environment"] as const)(
+    "reads the subject token from %s, and does not store it",
+    async (from, { alice, machine, me, secretEnv, url }) => {
+      const subject = (await alice.run(["token", url])).stdout.trim();
+      const path = join(temporaryFolder(), "subject");
+      writeFileSync(path, `${subject}\n`, { mode: 0o600 });
+      const named = { file: ["--subject-token-file", path], stdin: ["--subject-token-file", "-"], environment: [] };
+      const env = { ...secretEnv, ...(from === "environment" && { AGENTAUTH_SUBJECT_TOKEN: subject }) };
+      const flags = [
+        ...named[from],
+        "--client-id",
+        machine.secretClient.clientId,
+        "--issuer",
+        machine.issuer,
+        "--audience",
+        API,
+      ];
+      const { code, stdout, stderr } = await me.run(["exchange", url, ...flags], { env, stdin: subject });
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(decodeJwt(stdout.trim())).toMatchObject({ sub: "alice", aud: API });
+      expect(await me.grants()).toEqual([]);
+    },
+  );
 
-  it.each<[string, string[], number, RegExp]>([
+  it.for<[string, string[], number, RegExp]>([
     ["an audience that the issuer does not serve", ["--audience", "other"], 6, /invalid_target/],
     ["scopes that the token does not have", ["--audience", API, "--scope", "c"], 6, /invalid_scope/],
     ["no audience", [], 2, /--audience/],
@@ -103,22 +93,21 @@ describe("exchange", () => {
       2,
       /--subject-token-file - and --actor-token-file -/,
     ],
-  ])("ends for %s, with nothing on standard output", async (_what, flags, exit, said) => {
-    const { code, stdout, stderr } = await person.run(["exchange", url, ...flags]);
+  ])("ends for %s, with nothing on standard output", async ([, flags, exit, said], { alice, url }) => {
+    const { code, stdout, stderr } = await alice.run(["exchange", url, ...flags]);
     expect([code, stdout]).toEqual([exit, ""]);
     expect(stderr).toMatch(said);
   });
 
-  it("of a token that is none of the issuer's shows the token to nobody", async () => {
+  it("of a token from another issuer does not print the token", async ({ alice, url }) => {
     const flags = ["--subject-token-file", "-", "--audience", API, "-v"];
-    const { code, stdout, stderr } = await person.run(["exchange", url, ...flags], { stdin: "canary-subject-token" });
+    const { code, stdout, stderr } = await alice.run(["exchange", url, ...flags], { stdin: "canary-subject-token" });
     expect([code, stdout]).toEqual([6, ""]);
     expect(stderr).toContain("invalid_request");
     expect(stderr).not.toContain("canary-subject-token");
   });
 
-  it("needs a client where no login is stored", async () => {
-    const me = desk.newcomer();
+  it("needs a client where no login is stored", async ({ me, url }) => {
     const { code, stderr } = await me.run(["exchange", url, "--audience", API], {
       env: { AGENTAUTH_SUBJECT_TOKEN: "some-subject-token" },
     });

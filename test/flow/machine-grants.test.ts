@@ -2,24 +2,12 @@ import { generateKeyPairSync } from "node:crypto";
 import { chmodSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { SandboxMachine } from "../../src/sandbox/index.js";
 import { plant } from "../helpers/canaries.js";
 import { linesOf, temporaryFolder } from "../helpers/cli.js";
-import { type Desk, filesBelow, type Newcomer, startDesk } from "./support.js";
-
-let desk: Desk;
-let machine: SandboxMachine;
-let url: string;
-
-beforeAll(async () => {
-  desk = await startDesk({ machineGrants: true });
-  url = desk.url;
-  if (!desk.sandbox.machine) throw new Error("there should be machines");
-  machine = desk.sandbox.machine;
-  for (const secret of [machine.secretClient.clientSecret, machine.idp.clientSecret]) plant("client_secret", secret);
-});
-afterAll(() => desk.close());
+import { type MachineFixtures, machineTest, tokenRequests } from "./machine-support.js";
+import { filesBelow } from "./support.js";
 
 const folder = temporaryFolder();
 const otherKey = generateKeyPairSync("ec", { namedCurve: "P-256" })
@@ -33,62 +21,47 @@ function file(name: string, text: string, mode = 0o600): string {
   return path;
 }
 
-const SECRET = () => ({ AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret });
-const byGrant = (grant: string, clientId: string, ...more: string[]) => [
-  "--grant",
-  grant,
-  "--client-id",
-  clientId,
-  "--issuer",
-  machine.issuer,
-  ...more,
-];
-const asService = (...more: string[]) => byGrant("client-credentials", machine.secretClient.clientId, ...more);
-const asWorkload = (path: string, ...more: string[]) =>
-  byGrant("jwt-bearer", machine.workloadClient.clientId, "--assertion-file", path, ...more);
-const asPerson = (...more: string[]) => {
-  const { tokenEndpoint, clientId } = machine.idp;
-  const idp = ["--idp-token-endpoint", tokenEndpoint, "--idp-client-id", clientId];
-  return byGrant("id-jag", machine.secretClient.clientId, ...idp, ...more);
-};
-const tokenRequests = (me: Newcomer) => me.asked().filter((line) => line.includes("/token "));
-
-async function token(me: Newcomer, flags: readonly string[], env: Record<string, string> = SECRET()) {
-  const { code, stdout, stderr } = await me.run(["token", url, ...flags], { env });
-  expect([code, stderr]).toEqual([0, ""]);
-  return stdout.trim();
-}
+const it = machineTest().extend("token", ({ me, secretEnv, url }) => {
+  return async (flags: readonly string[], env: Record<string, string> = secretEnv) => {
+    const { code, stdout, stderr } = await me.run(["token", url, ...flags], { env });
+    expect([code, stderr]).toEqual([0, ""]);
+    return stdout.trim();
+  };
+});
 
 describe("a service", () => {
-  it("gets a token by its secret, and uses it again without a user", async () => {
-    const me = desk.newcomer();
-    const first = await token(me, asService());
+  it("gets a token by its secret, and uses it again without a user", async ({ as, machine, me, token, url }) => {
+    const first = await token(as.service());
     expect(decodeJwt(first)).toMatchObject({ sub: machine.secretClient.clientId, aud: url });
-    expect(await token(me, asService("--no-login"))).toBe(first);
+    expect(await token(as.service("--no-login"))).toBe(first);
     expect(tokenRequests(me)).toEqual(["POST /<pool>/token client_credentials 200"]);
     expect(me.asked().join()).not.toMatch(/authorize|register/);
   });
 
-  it("asks again when its token has ended, with one request", async () => {
-    const me = desk.newcomer();
-    const first = await token(me, asService());
+  it("requests a new token with one request when its token has expired", async ({ as, me, token }) => {
+    const first = await token(as.service());
     await me.age(0);
     const before = me.asked().length;
-    expect(await token(me, asService())).not.toBe(first);
+    expect(await token(as.service())).not.toBe(first);
     expect(me.asked().slice(before)).toEqual(["POST /<pool>/token client_credentials 200"]);
   });
 
-  it("gets one by its key, from a file or from standard input, and keeps neither key nor secret", async () => {
-    const me = desk.newcomer();
+  it("gets one by its key, from a file or from standard input, and stores neither key nor secret", async ({
+    as,
+    machine,
+    me,
+    token,
+    url,
+  }) => {
     const { clientId, privateKey, keyId } = machine.keyClient;
     const key = file("key.pem", privateKey);
-    const flags = byGrant("client-credentials", clientId, "--key-id", keyId);
-    await token(me, [...flags, "--private-key", key], {});
+    const flags = as.client("client-credentials", clientId, "--key-id", keyId);
+    await token([...flags, "--private-key", key], {});
     const piped = await me.run(["token", url, ...flags, "--private-key", "-", "--force-refresh"], {
       stdin: privateKey,
     });
     expect([piped.code, piped.stderr]).toEqual([0, ""]);
-    await token(me, asService());
+    await token(as.service());
     const kept = filesBelow(me.home)
       .map(({ text }) => text)
       .join();
@@ -97,106 +70,111 @@ describe("a service", () => {
     expect(kept).not.toContain(machine.secretClient.clientSecret);
   });
 
-  it("is requested once by all runs at the same time", async () => {
-    const me = desk.newcomer();
-    const tokens = await Promise.all(Array.from({ length: 6 }, () => token(me, asService())));
+  it("is requested once by all runs at the same time", async ({ as, me, token }) => {
+    const tokens = await Promise.all(Array.from({ length: 6 }, () => token(as.service())));
     expect(new Set(tokens).size).toBe(1);
     expect(tokenRequests(me)).toHaveLength(1);
   });
 
-  it.each<[string, () => { flags: string[]; env?: Record<string, string> }, RegExp]>([
+  it.for<[string, (of: MachineFixtures) => { flags: string[]; env?: Record<string, string> }, RegExp]>([
     [
       "a wrong secret",
-      () => ({ flags: asService(), env: { AGENTAUTH_CLIENT_SECRET: "wrong-secret-1" } }),
+      ({ as }) => ({ flags: as.service(), env: { AGENTAUTH_CLIENT_SECRET: "wrong-secret-1" } }),
       /AGENTAUTH_CLIENT_SECRET/,
     ],
     [
-      "the key of somebody else",
-      () => {
+      "the key of another client",
+      ({ as, machine }) => {
         const { clientId, keyId } = machine.keyClient;
         const other = file("other.pem", otherKey);
-        return { flags: byGrant("client-credentials", clientId, "--private-key", other, "--key-id", keyId), env: {} };
+        return {
+          flags: as.client("client-credentials", clientId, "--private-key", other, "--key-id", keyId),
+          env: {},
+        };
       },
       /public half of --private-key/,
     ],
-    ["a client that nobody knows", () => ({ flags: byGrant("client-credentials", "nobody") }), /--client-id "nobody"/],
-  ])("with %s gets the issuer's verdict and the fix, and is not asked for twice", async (_what, given, hint) => {
-    const me = desk.newcomer();
-    const { flags, env = SECRET() } = given();
-    const { code, stdout, stderr } = await me.run(["token", url, ...flags], { env });
-    expect([code, stdout]).toEqual([4, ""]);
-    expect(stderr).toContain('"invalid_client"');
-    expect(stderr).toMatch(hint);
-    expect(tokenRequests(me)).toHaveLength(1);
-    expect(me.asked().join()).not.toMatch(/authorize|register/);
-  });
+    ["an unknown client", ({ as }) => ({ flags: as.client("client-credentials", "nobody") }), /--client-id "nobody"/],
+  ])(
+    "with %s gets the issuer's error and the remedy after one request",
+    async ([, given, hint], { as, machine, me, secretEnv, url }) => {
+      const { flags, env = secretEnv } = given({ as, machine });
+      const { code, stdout, stderr } = await me.run(["token", url, ...flags], { env });
+      expect([code, stdout]).toEqual([4, ""]);
+      expect(stderr).toContain('"invalid_client"');
+      expect(stderr).toMatch(hint);
+      expect(tokenRequests(me)).toHaveLength(1);
+      expect(me.asked().join()).not.toMatch(/authorize|register/);
+    },
+  );
 
-  it("steps up by itself for a tool that needs a scope", async () => {
-    const me = desk.newcomer();
-    const { code, stdout, stderr } = await me.run(["mcp", "call", url, "admin_report", ...asService()], {
-      env: SECRET(),
+  it("steps up by itself for a tool that needs a scope", async ({ as, me, secretEnv, url }) => {
+    const { code, stdout, stderr } = await me.run(["mcp", "call", url, "admin_report", ...as.service()], {
+      env: secretEnv,
     });
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain("devices");
     expect((await me.grant()).tokens.scope).toBe("reports:read");
   });
 
-  it("can use every command that takes a token", async () => {
-    const me = desk.newcomer();
-    const env = SECRET();
-    const exec = await me.run(["exec", url, ...asService(), "--", "env"], {
+  it("can use every command that takes a token", async ({ as, machine, me, secretEnv, url }) => {
+    const env = secretEnv;
+    const exec = await me.run(["exec", url, ...as.service(), "--", "env"], {
       env: { ...env, AGENTAUTH_SUBJECT_TOKEN: "subject-1" },
     });
     const names = linesOf(exec.stdout).flatMap((line) => /^AGENTAUTH\w*/.exec(line) ?? []);
     expect(names.sort()).toEqual(["AGENTAUTH_BASE_URL", "AGENTAUTH_HOME", "AGENTAUTH_TOKEN"]);
     const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
     const accept = ["-H", "Accept: application/json, text/event-stream"];
-    expect((await me.run(["request", url, ...asService(), ...accept, "-d", body], { env })).code).toBe(0);
-    expect((await me.run(["mcp", "tools", url, ...asService(), "-o", "id"], { env })).stdout).toContain("whoami");
-    const introspected = await me.run(["introspect", url, ...asService(), "--json"], { env });
+    expect((await me.run(["request", url, ...as.service(), ...accept, "-d", body], { env })).code).toBe(0);
+    expect((await me.run(["mcp", "tools", url, ...as.service(), "-o", "id"], { env })).stdout).toContain("whoami");
+    const introspected = await me.run(["introspect", url, ...as.service(), "--json"], { env });
     expect(JSON.parse(introspected.stdout)).toMatchObject({ active: true, sub: machine.secretClient.clientId });
     expect(tokenRequests(me)).toHaveLength(1);
   });
 });
 
 describe("a workload", () => {
-  it("gets a token by the assertion that its platform writes, which is read anew at each use", async () => {
-    const me = desk.newcomer();
+  it("gets a token by the assertion that its platform writes, which is read again on every use", async ({
+    as,
+    machine,
+    me,
+    token,
+    url,
+  }) => {
     const path = file("assertion.jwt", `${machine.assertion({ subject: "ci" })}\n`, 0o644);
-    const first = await token(me, asWorkload(path), {});
+    const first = await token(as.workload(path), {});
     expect(decodeJwt(first)).toMatchObject({ sub: "ci" });
-    file("assertion.jwt", machine.assertion({ subject: "ci", ttl: -1 }), 0o644);
-    expect(await token(me, asWorkload(path), {})).toBe(first);
+    file("assertion.jwt", machine.assertion({ subject: "ci", ttlSeconds: -1 }), 0o644);
+    expect(await token(as.workload(path), {})).toBe(first);
     await me.age(0);
-    const late = await me.run(["token", url, ...asWorkload(path)]);
+    const late = await me.run(["token", url, ...as.workload(path)]);
     expect([late.code, late.stdout]).toEqual([4, ""]);
     expect(late.stderr).toMatch(/invalid_grant(.|\n)*--assertion-file/);
     file("assertion.jwt", machine.assertion({ subject: "ci" }), 0o644);
-    expect(await token(me, asWorkload(path), {})).not.toBe(first);
+    expect(await token(as.workload(path), {})).not.toBe(first);
   });
 
-  it("that becomes another one gets another token", async () => {
-    const me = desk.newcomer();
+  it("that becomes another one gets another token", async ({ as, machine, me, token }) => {
     const path = file("identity.jwt", machine.assertion({ subject: "one" }));
     const subjects: unknown[] = [];
     for (const subject of ["one", "two", "one"]) {
       file("identity.jwt", machine.assertion({ subject }));
-      subjects.push(decodeJwt(await token(me, asWorkload(path), {})).sub);
+      subjects.push(decodeJwt(await token(as.workload(path), {})).sub);
     }
     expect(subjects).toEqual(["one", "two", "one"]);
     expect(tokenRequests(me)).toHaveLength(2);
   });
 
-  it("may find its assertion behind a link, as some platforms write it", async () => {
+  it("may find its assertion behind a link, as some platforms write it", async ({ as, machine, token }) => {
     const path = join(folder, "link.jwt");
     symlinkSync(file("real.jwt", machine.assertion(), 0o644), path);
-    await token(desk.newcomer(), asWorkload(path), {});
+    await token(as.workload(path), {});
   });
 
-  it("for another issuer is not sent, and no other grant is tried", async () => {
-    const me = desk.newcomer();
+  it("for another issuer is not sent, and no other grant is tried", async ({ as, machine, me, url }) => {
     const path = file("elsewhere.jwt", machine.assertion({ audience: "https://other.example" }));
-    const { code, stderr } = await me.run(["token", url, ...asWorkload(path), "--client-secret-file", "-"], {
+    const { code, stderr } = await me.run(["token", url, ...as.workload(path), "--client-secret-file", "-"], {
       stdin: "unused-secret",
     });
     expect(code).toBe(3);
@@ -204,19 +182,19 @@ describe("a workload", () => {
     expect(tokenRequests(me)).toEqual([]);
   });
 
-  it.each<[string, () => string, RegExp]>([
+  it.for<[string, (of: MachineFixtures) => string, RegExp]>([
     ["is not there", () => join(folder, "nowhere"), /cannot be read/],
     ["is a folder", () => folder, /not an ordinary file/],
-    ["can be written by others", () => writable(), /can be written by others(.|\n)*chmod go-w/],
+    ["can be written by others", writable, /can be written by others(.|\n)*chmod go-w/],
     ["holds something else", () => file("else.jwt", "hello-hello"), /is no JWT/],
-  ])("whose assertion file %s is told so", async (_what, path, said) => {
-    const { code, stdout, stderr } = await desk.newcomer().run(["token", url, ...asWorkload(path())]);
+  ])("whose assertion file %s gets an error", async ([, path, said], { as, machine, me, url }) => {
+    const { code, stdout, stderr } = await me.run(["token", url, ...as.workload(path({ as, machine }))]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toMatch(said);
     expect(stderr).not.toContain("hello-hello");
   });
 
-  function writable(): string {
+  function writable({ machine }: MachineFixtures): string {
     const path = file("writable.jwt", machine.assertion());
     chmodSync(path, 0o666);
     return path;
@@ -224,26 +202,35 @@ describe("a workload", () => {
 });
 
 describe("the identity provider of a user", () => {
-  const env = () => ({ ...SECRET(), AGENTAUTH_IDP_CLIENT_SECRET: machine.idp.clientSecret });
+  const secretsOf = ({ secretClient, idp }: SandboxMachine) => ({
+    AGENTAUTH_CLIENT_SECRET: secretClient.clientSecret,
+    AGENTAUTH_IDP_CLIENT_SECRET: idp.clientSecret,
+  });
 
-  it("vouches for them, by an id token of the environment or of a file", async () => {
-    const me = desk.newcomer();
+  it("issues an assertion for them, by an ID token of the environment or of a file", async ({
+    as,
+    machine,
+    me,
+    token,
+    url,
+  }) => {
     const idToken = machine.idp.idToken({ subject: "carol" });
     plant("id_token", idToken);
-    const first = await token(me, asPerson(), { ...env(), AGENTAUTH_ID_TOKEN: idToken });
+    const first = await token(as.user(), { ...secretsOf(machine), AGENTAUTH_ID_TOKEN: idToken });
     expect(decodeJwt(first)).toMatchObject({ sub: "carol", aud: url });
     const path = file("id-token", machine.idp.idToken({ subject: "carol" }));
-    expect(await token(me, asPerson("--id-token-file", path), env())).toBe(first);
+    expect(await token(as.user("--id-token-file", path), secretsOf(machine))).toBe(first);
     expect(me.asked().filter((line) => line.includes("/token"))).toEqual([
       "POST /idp/token 200",
       "POST /<pool>/token urn:ietf:params:oauth:grant-type:jwt-bearer 200",
     ]);
   });
 
-  it("that does not vouch is told with what helps, and the issuer is not asked", async () => {
-    const me = desk.newcomer();
-    const path = file("old-id-token", machine.idp.idToken({ ttl: -1 }));
-    const { code, stderr } = await me.run(["token", url, ...asPerson("--id-token-file", path)], { env: env() });
+  it("that refuses is reported with the remedy, and the issuer gets no request", async ({ as, machine, me, url }) => {
+    const path = file("old-id-token", machine.idp.idToken({ ttlSeconds: -1 }));
+    const { code, stderr } = await me.run(["token", url, ...as.user("--id-token-file", path)], {
+      env: secretsOf(machine),
+    });
     expect(code).toBe(4);
     expect(stderr).toMatch(/invalid_grant(.|\n)*AGENTAUTH_ID_TOKEN/);
     expect(me.asked().filter((line) => line.includes("/<pool>/token"))).toEqual([]);
@@ -251,39 +238,36 @@ describe("the identity provider of a user", () => {
 });
 
 describe("a login", () => {
-  it("of a user and tokens of machines are stored side by side", async () => {
-    const me = desk.newcomer();
-    await token(me, asService());
+  it("of a user and tokens of machines are stored side by side", async ({ as, machine, me, secretEnv, token, url }) => {
+    await token(as.service());
     const person = decodeJwt((await me.signIn()).stdout.trim());
     expect(person.sub).toBe("alice");
-    expect(decodeJwt(await token(me, [], {})).sub).toBe("alice");
-    expect(decodeJwt(await token(me, asService())).sub).toBe(machine.secretClient.clientId);
+    expect(decodeJwt(await token([], {})).sub).toBe("alice");
+    expect(decodeJwt(await token(as.service())).sub).toBe(machine.secretClient.clientId);
     const status = await me.run(["status", "-o", "plain"]);
     expect(status.stdout).toContain("client-credentials");
     expect(status.stdout).toContain("sign-in");
-    expect((await me.run(["logout", url, ...asService()], { env: SECRET() })).code).toBe(0);
+    expect((await me.run(["logout", url, ...as.service()], { env: secretEnv })).code).toBe(0);
     expect((await me.grants()).map(({ account }) => account)).toEqual([undefined]);
   });
 
-  it("is not what a grant is for, and the other way round", async () => {
-    const me = desk.newcomer();
+  it("and a machine grant exclude each other", async ({ as, machine, me, secretEnv, url }) => {
     const account = `grant:client_credentials:${machine.secretClient.clientId}`;
     for (const args of [
-      ["login", url, ...asService()],
+      ["login", url, ...as.service()],
       ["login", url, "--account-hint", account],
       ["token", url, "--account-hint", account, "--login", "--browser", "none"],
     ]) {
-      const { code, stdout, stderr } = await me.run(args, { env: SECRET() });
+      const { code, stdout, stderr } = await me.run(args, { env: secretEnv });
       expect([code, stdout]).toEqual([2, ""]);
       expect(stderr).toMatch(/hint: .*agentauth token .*--grant client-credentials/);
     }
     expect(me.asked()).toEqual([]);
   });
 
-  it("ends for machines by their account, and for all at once", async () => {
-    const me = desk.newcomer();
-    await token(me, asService());
-    await token(me, asWorkload(file("w.jwt", machine.assertion())), {});
+  it("ends for machines by their account, and for all at once", async ({ as, machine, me, token, url }) => {
+    await token(as.service());
+    await token(as.workload(file("w.jwt", machine.assertion())), {});
     await me.signIn();
     const account = `grant:client_credentials:${machine.secretClient.clientId}`;
     await me.run(["logout", url, "--account-hint", account]);
@@ -295,57 +279,75 @@ describe("a login", () => {
 });
 
 describe("secrets on the command line", () => {
-  it("are refused, and not repeated", async () => {
-    const me = desk.newcomer();
+  it("are refused, and not repeated", async ({ as, machine, me, url }) => {
     const { clientId, privateKey } = machine.keyClient;
-    const typed = await me.run(["token", url, ...byGrant("client-credentials", clientId, "--private-key", privateKey)]);
+    const typed = await me.run([
+      "token",
+      url,
+      ...as.client("client-credentials", clientId, "--private-key", privateKey),
+    ]);
     expect(typed.code).toBe(2);
     expect(typed.stderr).toMatch(/must not be on the command line/);
     expect(typed.stderr).not.toContain(privateKey.split("\n")[1]);
   });
 
-  it("that others can read in a file are refused, with the command that helps", async () => {
+  it("that others can read in a file are refused, with the command that helps", async ({ as, machine, me, url }) => {
     const path = file("loose.pem", machine.keyClient.privateKey);
     chmodSync(path, 0o644);
-    const flags = byGrant("client-credentials", machine.keyClient.clientId, "--private-key", path);
-    const { code, stderr } = await desk.newcomer().run(["token", url, ...flags]);
+    const flags = as.client("client-credentials", machine.keyClient.clientId, "--private-key", path);
+    const { code, stderr } = await me.run(["token", url, ...flags]);
     expect(code).toBe(8);
     expect(stderr).toContain(`hint: chmod 600 ${path}`);
   });
 });
 
 describe("the issuer of a client", () => {
-  const plainly = (...more: string[]) => {
-    const { clientId } = machine.secretClient;
-    return ["token", url, "--grant", "client-credentials", "--client-id", clientId, ...more];
-  };
-  const env = (more: Record<string, string> = {}) => ({ ...SECRET(), ...more });
+  const plainly = ({ secretClient }: SandboxMachine, ...more: string[]) => [
+    "--grant",
+    "client-credentials",
+    "--client-id",
+    secretClient.clientId,
+    ...more,
+  ];
 
-  it("has to be named once: by the flag that the refusal gives, a variable or a setting", async () => {
-    const me = desk.newcomer();
-    const { code, stdout, stderr } = await me.run(plainly(), { env: env() });
+  it("has to be named once: by the flag that the error suggests, a variable or a setting", async ({
+    machine,
+    me,
+    secretEnv,
+    url,
+  }) => {
+    const { code, stdout, stderr } = await me.run(["token", url, ...plainly(machine)], { env: secretEnv });
     expect([code, stdout]).toEqual([3, ""]);
     expect(stderr).toContain(`add --issuer ${machine.issuer} (`);
     expect(tokenRequests(me)).toEqual([]);
     const flag = /add (--issuer \S+) /.exec(stderr)?.[1]?.split(" ") ?? [];
-    expect((await me.run(plainly(...flag), { env: env() })).code).toBe(0);
-    expect((await me.run(plainly("--force-refresh"), { env: env() })).code).toBe(0);
+    expect((await me.run(["token", url, ...plainly(machine, ...flag)], { env: secretEnv })).code).toBe(0);
+    expect((await me.run(["token", url, ...plainly(machine, "--force-refresh")], { env: secretEnv })).code).toBe(0);
 
-    const inContainer = env({ AGENTAUTH_STORE: "memory" });
-    expect((await me.run(plainly(), { env: inContainer })).code).toBe(3);
+    const inContainer = { ...secretEnv, AGENTAUTH_STORE: "memory" };
+    expect((await me.run(["token", url, ...plainly(machine)], { env: inContainer })).code).toBe(3);
     const named = { ...inContainer, AGENTAUTH_ISSUER: machine.issuer };
-    expect((await me.run(plainly(), { env: named })).code).toBe(0);
+    expect((await me.run(["token", url, ...plainly(machine)], { env: named })).code).toBe(0);
     await me.run(["config", "set", "issuer", machine.issuer]);
-    expect((await me.run(plainly(), { env: inContainer })).code).toBe(0);
-    const other = await me.run(plainly("--issuer", "https://other.example"), { env: named });
+    expect((await me.run(["token", url, ...plainly(machine)], { env: inContainer })).code).toBe(0);
+    const other = await me.run(["token", url, ...plainly(machine, "--issuer", "https://other.example")], {
+      env: named,
+    });
     expect([other.code, other.stderr]).toEqual([3, expect.stringContaining("https://other.example")]);
-    const wrong = await me.run(plainly("--issuer", "http://other.example"), { env: env() });
+    const wrong = await me.run(["token", url, ...plainly(machine, "--issuer", "http://other.example")], {
+      env: secretEnv,
+    });
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--issuer")]);
   });
 
-  it("is shown with its source, and a stored token of another one is not printed", async () => {
-    const me = desk.newcomer();
-    await token(me, asService());
+  it("is shown with its source, and a stored token of another one is not printed", async ({
+    as,
+    machine,
+    me,
+    token,
+    url,
+  }) => {
+    await token(as.service());
     const named = { AGENTAUTH_ISSUER: "https://other.example" };
     await me.signIn();
     expect((await me.run(["token", url, "--no-login"])).code).toBe(0);
@@ -361,11 +363,17 @@ describe("the issuer of a client", () => {
     expect(report.checks).toContainEqual(expect.objectContaining({ name: "issuer", state: "ok" }));
   });
 
-  it("outlives logout --all, and is listed and forgotten by client list and client forget", async () => {
-    const me = desk.newcomer();
-    await token(me, asService());
-    await me.run(["logout", "--all"], { env: env() });
-    await token(me, plainly().slice(2));
+  it("outlives logout --all, and is listed and forgotten by client list and client forget", async ({
+    as,
+    machine,
+    me,
+    secretEnv,
+    token,
+    url,
+  }) => {
+    await token(as.service());
+    await me.run(["logout", "--all"], { env: secretEnv });
+    await token(plainly(machine));
     const { clientId } = machine.secretClient;
     const listed = JSON.parse((await me.run(["client", "list", "--json"])).stdout) as object[];
     expect(listed).toEqual([
@@ -378,13 +386,13 @@ describe("the issuer of a client", () => {
       },
     ]);
     expect(JSON.parse((await me.run(["client", "list", "--json", "--profile", "default"])).stdout)).toHaveLength(1);
-    const kept = await me.run(["client", "forget", clientId]);
+    const kept = await me.run(["client", "forget", "--", clientId]);
     expect([kept.code, kept.stderr]).toEqual([0, expect.stringContaining(`agentauth logout ${url}`)]);
-    expect((await me.run(plainly(), { env: env() })).code).toBe(0);
-    await me.run(["logout", "--all"], { env: env() });
+    expect((await me.run(["token", url, ...plainly(machine)], { env: secretEnv })).code).toBe(0);
+    await me.run(["logout", "--all"], { env: secretEnv });
     const gone = await me.run(["client", "forget", clientId, "--json"]);
     expect(JSON.parse(gone.stdout)).toEqual([{ client_id: clientId, removed: true, profile: "default" }]);
     expect(JSON.parse((await me.run(["client", "list", "--json"])).stdout)).toEqual([]);
-    expect((await me.run(plainly(), { env: env() })).code).toBe(3);
+    expect((await me.run(["token", url, ...plainly(machine)], { env: secretEnv })).code).toBe(3);
   });
 });

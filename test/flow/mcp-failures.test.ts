@@ -22,57 +22,45 @@ describe("a failure of mcp tools and mcp call", () => {
   it.for<[string, (at: string) => string[]]>([
     ["mcp tools", (at) => ["mcp", "tools", at]],
     ["mcp call", (at) => ["mcp", "call", at, "whoami"]],
-  ])(
-    "of %s: a server that does not answer is given up after --timeout",
-    async ([, args], { desk, onTestFinished, url, user }) => {
-      onTestFinished(() => desk.sandbox.faults.clear());
-      desk.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "mcp", times: 0 });
-      const { exit, name, message, hint } = await failureOf(user.run, [
-        ...args(url),
-        "--timeout",
-        "1",
-        "--retries",
-        "0",
-      ]);
-      expect([exit, name, message]).toEqual([5, "timeout", `${new URL(url).host}: no response in 1 s`]);
-      expect(hint).toBe("--timeout <seconds> allows more time");
-    },
-  );
+  ])("of %s: a server that does not answer is given up after --timeout", async ([, args], { faults, url, user }) => {
+    faults.add({ kind: "slow-headers", ms: 600_000, path: "mcp", times: 0 });
+    const { exit, name, message, hint } = await failureOf(user.run, [...args(url), "--timeout", "1", "--retries", "0"]);
+    expect([exit, name, message]).toEqual([5, "timeout", `${new URL(url).host}: no response in 1 s`]);
+    expect(hint).toBe("--timeout <seconds> allows more time");
+  });
 
-  it("is reported like that of request", async ({ desk, url, user }) => {
+  it("is reported like that of request", async ({ faults, url, user }) => {
     for (const [status, retryAfter] of [[401], [404], [429, "7"], [500], [503]] as const) {
       const fault = { kind: "status", status, path: "mcp", times: 0, body: "html" } as const;
-      desk.sandbox.faults.add({ ...fault, ...(retryAfter !== undefined && { retryAfter }) });
+      faults.add({ ...fault, ...(retryAfter !== undefined && { retryAfter }) });
       const { stdout: body, ...single } = await failureOf(user.run, ["request", url, "-d", LIST]);
       const { stdout, ...session } = await failureOf(user.run, ["mcp", "tools", url]);
-      desk.sandbox.faults.clear();
+      faults.clear();
       expect([body.includes("<"), stdout]).toEqual([true, ""]);
       expect(session).toEqual(single);
       expect([session.exit, session.status]).toEqual([status === 401 ? 4 : status === 404 ? 6 : 5, status]);
     }
   });
 
-  it("names the command that signs in where the token is refused also after renewal", async ({
-    desk,
-    onTestFinished,
+  it("names the command that logs in where the token is refused also after a refresh", async ({
+    faults,
     url,
     user,
   }) => {
-    onTestFinished(() => desk.sandbox.faults.clear());
-    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
+    faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
     const { exit, name, hint } = await failureOf(user.run, ["mcp", "call", url, "whoami"]);
     expect([exit, name, hint]).toEqual([4, "login_required", `agentauth login ${url}`]);
   });
 
   it("of a connection that breaks is reported as such, at the start and within a response", async ({
-    desk,
+    faults,
     url,
     user,
   }) => {
     for (const kind of ["reset-before", "reset-mid-body"] as const) {
-      desk.sandbox.faults.add({ kind, path: "mcp", times: 0 });
+      faults.add({ kind, path: "mcp", times: 0 });
       const { exit, name } = await failureOf(user.run, ["mcp", "tools", url]);
-      desk.sandbox.faults.clear();
+      faults.clear();
       expect([kind, exit, name]).toEqual([kind, 5, "connection_reset"]);
     }
   });
@@ -115,9 +103,9 @@ describe("a failure of mcp tools and mcp call", () => {
 });
 
 describe("--timeout of mcp call", () => {
-  const TOOL = ["build", "--timeout", "2"];
+  const TOOL = ["build", "--timeout", "5"];
 
-  /** Tells of progress every half second, and has its result after three. */
+  /** Reports progress every second, and returns its result after six. */
   const talkative: PlainAnswer = async ({ id, progressToken }, response) => {
     const send = (message: object) =>
       response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
@@ -126,7 +114,7 @@ describe("--timeout of mcp call", () => {
       if (progressToken !== undefined) {
         send({ method: "notifications/progress", params: { progressToken, progress, total: 6 } });
       }
-      await new Promise((resolve) => setTimeout(resolve, 500));
+      await new Promise((resolve) => setTimeout(resolve, 1000));
     }
     send({ id, result: { content: [{ type: "text", text: "built" }] } });
     response.end();

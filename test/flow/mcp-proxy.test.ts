@@ -7,33 +7,16 @@ import {
   specTypeSchemas,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import { fileStore } from "../../src/store/file/file.js";
 import { collect, linesOf, type Started, startCli } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 import { startServer, until } from "../helpers/server.js";
-import { type SessionServer, startSessionServer } from "../mcp/session-server.js";
-import { type Desk, FETCH_BROWSER, type Newcomer, startDesk } from "./support.js";
-
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-const open: { close(): Promise<void> }[] = [];
-
-beforeAll(async () => {
-  desk = await startDesk({ autoApprove: "bob", scopesSupported: ["mcp", "reports:read"] });
-  url = desk.url;
-});
-afterAll(() => desk.close());
-beforeEach(() => {
-  me = desk.newcomer();
-});
-afterEach(async () => {
-  desk.sandbox.faults.clear();
-  await Promise.all(open.splice(0).map((one) => one.close()));
-});
+import { startSessionServer } from "../mcp/session-server.js";
+import { FETCH_BROWSER, flowTest, type Newcomer } from "./support.js";
 
 const REVISIONS = ["2025-11-25", "2026-07-28"] as const;
+type Revision = (typeof REVISIONS)[number];
 
 /** The standard input and output of a run of the program, as a host reads and writes them. */
 class RunTransport implements Transport {
@@ -68,35 +51,38 @@ class RunTransport implements Transport {
   }
 }
 
-/** The official client as a host that starts the program. */
-async function startHost(
-  flags: readonly string[] = [],
-  revision: (typeof REVISIONS)[number] | "auto" = "2025-11-25",
-  server = url,
-) {
-  const run = startCli(["mcp", "proxy", server, ...flags], { env: { AGENTAUTH_HOME: me.home } });
-  const err = collect(run.stderr);
-  const mode = revision === "2026-07-28" ? { pin: revision } : revision === "auto" ? revision : ("legacy" as const);
-  const client = new Client(
-    { name: "host", version: "1" },
-    { versionNegotiation: { mode }, capabilities: { sampling: {} } },
-  );
-  open.push(client);
-  await client.connect(new RunTransport(run));
-  return { client, err };
-}
+const it = flowTest({ autoApprove: "bob", scopesSupported: ["mcp", "reports:read"] }).extend(
+  "startHost",
+  ({ me, url }, { onCleanup }) => {
+    const clients: Client[] = [];
+    onCleanup(async () => void (await Promise.all(clients.map((client) => client.close()))));
+    /** The official client as a host that starts the program. */
+    return async (flags: readonly string[] = [], revision: Revision | "auto" = "2025-11-25", server = url) => {
+      const run = startCli(["mcp", "proxy", server, ...flags], { env: { AGENTAUTH_HOME: me.home } });
+      const err = collect(run.stderr);
+      const mode = revision === "2026-07-28" ? { pin: revision } : revision === "auto" ? revision : ("legacy" as const);
+      const client = new Client(
+        { name: "host", version: "1" },
+        { versionNegotiation: { mode }, capabilities: { sampling: {} } },
+      );
+      clients.push(client);
+      await client.connect(new RunTransport(run));
+      return { client, err };
+    };
+  },
+);
 
 const textOf = (result: unknown) => (result as { content: { text: string }[] }).content[0]?.text;
 
-/** Everything that the store keeps secret. */
-async function secrets(): Promise<string[]> {
+/** The secrets of every stored login. */
+async function secretsOf(me: Newcomer): Promise<string[]> {
   return (await me.grants()).flatMap(({ tokens }) =>
     [tokens.accessToken, tokens.refreshToken].flatMap((secret) => secret?.reveal() ?? []),
   );
 }
 
 describe("agentauth mcp proxy", () => {
-  it.each(REVISIONS)("brings tools and calls to a host that speaks the revision %s", async (revision) => {
+  it.for(REVISIONS)("offers tools and calls to a host of the revision %s", async (revision, { me, startHost }) => {
     await me.signIn();
     const { client, err } = await startHost([], revision);
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["whoami", "echo", "admin_report"]);
@@ -107,14 +93,14 @@ describe("agentauth mcp proxy", () => {
     expect(err()).toBe("");
   });
 
-  it("lets a host find out that it may speak the newest revision", async () => {
+  it("lets a host find out that it can use the newest revision", async ({ me, startHost }) => {
     await me.signIn();
     const { client, err } = await startHost([], "auto");
     expect(client.getNegotiatedProtocolVersion()).toBe("2026-07-28");
     expect(err()).toBe("");
   });
 
-  it("passes the failures of tools and of methods on as they are", async () => {
+  it("passes the failures of tools and of methods on unchanged", async ({ me, startHost }) => {
     await me.signIn();
     const { client } = await startHost();
     expect(await client.callTool({ name: "echo" })).toMatchObject({ isError: true });
@@ -122,7 +108,7 @@ describe("agentauth mcp proxy", () => {
     await expect(unknown).rejects.toMatchObject({ code: -32_601 });
   });
 
-  it("refreshes a token that expires within a session, once for five proxies", async () => {
+  it("refreshes a token that expires within a session, once for five proxies", async ({ me, startHost }) => {
     await me.signIn();
     const hosts = await Promise.all(Array.from({ length: 5 }, () => startHost()));
     await me.age(-10);
@@ -134,16 +120,20 @@ describe("agentauth mcp proxy", () => {
     expect(since.filter((line) => line.includes("authorize"))).toEqual([]);
   });
 
-  it("refreshes a token that the server refuses before it expires, and repeats the request", async () => {
+  it("refreshes a token that the server refuses before it expires, and repeats the request", async ({
+    faults,
+    me,
+    startHost,
+  }) => {
     await me.signIn();
     const { client, err } = await startHost();
-    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 1, body: "empty" });
+    faults.add({ kind: "status", status: 401, path: "mcp", times: 1, body: "empty" });
     expect(await client.callTool({ name: "whoami" })).toMatchObject({ content: [{ type: "text" }] });
     expect(me.asked().filter((line) => line.includes("refresh_token"))).toHaveLength(1);
     expect(err()).toBe("");
   });
 
-  it("logs in once for five proxies with --login", async () => {
+  it("logs in once for five proxies with --login", async ({ me, startHost }) => {
     const hosts = await Promise.all(
       Array.from({ length: 5 }, () => startHost(["--login", "--browser", FETCH_BROWSER])),
     );
@@ -152,7 +142,7 @@ describe("agentauth mcp proxy", () => {
     expect(me.asked().filter((line) => line.includes("authorization_code"))).toHaveLength(1);
   });
 
-  it("steps up where it may, and prints the command where it may not", async () => {
+  it("steps up where it may, and prints the command where it may not", async ({ me, startHost, url }) => {
     await me.signIn("--scope", "mcp");
     const { client, err } = await startHost();
     const refused = client.callTool({ name: "admin_report" });
@@ -166,28 +156,28 @@ describe("agentauth mcp proxy", () => {
     expect(textOf(await client.callTool({ name: "admin_report" }))).toContain("12 pools");
   });
 
-  it("shows no token, neither to the host nor on stderr", async () => {
+  it("shows no token, neither to the host nor on stderr", async ({ faults, me, url }) => {
     await me.signIn();
     const { child, out, err } = me.start(["mcp", "proxy", url, "-v"]);
     say(child, HELLO);
-    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 2, body: "empty", after: 1 });
+    faults.add({ kind: "status", status: 401, path: "mcp", times: 2, body: "empty", after: 1 });
     for (const id of [2, 3, 4]) say(child, { id, method: "tools/list" });
     await until(() => linesOf(out()).length === 4);
     const ended = once(child, "close");
     child.stdin?.end();
     await ended;
     expect(err()).toContain('host: "tools/list"');
-    for (const secret of await secrets()) expect(out() + err()).not.toContain(secret);
+    for (const secret of await secretsOf(me)) expect(out() + err()).not.toContain(secret);
   });
 });
 
 describe("agentauth mcp proxy, where no login is stored", () => {
-  it("sends a host the command that helps, and ends", async () => {
+  it("sends a host the command that logs in, and ends", async ({ me, startHost, url }) => {
     await expect(startHost()).rejects.toThrow(`not logged in; run: agentauth login ${url}`);
-    expect(me.asked()).toEqual([]);
+    expect(me.asked()).toEqual(["POST /mcp tools/list 401"]);
   });
 
-  it("ends with 4 although its input stays open, with the error on stderr too", async () => {
+  it("ends with 4 although its input stays open, with the error on stderr too", async ({ me, url }) => {
     const { child, out, err } = me.start(["mcp", "proxy", url]);
     const ended = once(child, "close");
     say(child, HELLO);
@@ -203,14 +193,14 @@ describe("agentauth mcp proxy, where no login is stored", () => {
     ]);
   });
 
-  it("ends with 4 where the host gives up, and with 0 where it never asked for anything", async () => {
+  it("ends with 4 where the host gives up, and with 0 where it never asked for anything", async ({ me, url }) => {
     const lines = `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" })}\n`;
     const asked = await me.run(["mcp", "proxy", url], { stdin: lines });
     expect([asked.code, JSON.parse(asked.stdout).error.data.code]).toEqual([4, "login_required"]);
     expect(await me.run(["mcp", "proxy", url], { stdin: "" })).toMatchObject({ code: 0, stdout: "", stderr: "" });
   });
 
-  it("sees a login that is made while it runs", async () => {
+  it("sees a login that is made while it runs", async ({ me, url }) => {
     const { child, out } = me.start(["mcp", "proxy", url]);
     say(child, { id: 1, method: "tools/list" });
     await until(() => linesOf(out()).length === 1);
@@ -223,10 +213,10 @@ describe("agentauth mcp proxy, where no login is stored", () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  it.each([
+  it.for([
     [["--flow", "paste"], "--flow paste reads standard input"],
     [["--client-id", "x", "--client-secret-file", "-"], "--client-secret-file - reads standard input"],
-  ])("refuses %j, for standard input is the host's", async (flags, message) => {
+  ] as const)("refuses %j, for standard input is the host's", async ([flags, message], { me, url }) => {
     const { code, stdout, stderr } = await me.run(["mcp", "proxy", url, ...flags]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain(message);
@@ -234,7 +224,7 @@ describe("agentauth mcp proxy, where no login is stored", () => {
 });
 
 describe("agentauth mcp proxy to a server that repeats the token in a refusal", () => {
-  it("masks it", async () => {
+  it("masks it", async ({ me }) => {
     const peer = await startServer((response, { headers }) => {
       response.writeHead(400).end(
         JSON.stringify({
@@ -244,7 +234,7 @@ describe("agentauth mcp proxy to a server that repeats the token in a refusal", 
       );
     });
     const server = `${peer.origin}/mcp`;
-    await keepGrant(server);
+    await storeGrant(me.home, server);
     const { stdout, stderr } = await me.run(["mcp", "proxy", server, "-v"], {
       stdin: '{"jsonrpc":"2.0","id":1,"method":"ping"}',
     });
@@ -257,22 +247,22 @@ describe("agentauth mcp proxy to a server that repeats the token in a refusal", 
   });
 });
 
-/** Keeps a login at a server that checks no token. */
-async function keepGrant(server: string): Promise<void> {
+/** Stores a login at a server that checks no token. */
+async function storeGrant(home: string, server: string): Promise<void> {
   const grant = madeGrant({ server, resource: server });
   const tokens = { ...grant.tokens, expiresAt: Date.now() + 3_600_000 };
-  await fileStore(me.home).save({ ...grant, tokens }, undefined);
+  await fileStore(home).save({ ...grant, tokens }, undefined);
 }
 
 describe("agentauth mcp proxy to a server with sessions", () => {
-  let server: SessionServer;
-  beforeEach(async () => {
-    server = await startSessionServer();
-    await keepGrant(server.url);
+  const withServer = it.extend("server", async ({ me }, { onCleanup }) => {
+    const server = await startSessionServer();
+    onCleanup(() => server.close());
+    await storeGrant(me.home, server.url);
+    return server;
   });
-  afterEach(() => server.close());
 
-  it("passes progress, cancellation and the server's own requests", async () => {
+  withServer("passes progress, cancellation and the server's own requests", async ({ server, startHost }) => {
     const { client, err } = await startHost([], "2025-11-25", server.url);
     client.setRequestHandler("sampling/createMessage", () => ({
       role: "assistant" as const,
@@ -296,18 +286,19 @@ describe("agentauth mcp proxy to a server with sessions", () => {
     expect(err()).toBe("");
   });
 
-  it("reports a server that is gone, and works again with one that has come back", async () => {
+  withServer("reports a server that is gone, and works again after a restart", async ({ server, startHost }) => {
     const { client } = await startHost([], "2025-11-25", server.url);
     const held = client.callTool({ name: "hold" });
     await until(() => server.held.length === 1);
     await server.close();
     await expect(held).rejects.toThrow("127.0.0.1");
     await expect(client.listTools()).rejects.toThrow("the connection was refused");
-    server = await startSessionServer({ port: server.port });
-    await expect(client.listTools()).rejects.toThrow("has ended the session, or was restarted");
+    const restarted = await startSessionServer({ port: server.port });
+    onTestFinished(() => restarted.close());
+    expect((await client.listTools()).tools).toHaveLength(4);
   });
 
-  it("ends the session and itself when the host closes its input", async () => {
+  withServer("ends the session and itself when the host closes its input", async ({ me, server }) => {
     const { child, err } = me.start(["mcp", "proxy", server.url]);
     say(child, HELLO);
     say(child, { method: "notifications/initialized" });

@@ -7,8 +7,13 @@ import type { Newcomer } from "./support.js";
 /** Runs the program with a login at a server whose answers the test writes. */
 export async function signedInAt(...[answer, options]: Parameters<typeof startPlainServer>) {
   const server = await startPlainServer(answer, options);
+  return { ...server, ...(await loggedInTo(server.url)) };
+}
+
+/** Runs the program with a login at the server of this URL, which must accept any token. */
+export async function loggedInTo(url: string) {
   const home = temporaryFolder();
-  const grant = madeGrant({ server: server.url, resource: server.url, requestedScope: undefined });
+  const grant = madeGrant({ server: url, resource: url, requestedScope: undefined });
   const expiresAt = Date.now() + 3_600_000;
   const tokens = { ...grant.tokens, refreshToken: undefined, expiresAt, obtainedAt: Date.now() };
   await fileStore(home).save({ ...grant, tokens }, undefined);
@@ -18,5 +23,5 @@ export async function signedInAt(...[answer, options]: Parameters<typeof startPl
     const child = startCli(args, { env });
     return { child, err: collect(child.stderr) };
   };
-  return { ...server, run, start };
+  return { run, start };
 }

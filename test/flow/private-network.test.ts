@@ -1,39 +1,18 @@
-import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:https";
 import { type AddressInfo, connect, type Server } from "node:net";
-import { join } from "node:path";
-import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { startIssuer } from "../helpers/issuer.js";
-import { FETCH_BROWSER } from "./support.js";
+import { SIGN_IN } from "./support.js";
 
-const openssl = hasOpenssl();
-if (!openssl) process.stderr.write("SKIPPED: the tests of --allow-private-network need the program openssl\n");
-
-function hasOpenssl(): boolean {
-  try {
-    execFileSync("openssl", ["version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-const folder = temporaryFolder();
-const CERTIFICATE = join(folder, "cert.pem");
+const openssl = hasOpenssl("the tests of --allow-private-network");
 const URL_OF_MCP = "https://mcp.test/mcp";
 
-beforeAll(() => {
-  if (!openssl) return;
-  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem"];
-  const names = ["-subj", "/CN=mcp.test", "-addext", "subjectAltName=DNS:mcp.test"];
-  execFileSync("openssl", ["req", "-x509", ...key, "-out", "cert.pem", "-days", "2", ...names], {
-    cwd: folder,
-    stdio: "ignore",
-  });
-});
+/** The files of a certificate, of its key and of its authority. */
+type Certificate = Record<"cert" | "key" | "ca", string>;
 
 async function listening<T extends { listen: Server["listen"]; address: Server["address"] }>(
   server: T,
@@ -43,8 +22,8 @@ async function listening<T extends { listen: Server["listen"]; address: Server["
 }
 
 /** An MCP server elsewhere, which is reached through a proxy, and whose metadata name the given issuer. */
-async function startElsewhere(issuer: string) {
-  const [key, cert] = ["key.pem", "cert.pem"].map((name) => readFileSync(join(folder, name)));
+async function startElsewhere(certificate: Certificate, issuer: string) {
+  const [key, cert] = [readFileSync(certificate.key), readFileSync(certificate.cert)];
   const asked: string[] = [];
   const server = createServer({ key, cert }, (request, response) => {
     asked.push(`${request.method} ${request.url}`);
@@ -75,14 +54,26 @@ async function startElsewhere(issuer: string) {
     tunnels,
     env,
     run: (args: readonly string[], more: Record<string, string> = {}) =>
-      runCli([...args, "--ca-file", CERTIFICATE, "--retries", "0"], { env: { ...env, ...more } }),
+      runCli([...args, "--ca-file", certificate.ca, "--retries", "0"], { env: { ...env, ...more } }),
   };
 }
 
-const SIGN_IN = ["--login", "--browser", FETCH_BROWSER];
+const it = test
+  .extend("certificate", { scope: "file" }, (): Certificate => {
+    const authority = makeAuthority();
+    return { ...authority.sign({ name: "mcp", subject: "/CN=mcp.test", names: "DNS:mcp.test" }), ca: authority.ca };
+  })
+  .extend(
+    "startElsewhere",
+    ({ certificate }) =>
+      (issuer: string) =>
+        startElsewhere(certificate, issuer),
+  );
 
 describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machine", () => {
-  it("is refused with the flag that lifts the rule, which is remembered for that issuer until the logout", async () => {
+  it("is refused with the flag that disables the check, which is stored for that issuer until the logout", async ({
+    startElsewhere,
+  }) => {
     const issuer = await startIssuer("as");
     const { run, tunnels } = await startElsewhere(issuer.issuer);
     const refused = await run(["token", URL_OF_MCP, ...SIGN_IN]);
@@ -91,7 +82,7 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
       `error: authorization_servers "${issuer.issuer}" (from "https://mcp.test/.well-known/oauth-protected-resource/mcp") leads to this machine`,
     );
     expect(refused.stderr).toContain(
-      "hint: if you trust this server, --allow-private-network disables this check for it\n",
+      "hint: if you trust this server, --allow-private-network disables this check for it: agentauth login https://mcp.test/mcp",
     );
     expect(issuer.requests).toEqual([]);
 
@@ -104,7 +95,7 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     expect(new Set(tunnels)).toEqual(new Set(["mcp.test:443"]));
   });
 
-  it("is refused in discover too, at the step where it is met", async () => {
+  it("is refused in discover too, at the step that names it", async ({ startElsewhere }) => {
     const { run } = await startElsewhere("https://10.0.0.7/pool");
     const { code, stdout, stderr } = await run(["discover", URL_OF_MCP]);
     expect(code).toBe(3);
@@ -112,9 +103,9 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     expect(stderr).toContain("--allow-private-network");
   });
 
-  it.each(["https://169.254.169.254/pool", "https://0xA9FEA9FE/pool", "https://[fd00:ec2::254]/"])(
-    "as %s is refused whatever is lifted, and no flag is named",
-    async (issuer) => {
+  it.for(["https://169.254.169.254/pool", "https://0xA9FEA9FE/pool", "https://[fd00:ec2::254]/"])(
+    "as %s is refused with every check disabled, and the error names no flag",
+    async (issuer, { startElsewhere }) => {
       const { run } = await startElsewhere(issuer);
       const { code, stderr } = await run(["token", URL_OF_MCP, ...SIGN_IN, "--allow-private-network"]);
       expect(code).toBe(3);
@@ -123,7 +114,9 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     },
   );
 
-  it("is not asked over TLS while certificates are not checked: exit 3, and the reason", async () => {
+  it("gets no request over TLS while certificates are not checked: exit 3, and the reason", async ({
+    startElsewhere,
+  }) => {
     const { run, tunnels } = await startElsewhere("https://as.test/pool");
     const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0", AGENTAUTH_API_TOKEN: "tok_0123456789abcdef" };
     for (const args of [
@@ -139,8 +132,8 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
   });
 });
 
-describe.skipIf(!openssl)("the proxy of everything", () => {
-  it("is taken from ALL_PROXY where none is set for a scheme", async () => {
+describe.skipIf(!openssl)("the proxy of all schemes", () => {
+  it("is taken from ALL_PROXY where none is set for a scheme", async ({ startElsewhere }) => {
     const { run, env, asked } = await startElsewhere("https://10.0.0.7/pool");
     const HTTPS_PROXY = "";
     expect((await run(["discover", URL_OF_MCP], { HTTPS_PROXY, ALL_PROXY: env.HTTPS_PROXY })).code).toBe(3);
@@ -149,9 +142,9 @@ describe.skipIf(!openssl)("the proxy of everything", () => {
     expect(asked).toHaveLength(4);
   });
 
-  it.each(["socks5://127.0.0.1:1080", "socks4a://me:hunter22@127.0.0.1:1080"])(
-    "may not be %s: exit 2, and why",
-    async (address) => {
+  it.for(["socks5://127.0.0.1:1080", "socks4a://me:hunter22@127.0.0.1:1080"])(
+    "must not be %s: exit 2, and the reason",
+    async (address, { startElsewhere }) => {
       const { run } = await startElsewhere("https://10.0.0.7/pool");
       const { code, stderr } = await run(["discover", URL_OF_MCP], { HTTPS_PROXY: "", all_proxy: address });
       expect([code, stderr]).toEqual([2, expect.stringContaining("is a SOCKS proxy, which is not supported")]);

@@ -10,9 +10,9 @@ const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", param
 const it = flowTest();
 
 describe("agentauth request", () => {
-  it("ends with 0 where its reader leaves early", async ({ desk, me, url }) => {
+  it("ends with 0 where its reader leaves early", async ({ faults, me, url }) => {
     await me.signIn();
-    desk.sandbox.faults.add({ kind: "slow-body", bytes: 8, ms: 20, path: "mcp", times: 0 });
+    faults.add({ kind: "slow-body", bytes: 8, ms: 20, path: "mcp", times: 0 });
     const words = [process.execPath, BIN, "request", url, "-d", LIST].map(shellWord).join(" ");
     const script = `{ ${words}; echo "code $?" >&2; } | head -c 1`;
     const child = spawn("bash", ["-c", script], { env: cleanEnv({ AGENTAUTH_HOME: me.home }), stdio: "pipe" });

@@ -1,27 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { startServer } from "../helpers/server.js";
-import { type Desk, type Newcomer, SIGN_IN, startDesk } from "./support.js";
+import { flowTest, SIGN_IN } from "./support.js";
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-
-beforeAll(async () => {
-  desk = await startDesk();
-  url = desk.url;
-});
-afterAll(() => desk.close());
-beforeEach(() => {
-  me = desk.newcomer();
-});
-afterEach(() => desk.sandbox.faults.clear());
+const it = flowTest();
 
 const call = (method: string, params: object = {}) => JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
 const LIST = call("tools/list");
 const REPORT = call("tools/call", { name: "admin_report", arguments: {} });
 
 describe("agentauth request", () => {
-  it("sends a request with the token, and prints the answer and nothing else", async () => {
+  it("sends a request with the token, and prints the answer and nothing else", async ({ me, url }) => {
     await me.signIn();
     const { code, stdout, stderr } = await me.run(["request", url, "--data", LIST]);
     expect([code, stderr]).toEqual([0, ""]);
@@ -29,7 +17,7 @@ describe("agentauth request", () => {
     expect(me.asked().at(-1)).toBe("POST /mcp tools/list 200");
   });
 
-  it("takes its body from standard input, and prints status and headers with -i", async () => {
+  it("takes its body from standard input, and prints status and headers with -i", async ({ me, url }) => {
     await me.signIn();
     const { code, stdout } = await me.run(["request", url, "-i", "-d", "-"], { stdin: LIST });
     expect(code).toBe(0);
@@ -37,31 +25,35 @@ describe("agentauth request", () => {
     expect(stdout).toContain('"admin_report"');
   });
 
-  it("logs in where that is needed and allowed, and ends with 4 where it is not", async () => {
+  it("logs in where that is needed and allowed, and ends with 4 where it is not", async ({ me, url }) => {
     const refused = await me.run(["request", url, "-d", LIST]);
     expect([refused.code, refused.stdout]).toEqual([4, ""]);
     expect(refused.stderr).toContain(`\nhint: agentauth login ${url}\n`);
-    expect(me.asked()).toEqual([]);
+    expect(me.asked()).toEqual(["POST /mcp tools/list 401"]);
     const { code, stdout } = await me.run(["request", url, "-d", LIST, ...SIGN_IN]);
     expect([code, stdout]).toEqual([0, expect.stringContaining('"admin_report"')]);
   });
 
-  it("refreshes a token that its server no longer accepts", async () => {
+  it("refreshes a token that its server no longer accepts", async ({ faults, me, url }) => {
     const first = await me.signIn();
-    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp" });
+    faults.add({ kind: "status", status: 401, path: "mcp" });
     expect((await me.run(["request", url, "-d", LIST])).code).toBe(0);
     expect((await me.run(["token", url])).stdout).not.toBe(first.stdout);
   });
 
-  it("ends with 4 where the token is refused after that, with the body on standard output", async () => {
+  it("ends with 4 where the token is refused after that, with the body on standard output", async ({
+    faults,
+    me,
+    url,
+  }) => {
     await me.signIn();
-    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 0, body: "html" });
+    faults.add({ kind: "status", status: 401, path: "mcp", times: 0, body: "html" });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
     expect([code, stdout]).toEqual([4, expect.stringContaining("<")]);
     expect(stderr).toContain(`hint: agentauth login ${url}`);
   });
 
-  it("asks for the scopes that are missing, or says which they are", async () => {
+  it("requests the scopes that are missing, or names them", async ({ me, url }) => {
     await me.signIn();
     const refused = await me.run(["request", url, "-d", REPORT]);
     expect([refused.code, refused.stdout]).toEqual([4, ""]);
@@ -71,31 +63,31 @@ describe("agentauth request", () => {
     expect((await me.grant()).tokens.scope?.split(" ").sort()).toEqual(["mcp", "reports:read"]);
   });
 
-  it("asks for the scopes of --scope at once", async () => {
+  it("requests the scopes of --scope at the first login", async ({ me, url }) => {
     const { code, stdout } = await me.run(["request", url, "-d", REPORT, "--scope", "mcp reports:read", ...SIGN_IN]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("12 pools")]);
     expect(me.asked().filter((one) => one.includes("authorization_code"))).toHaveLength(1);
   });
 
-  it.each([
+  it.for([
     [404, 6],
     [429, 5],
     [503, 5],
-  ])(
+  ] as const)(
     "ends with %i's exit code %i, the body on standard output and one error on standard error",
-    async (status, exit) => {
+    async ([status, exit], { faults, me, url }) => {
       await me.signIn();
-      desk.sandbox.faults.add({ kind: "status", status, path: "mcp", times: 0, body: "html" });
+      faults.add({ kind: "status", status, path: "mcp", times: 0, body: "html" });
       const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
       expect([code, stdout]).toEqual([exit, expect.stringContaining("<")]);
       expect(stderr.match(/^error: .*$/gm)).toEqual([expect.stringContaining(`(HTTP ${status})`)]);
     },
   );
 
-  it("takes what it says to no other server", async () => {
+  it("sends its body to no other server", async ({ faults, me, url }) => {
     const other = await startServer((response) => response.end("elsewhere"));
     await me.signIn();
-    desk.sandbox.faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
+    faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
     expect([code, stdout, stderr]).toEqual([
       3,
@@ -105,10 +97,10 @@ describe("agentauth request", () => {
     expect(other.requests).toEqual([]);
   });
 
-  it("takes the token to no other server", async () => {
+  it("sends the token to no other server", async ({ faults, me, url }) => {
     const other = await startServer((response) => response.end("elsewhere"));
     const token = (await me.signIn()).stdout.trim();
-    desk.sandbox.faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
+    faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
     const { stdout, stderr } = await me.run(["request", url]);
     expect([stdout, stderr]).toEqual([
       "elsewhere",
@@ -119,24 +111,24 @@ describe("agentauth request", () => {
     expect(other.requests[0]?.headers).not.toHaveProperty("authorization");
   });
 
-  it("ends with 5 where a server does not respond within --timeout", async () => {
+  it("ends with 5 where a server does not respond within --timeout", async ({ faults, me, url }) => {
     await me.signIn();
-    desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp", times: 0 });
+    faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp", times: 0 });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST, "--timeout", "1"]);
     expect([code, stdout]).toEqual([5, ""]);
     expect(stderr).toMatch(/^error: .*no response started in 1 s\nhint: --timeout/);
   });
 
-  it("ends with 130 at SIGINT in the middle of a body", async () => {
+  it("ends with 130 at SIGINT in the middle of a body", async ({ faults, me, url }) => {
     await me.signIn();
-    desk.sandbox.faults.add({ kind: "slow-body", bytes: 8, ms: 200, path: "mcp", times: 0 });
+    faults.add({ kind: "slow-body", bytes: 8, ms: 200, path: "mcp", times: 0 });
     const signalAfter = { characters: 8, signal: "SIGINT" } as const;
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST], { signalAfter });
     expect([code, stderr]).toEqual([130, "error: ended by SIGINT\n"]);
     expect(stdout).not.toContain("admin_report");
   });
 
-  it("sends nothing where the command line is wrong", async () => {
+  it("sends nothing where the command line is wrong", async ({ me, url }) => {
     await me.signIn();
     const before = me.asked().length;
     for (const flags of [

@@ -1,28 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { linesOf, runCli } from "../helpers/cli.js";
 import { discover, register, TOKEN_EXCHANGE } from "../sandbox/oauth/support.js";
-import { type SchemaChecks, schemaChecks } from "./schema-checks.js";
-import { type Desk, FETCH_BROWSER, type Newcomer, startDesk } from "./support.js";
+import { schemaChecks } from "./schema-checks.js";
+import { FETCH_BROWSER, flowTest } from "./support.js";
 
-let desk: Desk;
-let me: Newcomer;
-let url: string;
-let problems: SchemaChecks;
-
-beforeAll(async () => {
-  desk = await startDesk({ devices: 5 });
-  ({ url } = desk);
-  me = desk.newcomer();
-  await me.signIn();
-  problems = await schemaChecks();
-});
-afterAll(() => desk.close());
-
-const parsed = async (args: readonly string[], code = 0): Promise<unknown> => {
-  const result = await me.run(args);
-  expect(result.code, result.stderr).toBe(code);
-  return JSON.parse(result.stdout);
-};
+const it = flowTest({ devices: 5 })
+  .extend("problems", { scope: "file" }, schemaChecks)
+  .extend("parsed", ({ user }) => async (args: readonly string[], code = 0): Promise<unknown> => {
+    const result = await user.run(args);
+    expect(result.code, result.stderr).toBe(code);
+    return JSON.parse(result.stdout);
+  });
 
 describe("agentauth schema", () => {
   it("has a schema of draft 2020-12 with an id and a version for every type that it lists", async () => {
@@ -35,13 +23,13 @@ describe("agentauth schema", () => {
     }
   });
 
-  it("names the type that was meant", async () => {
+  it("suggests the nearest type", async () => {
     const { code, stdout, stderr } = await runCli(["schema", "devise"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toBe('error: there is no output type "devise"\nhint: did you mean device?\n');
   });
 
-  it("sees a field that is wrong, that is missing and that nobody knows", async () => {
+  it("rejects a field that is wrong, missing or unknown", async ({ parsed, problems }) => {
     const [login] = (await parsed(["status", "--json"])) as [Record<string, unknown>];
     expect(problems("status", { ...login, state: "fine" })).toBeDefined();
     expect(problems("status", { ...login, expires_at: "soon" })).toBeDefined();
@@ -52,11 +40,11 @@ describe("agentauth schema", () => {
 });
 
 describe("what is printed as JSON is what its schema says", () => {
-  it.each([
+  it.for([
     ["device", "devices"],
     ["pool", "pools"],
     ["domain", "domains"],
-  ])("%s", async (type, noun) => {
+  ] as const)("%s", async ([type, noun], { desk, parsed, problems }) => {
     const { account, domain, pool } = desk.sandbox.ids;
     const scope = { devices: ["--pool", pool], pools: ["--domain", domain], domains: ["--account", account] }[noun];
     const items = (await parsed([noun, "list", ...(scope ?? []), "--json"])) as unknown[];
@@ -64,18 +52,18 @@ describe("what is printed as JSON is what its schema says", () => {
     for (const item of items) expect(problems(type, item)).toBeUndefined();
   });
 
-  it("tree, report and the events of a watched list", async () => {
+  it("tree, report and the events of a watched list", async ({ desk, parsed, problems, user }) => {
     const { account, pool } = desk.sandbox.ids;
     expect(problems("tree", await parsed(["tree", "--account", account, "--json"]))).toBeUndefined();
     expect(problems("report", await parsed(["devices", "report", "--pool", pool, "--json"]))).toBeUndefined();
     const watched = ["devices", "list", "--pool", pool, "--watch", "--until", "length > 0", "-o", "ndjson"];
-    const { stdout } = await me.run(watched);
+    const { stdout } = await user.run(watched);
     const events = linesOf(stdout).map((line) => JSON.parse(line));
     expect(events.length).toBe(desk.sandbox.data.deviceCount(pool));
     for (const event of events) expect(problems("watch-event", event)).toBeUndefined();
   });
 
-  it.each<[string, (url: string) => string[]]>([
+  it.for<[string, (url: string) => string[]]>([
     ["token", (at) => ["token", at, "--format", "json"]],
     ["login", (at) => ["login", at, "--json", "--browser", FETCH_BROWSER]],
     ["login-begun", (at) => ["login", at, "--no-wait", "--json"]],
@@ -83,12 +71,21 @@ describe("what is printed as JSON is what its schema says", () => {
     ["introspection", (at) => ["introspect", at, "--json"]],
     ["doctor", () => ["doctor", "--json"]],
     ["commands", () => ["commands", "--json"]],
-  ])("%s", async (type, args) => {
+    ["command", () => ["commands", "devices", "--json"]],
+  ])("%s", async ([type, args], { parsed, problems, url }) => {
     expect(problems(type, await parsed(args(url)))).toBeUndefined();
   });
 
-  it("discover that fails, and it fails as before", async () => {
-    const { code, stdout, stderr } = await me.run(["discover", `${url}/nothing`, "--json"]);
+  it("the commands of an agent, and a pending login", async ({ me, problems, url }) => {
+    const { stdout } = await me.run(["commands"], { env: { AGENTAUTH_AGENT: "1" } });
+    for (const item of JSON.parse(stdout) as unknown[]) expect(problems("command-summary", item)).toBeUndefined();
+    await me.run(["login", url, "--no-wait"]);
+    const [pending] = JSON.parse((await me.run(["status", "--json"])).stdout) as unknown[];
+    expect([problems("status", pending), pending]).toMatchObject([undefined, { state: "pending" }]);
+  });
+
+  it("discover that fails, with the same error as without --json", async ({ problems, url, user }) => {
+    const { code, stdout, stderr } = await user.run(["discover", `${url}/nothing`, "--json"]);
     const report = JSON.parse(stdout) as { server: string; trace: unknown[]; error: Record<string, unknown> };
     expect(problems("discover", report)).toBeUndefined();
     expect(code).toBe(3);
@@ -99,51 +96,49 @@ describe("what is printed as JSON is what its schema says", () => {
     expect(stdout + stderr).not.toContain("agentauth discover");
   });
 
-  it.each<[string, (url: string) => string[]]>([
+  it.for<[string, (url: string) => string[]]>([
     ["status", () => ["status", "--json"]],
     ["tool", (at) => ["mcp", "tools", at, "--json"]],
     ["setting", () => ["config", "list", "--json"]],
     ["profile", () => ["profile", "list", "--json"]],
-  ])("%s, each in a list", async (type, args) => {
+  ])("%s, each in a list", async ([type, args], { parsed, problems, url }) => {
     const items = (await parsed(args(url))) as unknown[];
     expect(items.length).toBeGreaterThan(0);
     for (const item of items) expect(problems(type, item)).toBeUndefined();
   });
 
-  it("exchanged", async () => {
+  it("exchanged", async ({ desk, me, problems, url, user }) => {
     const grants = ["authorization_code", "refresh_token", TOKEN_EXCHANGE];
     const client = await register(await discover(desk.sandbox), { grant_types: grants });
     const secret = String(client["client_secret"]);
-    const { stdout: token } = await me.run(["token", url]);
+    const { stdout: token } = await user.run(["token", url]);
     const exchange = ["exchange", url, "--client-id", client.client_id, "--resource", url, "--subject-token-file", "-"];
     exchange.push("--issuer", desk.sandbox.authUrl(desk.sandbox.ids.pool));
-    const other = desk.newcomer();
-    const { code, stdout, stderr } = await other.run([...exchange, "--format", "json"], {
+    const { code, stdout, stderr } = await me.run([...exchange, "--format", "json"], {
       env: { AGENTAUTH_CLIENT_SECRET: secret },
       stdin: token,
     });
     expect(code, stderr).toBe(0);
     expect(problems("exchanged", JSON.parse(stdout))).toBeUndefined();
-    const [bound] = JSON.parse((await other.run(["client", "list", "--json"])).stdout) as unknown[];
+    const [bound] = JSON.parse((await me.run(["client", "list", "--json"])).stdout) as unknown[];
     expect(problems("client", bound)).toBeUndefined();
-    const [forgotten] = JSON.parse((await other.run(["client", "forget", client.client_id, "--json"])).stdout);
+    const [forgotten] = JSON.parse((await me.run(["client", "forget", "--json", "--", client.client_id])).stdout);
     expect(problems("client-forgotten", forgotten)).toBeUndefined();
   });
 
-  it("logout", async () => {
-    const other = desk.newcomer();
-    await other.signIn();
-    const { stdout } = await other.run(["logout", url, "--json"]);
+  it("logout", async ({ me, problems, url }) => {
+    await me.signIn();
+    const { stdout } = await me.run(["logout", url, "--json"]);
     expect(problems("logout", JSON.parse(stdout)[0])).toBeUndefined();
   });
 
-  it.each<[string, string[]]>([
+  it.for<[string, string[]]>([
     ["of the parser", ["devices", "list", "--lmit", "3", "--json"]],
     ["of a command", ["devices", "list", "--json"]],
     ["of the service", ["devices", "list", "--pool", "nowhere", "--json"]],
-    ["where nobody is signed in", ["introspect", "http://127.0.0.1:9/mcp", "--json"]],
-  ])("an error %s", async (_whose, args) => {
-    const { code, stdout, stderr } = await me.run(args);
+    ["where no login is stored", ["introspect", "http://127.0.0.1:9/mcp", "--json"]],
+  ])("an error %s", async ([, args], { problems, user }) => {
+    const { code, stdout, stderr } = await user.run(args);
     expect([stdout, problems("error", JSON.parse(stderr))]).toEqual(["", undefined]);
     expect(JSON.parse(stderr).error.exit_code).toBe(code);
   });

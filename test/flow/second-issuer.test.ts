@@ -1,34 +1,36 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { BrowserResult } from "../../src/login/browser.js";
 import { terminalLogin } from "../../src/login/terminal.js";
 import { openMcp } from "../../src/mcp/session.js";
 import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { runCli, temporaryFolder, until } from "../helpers/cli.js";
-import { DEMO_SCOPE, type DemoRequest, type DemoServers, startDemoProvider } from "../helpers/demo-provider.js";
-import { freePort } from "../login/support.js";
+import { DEMO_SCOPE, type DemoRequest, startDemoProvider } from "../helpers/demo-provider.js";
+import { freePort } from "../helpers/port.js";
 import { SIGN_IN } from "./support.js";
 
-let demo: DemoServers;
-/** What the person's browser ended up with. */
-let pages: string[];
-
-beforeEach(async () => {
-  demo = await startDemoProvider();
-  pages = [];
-});
-afterEach(() => demo.close());
-
-/** A browser without a window: goes where the address leads, and reads the page there. */
-async function fetchPage(url: string): Promise<BrowserResult> {
-  pages.push(await (await fetch(url)).text());
-  return "opened";
-}
-
-function agentWith(options: Partial<AgentClientOptions> = {}, redirectPort?: number): AgentClient {
-  const login = terminalLogin({ say() {}, env: {}, browser: "any", openBrowser: fetchPage, redirectPort });
-  return new AgentClient({ store: memoryStore(), login, ...options });
-}
+const it = test
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+  .extend("demo", async ({}, { onCleanup }) => {
+    const demo = await startDemoProvider();
+    onCleanup(() => demo.close());
+    return demo;
+  })
+  /** The pages at which the user's browser arrived. */
+  .extend("pages", (): string[] => [])
+  .extend("agentWith", ({ pages }) => (options: Partial<AgentClientOptions> = {}, redirectPort?: number) => {
+    /** A browser without a window: follows the redirects, and reads the page at their end. */
+    const openBrowser = async (url: string): Promise<BrowserResult> => {
+      pages.push(await (await fetch(url)).text());
+      return "opened";
+    };
+    const login = terminalLogin({ say() {}, env: {}, browser: "any", openBrowser, redirectPort });
+    return new AgentClient({ store: memoryStore(), login, ...options });
+  })
+  .extend("run", () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    return (...args: string[]) => runCli(args, { env });
+  });
 
 const summary = ({ server, method, path, status }: DemoRequest) => `${server} ${method} ${path} ${status}`;
 const only = <T>(list: readonly T[]): T => {
@@ -47,8 +49,12 @@ const FIRST_LOGIN = [
   "issuer POST /token 200",
 ];
 
-describe("the library at an authorization server that others wrote", () => {
-  it("gets a token in six requests, by metadata at the root and an issuer that ends in a slash", async () => {
+describe("the library at an authorization server of another implementation", () => {
+  it("gets a token in six requests, by metadata at the root and an issuer that ends in a slash", async ({
+    agentWith,
+    demo,
+    pages,
+  }) => {
     const token = await agentWith().token(demo.mcpUrl);
     expect(demo.requests.map(summary)).toEqual(FIRST_LOGIN);
     expect(token).toMatchObject({ issuer: demo.issuer, resource: demo.mcpUrl, scope: DEMO_SCOPE });
@@ -57,7 +63,10 @@ describe("the library at an authorization server that others wrote", () => {
     expect(pages).toEqual([expect.stringContaining("<h1>You are logged in</h1>")]);
   });
 
-  it("names the resource and the challenged scope, and sends the code with its verifier", async () => {
+  it("names the resource and the challenged scope, and sends the code with its verifier", async ({
+    agentWith,
+    demo,
+  }) => {
     await agentWith().token(demo.mcpUrl);
     const { query, location } = only(demo.to("/authorize"));
     const registered = only(demo.to("/register")).body;
@@ -75,13 +84,13 @@ describe("the library at an authorization server that others wrote", () => {
     });
   });
 
-  it("takes a callback without iss, since the metadata does not promise one", async () => {
+  it("accepts a callback without iss, since the metadata does not promise one", async ({ agentWith, demo }) => {
     await agentWith().token(demo.mcpUrl);
     const callback = new URL(only(demo.to("/authorize")).location ?? "").searchParams;
     expect([...callback.keys()].sort()).toEqual(["code", "state"]);
   });
 
-  it("authenticates as the metadata lists it: the secret in the form, no Basic", async () => {
+  it("authenticates as the metadata lists it: the secret in the form, no Basic", async ({ agentWith, demo }) => {
     await agentWith().token(demo.mcpUrl);
     expect(only(demo.to("/register")).body).toMatchObject({ token_endpoint_auth_method: "client_secret_post" });
     const { authorization, body } = only(demo.to("/token"));
@@ -89,10 +98,13 @@ describe("the library at an authorization server that others wrote", () => {
     expect(body["client_secret"]).toMatch(/^[0-9a-f]{64}$/);
   });
 
-  it("uses the token, refreshes it, and uses the new one; each refresh with the latest refresh token", async () => {
+  it("uses the token, refreshes it, and uses the new one; each refresh with the latest refresh token", async ({
+    agentWith,
+    demo,
+  }) => {
     const agent = agentWith();
     const first = await agent.token(demo.mcpUrl);
-    expect(await whoami(agent)).toContain(DEMO_SCOPE);
+    expect(await whoami(demo.mcpUrl, agent)).toContain(DEMO_SCOPE);
     const second = await agent.token(demo.mcpUrl, { forceRefresh: true });
     const third = await agent.token(demo.mcpUrl, { forceRefresh: true });
     expect(new Set([first.value, second.value, third.value]).size).toBe(3);
@@ -100,12 +112,12 @@ describe("the library at an authorization server that others wrote", () => {
     expect(one).toMatchObject({ grant_type: "refresh_token", resource: demo.mcpUrl });
     expect(two?.["refresh_token"]).not.toBe(one?.["refresh_token"]);
     const before = demo.to("/mcp").length;
-    expect(await whoami(agent)).toContain(DEMO_SCOPE);
+    expect(await whoami(demo.mcpUrl, agent)).toContain(DEMO_SCOPE);
     for (const { authorization } of demo.to("/mcp").slice(before)) expect(authorization).toBe(`Bearer ${third.value}`);
     expect(demo.to("/authorize")).toHaveLength(1);
   });
 
-  it("logs out by revocation, after which the server refuses the token", async () => {
+  it("logs out by revocation, after which the server refuses the token", async ({ agentWith, demo }) => {
     const agent = agentWith();
     const { value } = await agent.token(demo.mcpUrl);
     expect(await agent.logout(demo.mcpUrl)).toEqual({ removed: true, revoked: true });
@@ -119,7 +131,7 @@ describe("the library at an authorization server that others wrote", () => {
     expect(answer.status).toBe(401);
   });
 
-  it("logs in with a pre-registered public client, and sends no secret anywhere", async () => {
+  it("logs in with a pre-registered public client, and sends no secret anywhere", async ({ agentWith, demo }) => {
     const port = await freePort();
     await demo.addPublicClient("known-client", `http://127.0.0.1:${port}/callback`);
     const agent = agentWith({ client: { clientId: "known-client" } }, port);
@@ -136,7 +148,10 @@ describe("the library at an authorization server that others wrote", () => {
     }
   });
 
-  it("asks for a new sign-in where its token was revoked elsewhere and no refresh helps", async () => {
+  it("requests a new login where its token was revoked elsewhere and the refresh fails", async ({
+    agentWith,
+    demo,
+  }) => {
     const store = memoryStore();
     const agent = agentWith({ store });
     await agent.token(demo.mcpUrl);
@@ -145,7 +160,7 @@ describe("the library at an authorization server that others wrote", () => {
     const form = { client_id: String(client_id), client_secret: String(client_secret) };
     const token = refreshToken?.reveal() ?? "";
     await fetch(`${demo.issuer}revoke`, { method: "POST", body: new URLSearchParams({ ...form, token }) });
-    expect(await whoami(agent)).toContain(DEMO_SCOPE);
+    expect(await whoami(demo.mcpUrl, agent)).toContain(DEMO_SCOPE);
     expect(demo.to("/token").map(({ body, status }) => `${body["grant_type"]} ${status}`)).toEqual([
       "authorization_code 200",
       "refresh_token 400",
@@ -154,7 +169,7 @@ describe("the library at an authorization server that others wrote", () => {
     expect(demo.to("/register")).toHaveLength(1);
   });
 
-  it("registers again where the issuer has forgotten its client", async () => {
+  it("registers again where the issuer no longer has its client", async ({ agentWith, demo }) => {
     const store = memoryStore();
     await agentWith({ store }).token(demo.mcpUrl);
     const { client_id } = only(demo.to("/token")).body;
@@ -166,13 +181,7 @@ describe("the library at an authorization server that others wrote", () => {
 });
 
 describe("the command line there", () => {
-  let home: string;
-  const run = (...args: string[]) => runCli(args, { env: { AGENTAUTH_HOME: home } });
-  beforeEach(() => {
-    home = temporaryFolder();
-  });
-
-  it("prints a token that the server takes, from six requests and one sign-in", async () => {
+  it("prints a token that the server accepts, after six requests and one login", async ({ demo, run }) => {
     const { code, stdout } = await run("token", demo.mcpUrl, ...SIGN_IN);
     expect(code).toBe(0);
     expect(demo.requests.map(summary)).toEqual(FIRST_LOGIN);
@@ -186,16 +195,16 @@ describe("the command line there", () => {
     expect(await answer.text()).toContain("whoami");
   });
 
-  it("calls a tool, refreshes and logs out, each in a separate run, with one login for all", async () => {
+  it("calls a tool, refreshes and logs out, each in a separate run, with one login for all", async ({ demo, run }) => {
     const first = await run("token", demo.mcpUrl, ...SIGN_IN);
     const called = await run("mcp", "call", demo.mcpUrl, "whoami");
     expect([called.code, called.stdout]).toEqual([
       0,
       `${String(only(demo.to("/token")).body["client_id"])} ${DEMO_SCOPE}\n`,
     ]);
-    const renewed = await run("token", demo.mcpUrl, "--force-refresh");
-    expect(renewed.code).toBe(0);
-    expect(renewed.stdout).not.toBe(first.stdout);
+    const refreshed = await run("token", demo.mcpUrl, "--force-refresh");
+    expect(refreshed.code).toBe(0);
+    expect(refreshed.stdout).not.toBe(first.stdout);
     expect(demo.to("/token").map(({ body }) => body["grant_type"])).toEqual(["authorization_code", "refresh_token"]);
     const out = await run("logout", demo.mcpUrl);
     expect([out.code, out.stderr]).toEqual([0, `logged out of ${demo.mcpUrl}\n`]);
@@ -204,7 +213,7 @@ describe("the command line there", () => {
     expect(demo.to("/authorize")).toHaveLength(1);
   });
 
-  it("has no way to introspect there, and says so", async () => {
+  it("reports that the issuer has no introspection endpoint", async ({ demo, run }) => {
     await run("token", demo.mcpUrl, ...SIGN_IN);
     const { code, stdout, stderr } = await run("introspect", demo.mcpUrl);
     expect([code, stdout]).toEqual([6, ""]);
@@ -212,10 +221,10 @@ describe("the command line there", () => {
   });
 });
 
-async function whoami(agent: AgentClient): Promise<string> {
+async function whoami(server: string, agent: AgentClient): Promise<string> {
   const { signal } = new AbortController();
   const fetch: typeof globalThis.fetch = (input, init) => agent.fetch(input as string | URL | Request, init);
-  const session = await openMcp(demo.mcpUrl, { fetch, name: "test", version: "1.0.0", signal });
+  const session = await openMcp(server, { fetch, name: "test", version: "1.0.0", signal });
   try {
     return JSON.stringify(await session.call("whoami", {}, signal));
   } finally {

@@ -1,11 +1,12 @@
 import { readdirSync, readFileSync, statSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished, test, vi } from "vitest";
-import { type Clock, systemClock } from "../../src/http/deadline.js";
 import type { Grant } from "../../src/oauth/grant/grant.js";
 import type { SandboxOptions } from "../../src/sandbox/index.js";
 import { fileStore } from "../../src/store/file/file.js";
 import { collect, type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../helpers/cli.js";
+
+export { fastClock } from "../helpers/hurried.js";
 
 /** A browser, as a command: this process opens the address that the command gets. */
 export function browserCommand(visit: (address: string) => Promise<unknown>): string {
@@ -98,7 +99,10 @@ export async function startDesk(options: SandboxOptions = {}) {
 export type Desk = Awaited<ReturnType<typeof startDesk>>;
 export type Newcomer = ReturnType<Desk["newcomer"]>;
 
-/** `it` with a sandbox for the file, a new home for each case, and one login that the cases of the file only read. */
+/**
+ * `it` with a sandbox for the file, its faults (cleared after each case), a home folder for each case, and one login
+ * that the cases of the file share.
+ */
 export const flowTest = (options: SandboxOptions = {}) =>
   test
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
@@ -108,22 +112,16 @@ export const flowTest = (options: SandboxOptions = {}) =>
       return desk;
     })
     .extend("url", { scope: "file" }, ({ desk }) => desk.url)
+    .extend("faults", ({ desk }, { onCleanup }) => {
+      const { faults } = desk.sandbox;
+      onCleanup(() => faults.clear());
+      return faults;
+    })
     .extend("me", ({ desk }) => desk.newcomer())
     .extend("user", { scope: "file" }, async ({ desk }) => {
       const user = desk.newcomer();
       return { ...user, token: (await user.signIn()).stdout.trim() };
     });
-
-/** A clock on which time passes `factor` times as fast as on that of the machine. */
-export function fastClock(factor: number): Clock {
-  const [start, epoch] = [systemClock.now(), systemClock.epoch()];
-  const passed = () => (systemClock.now() - start) * factor;
-  return {
-    now: () => start + passed(),
-    epoch: () => Math.round(epoch + passed()),
-    sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
-  };
-}
 
 /** Until the case ends, timers of this process that wait for a second or more fire `factor` times as early. */
 export function hurryTimers(factor: number): void {
@@ -149,6 +147,10 @@ export function filesBelow(folder: string): { path: string; mode: number; text: 
     return { path, mode: statSync(path).mode & 0o777, text: entry.isFile() ? readFileSync(path, "utf8") : "" };
   });
 }
+
+/** The files of the stored logins and clients. */
+export const storedLogins = (home: string) =>
+  filesBelow(home).filter(({ path }) => /(grants|clients).*\.json$/.test(path));
 
 /** The address to sign in at, as the program said it; undefined until it has. */
 export function signInUrl(said: string): URL | undefined {

@@ -5,13 +5,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { join } from "node:path";
 
 /**
- * Every secret that a server in this process gave out or was told, by its value: tokens, client secrets, codes,
+ * Every secret that a server in this process issued or received, by its value: tokens, client secrets, codes,
  * verifiers. What the program says and keeps is held against them after each test.
  */
 const secrets = new Map<string, string>();
-/** Too short to be told from an ordinary word. */
+/** Too short to be distinguished from an ordinary word. */
 const SHORTEST = 8;
-/** What stands for a secret in made-up data, and what a mask looks like, are none. */
+/** Placeholders of secrets in sample data, and masks, are none. */
 const STAND_INS = /^<.*>$|^\*+$/;
 
 const IN_JSON = [
@@ -30,7 +30,7 @@ export function plant(name: string, value: unknown): void {
   if (!secrets.has(value)) secrets.set(value, name);
 }
 
-/** One run of the program: what it was told, and all that came of it. */
+/** One run of the program: its inputs and all its outputs. */
 interface Run {
   args: readonly string[];
   home: string | undefined;
@@ -132,16 +132,16 @@ function allowed({ args }: Run): readonly string[] {
   const command = args.find((word) => !word.startsWith("-"));
   if (args.includes("--show-secrets")) return ["client_secret"];
   if (command === "token" || command === "exchange") return ["access_token"];
-  // The ready line has what a script needs to use a sandbox, whose secrets belong to nobody.
+  // The ready line has what a script needs to use a sandbox, whose secrets protect nothing.
   const ofMachines = args.includes("machine") ? ["client_secret", "id_token", "assertion"] : [];
   if (command === "sandbox") return ["AGENTAUTH_API_TOKEN", "AGENTAUTH_CLIENT_SECRET", ...ofMachines];
-  // Their output is another program's, or another server's; what is masked in it has tests of its own.
+  // Their output is another program's, or another server's; other tests check what is masked in it.
   if (command === "exec" || command === "request") return [...new Set(secrets.values())];
   return [];
 }
 
 // Where secrets are kept. Everywhere else, also in the names of files, is wrong.
-const KEPT = /^(?:grants|clients|logins|tokens)(?:[/\\]|$)|^sandbox\.json$/;
+const KEPT = /^(?:grants|grants-by-server|clients|logins|tokens)(?:[/\\]|$)|^sandbox\.json$/;
 
 function findings(run: Run): string[] {
   const stdout = secretsIn(Buffer.concat(run.stdout).toString("utf8")).filter((name) => !allowed(run).includes(name));
@@ -171,7 +171,7 @@ function read(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch {
-    // Gone meanwhile, or made unreadable by a test.
+    // Removed since, or made unreadable by a test.
     return "";
   }
 }

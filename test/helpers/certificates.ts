@@ -28,7 +28,7 @@ export interface CertificateWish {
   days?: number;
 }
 
-/** A certificate authority in a folder of its own, and what it signs. */
+/** A certificate authority in a separate folder, and what it signs. */
 export function makeAuthority(name = "ca") {
   const folder = temporaryFolder();
   const path = (file: string) => join(folder, file);

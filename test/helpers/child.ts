@@ -6,7 +6,7 @@ import { build } from "esbuild";
 import { onTestFinished } from "vitest";
 import { temporaryFolder } from "./folder.js";
 
-/** A process of its own that works off what a test tells it. */
+/** A separate process that runs the commands of a test. */
 export interface Child {
   readonly pid: number;
   /** Everything that it has said, in order. */
@@ -26,7 +26,7 @@ export type Said = { readonly event: string } & Readonly<Record<string, unknown>
 const compiled = new Map<string, Promise<string>>();
 
 /**
- * Bundles a TypeScript file, so that Node can run it in a process of its own: with the sources as they are, not as they
+ * Bundles a TypeScript file, so that Node can run it in a separate process: with the sources as they are, not as they
  * were when they were last built.
  *
  * @returns the path of the bundle
@@ -40,7 +40,10 @@ export function compile(entry: URL): Promise<string> {
 
 async function bundle(path: string): Promise<string> {
   const outfile = join(temporaryFolder(), `${basename(path, ".ts")}.mjs`);
-  await build({ entryPoints: [path], outfile, bundle: true, platform: "node", format: "esm", target: "node20.19" });
+  // CommonJS packages load modules of Node with require().
+  const js = 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);';
+  const target = { platform: "node", format: "esm", target: "node20.19" } as const;
+  await build({ entryPoints: [path], outfile, bundle: true, banner: { js }, ...target });
   return outfile;
 }
 

@@ -9,7 +9,7 @@ if (CHROMIUM === undefined) {
   process.stderr.write("SKIPPED: the tests of the pages need Chromium: apt-get install -y chromium\n");
 }
 
-/** What a browser did that somebody should know of. */
+/** Problems that a browser reported. */
 export interface BrowserLog {
   /** What the consoles of the pages say of errors and warnings, and what their scripts threw. */
   complaints: string[];
@@ -46,7 +46,7 @@ export async function startChromium(): Promise<{ context: BrowserContext; log: B
   return { context, log };
 }
 
-/** Goes on to the button of this name by Tab alone, as a person without a mouse, who has to see where they are. */
+/** Moves to the button of this name by Tab alone, as a user without a mouse, who has to see where they are. */
 export async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   const target = page.getByRole("button", { name });
   await target.waitFor();

@@ -16,7 +16,7 @@ export interface RunOptions extends Omit<HostOptions, "env"> {
   /** Added to an environment that has nothing but PATH, HOME and AGENTAUTH_HOME. */
   env?: Record<string, string | undefined>;
   stdin?: string;
-  /** The working folder, which only a process of its own can have: the run gets one. */
+  /** The working folder, which only a separate process can have: the run gets one. */
   cwd?: string;
   /** Sends a signal once stdout has this many characters. */
   signalAfter?: { characters: number; signal: NodeJS.Signals };
@@ -24,7 +24,7 @@ export interface RunOptions extends Omit<HostOptions, "env"> {
   signal?: AbortSignal;
 }
 
-/** Options of a run in a process of its own. */
+/** Options of a run in a separate process. */
 export type ProcessOptions = Pick<RunOptions, "env" | "stdin" | "cwd" | "signalAfter">;
 
 export interface CliResult {
@@ -61,7 +61,7 @@ export function cleanEnv(extra: Record<string, string | undefined> = {}): Record
   return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
-/** A run that is under way: in this process, or in one of its own. */
+/** A run that is under way: in this process, or in a separate one. */
 export type Started = EventEmitter &
   Pick<ChildProcess, "stdin" | "stdout" | "stderr" | "exitCode" | "signalCode"> & {
     readonly pid?: number | undefined;
@@ -92,7 +92,7 @@ export async function traceCli(args: readonly string[], options: Omit<RunOptions
   return { ...(await ended(run, options)), children: run.children, requests: run.requests };
 }
 
-/** Starts the program in a process of its own; its stdout and stderr are pipes without a reader yet. */
+/** Starts the program in a separate process; its stdout and stderr are pipes without a reader yet. */
 export function startProcess(args: readonly string[], options: ProcessOptions = {}): ChildProcess {
   if (!existsSync(new URL("../../dist/cli/main.js", import.meta.url))) {
     throw new Error("this test runs the built program: npm run build");
@@ -111,7 +111,7 @@ process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Runs the program to its end, in a process of its own: where the process is the point. */
+/** Runs the program to its end, in a separate process: where the process is the point. */
 export async function runProcess(args: readonly string[], options: ProcessOptions = {}): Promise<CliResult> {
   return ended(startProcess(args, options), options);
 }
@@ -214,25 +214,30 @@ export interface ReadyLine {
   mcp_url: string;
 }
 
-/** `agentauth sandbox start -o json` as a process of its own. */
-export async function startCliSandbox(args: readonly string[] = [], home = temporaryFolder()) {
+/** `agentauth sandbox start -o json`: by default a separate process, with {@link startCli} in this one. */
+export async function startCliSandbox(
+  args: readonly string[] = [],
+  home = temporaryFolder(),
+  start: (args: readonly string[], options: ProcessOptions) => Started = startProcess,
+) {
   const env = { AGENTAUTH_HOME: home };
-  const child = startProcess(["sandbox", "start", "-o", "json", ...args], { env });
-  const ended = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
-  const err = collect(child.stderr);
-  const out = collect(child.stdout);
-  await Promise.race([until(() => out().includes("\n")), ended]);
+  const child = start(["sandbox", "start", "-o", "json", ...args], { env });
+  const closed = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
+  const [out, err] = [collect(child.stdout), collect(child.stderr)];
+  await Promise.race([until(() => out().includes("\n")), closed]);
   if (!out().includes("\n")) throw new Error(`the sandbox did not start: ${err()}`);
   return {
     home,
     child,
+    /** Resolves when the sandbox has ended. */
+    exitCode: closed.then(([code]) => code),
     ready: JSON.parse(linesOf(out())[0] ?? "") as ReadyLine,
     run: (more: readonly string[], options: RunOptions = {}) =>
       runCli(more, { ...options, env: { ...env, ...options.env } }),
-    /** Ends it and gives its exit code. */
+    /** Ends it and returns its exit code. */
     async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number | null> {
       if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-      return (await ended)[0];
+      return (await closed)[0];
     },
   };
 }

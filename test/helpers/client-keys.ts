@@ -8,7 +8,7 @@ export async function clientKey(algorithm: SigningAlgorithm = "ES256", keyId?: s
   return { key, publicKey, jwk: (): Promise<JWK> => exportJWK(privateKey) };
 }
 
-/** A JWT that nobody looks at the signature of. */
+/** A JWT whose signature is not checked. */
 export function unsignedJwt(claims: Record<string, unknown>, header: Record<string, unknown> = {}): Promise<string> {
   const secret = new TextEncoder().encode("a secret that only this test knows");
   return new SignJWT(claims).setProtectedHeader({ alg: "HS256", ...header }).sign(secret);

@@ -175,12 +175,10 @@ export async function startDemoProvider() {
   };
 }
 
-export type DemoServers = Awaited<ReturnType<typeof startDemoProvider>>;
-
 /** One server for each request, as the SDK wants it where no session is kept. */
 async function answerMcp(request: IncomingMessage & { body?: unknown }, response: ServerResponse): Promise<void> {
   const server = new McpServer({ name: "demo", version: "1.0.0" });
-  server.registerTool("whoami", { description: "Tells by which client the call was made." }, ({ authInfo }) => ({
+  server.registerTool("whoami", { description: "Returns the client that made the call." }, ({ authInfo }) => ({
     content: [{ type: "text", text: `${authInfo?.clientId} ${authInfo?.scopes.join(" ")}` }],
   }));
   const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });

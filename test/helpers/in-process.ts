@@ -5,7 +5,7 @@ import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { main } from "../../src/cli/main.js";
-import type { Host } from "../../src/cli/runtime/host.js";
+import type { Host, Machine } from "../../src/cli/runtime/host.js";
 import type { Clock } from "../../src/http/deadline.js";
 
 /** A program that a run has started. */
@@ -31,6 +31,8 @@ export interface HostOptions {
   columns?: number;
   /** Default: that of the machine. */
   clock?: Clock;
+  /** Default: the platform and the working folder of the tests. */
+  machine?: Machine;
 }
 
 interface Run {
@@ -75,7 +77,7 @@ export class RunInProcess extends EventEmitter {
   readonly #signals = new EventEmitter();
   #isRunning = true;
 
-  constructor(args: readonly string[], { env, tty = false, columns, clock }: HostOptions) {
+  constructor(args: readonly string[], { env, tty = false, columns, clock, machine }: HostOptions) {
     super();
     const isTTY = (name: "stdin" | "stdout" | "stderr") => (typeof tty === "boolean" ? tty : tty[name] === true);
     const terminal = (name: "stdin" | "stdout" | "stderr") =>
@@ -89,9 +91,10 @@ export class RunInProcess extends EventEmitter {
       on: (event: string, listener: (error: Error) => void) => signals.on(event, listener),
       off: (event: string, listener: (error: Error) => void) => signals.off(event, listener),
       emit: (event, signal) => signals.emit(event, signal),
-      // A process would end here; what goes on in this one is not part of the run.
+      // A process would end here; what continues in this one is not part of the run.
       exit: (code) => this.#end(code, null) as never,
       ...(clock && { clock }),
+      ...(machine && { machine }),
     };
     // A process starts after its caller has got hold of it.
     setImmediate(() => {

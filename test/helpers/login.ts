@@ -11,7 +11,7 @@ import type {
 export class TestLogin implements LoginMethod {
   /** Where it says that the callback arrives. */
   redirectUri = "http://127.0.0.1:49152/callback";
-  /** What `open` was told, in order. */
+  /** The requests to `open`, in order. */
   readonly opened: LoginOpen[] = [];
   /** The authorization addresses, in order. */
   readonly urls: URL[] = [];
@@ -25,7 +25,7 @@ export class TestLogin implements LoginMethod {
   readonly prompts: DevicePrompt[] = [];
   /** Changes a callback before it is given back. */
   alter: (callback: URLSearchParams) => URLSearchParams | undefined = () => undefined;
-  /** Waited for before the person is sent off. */
+  /** Awaited before the user's browser is sent to the issuer. */
   before: () => unknown = () => undefined;
 
   readonly log: string[];

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { cliHint } from "../../src/cli/runtime/hints.js";
-import { AgentAuthError, type LoginRemedy, type Remedy } from "../../src/errors.js";
+import { AgentAuthError } from "../../src/errors.js";
+import type { LoginRemedy, Remedy } from "../../src/remedy.js";
 
 /** Matches a remedy that has these members and no others. */
 export function remedy(expected: Remedy): unknown {

@@ -9,7 +9,7 @@ const missing = PROGRAMS.filter((program) => {
   return !(process.env["PATH"] ?? "").split(delimiter).some((folder) => existsSync(join(folder, program)));
 });
 
-/** Whether a Secret Service can be started here, apart from any that the person has. */
+/** Whether a Secret Service can be started here, apart from any that the user has. */
 export const HAS_SECRET_SERVICE = process.platform === "linux" && missing.length === 0;
 
 if (!HAS_SECRET_SERVICE) {
@@ -18,7 +18,7 @@ if (!HAS_SECRET_SERVICE) {
   );
 }
 
-/** A message bus with GNOME's keyring on it, known to nobody but those who are given its environment. */
+/** A message bus with GNOME's keyring on it, known only to programs with its environment. */
 export interface SecretService {
   /** For a process that is to find it. */
   readonly env: { readonly DBUS_SESSION_BUS_ADDRESS: string; readonly PATH: string };

@@ -37,7 +37,7 @@ export async function startTlsServer(pem: string, answer: Answer): Promise<TestS
   return opened(createTlsServer({ key: pem, cert: pem }, listener(answer, requests)), "https", requests);
 }
 
-/** Starts a server that speaks no HTTP of its own: a test writes the bytes. `nth` counts connections from 1. */
+/** Starts a server without HTTP: a test writes the bytes. `nth` counts connections from 1. */
 export async function startSocketServer(
   onRequest: (socket: Socket, head: string, nth: number) => unknown,
 ): Promise<TestServer & { heads: string[] }> {

@@ -59,7 +59,7 @@ export class MadeService {
     return new ManagementClient({
       baseUrl: "https://agentauth.example",
       fetch: this.fetch,
-      maxAttempts: 1,
+      maxRetries: 0,
       ...options,
     });
   }

@@ -1,0 +1,146 @@
+import { describe, expect, it } from "vitest";
+import { systemClock } from "../../src/http/deadline.js";
+import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { sendJson, startServer } from "../helpers/server.js";
+import { FETCH_BROWSER } from "./support.js";
+
+interface Behaviour {
+  /** Where the resource metadata are; undefined for none. */
+  metadata?: string;
+  /** The address that the challenge names, where it is another one. */
+  named?: string;
+}
+
+/** An MCP server that lists its tools without a token, and calls them only with one; it is its own issuer. */
+async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
+  let origin = "";
+  const asked: { scope: string | null; resource: string | null }[] = [];
+  const server = await startServer((response, { url: path, method, body, headers }) => {
+    const { pathname, searchParams } = new URL(path, origin);
+    if (pathname === metadata) {
+      return sendJson(response, { resource: `${origin}/mcp`, authorization_servers: [`${origin}/issuer`] });
+    }
+    if (pathname === "/issuer/.well-known/oauth-authorization-server") {
+      return sendJson(response, {
+        issuer: `${origin}/issuer`,
+        ...{ authorization_endpoint: `${origin}/authorize`, token_endpoint: `${origin}/token` },
+        registration_endpoint: `${origin}/register`,
+        code_challenge_methods_supported: ["S256"],
+      });
+    }
+    if (pathname === "/register") return sendJson(response, { ...JSON.parse(body), client_id: "client-1" }, 201);
+    if (pathname === "/authorize") {
+      asked.push({ scope: searchParams.get("scope"), resource: searchParams.get("resource") });
+      const back = new URL(searchParams.get("redirect_uri") ?? "");
+      back.searchParams.set("code", "code-1");
+      back.searchParams.set("state", searchParams.get("state") ?? "");
+      return response.writeHead(302, { location: back.href }).end();
+    }
+    if (pathname === "/token")
+      return sendJson(response, { access_token: "at-1", token_type: "Bearer", expires_in: 60 });
+    if (pathname !== "/mcp" || method !== "POST") return sendJson(response, {}, 404);
+    const message = JSON.parse(body) as { id?: number; method: string };
+    if (message.id === undefined) return response.writeHead(202).end();
+    if (message.method === "tools/call" && headers.authorization === undefined) {
+      const address = named === undefined ? "" : `, resource_metadata="${new URL(named, origin).href}"`;
+      response.setHeader("www-authenticate", `Bearer scope="tools:call"${address}`);
+      return sendJson(response, { error: "invalid_token" }, 401);
+    }
+    const results: Record<string, unknown> = {
+      initialize: {
+        protocolVersion: "2025-06-18",
+        capabilities: { tools: {} },
+        serverInfo: { name: "half-open", version: "1" },
+      },
+      "tools/list": { tools: [{ name: "echo", inputSchema: { type: "object" } }] },
+      "tools/call": { content: [{ type: "text", text: "hello" }] },
+    };
+    const result = results[message.method];
+    const failed = { error: { code: -32601, message: "no such method" } };
+    return sendJson(response, { jsonrpc: "2.0", id: message.id, ...(result ? { result } : failed) });
+  });
+  origin = server.origin;
+  const home = temporaryFolder();
+  let ahead = 0;
+  const run = (...args: string[]) =>
+    runCli(args, { env: { AGENTAUTH_HOME: home }, clock: { ...systemClock, epoch: () => Date.now() + ahead } });
+  return {
+    url: `${origin}/mcp`,
+    asked,
+    run,
+    /** Runs the command of a hint, with a browser. */
+    paste: (stderr: string) => {
+      const [, words = ""] = /agentauth (login .*)/.exec(stderr) ?? [];
+      return run(...words.split(" ").map((word) => word.replaceAll("'", "")), "--browser", FETCH_BROWSER);
+    },
+    expire: () => {
+      ahead += 3_600_000;
+    },
+  };
+}
+
+describe("a server that requires a login for some requests only", () => {
+  it("is logged in at with the command that a rejected call names, again and again", async () => {
+    const { url, run, paste, asked, expire } = await startHalfOpen({ metadata: "/hidden" });
+    expect(await run("mcp", "tools", url, "-o", "id")).toMatchObject({ code: 0, stdout: "echo\n" });
+    const rejected = await run("mcp", "call", url, "echo");
+    const flags = `--scope tools:call --resource-metadata ${new URL("/hidden", url).href}`;
+    expect(rejected).toMatchObject({ code: 4, stderr: expect.stringContaining(`agentauth login ${url} ${flags}\n`) });
+    expect(await paste(rejected.stderr)).toMatchObject({ stderr: expect.stringContaining("logged in"), code: 0 });
+    expect(asked).toEqual([{ scope: "tools:call", resource: url }]);
+    expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
+    expire();
+    const expired = await run("mcp", "call", url, "echo");
+    expect(expired).toMatchObject({ code: 4, stderr: expect.stringContaining(`agentauth login ${url}\n`) });
+    expect(await paste(expired.stderr)).toMatchObject({ code: 0 });
+    expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
+  });
+
+  it("is logged in at by the call itself where a user can be asked", async () => {
+    const { url, run } = await startHalfOpen({ metadata: "/hidden" });
+    const called = await run("mcp", "call", url, "echo", "--login", "--browser", FETCH_BROWSER);
+    expect(called).toMatchObject({ code: 0, stdout: "hello\n" });
+  });
+
+  it("is logged in at without a flag where its metadata are at the well-known address", async () => {
+    const metadata = "/.well-known/oauth-protected-resource/mcp";
+    const { url, run, paste } = await startHalfOpen({ metadata });
+    const rejected = await run("mcp", "call", url, "echo");
+    expect(rejected).toMatchObject({ code: 4, stderr: expect.stringContaining(`agentauth login ${url}\n`) });
+    expect(await paste(rejected.stderr)).toMatchObject({ stderr: expect.stringContaining("logged in"), code: 0 });
+    expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0 });
+  });
+
+  it("is one of the revision 2025-03-26 if its challenge names no metadata", async () => {
+    const { url, run, paste } = await startHalfOpen({});
+    const rejected = await run("mcp", "call", url, "echo");
+    const command = `agentauth login ${url} --legacy-discovery\n`;
+    expect(rejected).toMatchObject({ code: 3, stderr: expect.stringContaining(command) });
+    expect(await paste(rejected.stderr)).toMatchObject({ stderr: expect.stringContaining("logged in"), code: 0 });
+    expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    ["of another origin", "http://127.0.0.1:9/hidden", "must be on the MCP server's origin"],
+    ["that is not one of the web", "file:///etc/passwd", "resource_metadata"],
+  ])("may not have metadata at an address %s", async (_what, address, rule) => {
+    const { url, run } = await startHalfOpen({ metadata: "/hidden" });
+    const { code, stderr } = await run("login", url, "--resource-metadata", address, "--browser", FETCH_BROWSER);
+    expect(code).toBe(3);
+    expect(stderr).toContain('from "the option resourceMetadata"');
+    expect(stderr).toContain(rule);
+  });
+
+  it("puts nothing into the command that a shell would run", async () => {
+    const { url, run } = await startHalfOpen({ metadata: "/hidden", named: "/hidden?$(id)" });
+    const { code, stderr } = await run("mcp", "call", url, "echo");
+    expect([code, stderr]).toEqual([4, expect.stringContaining("--resource-metadata <url>\n")]);
+  });
+
+  it("is said to name no authorization server if there is nothing at the address", async () => {
+    const { url, run } = await startHalfOpen({});
+    const address = new URL("/nothing", url).href;
+    const { code, stderr } = await run("login", url, "--resource-metadata", address, "--browser", FETCH_BROWSER);
+    expect([code, stderr]).toEqual([3, expect.stringContaining("names no authorization server")]);
+  });
+});
