@@ -1,0 +1,23 @@
+// Stress test of logins that many machines share, with real processes and real engines, against an issuer that accepts
+// every refresh token once: node scripts/fleet.mjs [--long] [--only <scenario>] [--seed <n>] [--write]
+// Exits with 1 at the first broken invariant. It starts redis-server and PostgreSQL of Debian by itself.
+import { fileURLToPath } from "node:url";
+import { clocks } from "./fleet/clocks.mjs";
+import { dump } from "./fleet/dump.mjs";
+import { engineKills } from "./fleet/engine-kills.mjs";
+import { failover } from "./fleet/failover.mjs";
+import { kills } from "./fleet/kills.mjs";
+import { latency } from "./fleet/latency.mjs";
+import { race } from "./fleet/race.mjs";
+import { stops } from "./fleet/stops.mjs";
+import { runScenarios } from "./soak/runner.mjs";
+
+await runScenarios({
+  script: "fleet",
+  // Scenarios that need the whole machine run alone; those that mostly wait run concurrently.
+  groups: [{ race }, { latency }, { kills }, { "engine-kills": engineKills, failover, stops }, { clocks, dump }],
+  page: fileURLToPath(new URL("../docs/reliability.md", import.meta.url)),
+  mark: "fleet-",
+  needsAll: process.env.CI === "true",
+  writesShort: true,
+});

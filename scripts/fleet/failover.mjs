@@ -1,0 +1,91 @@
+// The primary of two redis-servers is killed during refreshes, and its asynchronous replica becomes the primary.
+import { must } from "../soak/invariant.mjs";
+import { randomFrom } from "../soak/random.mjs";
+import { judgeAnswers, openFleet } from "./fleet.mjs";
+import { missingRedis, startRedis } from "./redis.mjs";
+
+/** The scenario. */
+export const failover = {
+  title: "Failovers to an asynchronous replica",
+  header: ["the replica", "issuer's grace", "n", "refreshes", "refresh tokens used twice", "lost"],
+  unavailable: missingRedis,
+  run,
+};
+
+const KINDS = [
+  { what: "receives writes; killed during refreshes", grace: 30, isCut: false },
+  { what: "has lost the writes; who refreshed asks first", grace: 0, isCut: true, first: "refresher" },
+  { what: "has lost the writes; others ask first", grace: 30, isCut: true, first: "others" },
+];
+const SIZES = { short: 3, long: 50 };
+const USERS = 10;
+const SPAN_MS = 300;
+
+/** @returns the rows of its table */
+async function run({ size, seed, say }) {
+  const draw = randomFrom(seed, "failover");
+  const rows = [];
+  for (const kind of KINDS) {
+    let primary = await startRedis();
+    const fleet = await openFleet({ engine: primary, users: USERS, grace: kind.grace });
+    try {
+      fleet.crew = await Promise.all([fleet.worker(), fleet.worker(), fleet.worker()]);
+      let [twice, sent] = [0, 0];
+      for (let trial = 1; trial <= SIZES[size]; trial++) {
+        const replica = await startRedis({ replicaOf: primary.address.port });
+        await replica.synced();
+        fleet.ledger.clear();
+        fleet.expire();
+        await (kind.isCut ? loseWrites : killDuring)(fleet, {
+          primary,
+          replica,
+          kind,
+          moment: draw.fraction() * SPAN_MS,
+        });
+        primary = replica;
+        must((await fleet.lost()) === 0, `${kind.what}: a session was lost`);
+        must(kind.grace > 0 || fleet.ledger.refusals().length === 0, `${kind.what}: a refresh token was used twice`);
+        const refreshes = fleet.ledger.rotations().length;
+        [sent, twice] = [sent + refreshes, twice + refreshes - USERS];
+        await refreshAll(fleet, kind);
+        if (trial % 10 === 0) say(`${trial} failovers`);
+      }
+      must(kind.first !== "refresher" || twice === 0, `${kind.what}: refresh tokens were used twice`);
+      rows.push([kind.what, `${kind.grace} s`, SIZES[size], sent, twice, await fleet.lost()]);
+    } finally {
+      await fleet.close();
+      await primary.close();
+    }
+  }
+  return rows;
+}
+
+async function killDuring(fleet, { primary, replica, kind, moment }) {
+  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 60 })));
+  await new Promise((resolve) => setTimeout(resolve, moment));
+  await primary.kill();
+  await replica.promote();
+  await fleet.moveTo(replica);
+  // Processes may have different tokens for a moment: both are valid.
+  judgeAnswers(await Promise.all(calls), kind.what, { same: false });
+}
+
+/** One process refreshes all tokens while the replica is cut off, so that no write of that survives. */
+async function loseWrites(fleet, { primary, replica, kind }) {
+  const [refresher, ...others] = fleet.crew;
+  await replica.promote();
+  judgeAnswers([await refresher.ask(fleet.request())], kind.what);
+  await primary.kill();
+  await fleet.moveTo(replica);
+  const ask = (workers) => Promise.all(workers.map((worker) => worker.ask(fleet.request(undefined, { tries: 60 }))));
+  const turns = kind.first === "refresher" ? [[refresher], others] : [others, [refresher]];
+  for (const workers of turns) judgeAnswers(await ask(workers), kind.what, { same: false });
+}
+
+/** The sessions are alive only if their refresh tokens are accepted. */
+async function refreshAll(fleet, { what }) {
+  fleet.expire();
+  const request = fleet.request(fleet.profiles, { tries: 60 });
+  judgeAnswers(await Promise.all(fleet.crew.map((worker) => worker.ask(request))), `${what}, the next refresh`);
+  must((await fleet.lost()) === 0, `${what}: a session was lost at the next refresh`);
+}

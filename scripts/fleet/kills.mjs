@@ -1,0 +1,123 @@
+// Processes are killed during refreshes, at random moments and at each stage of one.
+import { must, until } from "../soak/invariant.mjs";
+import { inLanes } from "../soak/lane.mjs";
+import { randomFrom } from "../soak/random.mjs";
+import { Tally } from "../soak/tally.mjs";
+import { inEngines } from "./engines.mjs";
+import { judgeAnswers, openFleet, quantile } from "./fleet.mjs";
+import { missingRedis } from "./redis.mjs";
+
+/** The scenario. */
+export const kills = {
+  title: "Machines that are killed during a refresh",
+  header: ["killed", "issuer's grace", "n", "refresh tokens used twice", "lost", "p99 of the survivors' waits (ms)"],
+  unavailable: missingRedis,
+  run,
+};
+
+const RANDOM = "at a random moment";
+const AIMS = [
+  { what: "with the lease, before the reservation", still: "claimed" },
+  { what: "before the mark", still: "reserved" },
+  { what: "after the mark", still: "committed" },
+  { what: "right before the request", still: "sending" },
+  { what: "rotated, no response yet", rotated: true, loses: true },
+  { what: "response read, before the save", still: "answered", loses: true },
+  { what: "saved, before the lease is released", still: "saved" },
+];
+const SIZES = {
+  short: { random: 13, each: 1, lanes: 5, graces: [30] },
+  long: { random: 860, each: 20, lanes: 8, graces: [30, 0] },
+};
+const USERS = 12;
+const PROCESSES = 3;
+/** A window in which most of the refreshes of a round happen. */
+const SPAN_MS = 600;
+
+/** @returns the rows of its table */
+async function run({ size, seed, say }) {
+  const { random, each, lanes, graces } = SIZES[size];
+  const draw = randomFrom(seed, "fleet kills");
+  const rows = [];
+  await inEngines(["redis"], async (_, engine) => {
+    for (const grace of graces) {
+      const [tally, waits] = [new Tally(), new Map()];
+      const aimed = AIMS.flatMap((aim) => Array.from({ length: each }, () => aim));
+      const moments = Array.from({ length: random }, () => ({ what: RANDOM, at: draw.fraction() }));
+      const trial = async (fleet, chosen) => {
+        const outcome = await killOnce(fleet, chosen);
+        must(grace === 0 || outcome.lost === 0, `${chosen.what}: lost within the grace of the issuer`);
+        must(outcome.lost <= outcome.twice, `${chosen.what}: lost without a refresh token used twice`);
+        if (chosen.at === undefined) {
+          const expected = chosen.loses ? 1 : 0;
+          must(outcome.twice === expected, `${chosen.what}: ${outcome.twice} refresh tokens were used twice`);
+        }
+        tally.add(chosen.what, { twice: outcome.twice, lost: outcome.lost });
+        waits.set(chosen.what, [...(waits.get(chosen.what) ?? []), ...outcome.waits]);
+        if (tally.n % 10 === 0) say(`${tally.n} killed with a grace of ${grace} s`);
+      };
+      const open = () => openFleet({ engine, users: USERS, grace });
+      await inLanes(lanes, undefined, [...aimed, ...moments], trial, open);
+      for (const { what } of [{ what: RANDOM }, ...AIMS]) {
+        const { n, twice, lost } = tally.of(what);
+        rows.push([what, `${grace} s`, n, twice, lost, quantile(waits.get(what), 0.99)]);
+      }
+      const all = [...waits.values()].flat();
+      say(`grace ${grace} s: the survivors waited p50 ${quantile(all, 0.5)} ms, p99 ${quantile(all, 0.99)} ms`);
+    }
+  });
+  return rows;
+}
+
+/** Kills one of the processes that request the same tokens. */
+async function killOnce(fleet, trial) {
+  fleet.crew ??= await Promise.all(Array.from({ length: PROCESSES }, () => fleet.worker()));
+  const victim = fleet.crew.shift();
+  fleet.ledger.clear();
+  fleet.expire();
+  const others = trial.at === undefined ? await killAt(fleet, victim, trial) : await killIn(fleet, victim, trial);
+  const answers = await Promise.all(others);
+  const outcome = await settle(fleet, answers, trial.what);
+  fleet.crew.push(await fleet.worker());
+  return outcome;
+}
+
+async function killIn(fleet, victim, { at }) {
+  const request = fleet.request(fleet.profiles, { tries: 20 });
+  // No two processes begin with the same user.
+  const turn = (by) => ({ ...request, profiles: [...fleet.profiles.slice(by), ...fleet.profiles.slice(0, by)] });
+  const [, ...others] = [victim, ...fleet.crew].map((worker, place) => worker.ask(turn(place * 4)));
+  await new Promise((resolve) => setTimeout(resolve, at * SPAN_MS));
+  await victim.kill();
+  return others;
+}
+
+async function killAt(fleet, victim, { what, still, rotated }) {
+  if (rotated) fleet.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "token", times: 1 });
+  const stage = rotated ? until(() => fleet.ledger.rotations().length === 1, "the rotation") : victim.stage();
+  const own = victim.ask(fleet.request(fleet.profiles.slice(0, 1), { still }));
+  const reached = await stage;
+  must(reached === (rotated || still), `${what}: the process did not come to its stage`);
+  fleet.sandbox.faults.clear();
+  const others = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 20 })));
+  await victim.kill();
+  must((await own).gone, `${what}: the killed process answered`);
+  return others;
+}
+
+/** @returns how many refresh tokens were used twice, how many sessions are lost, and the waits */
+async function settle(fleet, answers, what) {
+  const grants = await fleet.grants();
+  const lost = grants.filter(({ retired }) => retired).map(({ profile }) => profile);
+  const sent = fleet.ledger.rotations().length + fleet.ledger.refusals().length;
+  for (const profile of lost) {
+    for (const { errors } of answers) {
+      must(errors[profile]?.code === "login_required", () => `${what}: lost with ${JSON.stringify(errors[profile])}`);
+      delete errors[profile];
+    }
+    await fleet.loginOf(profile);
+  }
+  const { waits } = judgeAnswers(answers, what);
+  fleet.ledger.clear();
+  return { twice: sent - grants.length, lost: lost.length, waits };
+}

@@ -1,0 +1,108 @@
+// A PostgreSQL server on a Unix socket.
+import { execFileSync } from "node:child_process";
+import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { storeSql } from "./dist.mjs";
+import { signalAll, start, temporaryFolder } from "./processes.mjs";
+
+const VERSIONS = "/usr/lib/postgresql";
+
+/** Why no server can be started here. */
+export function missingPostgres() {
+  return programs() === undefined ? `PostgreSQL is not installed: no ${VERSIONS}/*/bin/postgres` : undefined;
+}
+
+/** Creates a database cluster with the tables of the store, and starts its server. */
+export async function startPostgres() {
+  const folder = temporaryFolder();
+  const account = accountOf(folder);
+  const flags = ["-D", join(folder, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+  execFileSync(join(programs(), "initdb"), flags, { ...account, cwd: folder, stdio: "ignore" });
+  const postgres = new Postgres(folder, account);
+  await postgres.restart();
+  await postgres.command(storeSql());
+  return postgres;
+}
+
+class Postgres {
+  name = "PostgreSQL";
+  #server;
+  #account;
+
+  constructor(folder, account) {
+    this.folder = folder;
+    this.#account = account;
+    this.address = { kind: "postgres", options: { host: folder, port: 5432, user: "postgres", database: "postgres" } };
+  }
+
+  signal(name) {
+    signalAll(this.#server, name);
+  }
+
+  /** Kills every process of it, as a loss of power would. */
+  async kill() {
+    if (this.#server.exitCode !== null || this.#server.signalCode !== null) return;
+    this.signal("SIGKILL");
+    await this.#server.ended;
+  }
+
+  /** Starts it with its data; resolves when it answers. */
+  async restart() {
+    const flags = ["-D", join(this.folder, "data"), "-k", this.folder, "-h", ""];
+    const options = { ...this.#account, cwd: this.folder };
+    // One that ends at once finds processes of the killed one, which still hold its memory.
+    do this.#server = start(join(programs(), "postgres"), flags, options);
+    while (!(await this.#answers()));
+  }
+
+  /** Runs SQL over a connection of its own. */
+  async command(sql) {
+    const client = new pg.Client(this.address.options);
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      return await client.query(sql);
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+
+  /** All that is stored, as SQL. */
+  dump() {
+    const flags = ["-h", this.folder, "-U", "postgres", "postgres"];
+    return execFileSync(join(programs(), "pg_dump"), flags, { encoding: "utf8", maxBuffer: 2 ** 28 });
+  }
+
+  async close() {
+    await this.kill();
+  }
+
+  async #answers() {
+    while (this.#server.exitCode === null && this.#server.signalCode === null) {
+      try {
+        await this.command("SELECT 1");
+        return true;
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+    return false;
+  }
+}
+
+/** The server refuses to run as root: Debian has a user for it. */
+function accountOf(folder) {
+  if (process.getuid() !== 0) return {};
+  const [uid, gid] = ["-u", "-g"].map((flag) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" })));
+  chownSync(folder, uid, gid);
+  chmodSync(folder, 0o755);
+  return { uid, gid };
+}
+
+/** The folder of the newest installed server of Debian. */
+function programs() {
+  if (!existsSync(VERSIONS)) return undefined;
+  const versions = readdirSync(VERSIONS).sort((one, other) => Number(other) - Number(one));
+  return versions.map((version) => join(VERSIONS, version, "bin")).find((bin) => existsSync(join(bin, "postgres")));
+}
