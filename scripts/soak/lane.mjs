@@ -1,15 +1,16 @@
 // A lane: one issuer, one folder, one login, and processes that share it. Lanes run concurrently and share nothing.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { AgentClient, fileStore, startSandbox } from "./dist.mjs";
 import { must } from "./invariant.mjs";
 import { Ledger } from "./ledger.mjs";
+import { loginMethod } from "./login.mjs";
 import { Worker } from "./workers.mjs";
 
 /** Lifetime of an access token in seconds. */
 const LIFE = 3600;
-const RECORD = /^[0-9a-f]{40}\.(\d+)\.json$/;
+const RECORD = /^(\d+)\.json$/;
 
 /**
  * Opens a lane with a login.
@@ -20,8 +21,8 @@ const RECORD = /^[0-9a-f]{40}\.(\d+)\.json$/;
 export async function openLane({ grace = 0, timeout } = {}) {
   const sandbox = await startSandbox({
     autoApprove: true,
-    accessTokenTtl: LIFE,
-    refreshReuseGrace: grace,
+    accessTokenTtlSeconds: LIFE,
+    refreshReuseGraceSeconds: grace,
     // The management interface is not used.
     accounts: 1,
     domains: 1,
@@ -41,19 +42,19 @@ export async function openLane({ grace = 0, timeout } = {}) {
 // Each generates keys and logs in, all in this process: many at once would block each other.
 let opening = Promise.resolve();
 
-function openInTurn(options) {
-  const lane = opening.then(() => openLane(options));
+function openInTurn(open, options) {
+  const lane = opening.then(() => open(options));
   opening = lane.catch(() => {});
   return lane;
 }
 
 /** Opens lanes and distributes the trials. */
-export async function inLanes(count, options, trials, work) {
+export async function inLanes(count, options, trials, work, open = openLane) {
   const queue = [...trials];
   const one = async () => {
     let lane;
     try {
-      lane = await openInTurn(options);
+      lane = await openInTurn(open, options);
       for (let trial = queue.shift(); trial !== undefined; trial = queue.shift()) await work(lane, trial);
     } catch (error) {
       queue.length = 0;
@@ -110,13 +111,13 @@ class Lane {
 
   /** Every file of the store must be complete, including old generations. */
   async check() {
-    const folder = join(this.home, "grants");
-    for (const name of readdirSync(folder)) {
-      const generation = RECORD.exec(name)?.[1];
+    const folder = join(this.home, "grants-by-server");
+    for (const path of readdirSync(folder, { recursive: true }).map((name) => join(folder, name))) {
+      const generation = RECORD.exec(basename(path))?.[1];
       if (generation === undefined) continue;
-      const text = readIfThere(join(folder, name));
+      const text = readIfThere(path);
       if (text === undefined) continue;
-      must(isWhole(text, Number(generation)), `${join(folder, name)} is corrupt`);
+      must(isWhole(text, Number(generation)), `${path} is corrupt`);
     }
     return this.grant();
   }
@@ -155,18 +156,3 @@ function isWhole(text, generation) {
     return false;
   }
 }
-
-/** A login method without a browser. */
-const loginMethod = {
-  async open() {
-    const redirectUri = "http://127.0.0.1:49152/callback";
-    return {
-      redirectUri,
-      async authorize({ url, signal }) {
-        const { headers } = await fetch(url, { redirect: "manual", signal });
-        return new URL(headers.get("location") ?? redirectUri).searchParams;
-      },
-      async close() {},
-    };
-  },
-};

@@ -37,8 +37,9 @@ export class Worker {
   #nextId = 1;
   #output = "";
 
-  constructor(settings, { namespace = false } = {}) {
-    const command = [...(namespace ? OWN_NAMESPACE : []), process.execPath, PROGRAM, JSON.stringify(settings)];
+  /** @param options.program another program than worker.mjs */
+  constructor(settings, { namespace = false, program = PROGRAM } = {}) {
+    const command = [...(namespace ? OWN_NAMESPACE : []), process.execPath, program, JSON.stringify(settings)];
     this.#child = spawn(command[0], command.slice(1), { stdio: ["ignore", "pipe", "pipe", "ipc"] });
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream.on("data", (chunk) => {

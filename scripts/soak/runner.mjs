@@ -1,0 +1,81 @@
+// Runs the scenarios that the command line chooses, and reports them.
+import { parseArgs } from "node:util";
+import { Broken } from "./invariant.mjs";
+import { checkIssuer } from "./issuer.mjs";
+import { describeRun, section, writeSections } from "./report.mjs";
+
+/**
+ * Exits with 1 at the first broken invariant.
+ *
+ * @param options.script the name of the script, for messages
+ * @param options.groups scenarios by name; those of one group run concurrently
+ * @param options.optional the names of scenarios that only run if they are named
+ * @param options.page the path of the page that `--write` changes
+ * @param options.mark what the mark of a scenario on the page begins with
+ * @param options.needsAll whether a scenario that cannot be run is a failure
+ * @param options.writesShort whether `--write` accepts a short run
+ */
+export async function runScenarios(options) {
+  const { script, groups, optional = [], page, mark = "", needsAll = false, writesShort = false } = options;
+  const names = groups.flatMap(Object.keys);
+  const { values: flags } = parseArgs({
+    options: {
+      long: { type: "boolean", default: false },
+      only: { type: "string", multiple: true, default: [] },
+      seed: { type: "string", default: String(Date.now() % 1_000_000) },
+      write: { type: "boolean", default: false },
+    },
+  });
+  const unknown = flags.only.find((name) => !names.includes(name));
+  if (unknown !== undefined) fail(`no scenario ${JSON.stringify(unknown)}; there are ${names.join(", ")}`);
+  const seed = Number(flags.seed);
+  if (!Number.isSafeInteger(seed) || seed < 0) fail("--seed takes a whole number");
+  if (flags.write && !flags.long && !writesShort) fail("--write requires --long");
+
+  const isChosen = (name) => (flags.only.length === 0 ? !optional.includes(name) : flags.only.includes(name));
+  const size = flags.long ? "long" : "short";
+  const about = describeRun(seed);
+  const run = { about: writesShort ? `${size} run, ${about}` : about, size, seed, needsAll };
+  console.log(`${size} run, --seed ${seed}; ${about}\n`);
+  try {
+    await checkIssuer();
+    const sections = new Map();
+    for (const group of groups) {
+      const chosen = Object.entries(group).filter(([name]) => isChosen(name));
+      // All scenarios finish, so that a failure of one leaves no process behind.
+      const runs = chosen.map(async ([name, scenario]) =>
+        sections.set(`${mark}${name}`, await runOne(name, scenario, run)),
+      );
+      const ended = await Promise.allSettled(runs);
+      const broken = ended.find(({ status }) => status === "rejected");
+      if (broken) throw broken.reason;
+    }
+    if (flags.write) writeSections(page, sections);
+  } catch (error) {
+    const what = error instanceof Broken ? error.message : error.stack;
+    fail(`BROKEN: ${what}\nto repeat: node scripts/${script}.mjs --seed ${seed}`);
+  }
+}
+
+async function runOne(name, scenario, { about, size, seed, needsAll }) {
+  const reason = scenario.unavailable?.();
+  if (reason !== undefined && needsAll) throw new Broken(`${name} cannot be run: ${reason}`);
+  if (reason !== undefined) {
+    console.log(`!!! ${name} was NOT run: ${reason}\n`);
+    return section(scenario, undefined, `Not run: ${reason}.`);
+  }
+  const started = Date.now();
+  const say = (text) => console.log(`   ${name}: ${text}`);
+  const rows = await scenario.run({ size, seed, say }).catch((error) => {
+    say(`BROKEN: ${error.message}`);
+    throw error;
+  });
+  const text = section(scenario, rows, `${about}, ${Math.round((Date.now() - started) / 1000)} s.`);
+  console.log(`${text}\n`);
+  return text;
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
