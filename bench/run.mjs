@@ -13,6 +13,7 @@ const WORKLOADS = [
   "output-table",
   "startup",
   "token-cached",
+  "many-logins",
   "first-token",
   "refresh-race",
 ];

@@ -69,7 +69,7 @@ async function race(processes, rounds) {
 /** Runs one race after a login; returns whether the session survived. */
 function round(path, processes) {
   return withHome(async ({ AGENTAUTH_HOME: folder }) => {
-    const sandbox = await startSandbox({ autoApprove: true, devices: 1, refreshReuseGrace: 0 });
+    const sandbox = await startSandbox({ autoApprove: true, devices: 1, refreshReuseGraceSeconds: 0 });
     try {
       const go = async (count) => {
         // Only by the issuer's clock: the tokens look valid until the server rejects them.

@@ -1,0 +1,87 @@
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { AgentClient } from "../../dist/index.js";
+import { fileStore } from "../../dist/node/index.js";
+import { startSandbox } from "../../dist/sandbox/index.js";
+import { withHome } from "../lib/cli.mjs";
+import { compare, progress } from "../lib/compare.mjs";
+import { login } from "../lib/login.mjs";
+import { duration, times } from "../lib/table.mjs";
+
+export const title = "Many logins in one store";
+export const shows =
+  "Wall time of `agent.token()` with a valid stored token, of `agent.token()` without a login, and of a list of all " +
+  "logins, in one process with a store in files, by the number of logins: of users with a profile each, and of users " +
+  "with an account each at one server. It does not show a cold disk.";
+
+const SIDE = fileURLToPath(new URL("../sides/many-logins.mjs", import.meta.url));
+const KEPT_APART_BY = ["profile", "account"];
+
+export async function measure({ quick }) {
+  const rounds = quick ? 1 : 5;
+  const counts = quick ? [1, 100] : [1, 1000, 10_000];
+  const tables = [];
+  for (const member of KEPT_APART_BY) tables.push(await table(member, counts, rounds));
+  return tables;
+}
+
+async function table(member, counts, rounds) {
+  const results = await withStores(counts, member, async (stores) => {
+    return compare(
+      stores.map(({ home, server, profile }, at) => side(home, server, profile, counts[at])),
+      rounds,
+    );
+  });
+  return {
+    caption: `Users with their own ${member}, ${rounds} rounds`,
+    header: ["logins", "token()", "vs. 1", "without a login", "vs. 1", "list", "goal"],
+    rows: results.map((result, at) => [
+      result.name,
+      `${(result.median("hitMs") * 1000).toFixed(0)} µs`,
+      times(result.ratio("hitMs")),
+      `${(result.median("missMs") * 1000).toFixed(0)} µs`,
+      times(result.ratio("missMs")),
+      duration(result.median("listMs")),
+      counts[at] === 10_000 ? "≤ 1.2×, ≤ 1 s" : "",
+    ]),
+  };
+}
+
+function side(home, server, profile, count) {
+  return {
+    name: count.toLocaleString("en"),
+    measure() {
+      const child = spawnSync(process.execPath, [SIDE, home, server, profile, "1000"], { encoding: "utf8" });
+      if (child.status !== 0) throw new Error(`the side failed:\n${child.stderr}`);
+      const result = JSON.parse(child.stdout);
+      if (result.logins !== count) throw new Error(`${result.logins} logins are listed, expected ${count}`);
+      return result;
+    },
+  };
+}
+
+/** Calls `work` with a store for each number of logins. */
+async function withStores(counts, member, work, stores = []) {
+  const [count, ...others] = counts;
+  if (count === undefined) return work(stores);
+  return withHome(async ({ AGENTAUTH_HOME: home }) => {
+    return withStores(others, member, work, [...stores, await fill(home, count, member)]);
+  });
+}
+
+/** Stores the login of a user, and copies of it for others. */
+async function fill(home, count, member) {
+  const store = fileStore(home);
+  const sandbox = await startSandbox({ autoApprove: true, devices: 1 });
+  try {
+    await new AgentClient({ store, login }).token(sandbox.mcpUrl);
+    const [grant] = await store.list();
+    for (let nth = 1; nth < count; nth++) {
+      if (nth % 500 === 0) progress(`  storing logins: ${nth} of ${count}`);
+      await store.save({ ...grant, generation: 1, [member]: `user-${nth}` }, undefined);
+    }
+    return { home, server: sandbox.mcpUrl, profile: grant.profile };
+  } finally {
+    await sandbox.close();
+  }
+}
