@@ -1,6 +1,6 @@
 // Lists the devices of a pool, the latest seen first.
 //
-//   AGENTAUTH_BASE_URL=… AGENTAUTH_API_TOKEN=… node examples/list-devices.mjs <pool_id>
+//   AGENTAUTH_BASE_URL=… AGENTAUTH_API_TOKEN=… npx tsx examples/list-devices.ts <pool_id>
 import { isAgentAuthError, ManagementClient } from "agentauth";
 
 const { AGENTAUTH_BASE_URL: baseUrl = "", AGENTAUTH_API_TOKEN: token } = process.env;
@@ -8,7 +8,7 @@ const [pool_id = ""] = process.argv.slice(2);
 
 try {
   const service = new ManagementClient({ baseUrl, token });
-  const sorting = { field: "last_seen", direction: "desc" };
+  const sorting = { field: "last_seen", direction: "desc" } as const;
   for await (const device of service.devices.list({ pool_id, sorting }, { concurrency: 4 })) {
     console.log([device.id, device.status, device.title].join("\t"));
   }

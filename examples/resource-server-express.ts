@@ -1,11 +1,11 @@
 // A protected MCP server on Express.
 //
-//   RESOURCE=http://127.0.0.1:3000/mcp ISSUER=https://auth.example/pool_1 node examples/resource-server-express.mjs
+//   RESOURCE=http://127.0.0.1:3000/mcp ISSUER=https://auth.example/pool_1 npx tsx examples/resource-server-express.ts
 import { promisify } from "node:util";
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import { createResourceServer } from "agentauth/resource-server";
-import express from "express";
+import express, { type NextFunction, type Request, type Response } from "express";
 
 const { RESOURCE: resource = "", ISSUER: issuer = "" } = process.env;
 const server = createResourceServer({
@@ -14,13 +14,13 @@ const server = createResourceServer({
   requiredScopes: ["mcp"],
   scopesSupported: ["mcp", "reports:read"],
   // The reason of a rejection is for the operator; the client only learns that its token was rejected.
-  log: ({ type, reason, detail }) => console.error(`${type}: ${reason ?? ""} ${detail}`),
+  log: (event) => console.error(`${event.type}: ${event.type === "refused" ? event.reason : ""} ${event.detail}`),
 });
 
 function createMcp() {
   const mcp = new McpServer({ name: "example", version: "1.0.0" });
   mcp.registerTool("whoami", { description: "Returns the caller." }, ({ authInfo }) => ({
-    content: [{ type: "text", text: `${authInfo.extra.subject} by ${authInfo.clientId}` }],
+    content: [{ type: "text", text: `${authInfo?.extra?.["subject"]} by ${authInfo?.clientId}` }],
   }));
   mcp.registerTool("report", { description: "Needs the scope reports:read." }, () => ({
     content: [{ type: "text", text: "12 pools" }],
@@ -34,8 +34,8 @@ const parseBody = promisify(express.json());
  * The scopes that a request needs beside the required ones. It is called only with a valid token, so it parses the body:
  * without a token, no body is read.
  */
-async function scopes(request) {
-  await parseBody(request, request.res);
+async function scopes(request: Request): Promise<string[]> {
+  await parseBody(request, request.res as Response);
   return request.body?.params?.name === "report" ? ["reports:read"] : [];
 }
 
@@ -43,16 +43,16 @@ const app = express();
 app.disable("x-powered-by");
 app.get(server.metadataPath, server.middleware());
 app.post(new URL(resource).pathname, server.middleware({ scopes }), async (request, response) => {
-  const transport = new StreamableHTTPServerTransport({ sessionIdGenerator: undefined });
+  const transport = new StreamableHTTPServerTransport();
   response.on("close", () => transport.close());
   await createMcp().connect(transport);
   await transport.handleRequest(request, response, request.body);
 });
 // Without an error handler, Express sends the stack trace to the client. The handler needs all four parameters.
-app.use((error, _request, response, next) => {
+app.use((error: Error & { status?: number }, _request: Request, response: Response, next: NextFunction) => {
   console.error(`failed: ${JSON.stringify(error.message)}`);
   if (response.headersSent) return next(error);
   const status = error.status ?? 500;
   response.status(status).json({ error: status < 500 ? "invalid_request" : "server_error" });
 });
-app.listen(new URL(resource).port, "127.0.0.1", () => console.log(`listening at ${resource}`));
+app.listen(Number(new URL(resource).port), "127.0.0.1", () => console.log(`listening at ${resource}`));

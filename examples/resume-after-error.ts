@@ -4,13 +4,13 @@ import { startSandbox } from "agentauth/sandbox";
 
 const sandbox = await startSandbox({ devices: 500, faults: [{ kind: "reset-mid-body", path: "device", every: 4 }] });
 // With retries the faults would stay invisible; here the client has none.
-const service = new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, maxAttempts: 1 });
+const service = new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, maxRetries: 0 });
 
-const ids = [];
+const ids: string[] = [];
 let from = 0;
 for (;;) {
   try {
-    for await (const device of service.devices.list({ pool_id: sandbox.ids.pool }, { from })) ids.push(device.id);
+    for await (const device of service.devices.list({ pool_id: sandbox.ids.pool }, { from })) ids.push(device.id ?? "");
     break;
   } catch (error) {
     if (!isAgentAuthError(error) || !error.retryable || error.resume === undefined) throw error;
