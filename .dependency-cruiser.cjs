@@ -1,12 +1,19 @@
-// Who may import whom: bin > cli > { sandbox, mcp, login, node, store } > { api, oauth, resource-server } > http >
-// errors, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
+// Who may import whom: bin > cli > { sandbox, mcp, login, node, testing, store } > { api, oauth, resource-server } > http >
+// errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
 
-const BASE = "^src/(errors|redact)\\.ts$";
+/** `errors.ts` is made of the two after it. */
+const BASE = "^src/(errors|error-codes|remedy|redact)\\.ts$";
 const HTTP = "^src/http/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
-const RUNTIME = "^src/(sandbox|mcp|login|node|store)/";
+const RUNTIME = "^src/(sandbox|mcp|login|node|store|testing)/";
 /** What needs Node; scripts/build.mjs bundles it with its packages. */
-const OF_NODE = ["^src/(sandbox|mcp|login|node|cli)/", "^src/store/(?!(memory|memory-leases)\\.ts$)"];
+const OF_NODE = [
+  "^src/(sandbox|mcp|login|node|cli)/",
+  "^src/store/(?!(memory|memory-leases)\\.ts$|(driver|seal|redis|postgres)/)",
+];
+
+/** An entry point: no module of ours imports it, so that nothing below the command line depends on it. */
+const NODE_ENTRY = "^src/node/index\\.ts$";
 
 /** Names writers, which are above it, and loads them only when they print. */
 const FORMATS = "^src/cli/flags/formats\\.ts$";
@@ -33,13 +40,13 @@ module.exports = {
   forbidden: [
     forbid(
       "base-stands-alone",
-      "errors.ts and redact.ts import nothing of ours",
+      "error-codes.ts, remedy.ts and redact.ts import nothing of ours, and errors.ts the first two alone",
       { path: BASE },
-      { path: "^(src|bin|dist)/" },
+      { path: "^(src|bin|dist)/", pathNot: "^src/(error-codes|remedy)\\.ts$" },
     ),
     forbid(
       "http-below-features",
-      "http/ imports itself, errors.ts and redact.ts",
+      "http/ imports itself and the base",
       { path: HTTP },
       { path: "^(src|bin|dist)/", pathNot: [HTTP, BASE] },
     ),
@@ -51,9 +58,15 @@ module.exports = {
     ),
     forbid(
       "runtime-below-cli",
-      "sandbox/, mcp/, login/, node/ and store/ never import the command line",
-      { path: RUNTIME },
+      "sandbox/, mcp/, login/, node/, testing/ and store/ never import the command line",
+      { path: RUNTIME, pathNot: NODE_ENTRY },
       { path: "^(src/cli|bin|dist)/" },
+    ),
+    forbid(
+      "node-entry-exports-the-library",
+      "of the command line the entry point for Node exports the clients with its settings alone",
+      { path: NODE_ENTRY },
+      { path: "^(src/cli|bin|dist)/", pathNot: "^src/cli/library\\.ts$" },
     ),
     forbid(
       "cli-below-bin",

@@ -1,5 +1,6 @@
-// Builds dist/: the library file by file with tsc (readable stack traces, one declaration per module), and the CLI, the
-// sandbox and the Node parts as split bundles that include their dependencies: few files to read, few packages to install.
+// Builds dist/: the library file by file with tsc (readable stack traces), its declarations with the sources that an
+// editor opens from them, and the CLI, the sandbox and the Node parts as split bundles that include their dependencies: few
+// files to read, few packages to install.
 // With --check it changes nothing and fails if dist/ differs from what the sources build.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -8,6 +9,7 @@ import { dirname, join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { shipDeclarations } from "./build/declarations.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
 
@@ -28,6 +30,8 @@ const BUNDLE = {
   minifySyntax: true,
   minifyWhitespace: true,
   keepNames: true,
+  // Its main module loads its parts with a require() that no bundler sees.
+  alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
   legalComments: "none",
   metafile: true,
   logLevel: "warning",
@@ -50,13 +54,19 @@ function compileLibrary() {
   const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", made];
   if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
   // Of the bundled folders only the declarations are kept.
-  for (const folder of ["login", "mcp", "node", "sandbox", "store"]) {
+  for (const folder of ["cli", "login", "mcp", "node", "sandbox", "store"]) {
     for (const path of filesOf(join(made, folder)).keys()) {
-      // The library's main entry point exports the memory store, which uses no API of Node.
-      const isLibrary = folder === "store" && (path === "memory.js" || path === "memory-leases.js");
-      if (path.endsWith(".js") && !isLibrary) rmSync(join(made, folder, path));
+      // These modules of the store use no API of Node.
+      const isLibrary =
+        folder === "store" && /^(?:memory|memory-leases)\.js$|^(?:driver|seal|redis|postgres)\b/.test(path);
+      // The catalogue declares the type of its data itself.
+      const isData = path.startsWith(join("like", "vendors"));
+      if ((path.endsWith(".js") || isData) && !isLibrary) rmSync(join(made, folder, path));
     }
   }
+  const types = Object.values(manifest.exports).flatMap((entry) => entry.types ?? []);
+  const entries = types.map((path) => path.replace("./dist/", ""));
+  shipDeclarations(made, { entries, sources: join(root, "src") });
 }
 
 async function bundle() {

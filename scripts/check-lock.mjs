@@ -12,7 +12,7 @@ const REGISTRY = "https://registry.npmjs.org/";
  */
 const WITHOUT_INTEGRITY = /^node_modules\/@(?:biomejs\/cli|oxc-parser\/binding)-(?:[a-z\d]+-?)+$/;
 /** Development tools that may run install scripts. */
-const MAY_RUN_SCRIPTS = new Set(["node_modules/esbuild", "node_modules/fsevents"]);
+const MAY_RUN_SCRIPTS = new Set(["node_modules/esbuild", "node_modules/fsevents", "node_modules/msw"]);
 const SCRIPTS = ["preinstall", "install", "postinstall"];
 const EXACT = /^\d+\.\d+\.\d+(?:-[\w.-]+)?$/;
 

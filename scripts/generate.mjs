@@ -1,6 +1,7 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
-// the manual page and docs/cli.md; from the output formats their table in README.md. With --check it writes nothing and fails where a file is not what it should be.
+// the manual page and docs/cli.md; from the output formats their table in README.md; from the recorded servers
+// docs/servers.md. With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,6 +13,7 @@ import { commandListText } from "./generate/command-list.mjs";
 import { withFormats } from "./generate/formats.mjs";
 import { manPage } from "./generate/man-page.mjs";
 import { outputSchemasText } from "./generate/output-schemas.mjs";
+import { serversPage } from "./generate/servers-page.mjs";
 import { serviceSchemasText } from "./generate/service-schemas.mjs";
 import { shapesText } from "./generate/shapes.mjs";
 import { readTree } from "./generate/tree.mjs";
@@ -30,9 +32,10 @@ settle("src/cli/commands/schema/service.gen.ts", serviceSchemasText(contract, CO
 if (typesAreWrong()) complain(TYPES, CONTRACT);
 settle("src/cli/commands/schema/outputs.gen.ts", outputSchemasText(root), "the types of the outputs");
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
-const { tree, formats } = await readTree(root);
+const { tree, formats, servers } = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);
+settle("docs/servers.md", serversPage(servers), "src/sandbox/like");
 settle("README.md", withFormats(readFileSync(join(root, "README.md"), "utf8"), formats), "src/cli/flags/formats.ts");
 
 /** Writes a file, or compares it. */

@@ -5,6 +5,7 @@
  * @module
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
+export type { CallOptions } from "./api/call-options.js";
 export {
   type DeviceOperations,
   type ListOperation,
@@ -12,7 +13,7 @@ export {
   type ManagementClientOptions,
   type RawClient,
 } from "./api/client.js";
-export { Listing } from "./api/listing.js";
+export { Listing, type ListingResponse } from "./api/listing.js";
 export type { Drift, ListingSummary, ListOptions, Page } from "./api/page.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
@@ -27,26 +28,26 @@ export type {
   Sorting,
 } from "./api/types.js";
 export {
+  type ClientErrorCode,
+  type ErrorCode,
+  type OAuthErrorCode,
+  type OtherErrorCode,
+  SERVICE_ERROR_CODES,
+  type ServiceErrorCode,
+} from "./error-codes.js";
+export {
   AgentAuthError,
   type AgentAuthErrorJson,
   type AgentAuthErrorOptions,
-  type ClientErrorCode,
-  type ConfigureOption,
-  type ConfigureRemedy,
   type ErrorClass,
-  type ErrorCode,
   isAgentAuthError,
-  type LoginRemedy,
-  type PolicyOption,
-  type Remedy,
-  SERVICE_ERROR_CODES,
-  type ServiceErrorCode,
 } from "./errors.js";
 export type { AddressClass, Exemptions } from "./http/address-class.js";
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
+export type { Logger } from "./http/logger.js";
 export type { Network, NetworkConnection } from "./http/network.js";
-export type { TransportOptions } from "./http/transport.js";
+export type { CallLimits, TransportOptions } from "./http/transport.js";
 export {
   AgentClient,
   type AgentClientOptions,
@@ -64,9 +65,12 @@ export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } fro
 export { type DpopPolicy, generateProofKey, type Prover, proverOf } from "./oauth/dpop/dpop.js";
 export { Nonces } from "./oauth/dpop/nonces.js";
 export { AccessToken } from "./oauth/grant/access-token.js";
+export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "./oauth/grant/codec.js";
+export type { LoginException } from "./oauth/grant/exceptions.js";
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/grant/grant.js";
-export type { GrantKey, GrantStore, Reservation } from "./oauth/grant/grant-store.js";
+export type { GrantFilter, GrantKey, GrantStore, Reservation } from "./oauth/grant/grant-store.js";
 export type { Lease, LeaseOptions, PreviousAttempt } from "./oauth/grant/lease.js";
+export type { ShortLivedRecords } from "./oauth/grant/short-lived.js";
 export type { TokenOptions } from "./oauth/grant/token-options.js";
 export type { Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
@@ -79,7 +83,22 @@ export type {
   LoginSession,
 } from "./oauth/login/login-method.js";
 export type { LoginStatus } from "./oauth/login/login-status.js";
-export type { PreparedLogin } from "./oauth/login/prepared-login.js";
+export type { DeviceAuthorization, PreparedDeviceLogin, PreparedLogin } from "./oauth/login/prepared-login.js";
+export type {
+  CallbackDone,
+  CallbackOptions,
+  CallbackRedirect,
+  CallbackResult,
+  FinishedLogin,
+} from "./oauth/login/web-types.js";
+export { type LoginHandlers, type LoginHandlersOptions, loginHandlers } from "./oauth/login-handlers.js";
+export {
+  type LoginMiddleware,
+  type LoginMiddlewares,
+  type LoginNodeRequest,
+  type LoginNodeResponse,
+  loginMiddlewares,
+} from "./oauth/login-middleware.js";
 export {
   clientCredentialsTokens,
   type IdJagRequest,
@@ -88,10 +107,54 @@ export {
   type TokenParameters,
 } from "./oauth/machine/machine-tokens.js";
 export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine/types.js";
+export type {
+  McpAuthProvider,
+  McpClientInformation,
+  McpClientMetadata,
+  McpDiscoveryState,
+  McpOAuthClientProvider,
+  McpTokens,
+  ProviderOptions,
+} from "./oauth/mcp-sdk/types.js";
 export { ExchangedToken, type ExchangeRequest, exchangeTokens } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";
 export type { RemoteLogout } from "./oauth/token/revocation.js";
 export type { TokenCall } from "./oauth/token/token.js";
 export { type TokenCallOptions, tokenCall } from "./oauth/token/token-call.js";
 export { Secret } from "./redact.js";
+export type {
+  AllowRemedy,
+  ConfigureOption,
+  ConfigureRemedy,
+  LoginRemedy,
+  LoginStart,
+  PolicyOption,
+  Remedy,
+  StartedLogin,
+  StartLoginOptions,
+} from "./remedy.js";
+export type {
+  DriverCallOptions,
+  DriverHealth,
+  LeaseBusy,
+  LeaseClaim,
+  LeaseHeld,
+  LeaseTrace,
+  PutOptions,
+  RecordKey,
+  RecordKind,
+  ScanFilter,
+  ScanPage,
+  StoreDriver,
+  StoredRecord,
+  Version,
+} from "./store/driver/driver.js";
+export { type GrantStoreOptions, grantStore } from "./store/driver/grant-store.js";
+export { type MemoryDriverOptions, memoryDriver } from "./store/driver/memory-driver.js";
+export type { NearOptions } from "./store/driver/near-grants.js";
+export { keysInUse, type ResealOptions, type ResealReport, reseal } from "./store/driver/reseal.js";
 export { memoryStore } from "./store/memory.js";
+export { type EnvelopeOptions, envelope } from "./store/seal/envelope.js";
+export type { KeyInput } from "./store/seal/key-bytes.js";
+export { type KeyRing, type KeyRingOptions, keyRing } from "./store/seal/key-ring.js";
+export type { RecordCipher, Sealing, SealPlace } from "./store/seal/sealing.js";

@@ -36,6 +36,27 @@ export function resumeOf(error: unknown): [ErrorCode, number | undefined] | unde
   return isAgentAuthError(error) ? [error.code, error.resume] : undefined;
 }
 
+export function adviceFor(code: ErrorCode): string {
+  switch (code) {
+    case "timeout":
+    case "rate_limited":
+      return (code satisfies "timeout" | "rate_limited") && "later";
+    case "access_denied":
+      return code satisfies "access_denied";
+    // @ts-expect-error no code of this package
+    case "time_out":
+      return "";
+    default: {
+      // @ts-expect-error the codes above are excluded
+      const excluded: Extract<typeof code, "timeout"> = code;
+      const text: string = code;
+      return text + excluded;
+    }
+  }
+}
+
+export const isUnknown = (code: ErrorCode): boolean => (code as string) === "a_code_of_a_newer_service";
+
 // @ts-expect-error a device list needs its pool
 service.devices.list({ domain_id: "domain_1" });
 // @ts-expect-error devices are sorted by four fields

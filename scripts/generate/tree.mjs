@@ -1,4 +1,4 @@
-// Reads the command tree and the output formats from a bundle of the sources that declare them.
+// Reads the command tree, the output formats and the recorded servers from a bundle of the sources that declare them.
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -7,13 +7,16 @@ import { build } from "esbuild";
 const ENTRY = `
 import { buildProgram } from "./src/cli/program.ts";
 import { OUTPUT_FORMATS } from "./src/cli/flags/formats.ts";
+import { loginCommandOf } from "./src/cli/commands/sandbox/vendor-command.ts";
+import { SERVER_SHAPES } from "./src/sandbox/like/catalogue.ts";
 import { describeProgram } from "./src/cli/commands/commands/command-tree.ts";
 const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" });
 export const tree = describeProgram(root);
 export const formats = Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => ({ name, about }));
+export const servers = SERVER_SHAPES.map((shape) => ({ ...shape, command: loginCommandOf(shape) }));
 `;
 
-/** The commands and the output formats as data: `{ tree, formats }`. */
+/** The commands, the output formats and the recorded servers as data: `{ tree, formats, servers }`. */
 export async function readTree(root) {
   const folder = join(root, "node_modules", `.agentauth-tree-${process.pid}`);
   const outfile = join(folder, "program.mjs");

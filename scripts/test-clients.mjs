@@ -1,0 +1,152 @@
+// MCP clients of other projects, each in its own processes, log in at the built sandbox, list its tools and call one. The
+// browser that they open is test-clients/browser.mjs. Arguments select clients by name. A client that cannot be installed
+// fails like one that cannot log in.
+import { spawn, spawnSync } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const folder = join(root, "test-clients");
+const modules = join(folder, "node_modules");
+const node = join(modules, "node", "bin", "node");
+const TIMEOUT_MS = 60_000;
+
+const CLIENTS = [
+  { name: "sdk", package: "@modelcontextprotocol/sdk", run: library },
+  { name: "client", package: "@modelcontextprotocol/client", run: library },
+  { name: "client-auto", package: "@modelcontextprotocol/client", run: library },
+  { name: "ai-sdk", package: "@ai-sdk/mcp", run: library },
+  { name: "mcp-remote", package: "mcp-remote", run: library },
+  { name: "mcpc", package: "@apify/mcpc", run: mcpc },
+  { name: "mcporter", package: "mcporter", run: mcporter },
+];
+
+if (!existsSync(join(modules, ".package-lock.json"))) {
+  const { status } = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
+  if (status !== 0) console.error("npm could not install every client: a missing one fails");
+}
+if (!existsSync(join(root, "dist", "sandbox", "index.js"))) {
+  console.error("dist/ is missing: run npm run build");
+  process.exit(1);
+}
+const { startSandbox } = await import(pathToFileURL(join(root, "dist", "sandbox", "index.js")).href);
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.find((name) => !CLIENTS.some((client) => client.name === name));
+if (unknown !== undefined) {
+  console.error(`there is no client ${unknown}`);
+  process.exit(2);
+}
+const selected = CLIENTS.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+let passed = 0;
+for (const client of selected) if (await judge(client)) passed += 1;
+console.log(`clients: ${passed} of ${selected.length}`);
+process.exitCode = passed === selected.length ? 0 : 1;
+
+/** Runs a client with a new sandbox and a new home, and judges it by what it prints and by what the sandbox received. */
+async function judge(client) {
+  const row = `${client.name.padEnd(12)} ${versionOf(client).padEnd(12)}`;
+  if (!existsSync(join(modules, client.package)) || !existsSync(node)) {
+    console.log(`FAIL  ${row} cannot be installed: see the output of npm above`);
+    return false;
+  }
+  const home = mkdtempSync(join(tmpdir(), "agentauth-client-"));
+  const sandbox = await startSandbox({ devices: 1, autoApprove: "carol" });
+  try {
+    const result = await client.run({ name: client.name, url: sandbox.mcpUrl, env: environment(home) });
+    const received = (path, operation) =>
+      sandbox.requests.some(
+        (entry) => entry.path.endsWith(path) && entry.operation === operation && entry.status === 200,
+      );
+    const steps = {
+      login: received("/token", "authorization_code"),
+      list: received("/mcp", "tools/list") && result.list?.includes('"whoami"'),
+      call: received("/mcp", "tools/call") && /\bsubject\\?": ?\\?"carol\b/.test(result.call),
+    };
+    const shown = Object.entries(steps).map(([step, done]) => `${step} ${done ? "ok" : "FAILED"}`);
+    const ok = Object.values(steps).every(Boolean);
+    console.log(`${ok ? "pass" : "FAIL"}  ${row} ${shown.join(", ")}`);
+    if (!ok)
+      console.log(
+        result.output,
+        sandbox.requests.map(({ method, path, status }) => `${method} ${path} ${status}`),
+      );
+    return ok;
+  } finally {
+    await sandbox.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+function versionOf({ package: name }) {
+  const { packages } = JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8"));
+  return packages[`node_modules/${name}`]?.version ?? "unknown";
+}
+
+/** An empty home, so that a client uses no settings, keychain or browser of the user. */
+function environment(home) {
+  for (const opener of ["xdg-open", "open"]) {
+    writeFileSync(join(home, opener), `#!/bin/sh\nexec "${node}" "${join(folder, "browser.mjs")}" "$@"\n`);
+    chmodSync(join(home, opener), 0o755);
+  }
+  return {
+    PATH: [home, dirname(node), process.env.PATH].join(delimiter),
+    HOME: home,
+    BROWSER: join(home, "xdg-open"),
+    MCPC_HOME_DIR: join(home, "mcpc"),
+    MCP_REMOTE_CONFIG_DIR: join(home, "mcp-remote"),
+    NO_COLOR: "1",
+  };
+}
+
+async function library({ name, url, env }) {
+  const { output, stdout } = await capture(join(folder, "library.mjs"), [name, url], env);
+  return { output, list: stdout, call: stdout };
+}
+
+async function mcpc({ url, env }) {
+  const program = join(modules, "@apify", "mcpc", "bin", "mcpc");
+  const run = (...args) => capture(program, args, env);
+  // It takes the end of its input for a cancelled login, and input to a call for the arguments.
+  const login = await capture(program, ["login", url], env, "pipe");
+  const connect = await run("connect", url, "@sandbox");
+  const list = await run("@sandbox", "tools-list", "--json");
+  const call = await run("@sandbox", "tools-call", "whoami", "--json");
+  // The session is a process in the background.
+  const close = await run("close", "@sandbox");
+  return resultOf(list, call, [login, connect, list, call, close]);
+}
+
+async function mcporter({ url, env }) {
+  const run = (...args) => capture(join(modules, "mcporter", "dist", "cli.js"), args, env);
+  const login = await run("auth", url, "--allow-http");
+  const list = await run("list", url, "--allow-http", "--json");
+  const call = await run("call", `${url}.whoami`, "--allow-http");
+  return resultOf(list, call, [login, list, call]);
+}
+
+function resultOf(list, call, all) {
+  return { list: list.stdout, call: call.stdout, output: all.map(({ output }) => output).join("\n") };
+}
+
+/** Runs a Node.js program. */
+function capture(program, args, env, stdin = "ignore") {
+  return new Promise((resolve) => {
+    const stdio = [stdin, "pipe", "pipe"];
+    const child = spawn(node, [program, ...args], { env, cwd: env.HOME, stdio, timeout: TIMEOUT_MS });
+    let [stdout, output] = ["", ""];
+    child.stdout.on("data", (chunk) => {
+      stdout += chunk;
+      output += chunk;
+    });
+    child.stderr.on("data", (chunk) => (output += chunk));
+    child.on("error", (error) => resolve({ stdout: "", output: error.message }));
+    child.on("exit", () => child.stdin?.destroy());
+    child.on("close", (status, signal) =>
+      // What a program prints before it fails is no result.
+      resolve({ stdout: status === 0 ? stdout : "", output: `${output}\n${args.join(" ")}: ${status ?? signal}` }),
+    );
+  });
+}
