@@ -11,7 +11,7 @@ import { buildProgram } from "../src/cli/program.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/runtime/exit-codes.js";
 import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../src/cli/runtime/signals.js";
-import { SERVICE_ERROR_CODES } from "../src/errors.js";
+import { SERVICE_ERROR_CODES } from "../src/error-codes.js";
 import { systemClock } from "../src/http/deadline.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
@@ -61,7 +61,7 @@ describe("the SDK page", () => {
     ["src/api/page.ts", "ListOptions"],
     ["src/oauth/agent-options.ts", "AgentClientOptions"],
     ["src/oauth/discovery/discovery.ts", "Overrides"],
-    ["src/errors.ts", "ClientErrorCode"],
+    ["src/error-codes.ts", "ClientErrorCode"],
   ])("has everything that %s declares in %s", (path, name) => {
     const members = declared(path, name);
     expect(members.length).toBeGreaterThan(0);

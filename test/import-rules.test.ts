@@ -59,12 +59,18 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     broken: [
       { "src/errors.ts": ["./http/a.js"], "src/http/a.ts": [] },
       { "src/redact.ts": ["./errors.js"], "src/errors.ts": [] },
+      { "src/remedy.ts": ["./errors.js"], "src/errors.ts": [] },
+      { "src/error-codes.ts": ["./http/a.js"], "src/http/a.ts": [] },
       {
         "src/redact.ts": 'import type { X } from "./errors.js";\nexport type Y = X;\n',
         "src/errors.ts": "export type X = 1;\n",
       },
     ],
-    fine: { "src/errors.ts": ["allowed"] },
+    fine: {
+      "src/errors.ts": ["allowed", "./error-codes.js", "./remedy.js"],
+      "src/error-codes.ts": [],
+      "src/remedy.ts": [],
+    },
   },
   {
     rule: "http-below-features",
@@ -77,9 +83,11 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
       },
     ],
     fine: {
-      "src/http/a.ts": ["./b.js", "../errors.js"],
+      "src/http/a.ts": ["./b.js", "../errors.js", "../remedy.js"],
       "src/http/b.ts": ["../redact.js"],
-      "src/errors.ts": [],
+      "src/errors.ts": ["./error-codes.js"],
+      "src/error-codes.ts": [],
+      "src/remedy.ts": [],
       "src/redact.ts": [],
     },
   },
@@ -94,11 +102,16 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
   },
   {
     rule: "runtime-below-cli",
-    broken: ["sandbox", "mcp", "login", "node", "store"].map((folder) => ({
+    broken: ["sandbox", "mcp", "login", "node", "store", "testing"].map((folder) => ({
       [`src/${folder}/a.ts`]: ["../cli/b.js"],
       "src/cli/b.ts": [],
     })),
     fine: { "src/node/a.ts": ["../api/b.js", "../login/c.js"], "src/api/b.ts": [], "src/login/c.ts": [] },
+  },
+  {
+    rule: "node-entry-exports-the-library",
+    broken: [{ "src/node/index.ts": ["../cli/b.js"], "src/cli/b.ts": [] }],
+    fine: { "src/node/index.ts": ["../cli/library.js"], "src/cli/library.ts": [] },
   },
   {
     rule: "cli-below-bin",
@@ -304,7 +317,7 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
       "src/oauth/a.ts",
       "src/resource-server/a.ts",
     ]
-      .concat("src/store/memory.ts")
+      .concat("src/store/memory.ts", "src/store/driver/a.ts", "src/testing/a.ts")
       .flatMap((path) => [{ [path]: ["node:fs"] }, { [path]: ["crypto"] }]),
     fine: Object.fromEntries(
       ["login/a", "node/a", "mcp/a", "sandbox/a", "cli/a", "store/file", "store/keyring", "store/private-file"].map(

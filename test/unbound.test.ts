@@ -6,10 +6,25 @@ import { startSigner } from "./resource-server/support.js";
 
 it("the methods of an agent client work when they are passed on alone", async () => {
   const { mcp, agent, issuer } = await startScene();
-  const { login, token, fetch, status, discover, introspect, exchange, logout, beginLogin } = agent();
+  const {
+    login,
+    token,
+    fetch,
+    status,
+    discover,
+    introspect,
+    exchange,
+    logout,
+    beginLogin,
+    authProvider,
+    oauthClientProvider,
+  } = agent();
   await login(mcp.url);
   expect((await token(mcp.url)).resource).toBe(mcp.url);
   expect(await (await fetch(mcp.url)).json()).toEqual({ ok: true });
+  const { token: providedToken } = authProvider(mcp.url);
+  const { tokens } = oauthClientProvider(mcp.url);
+  expect((await tokens())?.access_token).toBe(await providedToken());
   expect(await status(mcp.url)).toMatchObject([{ server: mcp.url, issuer: issuer.issuer }]);
   expect((await discover(mcp.url)).found?.issuer.issuer).toBe(issuer.issuer);
   expect((await beginLogin(mcp.url, "http://127.0.0.1:49152/callback")).issuer.issuer).toBe(issuer.issuer);

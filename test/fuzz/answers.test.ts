@@ -36,7 +36,7 @@ type Answer = { text: string; type: string; status: number };
 function answering({ text, type, status }: Answer): OAuthHttp {
   const headers: Record<string, string> = type === "" ? {} : { "content-type": type };
   const fetch = async () => new Response(text, { status, headers });
-  return new OAuthHttp({ fetch, maxAttempts: 1, timeoutMs: 60_000 });
+  return new OAuthHttp({ fetch, maxRetries: 0, timeoutMs: 60_000 });
 }
 
 const POLICY = {
@@ -58,7 +58,7 @@ function checkFar(value: string | undefined): void {
 }
 
 describe("a metadata document", () => {
-  it("of a resource covers the server that was asked, and names issuers that are far", async () => {
+  it("of a resource covers the server that was asked, and names only issuers that are far", async () => {
     const valid = {
       resource: MCP,
       authorization_servers: [ISSUER],
@@ -72,7 +72,6 @@ describe("a metadata document", () => {
         const found = "value" in outcome ? outcome.value : undefined;
         if (found === undefined) return;
         expect(coversServer(new URL(found.resource), new URL(MCP), false)).toBe(true);
-        expect(found.authorizationServers.length).toBeGreaterThan(0);
         for (const issuer of found.authorizationServers) checkFar(issuer);
       }),
       SETTINGS,
@@ -185,7 +184,7 @@ describe("an answer of the token endpoint", () => {
         if (!("value" in outcome)) return;
         const { accessToken, refreshToken, expiresIn } = outcome.value;
         for (const token of [accessToken, refreshToken ?? "x"]) expect(token).toMatch(/^[\x21-\x7e]{1,65536}$/);
-        expect(expiresIn === undefined || expiresIn > 0).toBe(true);
+        expect(expiresIn === undefined || expiresIn >= 0).toBe(true);
       }),
       SETTINGS,
     );

@@ -5,20 +5,13 @@ import { isProfileKey, readConfig } from "../../src/cli/config/file.js";
 import { parseStrictJson, StrictJsonError } from "../../src/http/strict-json.js";
 import { checkPaste } from "../../src/login/paste-check.js";
 import { bearerChallenge, parseChallenges } from "../../src/oauth/discovery/challenge.js";
+import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from "../../src/oauth/grant/codec.js";
 import { checkCallback, type PendingAuthorization } from "../../src/oauth/login/authorization.js";
+import { decodeLogin, encodeLogin } from "../../src/oauth/login/login-codec.js";
 import { parseScope } from "../../src/oauth/token/scope.js";
 import { Secret } from "../../src/redact.js";
 import { FAULT_KINDS } from "../../src/sandbox/faults/faults.js";
 import { parseFault } from "../../src/sandbox/faults/parse.js";
-import {
-  CodecError,
-  decodeClient,
-  decodeGrant,
-  decodeLogin,
-  encodeClient,
-  encodeGrant,
-  encodeLogin,
-} from "../../src/store/file/codec.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { madeClient, madeGrant } from "../helpers/grant.js";
 import { serverMetadata } from "../helpers/issuer.js";

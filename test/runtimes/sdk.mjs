@@ -33,7 +33,7 @@ export const MANAGEMENT = {
     equal(JSON.parse(JSON.stringify(error)).class, "remote");
   },
   "says that nobody answers at an address": async ({ sandbox, token }) => {
-    const nobody = new ManagementClient({ baseUrl: sandbox.silentOrigin, token, maxAttempts: 1 });
+    const nobody = new ManagementClient({ baseUrl: sandbox.silentOrigin, token, maxRetries: 0 });
     equal((await failure(nobody.pools.list({ domain_id: "any" }).toArray())).class, "unavailable");
   },
   "ends with the caller's signal while an answer is awaited": async ({ service, pool, steer, events }) => {
@@ -47,7 +47,7 @@ export const MANAGEMENT = {
   },
   "gives up when an answer takes longer than the timeout": async ({ sandbox, token, pool, steer }) => {
     await steer("/faults", { kind: "slow-headers", ms: 20_000, path: "device" });
-    const hasty = new ManagementClient({ baseUrl: sandbox.baseUrl, token, timeoutMs: 200, maxAttempts: 1 });
+    const hasty = new ManagementClient({ baseUrl: sandbox.baseUrl, token, timeoutMs: 200, maxRetries: 0 });
     equal((await failure(hasty.devices.list({ pool_id: pool }).toArray())).code, "timeout");
   },
   "never shows the API token": async ({ service, sandbox }) => {
