@@ -59,12 +59,13 @@ export class FileLeases {
         const record = recordFor(options);
         const attempt = { name: key, number: (seen.latest?.number ?? 0) + 1, id: record.id };
         if (this.#files.take(attempt, record, seen.latest)) return { attempt, record, before: seen.before, waited };
-        continue;
+        // Another process was faster. It has the lease next time, or its files could not be read back: both take a pause.
+      } else {
+        if (!waited) options.onWait?.({ pid: seen.record?.holder.pid, at: seen.record?.at ?? Date.now() });
+        waited = true;
+        const instead = await options.until?.();
+        if (instead !== undefined) return { instead };
       }
-      if (!waited) options.onWait?.({ pid: seen.record?.holder.pid, at: seen.record?.at ?? Date.now() });
-      waited = true;
-      const instead = await options.until?.();
-      if (instead !== undefined) return { instead };
       if (bootClock() - since > (options.patienceMs ?? Number.POSITIVE_INFINITY)) throw busy(seen.record);
       // Not all at the same moment.
       await sleep(pause * (0.5 + Math.random()), undefined, options.signal ? { signal: options.signal } : {}).catch(

@@ -231,3 +231,17 @@ describe("the time that is left", () => {
     );
   });
 });
+
+describe("a lock file that never reads back as it was written", () => {
+  it("ends by the patience of the caller, and lets the process go on meanwhile", async () => {
+    vi.spyOn(LockFiles.prototype, "take").mockReturnValue(false);
+    onTestFinished(() => vi.restoreAllMocks());
+    let isElsewhereAlive = false;
+    setTimeout(() => {
+      isElsewhereAlive = true;
+    });
+    const work = leasesOf(folder()).run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 100 });
+    await expect(work).rejects.toMatchObject({ code: "lease_busy" });
+    expect(isElsewhereAlive).toBe(true);
+  });
+});
