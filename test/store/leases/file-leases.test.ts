@@ -235,7 +235,7 @@ describe("the time that is left", () => {
 describe("a lock file that never reads back as it was written", () => {
   it("ends by the patience of the caller, and lets the process go on meanwhile", async () => {
     vi.spyOn(LockFiles.prototype, "take").mockReturnValue(false);
-    onTestFinished(() => vi.restoreAllMocks());
+    onTestFinished(() => void vi.restoreAllMocks());
     let isElsewhereAlive = false;
     setTimeout(() => {
       isElsewhereAlive = true;
