@@ -1,5 +1,6 @@
 import { defineConfig } from "vitest/config";
 import { leftOut } from "./test/helpers/left-out.js";
+import { watchdog } from "./test/helpers/watchdog.js";
 
 const PROCESSES = "test/**/*.process.test.ts";
 /** Test files that replace modules. */
@@ -19,7 +20,7 @@ export default defineConfig({
     // Most of the time of a short test file is the transform of its imports.
     experimental: { fsModuleCache: true, fsModuleCachePath: ".vitest-cache" },
     setupFiles: ["test/helpers/each-file.ts"],
-    reporters: ["default", "json", leftOut],
+    reporters: ["default", "json", leftOut, watchdog()],
     outputFile: { json: "coverage/test-report.json" },
     projects: [
       {

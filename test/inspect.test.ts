@@ -1,21 +1,17 @@
 import { format, inspect } from "node:util";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { AgentAuthError, AgentClient, ManagementClient, memoryStore } from "../src/index.js";
 import { fileStore, keyringStore, terminalLogin } from "../src/node/index.js";
 import { Secret } from "../src/redact.js";
-import { type Sandbox, startSandbox } from "../src/sandbox/index.js";
+import type { Sandbox } from "../src/sandbox/index.js";
 import { temporaryFolder } from "./helpers/folder.js";
 import { madeClient, madeGrant } from "./helpers/grant.js";
+import { sandboxTest } from "./sandbox/sandbox-test.js";
 
 const CANARY = "canary-of-this-test";
 const CANARY_SHAPE = /canary-of-this-test/;
 const secret = () => new Secret(CANARY);
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  sandbox = await startSandbox({ apiToken: `${CANARY}-api`, controlToken: `${CANARY}-control`, devices: 3 });
-});
-afterAll(() => sandbox.close());
+const it = sandboxTest({ apiToken: `${CANARY}-api`, controlToken: `${CANARY}-control`, devices: 3 });
 
 /** All ways in which a value is printed by accident, also as a part of another, as a cause, and thrown. */
 function printed(value: unknown): string {
@@ -36,20 +32,21 @@ function printed(value: unknown): string {
 }
 
 /** What a program may print of ours. */
-const OBJECTS: readonly (readonly [string, () => unknown | Promise<unknown>])[] = [
-  ["a management client with a token", () => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY })],
+const OBJECTS: readonly (readonly [string, (sandbox: Sandbox) => unknown | Promise<unknown>])[] = [
+  ["a management client with a token", (sandbox) => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY })],
   [
     "its listing",
-    () => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).devices.list({ pool_id: "p" }),
+    (sandbox) => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).devices.list({ pool_id: "p" }),
   ],
-  ["its raw client", () => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).client],
+  ["its raw client", (sandbox) => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).client],
   [
     "an error of its",
-    () => new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).devices.list({ pool_id: "p" }).toArray(),
+    (sandbox) =>
+      new ManagementClient({ baseUrl: sandbox.baseUrl, token: CANARY }).devices.list({ pool_id: "p" }).toArray(),
   ],
   [
     "a page of its",
-    async () => {
+    async (sandbox) => {
       const service = new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken });
       for await (const page of service.devices.list({ pool_id: sandbox.ids.pool }).pages()) return page;
       return undefined;
@@ -79,8 +76,8 @@ const OBJECTS: readonly (readonly [string, () => unknown | Promise<unknown>])[] 
   ["a store in a keychain", () => keyringStore(temporaryFolder())],
   ["a reservation of a store", () => memoryStore().reserve(grant())],
   ["a login method", () => terminalLogin({ say: () => undefined, env: { AGENTAUTH_CLIENT_SECRET: CANARY } })],
-  ["a sandbox", () => sandbox],
-  ["the requests of a sandbox", () => [...sandbox.requests]],
+  ["a sandbox", (sandbox) => sandbox],
+  ["the requests of a sandbox", (sandbox) => [...sandbox.requests]],
   ["a grant", () => grant()],
 ];
 
@@ -90,9 +87,9 @@ function grant() {
 }
 
 describe("printing, inspecting or serialising shows no secret", () => {
-  it.each(OBJECTS)("of %s", async (_what, make) => {
+  it.for(OBJECTS)("of %s", async ([_what, make], { sandbox }) => {
     const made = await Promise.resolve()
-      .then(make)
+      .then(() => make(sandbox))
       .catch((error: unknown) => error);
     expect(made).toBeDefined();
     expect(printed(made)).not.toMatch(CANARY_SHAPE);

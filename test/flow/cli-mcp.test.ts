@@ -7,7 +7,7 @@ const it = flowTest({ autoApprove: "bob", scopesSupported: ["mcp", "reports:read
 describe("agentauth discover", () => {
   const steps = ["challenge", "resource metadata", "server metadata", "server metadata"];
 
-  it("shows every step and what came of it; nobody signs in, nothing is registered or kept", async ({
+  it("shows every step and what came of it; no user logs in, nothing is registered or stored", async ({
     desk,
     me,
     url,
@@ -74,7 +74,7 @@ describe("agentauth mcp", () => {
     expect(tools[1]).toMatchObject({ name: "echo", inputSchema: { required: ["text"] } });
   });
 
-  it("calls a tool as the one who signed in, by the client that registered", async ({ url, user }) => {
+  it("calls a tool as the user who logged in, by the client that registered", async ({ url, user }) => {
     const { stdout } = await user.run(["mcp", "call", url, "whoami"]);
     const { client } = await user.grant();
     expect(JSON.parse(stdout)).toMatchObject({ subject: "bob", client_id: client.clientId });

@@ -29,10 +29,10 @@ export function browserCommand(visit: (address: string) => Promise<unknown>): st
 /** A browser that follows the redirects and reads the page at their end. */
 export const FETCH_BROWSER = browserCommand(async (address) => (await fetch(address)).text());
 
-/** What a person at a keyboard says by it: sign in now. */
+/** The flags of a user who logs in at once. */
 export const SIGN_IN = ["--login", "--browser", FETCH_BROWSER];
 
-/** A sandbox, and the built program with a folder of its own that has no login in it. */
+/** A sandbox, and the built program with its own folder without a login. */
 export async function startDesk(options: SandboxOptions = {}) {
   const bench = await startBench({ autoApprove: true, ...options });
   const { sandbox } = bench;
@@ -40,7 +40,7 @@ export async function startDesk(options: SandboxOptions = {}) {
     sandbox,
     url: sandbox.mcpUrl,
     devices: bench.devices,
-    /** A folder in which nobody is signed in yet. */
+    /** A folder without a login. */
     newcomer() {
       const home = temporaryFolder();
       const env = { ...bench.env, AGENTAUTH_HOME: home };
@@ -53,29 +53,29 @@ export async function startDesk(options: SandboxOptions = {}) {
       return {
         home,
         url: sandbox.mcpUrl,
-        /** `agentauth token`, with a browser at hand; it has to succeed. */
+        /** `agentauth token`, with a browser; it has to succeed. */
         signIn,
         run: (args: readonly string[], more: RunOptions = {}) =>
           runCli(args, { ...more, env: { ...env, ...more.env } }),
-        /** A child process that is still under way, with what it has said so far. */
+        /** A child process that still runs, with its output so far. */
         start(args: readonly string[], more: Record<string, string> = {}, options: Omit<RunOptions, "env"> = {}) {
           const child = startCli(args, { ...options, env: { ...env, ...more } });
           return { child, out: collect(child.stdout), err: collect(child.stderr) };
         },
-        /** What the sandbox was asked since: method, path without the pool, operation, status. */
+        /** The requests to the sandbox since: method, path without the pool, operation, status. */
         asked: () =>
           sandbox.requests.slice(since).map(({ method, path, operation = "", status }) => {
             const short = path.replace(sandbox.ids.pool, "<pool>");
             return [method, short, operation, status].filter((part) => part !== "").join(" ");
           }),
         grants: (): Promise<Grant[]> => fileStore(home).list(),
-        /** Writes a profile down; one that is not cannot be named. */
+        /** Stores a profile; only a stored one can be named. */
         async addProfile(name: string): Promise<void> {
           const args = ["config", "set", "base_url", sandbox.baseUrl, "--profile", name];
           const { code, stderr } = await runCli(args, { env });
           if (code !== 0) throw new Error(stderr);
         },
-        /** Makes the token that is kept look as if it had this many seconds left. */
+        /** Makes the stored token look as if it had this many seconds left. */
         async age(secondsLeft: number): Promise<void> {
           const store = fileStore(home);
           for (const grant of await store.list()) {
@@ -132,7 +132,7 @@ export function hurryTimers(factor: number): void {
   onTestFinished(() => void vi.unstubAllGlobals());
 }
 
-/** Sends somebody off who is signed in at once: the address that their browser is sent back to, not yet opened. */
+/** The address that the issuer redirects the browser to after a login, not yet opened. */
 export async function callbackOf(signIn: URL | string): Promise<string> {
   const { headers, status } = await fetch(signIn, { redirect: "manual" });
   const location = headers.get("location");
@@ -152,7 +152,7 @@ export function filesBelow(folder: string): { path: string; mode: number; text: 
 export const storedLogins = (home: string) =>
   filesBelow(home).filter(({ path }) => /(grants|clients).*\.json$/.test(path));
 
-/** The address to sign in at, as the program said it; undefined until it has. */
+/** The address to log in at, as the program printed it; undefined until then. */
 export function signInUrl(said: string): URL | undefined {
   const line = /^ {2}(https?:\S+)$/m.exec(said)?.[1];
   return line === undefined ? undefined : new URL(line);

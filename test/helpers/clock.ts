@@ -1,7 +1,7 @@
 import { abortedError } from "../../src/errors.js";
 import type { Clock } from "../../src/http/deadline.js";
 
-/** A clock on which waiting takes no time: `sleep` moves it forward and writes the wait down. */
+/** A clock on which waiting takes no time: `sleep` moves it forward and records the wait. */
 export class FakeClock implements Clock {
   /** Milliseconds of every wait, in order. */
   readonly waits: number[] = [];

@@ -226,7 +226,7 @@ export async function startMcp(name: string, log: string[], issuer: TestIssuer, 
   return mcp.serveFor(issuer);
 }
 
-/** An MCP server, its authorization server, a store, a clock and a person who signs in at once. */
+/** An MCP server, its authorization server, a store, a clock and a user who logs in at once. */
 export interface Scene {
   mcp: TestMcp;
   issuer: TestIssuer;
@@ -262,7 +262,7 @@ export async function startScene({ mcpPath = "/mcp", issuerPath = "/pool" } = {}
   };
 }
 
-/** Checked server metadata as discovery gives it, for tests of the steps after it. */
+/** Checked server metadata as discovery returns it, for tests of the steps after it. */
 export function serverMetadata(over: Partial<ServerMetadata> = {}): ServerMetadata {
   const issuer = over.issuer ?? "https://as.example/pool";
   return {

@@ -1,6 +1,6 @@
 import { ManagementClient, type ManagementClientOptions } from "../../src/index.js";
 
-/** What a made-up service answers for a page; `undefined` members are left out of the JSON. */
+/** The response of a sample service for a page; `undefined` members are left out of the JSON. */
 export interface MadePage {
   items: unknown;
   pagination?: Record<string, unknown> | null | undefined;
@@ -11,7 +11,7 @@ export interface MadePage {
 export class MadeService {
   items: { id: string }[];
   pageSize: number;
-  /** Offsets asked for, in order. */
+  /** The requested offsets, in order. */
   readonly asked: number[] = [];
   /** Sees every request before it is answered. */
   before: (offset: number, nth: number) => void | Promise<void> = () => {};

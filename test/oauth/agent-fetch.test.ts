@@ -7,7 +7,7 @@ import { until } from "../helpers/server.js";
 const TOKEN = "/pool/token";
 const SIGNAL = new AbortController().signal;
 
-/** A scene in which a person has signed in; what the servers heard of it is forgotten. */
+/** A scene with a login; the requests of the login are forgotten. */
 async function signedIn(over: Record<string, unknown> = {}): Promise<Scene> {
   const scene = await startScene();
   scene.issuer.tokenAnswer = over;
@@ -130,7 +130,7 @@ describe("sending a token", () => {
 describe("a server that refuses every token", () => {
   const MINUTES = 60_000;
 
-  it("has a person sign in once, not for every request", async () => {
+  it("has the user log in once, not for every request", async () => {
     const scene = await signedIn({ refresh_token: undefined });
     const one = scene.agent();
     scene.mcp.accepts = () => false;
@@ -163,7 +163,7 @@ describe("a server that refuses every token", () => {
     expect(scene.issuer.to(TOKEN).length).toBeLessThanOrEqual(1 + 3);
   });
 
-  it("has a person asked once for scopes that a login does not bring", async () => {
+  it("asks the user once for scopes that a login does not bring", async () => {
     const scene = await signedIn({ refresh_token: undefined, scope: "a" });
     const one = scene.agent();
     wantScope(scene, "everything");
@@ -177,7 +177,7 @@ describe("a server that refuses every token", () => {
     expect(scene.login.opened).toHaveLength(2);
   });
 
-  it("has a person asked three times a minute at most for scopes that it makes up", async () => {
+  it("asks the user three times a minute at most for scopes that it makes up", async () => {
     const scene = await signedIn({ refresh_token: undefined, scope: "a" });
     const one = scene.agent();
     const answer = scene.mcp.routes["/mcp"];
@@ -208,7 +208,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(1);
   });
 
-  it("[38] leads to one renewal and one sign-in at most; then the refusal is the answer (2025-11-25)", async () => {
+  it("[38] leads to one refresh and one login at most; then the refusal is the answer (2025-11-25)", async () => {
     const { agent, mcp, issuer, login } = await signedIn();
     mcp.accepts = () => false;
     expect((await agent().fetch(mcp.url)).status).toBe(401);
@@ -299,7 +299,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
-  it("is not sent while a person signs in for another: the server hears nothing", async () => {
+  it("is not sent while the user logs in for another: the server receives nothing", async () => {
     const scene = await signedIn({ refresh_token: undefined });
     const { mcp, login, log } = scene;
     const agent = scene.agent();
@@ -320,7 +320,7 @@ describe("a token that the server refuses", () => {
 });
 
 describe("scopes that are missing", () => {
-  it("[36] are asked for by a new sign-in, and the request sent once more (2025-11-25)", async () => {
+  it("[36] are requested by a new login, and the request sent once more (2025-11-25)", async () => {
     const scene = await signedIn();
     wantScope(scene, "write");
     const response = await scene.agent().fetch(scene.mcp.url, { method: "POST", body: "x" });

@@ -10,7 +10,7 @@ const SIGNAL = new AbortController().signal;
 const toMcp = ({ log }: Scene) => log.filter((line) => line.startsWith("mcp "));
 
 describe("a first token", () => {
-  it("[1] is found by challenge, resource metadata and server metadata, and asked for by a person (2025-06-18)", async () => {
+  it("[1] is found by challenge, resource metadata and server metadata, and authorized by the user (2025-06-18)", async () => {
     const scene = await startScene();
     const { agent, mcp, issuer, log, login } = scene;
     const token = await agent().token(mcp.url);
@@ -73,7 +73,7 @@ describe("a first token", () => {
     expect(login.opened).toHaveLength(1);
   });
 
-  it("needs a person: without a way to ask one it says which command to run", async () => {
+  it("needs the user: without a way to ask, the error names the command to run", async () => {
     const { agent, mcp, log } = await startScene();
     for (const work of [
       () => agent({ login: undefined }).token(mcp.url),
@@ -129,7 +129,7 @@ describe("a first token", () => {
     expect(login.urls.map((url) => url.searchParams.get("scope"))).toEqual(["a b", "c d", "mine"]);
   });
 
-  it("[35] is not expected to come with a refresh token: without one a person is asked again at its end (2026-07-28)", async () => {
+  it("[35] is not expected to come with a refresh token: without one the user is asked again when it expires (2026-07-28)", async () => {
     const { agent, mcp, issuer, login, clock } = await startScene();
     issuer.tokenAnswer = { refresh_token: undefined };
     await agent().token(mcp.url);
@@ -200,7 +200,7 @@ describe("a login", () => {
     expect(login.outcomes).toMatchObject([{ ok: false }]);
   });
 
-  it("does not trouble a person where the store cannot be read", async () => {
+  it("does not ask the user where the store cannot be read", async () => {
     const { agent, mcp, log, store } = await startScene();
     const broken: GrantStore = {
       ...store,

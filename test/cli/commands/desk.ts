@@ -1,3 +1,4 @@
+import { test } from "vitest";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import type { Grant } from "../../../src/oauth/grant/grant.js";
 import type { SandboxOptions } from "../../../src/sandbox/index.js";
@@ -42,3 +43,14 @@ export async function startDesk(options: SandboxOptions = {}) {
 export type Desk = Awaited<ReturnType<typeof startDesk>>;
 /** A home folder of a {@link Desk}. */
 export type User = ReturnType<Desk["user"]>;
+
+/** `it` with a {@link Desk} for the file and a home folder without a login for each case. */
+export const deskTest = (options: SandboxOptions = {}) =>
+  test
+    // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+    .extend("desk", { scope: "file" }, async ({}, { onCleanup }) => {
+      const desk = await startDesk(options);
+      onCleanup(() => desk.close());
+      return desk;
+    })
+    .extend("user", ({ desk }) => desk.user());

@@ -123,7 +123,7 @@ describe("a server of the revision 2025-03-26", () => {
   });
 });
 
-describe("metadata on another origin that a person has allowed", () => {
+describe("metadata on another origin that the user has allowed", () => {
   /** A server that names a document of another server, where the user has logged in with the flag. */
   async function startAllowed() {
     const scene = await startScene();

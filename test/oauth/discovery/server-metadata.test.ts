@@ -243,7 +243,7 @@ describe("which metadata is accepted", () => {
     expect(await withMembers({ [field]: value })).toMatchObject({ code: "bad_server_metadata", class: "refused" });
   });
 
-  it("takes metadata of a server that only knows grants without a person, and long lists of scopes", async () => {
+  it("takes metadata of a server that supports only machine grants, and long lists of scopes", async () => {
     const many = Array.from({ length: 1000 }, (_, index) => `scope-${index}`);
     const { found } = await withMembers({
       grant_types_supported: ["client_credentials"],

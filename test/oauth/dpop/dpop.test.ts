@@ -23,7 +23,7 @@ async function boundScene(): Promise<Scene> {
   return scene;
 }
 
-/** The same where a person has signed in, with what the server heard so far forgotten. */
+/** The same with a login; the requests so far are forgotten. */
 async function signedIn(): Promise<Scene & { sent: () => Scene["mcp"]["requests"] }> {
   const scene = await boundScene();
   await scene.agent().login(scene.mcp.url);

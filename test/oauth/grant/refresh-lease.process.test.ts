@@ -61,7 +61,7 @@ describe("processes that all find the token ended", () => {
     release();
     const ends = await Promise.all(children.map((child) => child.hears("ended")));
     expect(ends.map(({ error }) => error)).toEqual(Array(8).fill(undefined));
-    // Those who began only when the first renewal was over had their own to force.
+    // Those that began after the end of the first refresh forced one themselves.
     const refreshTokens = scene.issuer.to(TOKEN).map((_, nth) => scene.issuer.form(TOKEN, nth).get("refresh_token"));
     expect(new Set(refreshTokens).size).toBe(refreshTokens.length);
   });

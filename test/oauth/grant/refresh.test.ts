@@ -18,7 +18,7 @@ const stores = [
 
 const TOKEN = "/pool/token";
 
-/** A scene in which a person has signed in, and the token has ended or, with `left`, has that many ms to live. */
+/** A scene with a login whose token has expired or, with `left`, has that many ms left. */
 async function signedIn(left = 0): Promise<Scene & { key: { profile: string; server: string } }> {
   const scene = await startScene();
   await scene.agent().login(scene.mcp.url);
@@ -134,7 +134,7 @@ describe("a refresh that succeeds", () => {
     expect(order).toEqual(["saved", "given"]);
   });
 
-  it("asks a person where the new token lacks scopes that are wanted", async () => {
+  it("asks the user where the new token lacks scopes that are required", async () => {
     const scene = await signedIn();
     scene.mcp.metadata["scopes_supported"] = ["a", "b"];
     await scene.agent().login(scene.mcp.url);
@@ -331,7 +331,7 @@ describe("a refresh that fails", () => {
     expect(scene.login.opened).toHaveLength(1);
   });
 
-  it.each(failures)("gives the token at hand after %s while it lives", async (what, reply) => {
+  it.each(failures)("returns the stored token after %s until it expires", async (what, reply) => {
     const scene = await signedIn(30_000);
     scene.issuer.routes[TOKEN] = reply;
     expect((await scene.agent({ timeoutMs: limitFor(what) }).token(scene.mcp.url)).value).toBe("access-as-1");
@@ -349,7 +349,7 @@ describe("a refresh that fails", () => {
     expect(scene.login.opened).toHaveLength(1);
   });
 
-  it.each(strangers)("gives the token at hand after %s while it lives", async (_what, reply) => {
+  it.each(strangers)("returns the stored token after %s until it expires", async (_what, reply) => {
     const scene = await signedIn(30_000);
     scene.issuer.routes[TOKEN] = reply;
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-1");
@@ -417,7 +417,7 @@ describe("a refresh that the issuer refuses", () => {
     });
   });
 
-  it("asks a person to sign in where there is one, and replaces the grant", async () => {
+  it("asks the user to log in where one can be asked, and replaces the grant", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = (request, nth) =>
       request.body.includes("grant_type=refresh_token") ? refusal : { json: scene.issuer.tokens(nth) };
@@ -426,7 +426,7 @@ describe("a refresh that the issuer refuses", () => {
     expect(scene.login.opened).toHaveLength(2);
   });
 
-  it("does not ask a person where the caller forbids it", async () => {
+  it("does not ask the user where the caller forbids it", async () => {
     const scene = await signedIn();
     scene.issuer.routes[TOKEN] = refusal;
     await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({

@@ -15,7 +15,7 @@ export interface SignedIn extends Scene {
   stored(): Promise<ReturnType<typeof plainGrant> | undefined>;
 }
 
-/** A scene in which a person has signed in and the token has ended. */
+/** A scene with a login whose token has expired. */
 export async function signedIn(store?: GrantStore): Promise<SignedIn> {
   const made = await startScene();
   const scene = store === undefined ? made : { ...made, store, agent: (o = {}) => made.agent({ store, ...o }) };

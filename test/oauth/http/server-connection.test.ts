@@ -32,7 +32,7 @@ const OPTION = "allowPrivateNetwork";
 const ofIssuer = ({ log }: Pick<Scene, "log">) => log.filter((line) => line.startsWith("as "));
 
 describe("a server elsewhere", () => {
-  it("is signed in at, where all names lead to public addresses", async () => {
+  it("accepts a login, where all names lead to public addresses", async () => {
     const { agent, url, log } = await namedScene();
     const client = agent();
     expect(await client.token(url)).toMatchObject({ server: url, issuer: `${ISSUER}/pool` });

@@ -7,7 +7,7 @@ import type { AgentJob } from "../agent-driver.js";
 import { desk, SIGNAL } from "./support.js";
 
 describe("two processes", () => {
-  it("open one browser, and the one that waits gets what was signed in", async () => {
+  it("open one browser, and the one that waits gets the login", async () => {
     const home = folder();
     const { seat, mcp, issuer } = await desk(() => fileStore(home));
     let release: () => void = () => undefined;

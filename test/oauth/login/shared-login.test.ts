@@ -18,7 +18,7 @@ const stores = [
 ] as const;
 
 describe.each(stores)("agents over one %s", (_name, open) => {
-  it("open one browser, and the one that waits gets what was signed in", async () => {
+  it("open one browser, and the one that waits gets the login", async () => {
     const { seat, mcp, issuer, loginsRequested } = await desk(open);
     const [first, second] = [seat(), seat()];
     const release = hold(first.login);
@@ -58,7 +58,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect(later.login.opened).toHaveLength(1);
   });
 
-  it("ask themselves where what was signed in lacks a scope", async () => {
+  it("ask themselves where the login lacks a scope", async () => {
     const { seat, mcp, loginsRequested } = await desk(open);
     const [first, second] = [seat(), seat()];
     const release = hold(first.login);
@@ -99,7 +99,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect([...second.login.opened, ...third.login.opened]).toEqual([]);
   });
 
-  it("do not ask a person who said no again for five minutes, however often a program comes", async () => {
+  it("do not ask a user who denied the login again for five minutes, however often a program requests it", async () => {
     const { seat, mcp, clock } = await desk(open);
     const person = seat();
     denies(person.login);
@@ -124,7 +124,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect(person.login.opened).toHaveLength(2);
   });
 
-  it("ask a person who said no at once when a person asks for it", async () => {
+  it("ask a user who denied the login at once when the user requests it", async () => {
     const { seat, mcp } = await desk(open);
     const person = seat();
     denies(person.login);
@@ -134,7 +134,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect((await person.agent.token(mcp.url)).value).toBe("access-as-1");
   });
 
-  it("do not hold it against a person that the issuer did not answer", async () => {
+  it("do not count it as a denial that the issuer did not answer", async () => {
     const { seat, mcp, issuer } = await desk(open);
     const person = seat();
     const answer = issuer.routes["/pool/token"];
@@ -203,7 +203,7 @@ describe("a login", () => {
     expect(person.login.opened).toHaveLength(1);
   });
 
-  it("that a person asks for waits for another one, and is not content with what was there before", async () => {
+  it("that the user requests waits for another one, and does not use the login from before", async () => {
     const home = folder();
     const { seat, mcp } = await desk(() => fileStore(home));
     await seat().agent.login(mcp.url);
@@ -265,7 +265,7 @@ describe("a login", () => {
   });
 });
 
-describe("a request while a person signs in", () => {
+describe("a request while the user logs in", () => {
   it("waits for the new token, and does not send the one that its server has just refused", async () => {
     const { seat, mcp, issuer } = await desk(memoryStore);
     issuer.tokenAnswer = { refresh_token: undefined };
@@ -307,7 +307,7 @@ describe("accounts", () => {
     expect((await seat({ profile: "work", login: undefined }).agent.token(mcp.url)).value).toBe("access-as-1");
   });
 
-  it("are signed in side by side and kept apart", async () => {
+  it("log in side by side and are stored apart", async () => {
     const { seat, mcp, store } = await desk(() => fileStore(folder()));
     const [ann, bob] = ["ann@example.com", "bob@example.com"].map((loginHint) => seat({ loginHint }));
     if (!ann || !bob) throw new Error("two seats");
@@ -354,7 +354,7 @@ describe("accounts", () => {
     expect(await store.list()).toEqual([]);
   });
 
-  it("do not stand in for one that is named and not signed in", async () => {
+  it("do not stand in for one that is named and not logged in", async () => {
     const { seat, mcp } = await desk(memoryStore);
     await seat({ loginHint: "ann" }).agent.login(mcp.url);
     const bob = seat({ loginHint: "bob", login: undefined });

@@ -72,7 +72,7 @@ const it = sceneTest
   });
 
 describe("client credentials", () => {
-  it("get a token for the server by the client's secret, without a person", async ({ scene, machine }) => {
+  it("get a token for the server by the client's secret, without a user", async ({ scene, machine }) => {
     const { issuer, mcp, login, log } = scene;
     const token = await machine({ login }).token(mcp.url, { scope: "a b" });
     expect(token.value).toBe("access-as-1");
@@ -85,7 +85,7 @@ describe("client credentials", () => {
     expect(log.filter((line) => /person|authorize|register/.test(line))).toEqual([]);
   });
 
-  it("use the token again while it lives, also where no person may be asked", async ({
+  it("use the token again while it lives, also where no user may be asked", async ({
     scene,
     machine,
     tokenRequests,
@@ -232,7 +232,7 @@ describe("client credentials", () => {
     expect(error).not.toContain(btoa(`machine:${SECRET}`));
   });
 
-  it("need an issuer to have nothing but a token endpoint, while a person still needs all", async ({
+  it("need an issuer to have nothing but a token endpoint, while the login of a user still needs all", async ({
     scene,
     machine,
   }) => {
@@ -350,7 +350,7 @@ describe("a client's private key", () => {
     expect((await machine({ client }).token(scene.mcp.url)).value).toBe("access-as-1");
   });
 
-  it("proves the client of a person too, in the login and in the refresh, and is never kept", async ({
+  it("proves the client of a user's login too, in the login and in the refresh, and is never stored", async ({
     scene,
     stored,
   }) => {
@@ -435,7 +435,7 @@ describe("an assertion", () => {
     expect(tokenRequests()).toBe(1);
   });
 
-  it("lacks scopes for good: a person's step-up is not for it", async ({
+  it("lacks scopes for good: the step-up of a user is not for it", async ({
     scene,
     tokenRequests,
     workloadJwt,

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Sandbox, startSandbox } from "../../../src/sandbox/index.js";
+import { describe, expect } from "vitest";
+import { startSandbox } from "../../../src/sandbox/index.js";
 import type { Device, Domain, ListEnvelope, PaginationOutput, Pool } from "../../../src/sandbox/wire-types.js";
 import { fc } from "../../helpers/properties.js";
+import { sandboxTest } from "../sandbox-test.js";
 import { ask, devices, devicesUrl, failureOf, listUrl, raw, readAll } from "../support.js";
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox({ devices: 123, pools: 7, maxPageSize: 100 });
-});
-afterAll(() => sandbox.close());
+const it = sandboxTest({ devices: 123, pools: 7, maxPageSize: 100 });
 
 /** The documented numbers, worked out from the items themselves. */
 function model(items: readonly unknown[], offset: number, size: number): PaginationOutput {
@@ -27,7 +24,7 @@ function model(items: readonly unknown[], offset: number, size: number): Paginat
 }
 
 describe("management lists", () => {
-  it("answers a page of devices in the documented envelope", async () => {
+  it("answers a page of devices in the documented envelope", async ({ sandbox }) => {
     const response = await ask(sandbox, devicesUrl(sandbox));
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("application/json");
@@ -40,7 +37,7 @@ describe("management lists", () => {
     expect(body.summaries[3]).toEqual(sandbox.data.device(sandbox.ids.pool, 3));
   });
 
-  it("has right numbers and items at every offset and page size", async () => {
+  it("has right numbers and items at every offset and page size", async ({ sandbox }) => {
     const all = Array.from({ length: 123 }, (_, index) => sandbox.data.device(sandbox.ids.pool, index));
     const input = [fc.integer({ min: 0, max: 300 }), fc.integer({ min: 1, max: 100 })] as const;
     await fc.assert(
@@ -68,33 +65,36 @@ describe("management lists", () => {
     expect((await devices(empty, { offset: 9, size: 2 })).pagination).toEqual(model([], 9, 2));
   });
 
-  it("cuts a page size to the largest and says so", async () => {
+  it("cuts a page size to the largest and says so", async ({ sandbox }) => {
     const page = await devices(sandbox, { size: 100_000 });
     expect(page.pagination.page_size).toBe(100);
     expect(page.summaries).toHaveLength(100);
   });
 
-  it("ignores query parameters that it does not know", async () => {
+  it("ignores query parameters that it does not know", async ({ sandbox }) => {
     const response = await ask(sandbox, `${devicesUrl(sandbox)}&color=blue&sorting=title`);
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ sorting: { field: "id" } });
   });
 
-  it.each(["id", "last_seen", "status", "title"])("sorts devices by %s in both directions", async (field) => {
-    const byId: Device[] = [];
-    for (const offset of [0, 100]) byId.push(...(await devices(sandbox, { offset, size: 100 })).summaries);
-    const key = (device: Device) => (field === "last_seen" ? device.last_seen.at : device[field as "id"]);
-    const sorted = byId
-      .sort((a, b) => (a.id < b.id ? -1 : 1))
-      .sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
-    const ascending = await readAll(sandbox, { field, direction: "asc", size: 17 });
-    expect(ascending.ids).toEqual(sorted.map(({ id }) => id));
-    const descending = await readAll(sandbox, { field, direction: "desc", size: 100 });
-    expect(descending.ids).toEqual(sorted.map(({ id }) => id).reverse());
-    expect((await devices(sandbox, { field, direction: "desc" })).sorting).toEqual({ field, direction: "desc" });
-  });
+  it.for(["id", "last_seen", "status", "title"])(
+    "sorts devices by %s in both directions",
+    async (field, { sandbox }) => {
+      const byId: Device[] = [];
+      for (const offset of [0, 100]) byId.push(...(await devices(sandbox, { offset, size: 100 })).summaries);
+      const key = (device: Device) => (field === "last_seen" ? device.last_seen.at : device[field as "id"]);
+      const sorted = byId
+        .sort((a, b) => (a.id < b.id ? -1 : 1))
+        .sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
+      const ascending = await readAll(sandbox, { field, direction: "asc", size: 17 });
+      expect(ascending.ids).toEqual(sorted.map(({ id }) => id));
+      const descending = await readAll(sandbox, { field, direction: "desc", size: 100 });
+      expect(descending.ids).toEqual(sorted.map(({ id }) => id).reverse());
+      expect((await devices(sandbox, { field, direction: "desc" })).sorting).toEqual({ field, direction: "desc" });
+    },
+  );
 
-  it.each(["pool", "domain"] as const)("lists and sorts what is of kind %s", async (kind) => {
+  it.for(["pool", "domain"] as const)("lists and sorts what is of kind %s", async (kind, { sandbox }) => {
     const scope = kind === "pool" ? { domain_id: sandbox.ids.domain } : { account_id: sandbox.ids.account };
     const expected =
       kind === "pool" ? sandbox.data.pools(sandbox.ids.domain) : sandbox.data.domains(sandbox.ids.account);
@@ -139,7 +139,7 @@ describe("management lists", () => {
 });
 
 describe("management errors", () => {
-  it.each([
+  it.for<[string, Record<string, string>, number, string]>([
     ["device", {}, 400, "required_value"],
     ["device", { pool_id: "" }, 400, "required_value"],
     ["pool", {}, 400, "required_value"],
@@ -153,12 +153,12 @@ describe("management errors", () => {
     ["nothing", {}, 404, "not_found"],
     ["device/", {}, 404, "not_found"],
     ["constructor", {}, 404, "not_found"],
-  ])("%s with %o is %i %s", async (path, scope, status, code) => {
-    const url = listUrl(sandbox, path, scope as Record<string, string>);
+  ])("%s with %o is %i %s", async ([path, scope, status, code], { sandbox }) => {
+    const url = listUrl(sandbox, path, scope);
     expect(await failureOf(await ask(sandbox, url))).toEqual([status, code]);
   });
 
-  it.each([
+  it.for([
     { offset: "-1" },
     { offset: "1.5" },
     { offset: "" },
@@ -169,21 +169,21 @@ describe("management errors", () => {
     { field: "first_seen" },
     { field: "constructor" },
     { direction: "up" },
-  ])("%o is an invalid value", async (params) => {
+  ])("%o is an invalid value", async (params, { sandbox }) => {
     expect(await failureOf(await ask(sandbox, devicesUrl(sandbox, params)))).toEqual([400, "invalid_value"]);
   });
 
-  it("refuses a parameter that is given twice", async () => {
+  it("refuses a parameter that is given twice", async ({ sandbox }) => {
     const response = await ask(sandbox, `${devicesUrl(sandbox, { offset: 1 })}&pagination[offset]=2`);
     expect(await failureOf(response)).toEqual([400, "invalid_value"]);
   });
 
-  it.each([
+  it.for([
     [undefined, "not_authenticated"],
     ["Basic Zm9vOmJhcg==", "not_authenticated"],
     ["Bearer", "not_authenticated"],
     ["Bearer wrong", "bad_authtoken"],
-  ])("Authorization %s is 401 %s", async (authorization, code) => {
+  ])("Authorization %s is 401 %s", async ([authorization, code], { sandbox }) => {
     const response = await fetch(devicesUrl(sandbox), {
       headers: authorization === undefined ? {} : { authorization },
     });
@@ -191,13 +191,13 @@ describe("management errors", () => {
     expect(await failureOf(response)).toEqual([401, code]);
   });
 
-  it.each(["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])("refuses %s", async (method) => {
+  it.for(["POST", "PUT", "PATCH", "DELETE", "OPTIONS"])("refuses %s", async (method, { sandbox }) => {
     const response = await ask(sandbox, devicesUrl(sandbox), { method });
     expect(response.headers.get("allow")).toBe("GET, HEAD");
     expect(await failureOf(response)).toEqual([405, "invalid_action"]);
   });
 
-  it("gives every answer an id of its own", async () => {
+  it("gives every answer an id of its own", async ({ sandbox }) => {
     const urls = [
       devicesUrl(sandbox),
       `${sandbox.baseUrl}/api/v1/x`,
@@ -209,7 +209,7 @@ describe("management errors", () => {
     for (const id of ids) expect(id).toMatch(/^req_/);
   });
 
-  it("answers HEAD with the headers of GET and no body", async () => {
+  it("answers HEAD with the headers of GET and no body", async ({ sandbox }) => {
     const [head, get] = [
       await ask(sandbox, devicesUrl(sandbox), { method: "HEAD" }),
       await ask(sandbox, devicesUrl(sandbox)),
@@ -220,7 +220,7 @@ describe("management errors", () => {
     expect(Buffer.byteLength(await get.text())).toBe(Number(get.headers.get("content-length")));
   });
 
-  it("answers pipelined requests in their order", async () => {
+  it("answers pipelined requests in their order", async ({ sandbox }) => {
     const request = (path: string, last = false) =>
       `GET ${path} HTTP/1.1\r\nHost: ${new URL(sandbox.origin).host}\r\n${last ? "Connection: close\r\n" : ""}\r\n`;
     const text = await raw(sandbox, request("/health") + request("/api/v1/device") + request("/health", true));

@@ -135,7 +135,7 @@ describe("a lease over a driver", () => {
     expect((await waiting.done).before).toMatchObject({ ended: "expired", committed: false });
   });
 
-  it("is lost by a holder that stood still, which is told for how long", async () => {
+  it("is lost by a suspended holder, whose error says for how long", async () => {
     const { time, one, other } = await processes();
     const held = await hold(one.store);
     one.clock.isStalled = true;

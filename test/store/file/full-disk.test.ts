@@ -58,7 +58,7 @@ function disk(): Disk {
   };
 }
 
-/** A scene whose grant is stored on a small disk, signed in, its token with `left` ms to live. */
+/** A scene whose grant is stored on a small disk with a login, whose token has `left` ms left. */
 async function signedIn(left: number) {
   const small = disk();
   const scene = await startScene();

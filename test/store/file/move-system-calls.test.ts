@@ -67,7 +67,7 @@ describe("a process that ends at any system call", () => {
     expect(ends).toBeGreaterThan(30);
   });
 
-  it("while it saves a login over an earlier version's grant takes that from nobody before the login is stored", async () => {
+  it("while it saves a login over an earlier version's grant removes that only after the login is stored", async () => {
     const ends = await endBeforeEach(
       arrange,
       ({ room }) => room.save(madeGrant({ generation: 2, signedInAt: LATER }), 1),

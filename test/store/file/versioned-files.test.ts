@@ -245,7 +245,7 @@ describe("members that a newer version wrote", () => {
     expect(text).not.toContain("boundTo");
   });
 
-  it("do not bring back what a renewal leaves out", async () => {
+  it("do not bring back what a refresh leaves out", async () => {
     const { home, store } = await storeWithGrant();
     await store.save(madeGrant({ generation: 2, retired: { at: 1, reason: "over" } }), 1);
     const tokens = { ...madeGrant().tokens, idToken: undefined };

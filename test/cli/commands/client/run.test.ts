@@ -1,32 +1,24 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from "vitest";
+import { expect } from "vitest";
 import { plant } from "../../../helpers/canaries.js";
-import { type Desk, startDesk, type User } from "../desk.js";
+import { deskTest } from "../desk.js";
 
-let desk: Desk;
-let user: User;
-/** The client of the sandbox that is registered already. */
-let clientId: string;
-/** Gets a token with the client, which binds it. */
-let bind: (...flags: string[]) => Promise<void>;
-
-beforeAll(async () => {
-  desk = await startDesk({ machineGrants: true });
-  const { machine } = desk.sandbox;
-  if (!machine) throw new Error("the sandbox has no machine clients");
-  plant("client_secret", machine.secretClient.clientSecret);
-  clientId = machine.secretClient.clientId;
-  bind = async (...flags) => {
+const it = deskTest({ machineGrants: true })
+  .extend("machine", { scope: "file" }, ({ desk }) => {
+    const { machine } = desk.sandbox;
+    if (!machine) throw new Error("the sandbox has no machine clients");
+    plant("client_secret", machine.secretClient.clientSecret);
+    return machine;
+  })
+  /** The client of the sandbox that is registered already. */
+  .extend("clientId", { scope: "file" }, ({ machine }) => machine.secretClient.clientId)
+  /** Gets a token with the client, which binds it. */
+  .extend("bind", ({ desk, machine, clientId, user }) => async (...flags: string[]) => {
     const args = ["token", desk.url, "--grant", "client-credentials", "--client-id", clientId, "--issuer"];
     const env = { AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret };
     expect(await user.run([...args, machine.issuer, ...flags], { env })).toMatchObject({ code: 0, stderr: "" });
-  };
-});
-afterAll(() => desk.close());
-beforeEach(() => {
-  user = desk.user();
-});
+  });
 
-it("list prints the issuer that each client is bound to", async () => {
+it("list prints the issuer that each client is bound to", async ({ desk, user, clientId, bind }) => {
   await bind();
   const { code, stdout } = await user.run(["client", "list", "--json"]);
   const issuer = desk.sandbox.machine?.issuer;
@@ -34,7 +26,7 @@ it("list prints the issuer that each client is bound to", async () => {
   expect([code, JSON.parse(stdout)]).toEqual([0, [row]]);
 });
 
-it("list is of one profile, and of every profile with --all", async () => {
+it("list is of one profile, and of every profile with --all", async ({ desk, user, clientId, bind }) => {
   await bind();
   await user.run(["config", "set", "pool", "p", "--profile", "work"]);
   const own = await user.run(["client", "list", "--json", "--profile", "work"]);
@@ -45,7 +37,7 @@ it("list is of one profile, and of every profile with --all", async () => {
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "no client is bound to an issuer\n" });
 });
 
-it("list sorts by client", async () => {
+it("list sorts by client", async ({ user }) => {
   for (const id of ["b", "a"]) {
     const binding = {
       profile: "default",
@@ -59,7 +51,7 @@ it("list sorts by client", async () => {
   expect((await user.run(["client", "list", "--jq", ".[].client_id"])).stdout).toBe("a\nb\n");
 });
 
-it("forget removes a binding, and says where a stored login still has it", async () => {
+it("forget removes a binding, and says where a stored login still has it", async ({ desk, user, clientId, bind }) => {
   await bind();
   await user.signIn();
   await user.change(({ client }) => ({ client: { ...client, clientId, source: "pre-registered" } }));
@@ -72,7 +64,7 @@ it("forget removes a binding, and says where a stored login still has it", async
   expect(first.stderr).toContain(`run client forget again: agentauth logout ${desk.url}\n`);
 });
 
-it("forget of a client that is not bound says so, and prints nothing without a format", async () => {
+it("forget of a client that is not bound says so, and prints nothing without a format", async ({ user }) => {
   expect(await user.run(["client", "forget", "nobody"])).toMatchObject({
     code: 0,
     stdout: "",
@@ -80,7 +72,7 @@ it("forget of a client that is not bound says so, and prints nothing without a f
   });
 });
 
-it("forget without a client is refused", async () => {
+it("forget without a client is refused", async ({ user }) => {
   const { code, stdout, stderr } = await user.run(["client", "forget"]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringContaining("client_id")]);
 });

@@ -1,27 +1,47 @@
-import { beforeEach, expect, it } from "vitest";
+import { expect, test } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { FETCH_BROWSER } from "../../../flow/support.js";
 import { runCli } from "../../../helpers/cli.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
-import { type Scene, startScene, type TestIssuer } from "../../../helpers/issuer.js";
+import { startScene } from "../../../helpers/issuer.js";
 
-let scene: Scene;
-let named: TestIssuer;
-let home: string;
-const run = (...args: string[]) => runCli(args, { env: { AGENTAUTH_HOME: home } });
-const login = (...flags: string[]) => run("login", scene.mcp.url, "--browser", FETCH_BROWSER, ...flags);
+const runIn = (home: string, ...args: string[]) => runCli(args, { env: { AGENTAUTH_HOME: home } });
+const loginIn = (home: string, url: string, ...flags: string[]) =>
+  runIn(home, "login", url, "--browser", FETCH_BROWSER, ...flags);
 
 /** A server that names an issuer whose metadata, which have one origin, are of another one that publishes none. */
-beforeEach(async () => {
-  scene = await startScene();
-  named = await scene.another("named");
-  named.metadata["issuer"] = scene.issuer.issuer;
-  scene.mcp.metadata["authorization_servers"] = [named.issuer];
-  delete scene.issuer.routes["/pool/.well-known/oauth-authorization-server"];
-  home = temporaryFolder();
-});
+const it = test
+  .extend("servers", async () => {
+    const scene = await startScene();
+    const named = await scene.another("named");
+    named.metadata["issuer"] = scene.issuer.issuer;
+    scene.mcp.metadata["authorization_servers"] = [named.issuer];
+    delete scene.issuer.routes["/pool/.well-known/oauth-authorization-server"];
+    return { scene, named };
+  })
+  .extend("scene", ({ servers }) => servers.scene)
+  .extend("named", ({ servers }) => servers.named)
+  .extend("home", () => temporaryFolder())
+  .extend(
+    "run",
+    ({ home }) =>
+      (...args: string[]) =>
+        runIn(home, ...args),
+  )
+  .extend(
+    "login",
+    ({ home, scene }) =>
+      (...flags: string[]) =>
+        loginIn(home, scene.mcp.url, ...flags),
+  );
 
-it("needs the flag of the hint once, and stores with the login what the server named", async () => {
+it("needs the flag of the hint once, and stores with the login what the server named", async ({
+  scene,
+  named,
+  home,
+  run,
+  login,
+}) => {
   const flag = ["--issuer", scene.issuer.issuer];
   const refused = await login();
   expect([refused.code, refused.stderr]).toEqual([3, expect.stringContaining(`add ${flag.join(" ")} to expect`)]);
@@ -36,16 +56,16 @@ it("needs the flag of the hint once, and stores with the login what the server n
   expect((await login()).code).toBe(0);
 });
 
-it("takes the issuer from the environment and from the profile too", async () => {
+it("takes the issuer from the environment and from the profile too", async ({ scene, home }) => {
   const env = { AGENTAUTH_HOME: home, AGENTAUTH_ISSUER: scene.issuer.issuer };
   const args = ["login", scene.mcp.url, "--browser", FETCH_BROWSER];
   expect((await runCli(args, { env })).code).toBe(0);
-  home = temporaryFolder();
-  expect((await run("config", "set", "issuer", scene.issuer.issuer)).code).toBe(0);
-  expect((await login()).code).toBe(0);
+  const other = temporaryFolder();
+  expect((await runIn(other, "config", "set", "issuer", scene.issuer.issuer)).code).toBe(0);
+  expect((await loginIn(other, scene.mcp.url)).code).toBe(0);
 });
 
-it("is refused with the stored login once the server names a third issuer", async () => {
+it("is refused with the stored login once the server names a third issuer", async ({ scene, login }) => {
   await login("--issuer", scene.issuer.issuer);
   const evil = await scene.another("evil");
   scene.mcp.metadata["authorization_servers"] = [evil.issuer];
@@ -55,7 +75,7 @@ it("is refused with the stored login once the server names a third issuer", asyn
   expect(evil.requests).toEqual([]);
 });
 
-it("is shown by discover, which ends with the login that works", async () => {
+it("is shown by discover, which ends with the login that works", async ({ scene, named, run }) => {
   const { url } = scene.mcp;
   const command = `agentauth login ${url} --issuer ${scene.issuer.issuer}`;
   const refused = await run("discover", url, "--allow-cross-origin-metadata");
