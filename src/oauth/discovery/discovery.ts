@@ -6,6 +6,7 @@ import type { PolicyOption, Remedy } from "../../remedy.js";
 import { isUnavailable } from "../http/http.js";
 import type { Remembered, ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
+import { withUnseen } from "../login/login-required.js";
 import type { BearerChallenge } from "./challenge.js";
 import { isOpen, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
 import { foreignFirstEndpoint } from "./first-endpoint.js";
@@ -135,7 +136,12 @@ export function discover(
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered> {
-  return withDeadline(mcpUrl, signal, (own) => find(context, findServerMetadata, { mcpUrl, challenge, signal: own }));
+  const search = { mcpUrl, challenge };
+  return withDeadline(mcpUrl, signal, (own) =>
+    find(context, findServerMetadata, { ...search, signal: own }).catch((error: unknown) => {
+      throw withUnseen(error, challenge, parseMcpUrl(mcpUrl).resource);
+    }),
+  );
 }
 
 /** {@link discover} for a machine grant: the issuer needs a token endpoint only. */
