@@ -15,12 +15,14 @@ interface Behaviour {
 async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
   let origin = "";
   const user = { declines: false };
+  const issuer = { isGone: false };
   const asked: { scope: string | null; resource: string | null }[] = [];
   const server = await startServer((response, { url: path, method, body, headers }) => {
     const { pathname, searchParams } = new URL(path, origin);
     if (pathname === metadata) {
       return sendJson(response, { resource: `${origin}/mcp`, authorization_servers: [`${origin}/issuer`] });
     }
+    if (issuer.isGone && pathname.startsWith("/issuer")) return sendJson(response, {}, 404);
     if (pathname === "/issuer/.well-known/oauth-authorization-server") {
       return sendJson(response, {
         issuer: `${origin}/issuer`,
@@ -70,6 +72,7 @@ async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
     url: `${origin}/mcp`,
     asked,
     user,
+    issuer,
     run,
     /** Runs the command of a hint, with a browser. */
     paste: (stderr: string) => {
@@ -93,10 +96,33 @@ describe("a server that requires a login for some requests only", () => {
     expect(asked).toEqual([{ scope: "tools:call", resource: url }]);
     expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
     expire();
-    const expired = await run("mcp", "call", url, "echo");
-    expect(expired).toMatchObject({ code: 4, stderr: expect.stringContaining(`agentauth login ${url}\n`) });
-    expect(await paste(expired.stderr)).toMatchObject({ code: 0 });
+    for (const command of [
+      ["call", url, "echo"],
+      ["tools", url],
+    ]) {
+      const expired = await run("mcp", ...command);
+      const way = `hint: it answers without a token now, and after agentauth logout ${url} it is used that way`;
+      expect([expired.code, expired.stderr]).toEqual([4, expect.stringContaining(way)]);
+      expect(expired.stderr).toContain(`; to keep the login: agentauth login ${url}\n`);
+    }
+    const again = await run("login", url, "--browser", FETCH_BROWSER);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("answers without a token now") });
     expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
+  });
+
+  it("is one without a login if the issuer of the stored login is gone", async () => {
+    const half = await startHalfOpen({ metadata: "/hidden" });
+    const { url, run, paste, expire, issuer } = half;
+    await paste((await run("mcp", "call", url, "echo")).stderr);
+    issuer.isGone = true;
+    expire();
+    const login = await run("login", url, "--browser", FETCH_BROWSER);
+    expect([login.code, login.stderr]).toEqual([0, `${url} requires no login\n`]);
+    const tools = await run("mcp", "tools", url);
+    expect([tools.code, tools.stderr]).toEqual([4, expect.stringContaining(`agentauth logout ${url}`)]);
+    expect((await run("status", url, "--json")).stdout).toContain('"expired"');
+    await run("logout", url);
+    expect(await run("mcp", "tools", url, "-o", "id")).toMatchObject({ code: 0, stdout: "echo\n" });
   });
 
   it("is logged in at by the call itself where a user can be asked", async () => {

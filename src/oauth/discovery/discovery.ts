@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
@@ -227,7 +227,7 @@ async function find<T extends IssuerMetadata>(
   const search = { http, mcpUrl: url, named, isChosen: chosen !== undefined, policy, trace, signal };
   const published = await findResourceMetadata(search);
   const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
-  const isUnprotected = isOpenable && (await isOpen(context, url, first, signal));
+  const isUnprotected = isOpenable === true && (await isOpen(context, url, first, signal));
   if (isUnprotected && context.remembered === undefined) throw loginNotRequired(server);
   // Some other request needed the earlier login.
   const resource = isUnprotected && context.remembered ? rememberedMetadata(context.remembered, url) : published;
@@ -258,6 +258,8 @@ async function find<T extends IssuerMetadata>(
   };
   const asked = tracedOnce(trace);
   const issuer = await issuerBy({ ...context, trace: asked.trace }).catch(async (error: unknown) => {
+    const isGone = isUnprotected && isAgentAuthError(error) && error.code === "no_server_metadata";
+    if (isGone) throw loginNotRequired(server);
     throw await withEveryOption(error, async (more) =>
       loginOption(
         await issuerBy({ ...context, trace: asked.traceUnused, overrides: { ...overrides, ...more } }),
@@ -265,7 +267,7 @@ async function find<T extends IssuerMetadata>(
       ),
     );
   });
-  return { server, challenge: received, resource, issuer };
+  return { server, challenge: received, resource, isUnprotected, issuer };
 }
 
 /** The option without which a login at an issuer is refused before it begins. */
