@@ -19,7 +19,7 @@ const { values, positionals } = parseArgs({
 });
 const TIMEOUT_MS = 180_000;
 
-const chosen = ["store", "oauth", "resource-server"].flatMap(readTable).filter(({ file, from }) => {
+const chosen = ["store", "oauth", "resource-server", "mcp"].flatMap(readTable).filter(({ file, from }) => {
   return positionals.length === 0 || positionals.some((part) => file.includes(part) || from.includes(part));
 });
 const copies = Array.from({ length: Number(values.jobs) }, copyOfProject);

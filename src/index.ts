@@ -132,6 +132,7 @@ export type {
   Remedy,
   StartedLogin,
   StartLoginOptions,
+  UnseenByLogin,
 } from "./remedy.js";
 export type {
   DriverCallOptions,

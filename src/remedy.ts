@@ -94,6 +94,9 @@ export interface LoginRemedy {
   readonly start?: LoginStart | undefined;
 }
 
+/** What a server says only in its response to some requests, so that a login cannot find it. */
+export type UnseenByLogin = Pick<LoginRemedy, "scope" | "resourceMetadata">;
+
 /** Set or correct an option. */
 export interface ConfigureRemedy {
   /** The kind of remedy. */
@@ -108,6 +111,8 @@ export interface ConfigureRemedy {
   clientId?: string | undefined;
   /** The profile that the option belongs to. Default: `default`. */
   profile?: string | undefined;
+  /** What the login needs as well. */
+  login?: UnseenByLogin | undefined;
 }
 
 /** Disable a check, for a server that the user trusts. */
@@ -120,6 +125,8 @@ export interface AllowRemedy {
   value?: string | undefined;
   /** Options for further checks that refuse the same server. */
   also?: readonly PolicyOption[] | undefined;
+  /** What the login needs as well. */
+  login?: UnseenByLogin | undefined;
 }
 
 /** What to do about an error, as data: an application can show a button for it, a command line a command. */

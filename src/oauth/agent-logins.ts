@@ -17,7 +17,7 @@ import {
   knownRedirect,
   type Preparation,
   prepareLogin,
-  reportNewIssuer,
+  reportChanges,
   scopeFor,
 } from "./login/login-flow.js";
 import { addStart, challengeOf } from "./login/login-required.js";
@@ -136,7 +136,7 @@ async function prepare(
   const requested = agent.loginContext(key, await store.read(key));
   const signal = options.signal ?? new AbortController().signal;
   const found = await discover(requested, mcpUrl, options.challenge, signal);
-  reportNewIssuer(requested, found);
+  reportChanges(requested, found);
   const context = await checkEndpointOrigins(requested, found, { flow, method, signal });
   await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, { scope: options.scope });

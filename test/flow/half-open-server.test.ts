@@ -14,12 +14,15 @@ interface Behaviour {
 /** An MCP server that lists its tools without a token, and calls them only with one; it is its own issuer. */
 async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
   let origin = "";
+  const user = { declines: false };
+  const issuer = { isGone: false };
   const asked: { scope: string | null; resource: string | null }[] = [];
   const server = await startServer((response, { url: path, method, body, headers }) => {
     const { pathname, searchParams } = new URL(path, origin);
     if (pathname === metadata) {
       return sendJson(response, { resource: `${origin}/mcp`, authorization_servers: [`${origin}/issuer`] });
     }
+    if (issuer.isGone && pathname.startsWith("/issuer")) return sendJson(response, {}, 404);
     if (pathname === "/issuer/.well-known/oauth-authorization-server") {
       return sendJson(response, {
         issuer: `${origin}/issuer`,
@@ -32,7 +35,8 @@ async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
     if (pathname === "/authorize") {
       asked.push({ scope: searchParams.get("scope"), resource: searchParams.get("resource") });
       const back = new URL(searchParams.get("redirect_uri") ?? "");
-      back.searchParams.set("code", "code-1");
+      if (user.declines) back.searchParams.set("error", "access_denied");
+      else back.searchParams.set("code", "code-1");
       back.searchParams.set("state", searchParams.get("state") ?? "");
       return response.writeHead(302, { location: back.href }).end();
     }
@@ -67,10 +71,12 @@ async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
   return {
     url: `${origin}/mcp`,
     asked,
+    user,
+    issuer,
     run,
     /** Runs the command of a hint, with a browser. */
     paste: (stderr: string) => {
-      const [, words = ""] = /agentauth (login .*)/.exec(stderr) ?? [];
+      const [, words = ""] = /agentauth (login .*)/.exec(stderr.replace(/ --browser '[^']*'/, "")) ?? [];
       return run(...words.split(" ").map((word) => word.replaceAll("'", "")), "--browser", FETCH_BROWSER);
     },
     expire: () => {
@@ -90,10 +96,33 @@ describe("a server that requires a login for some requests only", () => {
     expect(asked).toEqual([{ scope: "tools:call", resource: url }]);
     expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
     expire();
-    const expired = await run("mcp", "call", url, "echo");
-    expect(expired).toMatchObject({ code: 4, stderr: expect.stringContaining(`agentauth login ${url}\n`) });
-    expect(await paste(expired.stderr)).toMatchObject({ code: 0 });
+    for (const command of [
+      ["call", url, "echo"],
+      ["tools", url],
+    ]) {
+      const expired = await run("mcp", ...command);
+      const way = `hint: it answers without a token now, and after agentauth logout ${url} it is used that way`;
+      expect([expired.code, expired.stderr]).toEqual([4, expect.stringContaining(way)]);
+      expect(expired.stderr).toContain(`; to keep the login: agentauth login ${url}\n`);
+    }
+    const again = await run("login", url, "--browser", FETCH_BROWSER);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("answers without a token now") });
     expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
+  });
+
+  it("is one without a login if the issuer of the stored login is gone", async () => {
+    const half = await startHalfOpen({ metadata: "/hidden" });
+    const { url, run, paste, expire, issuer } = half;
+    await paste((await run("mcp", "call", url, "echo")).stderr);
+    issuer.isGone = true;
+    expire();
+    const login = await run("login", url, "--browser", FETCH_BROWSER);
+    expect([login.code, login.stderr]).toEqual([0, `${url} requires no login\n`]);
+    const tools = await run("mcp", "tools", url);
+    expect([tools.code, tools.stderr]).toEqual([4, expect.stringContaining(`agentauth logout ${url}`)]);
+    expect((await run("status", url, "--json")).stdout).toContain('"expired"');
+    await run("logout", url);
+    expect(await run("mcp", "tools", url, "-o", "id")).toMatchObject({ code: 0, stdout: "echo\n" });
   });
 
   it("is logged in at by the call itself where a user can be asked", async () => {
@@ -118,6 +147,51 @@ describe("a server that requires a login for some requests only", () => {
     expect(rejected).toMatchObject({ code: 3, stderr: expect.stringContaining(command) });
     expect(await paste(rejected.stderr)).toMatchObject({ stderr: expect.stringContaining("logged in"), code: 0 });
     expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0 });
+  });
+
+  it("names every flag again to a program that comes after the user declined the login", async () => {
+    const { url, run, paste, asked, user } = await startHalfOpen({ metadata: "/hidden" });
+    user.declines = true;
+    const call = ["mcp", "call", url, "echo", "--login", "--browser", FETCH_BROWSER];
+    const flags = `--scope tools:call --resource-metadata ${new URL("/hidden", url).href}`;
+    const declined = await run(...call);
+    expect([declined.code, declined.stderr]).toEqual([4, expect.stringContaining(`agentauth login ${url} ${flags}`)]);
+    const again = await run(...call);
+    expect([again.code, again.stderr]).toEqual([4, expect.stringMatching(/failed \d+ s ago/)]);
+    expect(again.stderr).toContain(`agentauth login ${url} ${flags}`);
+    expect(asked).toHaveLength(1);
+    user.declines = false;
+    expect(await paste(again.stderr)).toMatchObject({ code: 0, stderr: expect.stringContaining("logged in") });
+    expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
+  });
+
+  it.each([[], ["--login", "--browser", FETCH_BROWSER]])(
+    "names every flag at once where its metadata are at another origin %j",
+    async (...flags) => {
+      const documents = await startServer((response) =>
+        sendJson(response, { resource: half.url, authorization_servers: [new URL("/issuer", half.url).href] }),
+      );
+      const address = `${documents.origin}/metadata`;
+      const half = await startHalfOpen({ named: address });
+      const { url, run, paste, asked } = half;
+      const rejected = await run("mcp", "call", url, "echo", ...flags);
+      expect(rejected.code).toBe(3);
+      expect(rejected.stderr).toContain("must be on the MCP server's origin");
+      const more = `--allow-cross-origin-metadata --scope tools:call --resource-metadata ${address}`;
+      expect(rejected.stderr).toMatch(new RegExp(`agentauth login ${url}.* ${more}\n$`));
+      expect(documents.requests).toEqual([]);
+      expect(await paste(rejected.stderr)).toMatchObject({ stderr: expect.stringContaining("logged in"), code: 0 });
+      expect(asked).toEqual([{ scope: "tools:call", resource: url }]);
+      expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
+    },
+  );
+
+  it("names only the login where metadata at another origin are allowed", async () => {
+    const address = "http://127.0.0.1:9/hidden";
+    const { url, run } = await startHalfOpen({ named: address });
+    const { code, stderr } = await run("mcp", "call", url, "echo", "--allow-cross-origin-metadata");
+    const flags = `--scope tools:call --resource-metadata ${address} --allow-cross-origin-metadata`;
+    expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login ${url} ${flags}\n`)]);
   });
 
   it.each([

@@ -397,6 +397,20 @@ describe("the proxy and a server that loses every session", () => {
     expect((await host.ask(3, "prompts/list")).result).toEqual({});
   });
 
+  it("gives a method that failed and was answered later another chance in the same session", async () => {
+    let isUp = false;
+    const { server, host } = await startSession({
+      answer: (response, call) =>
+        call.method === "prompts/list" && !isUp ? sessionNotFound(response, call) : sendResult(response, call.id),
+    });
+    expect((await host.ask(1, "prompts/list")).error).toBeDefined();
+    await host.ask(2, "ping");
+    isUp = true;
+    expect((await host.ask(3, "prompts/list")).result).toEqual({});
+    server.restart();
+    expect((await host.ask(4, "prompts/list")).result).toEqual({});
+  });
+
   it("keeps a session that works for other methods", async () => {
     const { server, host } = await startSession({
       answer: (response, call) =>

@@ -1,12 +1,13 @@
-import { isAgentAuthError } from "../../errors.js";
+import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { follow } from "../../http/deadline.js";
 import type { AgentClient } from "../../oauth/agent.js";
 import { isLoginNotRequired, loginNotRequired } from "../../oauth/discovery/login-not-required.js";
 import { parseMcpUrl } from "../../oauth/discovery/resource.js";
 import type { AccessToken } from "../../oauth/grant/access-token.js";
 import type { TokenOptions } from "../../oauth/grant/token-options.js";
+import { shellWord } from "../../redact.js";
 
-type Agent = Pick<AgentClient, "token" | "requiresLogin">;
+type Agent = Pick<AgentClient, "token" | "requiresLogin" | "status" | "discover">;
 
 /** Without a user to log in, `token` fails within a second. */
 const PROBE_MS = 800;
@@ -17,8 +18,18 @@ export async function loginFirst(agent: Agent, url: string, options: TokenOption
     await agent.token(url, options);
   } catch (error) {
     if (isLoginNotRequired(error)) return;
-    if (!isLoginRequired(error) || (await agent.requiresLogin(url, options).catch(() => true))) throw error;
+    if (!isLoginRequired(error)) throw error;
+    if (await agent.requiresLogin(url, options).catch(() => true)) throw await withOpenHint(agent, url, error);
   }
+}
+
+/** The error of a stored login that cannot be used, with a hint if its server answers without a token by now. */
+async function withOpenHint(agent: Agent, url: string, error: AgentAuthError): Promise<AgentAuthError> {
+  if ((await agent.status(url)).length === 0) return error;
+  const { found, error: failure } = await agent.discover(url);
+  if (!found?.isUnprotected && !isLoginNotRequired(failure)) return error;
+  const way = `it answers without a token now, and after agentauth logout ${shellWord(url)} it is used that way`;
+  return withHint(error, `${way}; to keep the login`, error.remedy);
 }
 
 /** A token; an error that says so if the server requires no login, rather than one that asks for a login. */
@@ -34,6 +45,6 @@ export async function tokenOf(agent: Agent, url: string, options: TokenOptions):
   }
 }
 
-function isLoginRequired(error: unknown): error is Error {
+function isLoginRequired(error: unknown): error is AgentAuthError {
   return isAgentAuthError(error) && error.code === "login_required" && error.status === undefined;
 }

@@ -147,7 +147,8 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   "lm-studio": {
     ...mcpServers,
     file: "~/.lmstudio/mcp.json, which Program > Install > Edit mcp.json opens",
-    places: { user: ["~/.lmstudio/mcp.json"] },
+    // An older installation keeps its folder.
+    places: { user: ["~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"] },
   },
   opencode: {
     language: "json",

@@ -3,7 +3,14 @@ import { parseUrl } from "../../http/url.js";
 import { NO_RESOURCE } from "../../oauth/discovery/resource.js";
 import { LOGIN_HINT } from "../../oauth/login/login-required.js";
 import { quote, shellWord } from "../../redact.js";
-import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
+import type {
+  AllowRemedy,
+  ConfigureOption,
+  ConfigureRemedy,
+  LoginRemedy,
+  Remedy,
+  UnseenByLogin,
+} from "../../remedy.js";
 import { flagText } from "./flag-text.js";
 import { ANY_URL, CLIENT_ID, operand, urlToPaste, valueToPaste, wordOf } from "./pasted-words.js";
 
@@ -90,15 +97,14 @@ function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, c
 
 /** The command that logs in, with the flags that the remedy names, then those that were given. */
 function loginCommand(
-  { server, profile, account, scope = "", dpop, resourceMetadata }: LoginRemedy,
+  { server, profile, account, scope, dpop, resourceMetadata }: LoginRemedy,
   { flags = [], isForAgent = false }: HintContext = {},
 ): string {
   const all = [
     ...(profile === undefined ? [] : [["--profile", profile]]),
     ...(account === undefined ? [] : [["--account-hint", account]]),
-    ...(isHarmless(scope) ? [["--scope", scope]] : []),
+    ...unseenFlags({ scope, resourceMetadata }),
     ...(dpop === undefined ? [] : [["--dpop", dpop]]),
-    ...(resourceMetadata === undefined ? [] : [["--resource-metadata", urlToPaste(resourceMetadata)]]),
     ...flags,
     ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
   ];
@@ -115,7 +121,7 @@ function allowHint(remedy: AllowRemedy, context: HintContext): string {
   const { option, also = [] } = remedy;
   if (option === "allowNonLoopback") return "use 127.0.0.1, or give --allow-non-loopback";
   const { command, server } = context;
-  const flags = flagsOf(remedy).map((words) => words.map(wordOf).join(" "));
+  const flags = optionsOf(remedy).map((words) => words.map(wordOf).join(" "));
   const trust = `if you trust this server, ${flags.join(" and ")} ${also.length > 0 ? "disable these checks" : "disables this check"} for it`;
   const parent = `the token may be valid for every server below ${quote(remedy.value)}: if you trust all of them, ${flags[0]} accepts that`;
   const isLegacy = option === "legacyDiscovery" && also.length === 0;
@@ -128,8 +134,22 @@ function allowHint(remedy: AllowRemedy, context: HintContext): string {
   return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover shows what was asked" : ""}`;
 }
 
-/** The flags that a remedy names, each with its value. */
+/** The flags for everything that a remedy names, each with its value. */
 function flagsOf(remedy: Remedy): string[][] {
+  const login = "login" in remedy ? remedy.login : undefined;
+  return [...optionsOf(remedy), ...(login === undefined ? [] : unseenFlags(login))];
+}
+
+/** The flags for what a login cannot find out. */
+function unseenFlags({ scope = "", resourceMetadata }: UnseenByLogin): string[][] {
+  return [
+    ...(isHarmless(scope) ? [["--scope", scope]] : []),
+    ...(resourceMetadata === undefined ? [] : [["--resource-metadata", urlToPaste(resourceMetadata)]]),
+  ];
+}
+
+/** The flags for the options of a remedy. */
+function optionsOf(remedy: Remedy): string[][] {
   if (remedy.action === "allow") {
     const { option, value = option === "dpop" ? "auto" : undefined, also = [] } = remedy;
     const words = value === undefined ? [] : [valueToPaste(option, value)];

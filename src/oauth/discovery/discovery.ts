@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
@@ -6,6 +6,7 @@ import type { PolicyOption, Remedy } from "../../remedy.js";
 import { isUnavailable } from "../http/http.js";
 import type { Remembered, ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
+import { withUnseen } from "../login/login-required.js";
 import type { BearerChallenge } from "./challenge.js";
 import { isOpen, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
 import { foreignFirstEndpoint } from "./first-endpoint.js";
@@ -135,7 +136,12 @@ export function discover(
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered> {
-  return withDeadline(mcpUrl, signal, (own) => find(context, findServerMetadata, { mcpUrl, challenge, signal: own }));
+  const search = { mcpUrl, challenge };
+  return withDeadline(mcpUrl, signal, (own) =>
+    find(context, findServerMetadata, { ...search, signal: own }).catch((error: unknown) => {
+      throw withUnseen(error, challenge, parseMcpUrl(mcpUrl).resource);
+    }),
+  );
 }
 
 /** {@link discover} for a machine grant: the issuer needs a token endpoint only. */
@@ -221,7 +227,7 @@ async function find<T extends IssuerMetadata>(
   const search = { http, mcpUrl: url, named, isChosen: chosen !== undefined, policy, trace, signal };
   const published = await findResourceMetadata(search);
   const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
-  const isUnprotected = isOpenable && (await isOpen(context, url, first, signal));
+  const isUnprotected = isOpenable === true && (await isOpen(context, url, first, signal));
   if (isUnprotected && context.remembered === undefined) throw loginNotRequired(server);
   // Some other request needed the earlier login.
   const resource = isUnprotected && context.remembered ? rememberedMetadata(context.remembered, url) : published;
@@ -252,6 +258,8 @@ async function find<T extends IssuerMetadata>(
   };
   const asked = tracedOnce(trace);
   const issuer = await issuerBy({ ...context, trace: asked.trace }).catch(async (error: unknown) => {
+    const isGone = isUnprotected && isAgentAuthError(error) && error.code === "no_server_metadata";
+    if (isGone) throw loginNotRequired(server);
     throw await withEveryOption(error, async (more) =>
       loginOption(
         await issuerBy({ ...context, trace: asked.traceUnused, overrides: { ...overrides, ...more } }),
@@ -259,7 +267,7 @@ async function find<T extends IssuerMetadata>(
       ),
     );
   });
-  return { server, challenge: received, resource, issuer };
+  return { server, challenge: received, resource, isUnprotected, issuer };
 }
 
 /** The option without which a login at an issuer is refused before it begins. */

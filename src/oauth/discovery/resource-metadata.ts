@@ -3,12 +3,14 @@ import type { BufferedResponse } from "../../http/buffered-response.js";
 import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
 import { refused } from "../../http/refuse.js";
 import { strictObject } from "../../http/strict-object.js";
+import { parseUrl } from "../../http/url.js";
 import { resourceMetadataAddress } from "../../http/well-known.js";
 import { quote } from "../../redact.js";
 import { isUnavailable, type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Remembered } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import { parseScope } from "../token/scope.js";
+import type { BearerChallenge } from "./challenge.js";
 import { coversServer, parseMcpUrl } from "./resource.js";
 import type { ResourceMetadata } from "./types.js";
 
@@ -103,6 +105,27 @@ export function rememberedMetadata(
   };
 }
 
+/**
+ * Refuses the first address of a challenge on another origin than the MCP server's, as discovery would.
+ *
+ * @throws `AgentAuthError` `bad_address`
+ */
+export function checkFirstNamed({ resourceMetadata: [first] }: BearerChallenge, mcpUrl: string): void {
+  const isForeign = first !== undefined && parseUrl(first)?.origin !== new URL(mcpUrl).origin;
+  if (isForeign && !first.startsWith("/")) throw notOfServer(first, challengeAt(mcpUrl));
+}
+
+function challengeAt(mcpUrl: string): string {
+  return `the WWW-Authenticate of ${mcpUrl}`;
+}
+
+/** The refusal of an address on another origin than the MCP server's. */
+function notOfServer(value: string, from: string): AgentAuthError {
+  const rule = "must be on the MCP server's origin (RFC 9728 section 7.3)";
+  const override = "allowCrossOriginMetadata";
+  return refused("bad_address", { field: "resource_metadata", value, from, rule, override });
+}
+
 function checkNamed(value: string, discovery: ResourceDiscovery): string {
   try {
     return checkChallenged(value, discovery);
@@ -114,15 +137,11 @@ function checkNamed(value: string, discovery: ResourceDiscovery): string {
 }
 
 function checkChallenged(value: string, { mcpUrl, isChosen, policy }: ResourceDiscovery): string {
-  const from = isChosen ? "the option resourceMetadata" : `the WWW-Authenticate of ${mcpUrl}`;
+  const from = isChosen ? "the option resourceMetadata" : challengeAt(mcpUrl);
   // Some servers name the path alone.
   const address = value.startsWith("/") && URL.canParse(value, mcpUrl) ? new URL(value, mcpUrl).href : value;
   const url = checkAddress(address, "resource_metadata", from, policy);
-  if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) {
-    const rule = "must be on the MCP server's origin (RFC 9728 section 7.3)";
-    const override = "allowCrossOriginMetadata";
-    throw refused("bad_address", { field: "resource_metadata", value, from, rule, override });
-  }
+  if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) throw notOfServer(value, from);
   return url;
 }
 

@@ -66,6 +66,8 @@ export interface Discovered<T extends IssuerMetadata = ServerMetadata> {
   challenge: BearerChallenge | undefined;
   /** The server's metadata; undefined for a server that has none (2025-03-26). */
   resource: ResourceMetadata | undefined;
+  /** Whether the server answered a request without a token, so that only an earlier login names the issuer. */
+  isUnprotected: boolean;
   /** The metadata of its authorization server. */
   issuer: T;
 }

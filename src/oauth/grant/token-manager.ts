@@ -2,8 +2,10 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
+import type { BearerChallenge } from "../discovery/challenge.js";
+import { checkFirstNamed } from "../discovery/resource-metadata.js";
 import type { OAuthHttp } from "../http/http.js";
-import { loginRemedy, loginRequired, wishOf } from "../login/login-required.js";
+import { loginRemedy, loginRequired, wishOf, withUnseen } from "../login/login-required.js";
 import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "../login/shared-login.js";
 import { isMachineAccount, noPerson } from "../machine/machine-grant.js";
 import { splitScope, unionScopes } from "../token/scope.js";
@@ -85,9 +87,21 @@ export class TokenManager {
       const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
       const wish = { ...wishOf(options.challenge, key.server), ...(scope !== undefined && { scope }) };
       const reason = whyLogin(grant, wanted, requirements, options);
+      this.#checkChallenge(grant ?? key, grant, options.challenge);
       throw loginRequired(grant ?? key, reason, { ...wish, dpop: requirements.dpop });
     }
     return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
+  }
+
+  /** Throws what a login would fail with: an option that the user has to decide about is named before the login. */
+  #checkChallenge(key: GrantKey, grant: Grant | undefined, challenge: BearerChallenge | undefined): void {
+    const { overrides } = this.#context.loginContext(key, grant);
+    if (challenge === undefined || overrides.allowCrossOriginMetadata === true) return;
+    try {
+      checkFirstNamed(challenge, key.server);
+    } catch (error) {
+      throw withUnseen(error, challenge, key.server);
+    }
   }
 
   /** A grant for a request; while a login replaces a token that its server rejected, waits for that. */

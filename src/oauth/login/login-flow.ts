@@ -30,7 +30,7 @@ import { tokensOfLogin } from "./token-step.js";
 export async function loginWith(asked: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
   const found = await discover(asked, request.mcpUrl, request.challenge, signal);
-  reportNewIssuer(asked, found);
+  reportChanges(asked, found);
   const context = await checkEndpointOrigins(asked, found, { flow: asked.flow, method, signal });
   await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, request);
@@ -164,11 +164,18 @@ export function rethrowWithHint(resource: string): (error: unknown) => never {
   };
 }
 
-/** Reports that a server names another authorization server than at the earlier login (MCP Authorization, SEP-2352). */
-export function reportNewIssuer(
+/**
+ * Reports that a server names another authorization server than at the earlier login (MCP Authorization, SEP-2352), or
+ * asks for no login any more.
+ */
+export function reportChanges(
   { remembered, onProgress }: LoginContext,
-  { server, issuer }: Discovered<IssuerMetadata>,
+  { server, issuer, isUnprotected }: Discovered<IssuerMetadata>,
 ): void {
+  if (isUnprotected) {
+    const text = `${quote(server)} answers without a token now; this login replaces the stored one, and a logout removes it`;
+    onProgress?.({ about: "login", text });
+  }
   const was = remembered?.namedIssuer ?? remembered?.issuer;
   const is = issuer.namedIssuer ?? issuer.issuer;
   if (was === undefined || isSameIssuer(was, is)) return;

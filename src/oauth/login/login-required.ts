@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy, LoginStart } from "../../remedy.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
@@ -61,6 +61,15 @@ export function wishOf(challenge: BearerChallenge | undefined, server: string): 
   const [resourceMetadata] = challenge?.resourceMetadata ?? [];
   if (resourceMetadata === undefined || wellKnownAddresses(server).includes(resourceMetadata)) return {};
   return { resourceMetadata, scope: challenge?.scope };
+}
+
+/** An error whose remedy is an option, with what a login with the option needs as well (see {@link wishOf}). */
+export function withUnseen(error: unknown, challenge: BearerChallenge | undefined, server: string): unknown {
+  const remedy = isAgentAuthError(error) ? error.remedy : undefined;
+  if (!isAgentAuthError(error) || (remedy?.action !== "allow" && remedy?.action !== "configure")) return error;
+  const { resourceMetadata, scope } = wishOf(challenge, server);
+  if (resourceMetadata === undefined) return error;
+  return withHint(error, error.hint, { ...remedy, login: { resourceMetadata, ...(scope !== undefined && { scope }) } });
 }
 
 /** The challenge that a remedy was made of, as far as a login needs it (see {@link wishOf}). */

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
@@ -10,7 +10,7 @@ import { splitScope } from "../token/scope.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
-import { loginRemedy, loginRequired } from "./login-required.js";
+import { LOGIN_HINT, type LoginWish, loginRemedy, loginRequired, wishOf } from "./login-required.js";
 
 /** What a login of the user needs. */
 export interface SharedLoginContext {
@@ -69,13 +69,14 @@ export function sharedLogin(
       // Detects an unreadable store before the user is asked.
       const stored = await newer();
       if (stored && (lease.waited || !explicit)) return stored;
-      rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch() });
       const { previousScope, challenge } = request;
+      const unseen = wishOf(challenge, server);
+      rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch(), unseen });
       try {
         return await loginWith(login, { mcpUrl: server, method, scope, previousScope, challenge, signal });
       } catch (error) {
         http.forgetDocuments();
-        throw error;
+        throw withWish(error, key, unseen);
       }
     },
     {
@@ -96,13 +97,28 @@ interface LoginAttempt {
   key: GrantKey;
   explicit: boolean;
   now: number;
+  unseen: LoginWish;
+}
+
+/** What a stored failure says about the next login; its remedy may have any members. */
+function unseenIn({ remedy }: AgentAuthErrorJson): LoginWish {
+  const { scope, resourceMetadata } = remedy?.action === "login" ? remedy : {};
+  if (typeof resourceMetadata !== "string") return {};
+  return { resourceMetadata, ...(typeof scope === "string" && { scope }) };
+}
+
+/** Adds to the failure of a login what the next one cannot find out: a program that comes then has seen no challenge. */
+function withWish(error: unknown, key: GrantKey, unseen: LoginWish): unknown {
+  const isPlain = isAgentAuthError(error) && error.class === "auth" && error.remedy === undefined;
+  if (!isPlain || unseen.resourceMetadata === undefined) return error;
+  return withHint(error, error.hint ?? LOGIN_HINT, loginRemedy(key, unseen));
 }
 
 /**
  * Rethrows the failure of a recent login, so that a user who declined it is not asked again by every program that needs
  * a token.
  */
-function rethrowDeclined(lease: Lease, { key, explicit, now }: LoginAttempt): void {
+function rethrowDeclined(lease: Lease, { key, explicit, now, unseen }: LoginAttempt): void {
   const { failure, endedAt } = lease.before ?? {};
   if (failure === undefined || endedAt === undefined || failure.class === "aborted") return;
   // No user was asked, and the server may require a login by now.
@@ -114,5 +130,6 @@ function rethrowDeclined(lease: Lease, { key, explicit, now }: LoginAttempt): vo
   if (lease.waited) throw failureOf(failure);
   const message = `the login at ${quote(key.server)} failed ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`;
   const hint = "log in to be asked again";
-  throw new AgentAuthError(failure.code, message, { class: "auth", hint, remedy: loginRemedy(key) });
+  const remedy = loginRemedy(key, { ...unseenIn(failure), ...unseen });
+  throw new AgentAuthError(failure.code, message, { class: "auth", hint, remedy });
 }

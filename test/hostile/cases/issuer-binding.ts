@@ -379,6 +379,21 @@ const claimers: HostileCase[] = [
       requests: [...ALL_METADATA, ...OTHER_KNOWN, ...["other POST /pool/register", "other GET /pool/authorize"]],
     },
   ),
+  claimed(
+    "Z8i",
+    "the named issuer claims to be that one, with keys at another origin",
+    (kit) => {
+      claims(kit, { jwks_uri: `${kit.elsewhere.origin}/jwks` });
+      kit.other.callback["iss"] = kit.as.issuer;
+    },
+    {
+      result: "the login is at the claimant, which the user names; nothing is sent to the other origin",
+      outcome: "ok",
+      code: undefined,
+      user: logsIn,
+      requests: [...ALL_METADATA, ...OTHER_KNOWN, ...AFTER_ISSUER.map((one) => one.replace("as ", "other "))],
+    },
+  ),
   {
     id: "Z8h",
     input: "a login with --issuer whose server then names another issuer, which claims the same",

@@ -29,7 +29,7 @@ export async function runRequest(options: RequestFlags, context: CommandContext)
  * response is printed; `unavailable` for a timeout
  */
 export async function sendRequest(
-  agent: Pick<AgentClient, "token" | "requiresLogin" | "fetch">,
+  agent: Pick<AgentClient, "token" | "requiresLogin" | "status" | "discover" | "fetch">,
   { url, ...init }: OutgoingRequest,
   options: RequestFlags,
   context: CommandContext,

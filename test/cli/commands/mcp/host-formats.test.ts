@@ -17,6 +17,7 @@ describe.each(Object.entries(MCP_HOSTS))("the row of %s", (name, host) => {
     const entry = host.proxy("example", { command: "npx", args: ["-y", "pkg"], env: { A: "b" } });
     expect(documented?.docs).toMatch(/^https:\/\//);
     expect(documented?.projectDocs ?? "https://").toMatch(/^https:\/\//);
+    expect(documented?.source ?? "https://").toMatch(/^https:\/\//);
     expect({ [host.key]: { example: entry } }).toEqual(documented?.settings);
   });
 

@@ -4,6 +4,8 @@ export interface DocumentedFormat {
   docs: string;
   /** The page that documents the file of a project, where it is another one. */
   projectDocs?: string;
+  /** What states a file that the documentation leaves out. */
+  source?: string;
   /** The files by scope and platform (`*`: all of them), in a home folder `~`; none that only the program can change. */
   files: Readonly<Record<string, string>>;
   /** The settings with a server `example` that runs `npx -y pkg` with the variable `A=b`. */
@@ -116,6 +118,8 @@ export const DOCUMENTED: Readonly<Record<string, DocumentedFormat>> = {
   },
   "lm-studio": {
     docs: "https://lmstudio.ai/docs/app/mcp",
+    // It quotes the documentation, and has the folder of an older installation, ~/.cache/lm-studio.
+    source: "https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1371",
     files: { "user *": "~/.lmstudio/mcp.json" },
     settings: mcpServers,
   },
@@ -133,6 +137,7 @@ export const DOCUMENTED: Readonly<Record<string, DocumentedFormat>> = {
   },
   roo: {
     docs: "https://docs.roocode.com/features/mcp/using-mcp-in-roo",
+    source: "https://github.com/RooCodeInc/Roo-Code/blob/main/src/shared/globalFileNames.ts",
     files: {
       "user linux": "~/.config/Code/User/globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json",
       "user darwin":

@@ -19,6 +19,8 @@ const agent = {
     return fetch(input, { ...init, headers });
   },
   requiresLogin: async () => true,
+  status: async () => [],
+  discover: async () => ({ found: undefined, trace: [], error: undefined }),
 };
 
 function send(
