@@ -1,15 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { type Clock, follow } from "../../http/deadline.js";
-import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
-import type { ClientKey } from "../client/client-auth.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../dpop/nonces.js";
-import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
-import { LOGIN_HINT, loginRemedy, loginRequired } from "../login/login-required.js";
+import { loginRequired } from "../login/login-required.js";
 import { withResourceHint } from "../token/resource-hint.js";
-import { revokeRemotely } from "../token/revocation.js";
 import { refreshTokens } from "../token/token.js";
 import {
   type Grant,
@@ -21,27 +17,22 @@ import {
   type TokenAnswer,
   tokenGeneration,
 } from "./grant.js";
-import { type GrantStore, isStoreFailure, type Reservation } from "./grant-store.js";
+import { isStoreFailure, type Reservation } from "./grant-store.js";
 import { type Lease, leaseLost, rethrowRecentFailure } from "./lease.js";
 import { describeLoss, isLastToken, isLostAnswer, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
+import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";
 import { withSendDeadline } from "./send-deadline.js";
 
 /** What a refresh needs. */
-export interface RefreshContext {
-  store: GrantStore;
-  http: OAuthHttp;
+export interface RefreshContext extends SaveContext {
   clock: Pick<Clock, "epoch" | "sleep">;
   /** Milliseconds for a token request. */
   timeoutMs: number;
-  /** What a client of the method `private_key_jwt` signs with. */
-  privateKey?: ClientKey | undefined;
   /** The token type that the caller accepts beside the one that is stored with the grant. */
   acceptTokenType?: string | undefined;
   /** DPoP nonces of the issuers. */
   nonces: Nonces;
-  /** Refreshed grants that could not be saved, by the previous access token: the only copy of the new tokens. */
-  unsaved: Map<string, Grant>;
   /** Called with the progress of the refresh. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
@@ -51,7 +42,6 @@ const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client"]);
 const RETRY_TIMEOUT_MS = 5000;
 /** The part of a lease that is reserved for saving; no request is sent in it. */
 const SAVING_MS = 5000;
-const SAVE_PAUSES_MS = [100, 400, 1500];
 
 /** Why a grant is to be refreshed. */
 export interface RefreshReason {
@@ -165,15 +155,6 @@ async function storeLostMark(
   }
 }
 
-/**
- * The refreshed grant that could not be saved, with the generation after the stored one, which may have been marked
- * since.
- */
-export function unsavedFor({ unsaved }: Pick<RefreshContext, "unsaved">, current: Grant): Grant | undefined {
-  const pending = unsaved.get(current.tokens.accessToken.reveal());
-  return pending?.signedInAt === current.signedInAt ? { ...pending, generation: current.generation + 1 } : undefined;
-}
-
 type RefreshOutcome =
   | { answer: TokenAnswer }
   | { verdict: AgentAuthError; repeated: boolean }
@@ -258,64 +239,4 @@ async function handleRefusal(
 
 function report({ onProgress }: RefreshContext, text: string): void {
   onProgress?.({ about: "refresh", text });
-}
-
-/** Saves the next generation. Until that succeeds it stays in memory: another refresh would end the session. */
-async function saveNext(
-  context: RefreshContext,
-  reservation: Reservation,
-  current: Grant,
-  next: Grant,
-): Promise<Grant> {
-  const { store, unsaved } = context;
-  const before = current.tokens.accessToken.reveal();
-  unsaved.set(before, next);
-  const saved = await saveWithRetries(context, reservation, next, current.generation);
-  unsaved.delete(before);
-  if (saved) return next;
-  const stored = await store.read(current);
-  if (!stored) {
-    // The process that logged out could revoke only the previous tokens.
-    await revokeRemotely(next, context.http, undefined, context.privateKey);
-    throw loginRequired(next, "another process logged out");
-  }
-  // Another process logged in or refreshed: its tokens are newer.
-  if (!stored.retired && !hasSameTokens(stored, current)) return stored;
-  // Another process found the grant rejected or the response lost. Its mark is on the tokens that these replace.
-  const revived = { ...next, generation: stored.generation + 1 };
-  if (stored.signedInAt === next.signedInAt && (await store.save(revived, stored.generation))) return revived;
-  throw loginRequired(stored, stored.retired?.reason ?? "another process changed it at the same time");
-}
-
-/** The space was reserved, so a failure to save may be temporary. */
-async function saveWithRetries(
-  { clock, store }: RefreshContext,
-  reservation: Reservation,
-  next: Grant,
-  expected: number,
-): Promise<boolean> {
-  for (const pause of [...SAVE_PAUSES_MS, undefined]) {
-    try {
-      return await reservation.save(next, expected);
-    } catch (error) {
-      if (!isStoreFailure(error)) throw error;
-      if (pause === undefined) throw notSaved(next, store.location, error);
-      await clock.sleep(pause, new AbortController().signal);
-    }
-  }
-  return false;
-}
-
-function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
-  const message = `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`;
-  const { retryable } = cause;
-  const advice = retryable
-    ? {
-        hint: "call again from this process, which saves the token when the store answers",
-        remedy: { action: "retry" } as const,
-      }
-    : cause.hint === undefined
-      ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) }
-      : { hint: cause.hint };
-  return new AgentAuthError("grant_not_saved", message, { class: "store", ...advice, retryable, cause });
 }
