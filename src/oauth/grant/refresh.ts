@@ -17,8 +17,8 @@ import {
   type TokenAnswer,
   tokenGeneration,
 } from "./grant.js";
-import { isStoreFailure, type Reservation } from "./grant-store.js";
-import { type Lease, leaseLost, rethrowRecentFailure } from "./lease.js";
+import { type GrantStore, isStoreFailure, type Reservation } from "./grant-store.js";
+import { type Lease, leaseLost, maySend, rethrowRecentFailure } from "./lease.js";
 import { describeLoss, isLastToken, isLostAnswer, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
 import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";
@@ -68,10 +68,6 @@ export async function refreshGrant(
   signal: AbortSignal | undefined,
 ): Promise<Grant> {
   const { store, clock } = context;
-  const newer = async () => {
-    const stored = await store.read(seen);
-    return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
-  };
   const durationMs = context.timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
   return store.lease(
     `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
@@ -96,10 +92,16 @@ export async function refreshGrant(
       once: true,
       patienceMs: 2 * durationMs,
       signal,
-      until: newer,
+      until: () => newerTokens(store, seen),
       onWait: ({ pid }) => report(context, `process ${pid ?? "?"} is refreshing this token; waiting for its result`),
     },
   );
+}
+
+/** The stored grant, if it has newer tokens. */
+async function newerTokens(store: GrantStore, seen: Grant): Promise<Grant | undefined> {
+  const stored = await store.read(seen);
+  return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
 }
 
 /** Why a grant without a refresh token needs a login. A token whose refresh was requested may still be valid. */
@@ -119,6 +121,9 @@ function refreshUnderLease(context: RefreshContext, current: Grant, lease: Lease
       return storeLostMark(context, reservation, current, lease.before?.failure?.code ?? "interrupted");
     }
     await lease.commit();
+    // The holder before may have been late only, and have saved in the meantime.
+    const newer = mayHaveBeenUsed(lease.before) && (await newerTokens(context.store, current));
+    if (newer) return newer;
     const outcome = await sendRefresh(context, current, lease, isValid);
     if ("answer" in outcome) return saveNext(context, reservation, current, mergeAnswer(current, outcome.answer));
     if ("lost" in outcome) {
@@ -173,12 +178,23 @@ async function sendRefresh(
   isValid: () => boolean,
 ): Promise<RefreshOutcome> {
   let repeated = false;
+  let wasHeldBack = false;
   for (;;) {
     try {
       return { answer: await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs) };
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       if (REFUSAL_CODES.has(error.code) && error.class === "auth") return { verdict: error, repeated };
+      if (error.code === "lease_lost") {
+        if (!wasHeldBack && lease.left() > SAVING_MS) {
+          // The heartbeats are late, but nobody has taken over; nothing was sent.
+          wasHeldBack = true;
+          await lease.commit();
+          continue;
+        }
+        if (!repeated) lease.rollback();
+        throw error;
+      }
       const isLost = isLostAnswer(error);
       if (isLost && isValid()) return { lost: error };
       if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
@@ -200,7 +216,7 @@ async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, t
     return new AgentAuthError("timeout", message, { class: "unavailable", url });
   });
   const beforeSend = () => {
-    if (lease.left() <= SAVING_MS) throw lease.lost?.() ?? leaseLost();
+    if (lease.left() <= SAVING_MS || !maySend(lease)) throw lease.lost?.() ?? leaseLost();
   };
   report(context, `refreshing the token for ${current.server} at ${url}`);
   try {
