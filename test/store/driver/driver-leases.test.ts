@@ -343,6 +343,18 @@ describe("a lease over a driver", () => {
     expect(time.epoch()).toBe(since);
   });
 
+  it("is taken for one that may have sent something after a claim that cannot be taken back", async () => {
+    const { time, one, other } = await processes();
+    one.driver.after.claim = lost;
+    one.driver.before.release = lost;
+    await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    const waiting = wait(other.store);
+    await time.advance(5000);
+    expect((await waiting.done).before).toMatchObject({ committed: true, ended: "expired" });
+  });
+
   it("is held by a process whose client has sent its claim twice", async () => {
     const { time, one } = await processes();
     const { claim } = one.driver;
