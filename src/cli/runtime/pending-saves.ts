@@ -1,5 +1,5 @@
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
-import type { Lease } from "../../oauth/grant/lease.js";
+import { type Lease, leaseLost } from "../../oauth/grant/lease.js";
 
 /** Work of one run that must not happen twice, such as the refresh of a token, and is not saved yet. */
 export interface PendingSaves {
@@ -23,6 +23,7 @@ export function createPendingSaves(): PendingSaves {
   return {
     watch: (store) => ({
       ...(store.listClients && { listClients: store.listClients.bind(store) }),
+      ...(store.shortLived && { shortLived: store.shortLived }),
       read: (...given) => store.read(...given),
       save: (...given) => store.save(...given),
       reserve: (...given) => store.reserve(...given),
@@ -54,6 +55,8 @@ export function createPendingSaves(): PendingSaves {
 function marking(lease: Lease, mark: () => void): Lease {
   return {
     left: () => lease.left(),
+    maySend: () => lease.maySend?.() !== false,
+    lost: () => lease.lost?.() ?? leaseLost(),
     commit() {
       mark();
       return lease.commit();

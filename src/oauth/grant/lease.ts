@@ -5,6 +5,11 @@ import type { GrantKey } from "./grant-key.js";
 export interface Lease {
   /** Milliseconds left; 0 if it has expired, even if this process was suspended in between. */
   left(): number;
+  /**
+   * Whether a request that must not be sent twice may leave now: whether so much time is left that a holder which stands
+   * still for a moment after that keeps the lease. Default: whether any is left.
+   */
+  maySend?(): boolean;
   /** The error for work that found the lease expired, with the reason. Default: a general one. */
   lost?(): AgentAuthError;
   /**
@@ -104,6 +109,11 @@ export function rethrowRecentFailure(lease: Lease, now: number, isBlocked: boole
   // The failure stays that of the attempt that sent a request, and so does its time.
   lease.rollback();
   throw failureOf(failure);
+}
+
+/** Whether a request may leave now. */
+export function maySend(lease: Pick<Lease, "left" | "maySend">): boolean {
+  return lease.left() > 0 && lease.maySend?.() !== false;
 }
 
 /** The error for a lease that expired before its work began. */

@@ -1,15 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { type Clock, follow } from "../../http/deadline.js";
-import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
-import type { ClientKey } from "../client/client-auth.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../dpop/nonces.js";
-import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
-import { LOGIN_HINT, loginRemedy, loginRequired } from "../login/login-required.js";
+import { loginRequired } from "../login/login-required.js";
 import { withResourceHint } from "../token/resource-hint.js";
-import { revokeRemotely } from "../token/revocation.js";
 import { refreshTokens } from "../token/token.js";
 import {
   type Grant,
@@ -22,26 +18,21 @@ import {
   tokenGeneration,
 } from "./grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "./grant-store.js";
-import { type Lease, leaseLost, rethrowRecentFailure } from "./lease.js";
+import { type Lease, leaseLost, maySend, rethrowRecentFailure } from "./lease.js";
 import { describeLoss, isLastToken, isLostAnswer, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
+import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";
 import { withSendDeadline } from "./send-deadline.js";
 
 /** What a refresh needs. */
-export interface RefreshContext {
-  store: GrantStore;
-  http: OAuthHttp;
+export interface RefreshContext extends SaveContext {
   clock: Pick<Clock, "epoch" | "sleep">;
   /** Milliseconds for a token request. */
   timeoutMs: number;
-  /** What a client of the method `private_key_jwt` signs with. */
-  privateKey?: ClientKey | undefined;
   /** The token type that the caller accepts beside the one that is stored with the grant. */
   acceptTokenType?: string | undefined;
   /** DPoP nonces of the issuers. */
   nonces: Nonces;
-  /** Refreshed grants that could not be saved, by the previous access token: the only copy of the new tokens. */
-  unsaved: Map<string, Grant>;
   /** Called with the progress of the refresh. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
@@ -51,7 +42,6 @@ const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client"]);
 const RETRY_TIMEOUT_MS = 5000;
 /** The part of a lease that is reserved for saving; no request is sent in it. */
 const SAVING_MS = 5000;
-const SAVE_PAUSES_MS = [100, 400, 1500];
 
 /** Why a grant is to be refreshed. */
 export interface RefreshReason {
@@ -78,10 +68,6 @@ export async function refreshGrant(
   signal: AbortSignal | undefined,
 ): Promise<Grant> {
   const { store, clock } = context;
-  const newer = async () => {
-    const stored = await store.read(seen);
-    return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
-  };
   const durationMs = context.timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
   return store.lease(
     `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
@@ -106,10 +92,16 @@ export async function refreshGrant(
       once: true,
       patienceMs: 2 * durationMs,
       signal,
-      until: newer,
+      until: () => newerTokens(store, seen),
       onWait: ({ pid }) => report(context, `process ${pid ?? "?"} is refreshing this token; waiting for its result`),
     },
   );
+}
+
+/** The stored grant, if it has newer tokens. */
+async function newerTokens(store: GrantStore, seen: Grant): Promise<Grant | undefined> {
+  const stored = await store.read(seen);
+  return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
 }
 
 /** Why a grant without a refresh token needs a login. A token whose refresh was requested may still be valid. */
@@ -129,6 +121,9 @@ function refreshUnderLease(context: RefreshContext, current: Grant, lease: Lease
       return storeLostMark(context, reservation, current, lease.before?.failure?.code ?? "interrupted");
     }
     await lease.commit();
+    // The holder before may have been late only, and have saved in the meantime.
+    const newer = mayHaveBeenUsed(lease.before) && (await newerTokens(context.store, current));
+    if (newer) return newer;
     const outcome = await sendRefresh(context, current, lease, isValid);
     if ("answer" in outcome) return saveNext(context, reservation, current, mergeAnswer(current, outcome.answer));
     if ("lost" in outcome) {
@@ -165,15 +160,6 @@ async function storeLostMark(
   }
 }
 
-/**
- * The refreshed grant that could not be saved, with the generation after the stored one, which may have been marked
- * since.
- */
-export function unsavedFor({ unsaved }: Pick<RefreshContext, "unsaved">, current: Grant): Grant | undefined {
-  const pending = unsaved.get(current.tokens.accessToken.reveal());
-  return pending?.signedInAt === current.signedInAt ? { ...pending, generation: current.generation + 1 } : undefined;
-}
-
 type RefreshOutcome =
   | { answer: TokenAnswer }
   | { verdict: AgentAuthError; repeated: boolean }
@@ -192,12 +178,23 @@ async function sendRefresh(
   isValid: () => boolean,
 ): Promise<RefreshOutcome> {
   let repeated = false;
+  let wasHeldBack = false;
   for (;;) {
     try {
       return { answer: await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs) };
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       if (REFUSAL_CODES.has(error.code) && error.class === "auth") return { verdict: error, repeated };
+      if (error.code === "lease_lost") {
+        if (!wasHeldBack && lease.left() > SAVING_MS) {
+          // The heartbeats are late, but nobody has taken over; nothing was sent.
+          wasHeldBack = true;
+          await lease.commit();
+          continue;
+        }
+        if (!repeated) lease.rollback();
+        throw error;
+      }
       const isLost = isLostAnswer(error);
       if (isLost && isValid()) return { lost: error };
       if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
@@ -219,7 +216,7 @@ async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, t
     return new AgentAuthError("timeout", message, { class: "unavailable", url });
   });
   const beforeSend = () => {
-    if (lease.left() <= SAVING_MS) throw lease.lost?.() ?? leaseLost();
+    if (lease.left() <= SAVING_MS || !maySend(lease)) throw lease.lost?.() ?? leaseLost();
   };
   report(context, `refreshing the token for ${current.server} at ${url}`);
   try {
@@ -258,64 +255,4 @@ async function handleRefusal(
 
 function report({ onProgress }: RefreshContext, text: string): void {
   onProgress?.({ about: "refresh", text });
-}
-
-/** Saves the next generation. Until that succeeds it stays in memory: another refresh would end the session. */
-async function saveNext(
-  context: RefreshContext,
-  reservation: Reservation,
-  current: Grant,
-  next: Grant,
-): Promise<Grant> {
-  const { store, unsaved } = context;
-  const before = current.tokens.accessToken.reveal();
-  unsaved.set(before, next);
-  const saved = await saveWithRetries(context, reservation, next, current.generation);
-  unsaved.delete(before);
-  if (saved) return next;
-  const stored = await store.read(current);
-  if (!stored) {
-    // The process that logged out could revoke only the previous tokens.
-    await revokeRemotely(next, context.http, undefined, context.privateKey);
-    throw loginRequired(next, "another process logged out");
-  }
-  // Another process logged in or refreshed: its tokens are newer.
-  if (!stored.retired && !hasSameTokens(stored, current)) return stored;
-  // Another process found the grant rejected or the response lost. Its mark is on the tokens that these replace.
-  const revived = { ...next, generation: stored.generation + 1 };
-  if (stored.signedInAt === next.signedInAt && (await store.save(revived, stored.generation))) return revived;
-  throw loginRequired(stored, stored.retired?.reason ?? "another process changed it at the same time");
-}
-
-/** The space was reserved, so a failure to save may be temporary. */
-async function saveWithRetries(
-  { clock, store }: RefreshContext,
-  reservation: Reservation,
-  next: Grant,
-  expected: number,
-): Promise<boolean> {
-  for (const pause of [...SAVE_PAUSES_MS, undefined]) {
-    try {
-      return await reservation.save(next, expected);
-    } catch (error) {
-      if (!isStoreFailure(error)) throw error;
-      if (pause === undefined) throw notSaved(next, store.location, error);
-      await clock.sleep(pause, new AbortController().signal);
-    }
-  }
-  return false;
-}
-
-function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
-  const message = `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`;
-  const { retryable } = cause;
-  const advice = retryable
-    ? {
-        hint: "call again from this process, which saves the token when the store answers",
-        remedy: { action: "retry" } as const,
-      }
-    : cause.hint === undefined
-      ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) }
-      : { hint: cause.hint };
-  return new AgentAuthError("grant_not_saved", message, { class: "store", ...advice, retryable, cause });
 }

@@ -1,5 +1,11 @@
-interface Timed {
-  left(): number;
+import { type Lease, leaseLost, maySend } from "./lease.js";
+
+type Timed = Pick<Lease, "left" | "maySend" | "lost">;
+
+/** Work under a lease, and whether one of its requests was held back. */
+interface Guarded {
+  readonly lease: Timed;
+  isHeldBack: boolean;
 }
 
 type Run = <T>(lease: Timed, work: () => Promise<T>) => Promise<T>;
@@ -11,6 +17,8 @@ let run: Run | undefined;
  * byte, a name is resolved, a connection opened and a handshake made, and the process can be stopped in any of them.
  * Node's fetch publishes an event right before it writes; a connection that is closed then has sent nothing. Other
  * runtimes have no such event, and there the last check of the clock decides.
+ *
+ * @throws `AgentAuthError` `lease_lost` for a request that was not sent
  */
 export function withSendDeadline<T>(lease: Timed, work: () => Promise<T>): Promise<T> {
   run ??= install() ?? ((_lease, pending) => pending());
@@ -23,15 +31,25 @@ function install(): Run | undefined {
   const hooks = process?.getBuiltinModule?.("node:async_hooks");
   const channels = process?.getBuiltinModule?.("node:diagnostics_channel");
   if (!hooks || !channels) return undefined;
-  const current = new hooks.AsyncLocalStorage<Timed>();
-  const leaseOf = new WeakMap<object, Timed>();
+  const current = new hooks.AsyncLocalStorage<Guarded>();
+  const guardOf = new WeakMap<object, Guarded>();
   channels.subscribe("undici:request:create", (message) => {
-    const lease = current.getStore();
-    if (lease) leaseOf.set((message as { request: object }).request, lease);
+    const guard = current.getStore();
+    if (guard) guardOf.set((message as { request: object }).request, guard);
   });
   channels.subscribe("undici:client:sendHeaders", (message) => {
     const { request, socket } = message as { request: object; socket: { destroy(): void } };
-    if (leaseOf.get(request)?.left() === 0) socket.destroy();
+    const guard = guardOf.get(request);
+    if (guard === undefined || maySend(guard.lease)) return;
+    guard.isHeldBack = true;
+    socket.destroy();
   });
-  return (lease, work) => current.run(lease, work);
+  return async (lease, work) => {
+    const guard = { lease, isHeldBack: false };
+    try {
+      return await current.run(guard, work);
+    } catch (error) {
+      throw guard.isHeldBack ? (lease.lost?.() ?? leaseLost()) : error;
+    }
+  };
 }

@@ -14,7 +14,8 @@ import { type GrantRequirements, unmetRequirement } from "./grant-requirements.j
 import type { GrantKey, GrantStore } from "./grant-store.js";
 import { isPeerFailure } from "./lease.js";
 import { isLastToken } from "./lost-refresh.js";
-import { noRefreshToken, type RefreshContext, type RefreshReason, refreshGrant, unsavedFor } from "./refresh.js";
+import { noRefreshToken, type RefreshContext, type RefreshReason, refreshGrant } from "./refresh.js";
+import { unsavedFor } from "./save-refreshed.js";
 import type { GrantOptions, TokenOptions } from "./token-options.js";
 
 /** What a token manager needs. */

@@ -1,13 +1,16 @@
 import { AgentAuthError, abortedError } from "../../errors.js";
-import type { Lease, LeaseOptions } from "../../oauth/grant/lease.js";
+import type { Lease, LeaseOptions, PreviousAttempt } from "../../oauth/grant/lease.js";
 import { MemoryLeases } from "../memory-leases.js";
-import type { LeaseBusy, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
+import type { LeaseBusy, LeaseClaim, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
 import { attemptOf, decodeNote, encodeNote, inLocalTime } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
+import { isUnanswered } from "./store-failure.js";
 import type { TenantRecords } from "./tenant-records.js";
 
 const POLL_MS = { first: 20, most: 200 };
+/** The part of a lease's life for which its loss must have been watched. */
+const WATCHED_PART = 0.5;
 
 /** Leases between all processes that share an engine. */
 export class DriverLeases {
@@ -37,7 +40,7 @@ export class DriverLeases {
         // Waiting for an attempt that was rolled back is not waiting for the one before it.
         const isOlder = (taken.before?.endedAt ?? requestedAt) < requestedAt;
         const held = new HeldLease(place, { ...taken, waited: (taken.waited || queued) && !isOlder }, options);
-        return withLease(held, work);
+        return withLease(held, async (lease) => (await this.#lateResult(taken.doubtMs, options)) ?? work(lease));
       },
       options.signal,
     );
@@ -53,19 +56,23 @@ export class DriverLeases {
   async #take<T>(
     place: LeasePlace,
     records: TenantRecords,
-    { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY }: LeaseOptions<T>,
+    { signal, onWait, until, durationMs, patienceMs = Number.POSITIVE_INFINITY }: LeaseOptions<T>,
   ): Promise<Taken | { instead: T }> {
-    const { driver, key, owner, ttlMs } = place;
+    const { key, owner, ttlMs } = place;
+    const watch = new Watch(this.#clock, ttlMs * WATCHED_PART);
     const claim = { owner, ttlMs, note: await place.seal(encodeNote({ sent: true })) };
     const begun = momentOf(this.#clock);
     for (let pause = POLL_MS.first, waited = false; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
       if (signal?.aborted) throw abortedError(signal);
       const from = momentOf(this.#clock);
-      const answer = await driver.claim(key, claim);
+      const answer = await claimed(place, claim);
+      const unwatchedMs = watch.left();
       const offset = offsetOf(answer, from, this.#clock.epoch());
-      if (answer.held) {
-        const stored = answer.before && (await attemptIn(answer.before, key, records));
-        return { from, stored, before: stored && inLocalTime(stored, offset), waited };
+      if (answer.held || answer.by.owner === owner) {
+        const stored = await attemptBefore(answer, key, records);
+        const before = stored && inLocalTime(stored, offset);
+        const isInDoubt = mayBeAtWork(before, this.#clock.epoch(), durationMs + ttlMs);
+        return { from, stored, before, waited, doubtMs: isInDoubt ? unwatchedMs : 0 };
       }
       if (!waited) onWait?.({ pid: undefined, at: answer.by.at - offset });
       waited = true;
@@ -77,9 +84,66 @@ export class DriverLeases {
     }
   }
 
+  /**
+   * What the holder before has stored after all. An engine or a machine that stood still lets leases of live holders
+   * expire: such a holder gets time to come back, unless its silence was watched while the engine answered.
+   */
+  async #lateResult<T>(doubtMs: number, { until, signal }: LeaseOptions<T>): Promise<T | undefined> {
+    const begun = momentOf(this.#clock);
+    while (until !== undefined && since(begun, this.#clock) < doubtMs) {
+      if (signal?.aborted) throw abortedError(signal);
+      const result = await until();
+      if (result !== undefined) return result;
+      await this.#sleep(POLL_MS.most, signal);
+    }
+    return undefined;
+  }
+
   async #sleep(ms: number, signal: AbortSignal = new AbortController().signal): Promise<void> {
     await this.#clock.sleep(ms, signal).catch(() => undefined);
   }
+}
+
+/** For how long the answers of an engine have been watched without a gap in which a heartbeat could not arrive. */
+class Watch {
+  readonly #clock: StoreClock;
+  readonly #ms: number;
+  #from: Moment | undefined;
+  #answered: Moment | undefined;
+
+  constructor(clock: StoreClock, ms: number) {
+    this.#clock = clock;
+    this.#ms = ms;
+  }
+
+  /** Milliseconds that are left to watch, after one more answer. */
+  left(): number {
+    const now = momentOf(this.#clock);
+    if (this.#answered === undefined || since(this.#answered, this.#clock) >= this.#ms) this.#from = now;
+    this.#answered = now;
+    return Math.max(0, this.#ms - since(this.#from ?? now, this.#clock));
+  }
+}
+
+/** Claims a lease. A claim without an answer may have happened: it is taken back, so that nobody waits for its end. */
+async function claimed(
+  { driver, key, owner, clock, seal }: LeasePlace,
+  claim: LeaseClaim,
+): Promise<LeaseHeld | LeaseBusy> {
+  try {
+    return await driver.claim(key, claim);
+  } catch (error) {
+    if (isUnanswered(error)) {
+      const note = await seal(encodeNote({ sent: false, instead: unknownAttempt(clock.epoch()) }));
+      driver.release(key, { owner, note }).catch(() => undefined);
+    }
+    throw error;
+  }
+}
+
+/** What is known about the attempt before a claim whose answer was lost. */
+function unknownAttempt(at: number): PreviousAttempt {
+  return { at, endedAt: undefined, ended: "expired", committed: true, failure: undefined };
 }
 
 async function withLease<T>(held: HeldLease, work: (lease: Lease) => Promise<T>): Promise<T> {
@@ -91,6 +155,16 @@ async function withLease<T>(held: HeldLease, work: (lease: Lease) => Promise<T>)
     await held.fail(error);
     throw error;
   }
+}
+
+/** The attempt before; a claim that a client has sent twice finds its own, and does not show that one. */
+async function attemptBefore(answer: LeaseHeld | LeaseBusy, key: RecordKey, records: TenantRecords) {
+  if (!answer.held) return unknownAttempt(answer.by.at);
+  return answer.before && attemptIn(answer.before, key, records);
+}
+
+function mayBeAtWork(before: PreviousAttempt | undefined, now: number, durationMs: number): boolean {
+  return before?.ended === "expired" && before.committed && now - before.at < durationMs;
 }
 
 async function attemptIn(trace: LeaseTrace, key: RecordKey, records: TenantRecords) {

@@ -1,13 +1,14 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import type { Clock } from "../../http/deadline.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/grant/codec.js";
 import type { Grant } from "../../oauth/grant/grant.js";
 import { type GrantFilter, type GrantKey, matchesFilter, type Reservation } from "../../oauth/grant/grant-store.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
+import { EngineClock, onClock } from "./engine-clock.js";
 import { grantTags } from "./grant-tags.js";
 import { Lru } from "./lru.js";
 import type { NearGrants } from "./near-grants.js";
 import { NewestGrants } from "./newest-grants.js";
+import type { StoreClock } from "./store-clock.js";
 import { isUnanswered } from "./store-failure.js";
 import { isSameRecord, type TenantRecords } from "./tenant-records.js";
 
@@ -15,10 +16,11 @@ const MAX_DECODED = 1000;
 const MAX_KEYS = 10_000;
 const REPAIRS = 3;
 
-/** The grants of one tenant. */
+/** The grants of one tenant. The times of their tokens are stored by the clock of the engine. */
 export class GrantRecords {
   readonly #records: TenantRecords;
-  readonly #clock: Clock;
+  readonly #clock: StoreClock;
+  readonly #engineClock: EngineClock;
   readonly #near: NearGrants | undefined;
   readonly #newest: NewestGrants;
   /** What was decoded last, by the stored text: an engine that lost writes may use a version twice. */
@@ -26,9 +28,10 @@ export class GrantRecords {
 
   readonly #keys = new Lru<RecordKey>(MAX_KEYS);
 
-  constructor(records: TenantRecords, clock: Clock, near: NearGrants | undefined) {
+  constructor(records: TenantRecords, clock: StoreClock, near: NearGrants | undefined) {
     this.#records = records;
     this.#clock = clock;
+    this.#engineClock = new EngineClock(records.driver, clock);
     this.#near = near;
     this.#newest = new NewestGrants(clock);
   }
@@ -47,14 +50,19 @@ export class GrantRecords {
   }
 
   #readNear(key: RecordKey): Promise<Grant | undefined> {
-    if (this.#near === undefined) return this.#current(key);
+    if (this.#near === undefined) return this.#currentHere(key);
     const near = this.#near.get(key.id);
     if (near !== undefined) return Promise.resolve(near);
     const at = this.#clock.now();
-    return this.#current(key).then((grant) => {
+    return this.#currentHere(key).then((grant) => {
       if (grant) this.#near?.set(key.id, grant, at);
       return grant;
     });
+  }
+
+  async #currentHere(key: RecordKey): Promise<Grant | undefined> {
+    const [grant, aheadMs] = await Promise.all([this.#current(key), this.#engineClock.aheadMs()]);
+    return grant && onClock(grant, aheadMs);
   }
 
   async save(grant: Grant, expected: number | undefined): Promise<boolean> {
@@ -99,8 +107,11 @@ export class GrantRecords {
         return undefined;
       }
     };
-    const grants = await Promise.all(found.map(read));
-    return grants.filter((grant) => grant !== undefined).filter((grant) => matchesFilter(grant, filter));
+    const [aheadMs, grants] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(found.map(read))]);
+    return grants
+      .filter((grant) => grant !== undefined)
+      .filter((grant) => matchesFilter(grant, filter))
+      .map((grant) => onClock(grant, aheadMs));
   }
 
   /** The newest grant: the stored one, or one that this process saved and the engine has lost, which is put back. */
@@ -143,11 +154,12 @@ export class GrantRecords {
     if (grant.generation <= (expected ?? -1)) {
       throw new RangeError("a generation must be higher than the one it replaces");
     }
-    const text = encodeGrant(grant, stored && before && (await this.#records.open(key, before.value)));
+    const there = onClock(grant, -(await this.#engineClock.aheadMs()));
+    const text = encodeGrant(there, stored && before && (await this.#records.open(key, before.value)));
     const written = await this.#records.write(key, text, before, { tries, tags: await this.#tagsOf(grant) });
     if (written === undefined) return false;
     this.#near?.drop(key.id);
-    this.#newest.remember(key.id, grant);
+    this.#newest.remember(key.id, there);
     return true;
   }
 

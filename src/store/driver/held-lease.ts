@@ -31,6 +31,8 @@ export interface Taken {
   readonly before: PreviousAttempt | undefined;
   readonly stored: PreviousAttempt | undefined;
   readonly waited: boolean;
+  /** Milliseconds in which the holder before may still come back with a result. */
+  readonly doubtMs: number;
 }
 
 const BEATS = 4;
@@ -71,9 +73,13 @@ export class HeldLease implements Lease {
   }
 
   left(): number {
-    if (this.#isLost || since(this.#extendedFrom, this.#place.clock) >= this.#ttlMs) return 0;
+    if (this.#isLost || this.#isLate(this.#ttlMs)) return 0;
     const { durationMs, extend } = this.#options;
     return extend ? durationMs : Math.max(0, durationMs - since(this.#start, this.#place.clock));
+  }
+
+  maySend(): boolean {
+    return this.left() > 0 && !this.#isLate(this.#ttlMs / 2);
   }
 
   lost(): AgentAuthError {
@@ -81,7 +87,7 @@ export class HeldLease implements Lease {
     if (stall >= this.#beatMs) {
       return leaseLost(`this process stood still for ${stall} ms, in which another one may have taken over`);
     }
-    if (this.#isLost || since(this.#extendedFrom, this.#place.clock) >= this.#ttlMs) {
+    if (this.#isLost || this.#isLate(this.#ttlMs / 2)) {
       const { location } = this.#place.driver;
       return leaseLost(`the lease was not extended in time in ${location}; another process may have taken over`);
     }
@@ -106,6 +112,7 @@ export class HeldLease implements Lease {
   forWork(): Lease {
     return {
       left: () => this.left(),
+      maySend: () => this.maySend(),
       lost: () => this.lost(),
       commit: () => this.commit(),
       rollback: () => this.rollback(),
@@ -121,7 +128,8 @@ export class HeldLease implements Lease {
 
   /** Ends the lease after work that failed. */
   fail(error: unknown): Promise<void> {
-    if (this.#isRolledBack) return this.#end(this.#stored && { sent: false, instead: this.#stored });
+    const isPassedOn = !this.#isCommitted && this.#isInDanger;
+    if (this.#isRolledBack || isPassedOn) return this.#end(this.#stored && { sent: false, instead: this.#stored });
     return this.#end({ sent: this.#isCommitted, ...failureIn(isAgentAuthError(error) ? error : undefined) });
   }
 
@@ -133,6 +141,15 @@ export class HeldLease implements Lease {
     try {
       await driver.release(key, { owner, note: note && (await seal(encodeNote(note))) });
     } catch {}
+  }
+
+  /** A refresh token that the holder before may have used is still in danger. */
+  get #isInDanger(): boolean {
+    return this.before?.committed === true && this.before.ended !== "released";
+  }
+
+  #isLate(ms: number): boolean {
+    return since(this.#extendedFrom, this.#place.clock) >= ms;
   }
 
   #standstill(): number {
@@ -158,8 +175,7 @@ export class HeldLease implements Lease {
   async #extendNow(): Promise<boolean> {
     if (this.#isEnded || this.#isLost) return false;
     const { driver, key, owner, seal, clock } = this.#place;
-    // A refresh token that the holder before may have used is still in danger.
-    const sent = this.#isCommitted || (this.before?.committed === true && this.before.ended !== "released");
+    const sent = this.#isCommitted || this.#isInDanger;
     const ttlMs = this.#ttlMs;
     const note = await seal(encodeNote({ sent }));
     const from = momentOf(clock);

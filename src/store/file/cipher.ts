@@ -1,6 +1,8 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from "node:crypto";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
+import { formatSealed, KIND, NONCE_BYTES, parseSealed, TAG_BYTES } from "../seal/sealed-record.js";
+import { CipherError } from "../seal/sealing.js";
 
 /** Turns the text of a stored file into what is written to the disk, and back. */
 export interface Cipher {
@@ -10,19 +12,8 @@ export interface Cipher {
   open(sealed: string, name: string): string | Promise<string>;
 }
 
-/** Why a sealed text cannot be opened. */
-export class CipherError extends Error {
-  override readonly name = "CipherError";
-}
-
 /** The length of a key in bytes. */
 export const KEY_BYTES = 32;
-
-const SCHEMA = 1;
-const KIND = "sealed";
-const ALG = "A256GCM";
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
 
 /**
  * AES-256-GCM (NIST SP 800-38D) with a random nonce for each text and the name as additional data.
@@ -40,8 +31,7 @@ export function aesGcm(key: Uint8Array): Cipher {
       const cipher = createCipheriv("aes-256-gcm", secret, nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(Buffer.from(name));
       const data = Buffer.concat([cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
-      const members = { schema: SCHEMA, kind: KIND, alg: ALG, key: id };
-      return `${JSON.stringify({ ...members, nonce: nonce.toString("base64url"), data: data.toString("base64url") })}\n`;
+      return formatSealed({ key: id, nonce, data });
     },
     open(sealed, name) {
       const { key: sealedWith, nonce, data } = parseSealed(sealed);
@@ -85,42 +75,4 @@ function isSealed(text: string): boolean {
     // Not JSON, so not sealed: the decoder of plain text reports what is wrong with it.
     return false;
   }
-}
-
-interface Sealed {
-  key: string;
-  nonce: Buffer;
-  /** The ciphertext and the tag behind it. */
-  data: Buffer;
-}
-
-function parseSealed(text: string): Sealed {
-  const { schema, kind, alg, key, nonce, data } = members(text);
-  if (kind !== KIND) throw new CipherError("it is not sealed");
-  if (schema !== SCHEMA) throw new CipherError(`its schema is ${quote(schema)}, and this version opens ${SCHEMA}`);
-  if (alg !== ALG) throw new CipherError(`its alg is ${quote(alg)}, and this version opens "${ALG}"`);
-  if (typeof key !== "string") throw new CipherError("its key is not named");
-  const parsed = { key, nonce: bytes(nonce, "nonce"), data: bytes(data, "data") };
-  if (parsed.nonce.length !== NONCE_BYTES) throw new CipherError(`its nonce does not have ${NONCE_BYTES} bytes`);
-  if (parsed.data.length < TAG_BYTES) throw new CipherError("its data is cut");
-  return parsed;
-}
-
-function members(text: string): Record<string, unknown> {
-  try {
-    const value = parseStrictJson(text);
-    if (isJsonObject(value)) return value;
-  } catch (cause) {
-    throw new CipherError("it is not valid JSON", { cause });
-  }
-  throw new CipherError("it is not a JSON object");
-}
-
-/** Only the one spelling that we write: a changed character must never go unnoticed. */
-function bytes(value: unknown, name: string): Buffer {
-  const decoded = Buffer.from(typeof value === "string" ? value : "", "base64url");
-  if (decoded.length === 0 || decoded.toString("base64url") !== value) {
-    throw new CipherError(`its ${name} is not base64url`);
-  }
-  return decoded;
 }

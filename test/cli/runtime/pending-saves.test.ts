@@ -137,3 +137,15 @@ it.each(stores)("everything else is the store's own: %s", async (_, open) => {
   await watched.remove(grant);
   expect(await store.list()).toEqual([]);
 });
+
+it("a watched store has the logins that wait for their callback, and the lease what decides about sending", async () => {
+  const store = memoryStore();
+  const { lease: given } = store;
+  const late = new AgentAuthError("lease_lost", "late", { class: "unavailable" });
+  const lease: GrantStore["lease"] = (name, work, options) =>
+    given(name, (held) => work({ ...held, maySend: () => false, lost: () => late }), options);
+  const watched = createPendingSaves().watch({ ...store, lease });
+  expect(watched.shortLived).toBe(store.shortLived);
+  const found = await watched.lease("one", async (held) => [held.maySend?.(), held.lost?.()], { durationMs: 60_000 });
+  expect(found).toEqual([false, late]);
+});

@@ -1,6 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { leaseLost } from "../../../src/oauth/grant/lease.js";
 import { withSendDeadline } from "../../../src/oauth/grant/send-deadline.js";
 
 describe("a request under a lease", () => {
@@ -33,10 +34,17 @@ describe("a request under a lease", () => {
       left = 0;
       return reply;
     });
-    await expect(sent).rejects.toThrow("fetch failed");
+    await expect(sent).rejects.toMatchObject({ code: "lease_lost", class: "unavailable" });
     // On a connection that was open already as well.
     left = 0;
-    await expect(withSendDeadline({ left: () => left }, post)).rejects.toThrow("fetch failed");
+    await expect(withSendDeadline({ left: () => left }, post)).rejects.toMatchObject({ code: "lease_lost" });
+    expect(received).toBe(0);
+  });
+
+  it("does not leave with too little of the lease, and says why", async () => {
+    received = 0;
+    const lease = { left: () => 1, maySend: () => false, lost: () => leaseLost("too little is left") };
+    await expect(withSendDeadline(lease, post)).rejects.toThrow("too little is left");
     expect(received).toBe(0);
   });
 

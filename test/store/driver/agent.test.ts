@@ -100,6 +100,29 @@ describe("agents on two machines that share an engine", () => {
     expect(issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
   });
 
+  it("send nothing where one that stood still saves right before the other sends", async () => {
+    const scene = await machines();
+    const { one, other, time, token, refreshes } = scene;
+    const answer = held(scene);
+    const late = token(one.agent);
+    await until(() => refreshes() === 1);
+    for (const { clock } of [one, other]) clock.isStalled = true;
+    await time.advance(5000);
+    let isExtending = false;
+    other.driver.before.extend = async () => {
+      isExtending = true;
+      answer();
+      await late;
+    };
+    const next = token(other.agent);
+    while (!isExtending) {
+      await time.advance(25);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    expect(await scene.during(next)).toBe("access-as-2");
+    expect(refreshes()).toBe(1);
+  });
+
   it("use the token that was stored first, where both have refreshed", async () => {
     const scene = await machines();
     const { one, other, key, token, refreshes, engine } = scene;

@@ -332,13 +332,153 @@ describe("a lease over a driver", () => {
 
   it("is taken for one that may have sent something after a claim whose answer was lost", async () => {
     const { time, one, other } = await processes();
+    const since = time.epoch();
     one.driver.after.claim = lost;
+    await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toMatchObject({
+      code: "store_unavailable",
+    });
+    await settle();
+    // It was taken back, so that nobody waits for its end.
+    expect((await wait(other.store).done).before).toMatchObject({ committed: true, ended: "expired" });
+    expect(time.epoch()).toBe(since);
+  });
+
+  it("is taken for one that may have sent something after a claim that cannot be taken back", async () => {
+    const { time, one, other } = await processes();
+    one.driver.after.claim = lost;
+    one.driver.before.release = lost;
     await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toMatchObject({
       code: "store_unavailable",
     });
     const waiting = wait(other.store);
     await time.advance(5000);
     expect((await waiting.done).before).toMatchObject({ committed: true, ended: "expired" });
+  });
+
+  it("is held by a process whose client has sent its claim twice", async () => {
+    const { time, one } = await processes();
+    const { claim } = one.driver;
+    one.driver.claim = async (...args) => {
+      await claim(...args);
+      return claim(...args);
+    };
+    const since = time.epoch();
+    const { lease } = await hold(one.store);
+    expect(time.epoch()).toBe(since);
+    expect(lease.before).toMatchObject({ committed: true, ended: "expired" });
+  });
+
+  it("lets nothing be sent once two heartbeats are late, and again after the next one", async () => {
+    const { time, one } = await processes();
+    const { lease } = await hold(one.store);
+    expect(lease.maySend?.()).toBe(true);
+    one.clock.isStalled = true;
+    await time.advance(1999);
+    expect(lease.maySend?.()).toBe(true);
+    await time.advance(1);
+    expect(lease.left()).toBeGreaterThan(0);
+    expect(lease.maySend?.()).toBe(false);
+    expect(lease.lost?.().code).toBe("lease_lost");
+    await lease.commit();
+    expect(lease.maySend?.()).toBe(true);
+  });
+
+  it("is not counted from the answer to a claim", async () => {
+    const { time, one } = await processes();
+    let answer: () => void = () => undefined;
+    one.driver.after.claim = () => new Promise<void>((resolve) => (answer = resolve));
+    const holding = hold(one.store);
+    await until(() => one.driver.asked.claim === 1);
+    await time.advance(3000);
+    answer();
+    one.driver.before.extend = lost;
+    const { lease } = await holding;
+    expect(lease.maySend?.()).toBe(false);
+    await time.advance(1000);
+    expect(lease.left()).toBe(0);
+    await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost" });
+  });
+
+  describe("that has expired while its holder may have sent something", () => {
+    /** A process that takes over, and for how long it waited for the result of the holder before. */
+    function takeOver({ time, other }: Awaited<ReturnType<typeof processes>>) {
+      const since = time.epoch();
+      const state: { waited?: number; result?: string } = {};
+      const work = async () => {
+        state.waited = time.epoch() - since;
+        return "worked";
+      };
+      const done = other.store.lease<unknown>("x", work, { ...BRIEF, until: async () => state.result });
+      return { state, done };
+    }
+
+    it.each([0, 1])("gives it time to come back where the engine stood still after %i answers", async (answers) => {
+      const scene = await processes();
+      const { time, one, other } = scene;
+      const held = await hold(one.store);
+      await held.lease.commit();
+      one.driver.before.extend = lost;
+      let answer: () => void = () => undefined;
+      other.driver.before.claim = () =>
+        other.driver.asked.claim > answers && new Promise<void>((resolve) => (answer = resolve));
+      const { state, done } = takeOver(scene);
+      while (other.driver.asked.claim <= answers) await time.advance(25);
+      await time.advance(5000);
+      other.driver.before = {};
+      answer();
+      await time.advance(1000);
+      state.result = "theirs";
+      await time.advance(1000);
+      expect(await done).toBe("theirs");
+      expect(state.waited).toBeUndefined();
+    });
+
+    it("gives it two seconds where nobody has watched it", async () => {
+      const scene = await processes();
+      const held = await hold(scene.one.store);
+      await held.lease.commit();
+      kill(scene.one);
+      await scene.time.advance(5000);
+      const { state } = takeOver(scene);
+      await scene.time.advance(1900);
+      expect(state.waited).toBeUndefined();
+      await scene.time.advance(300);
+      expect(state.waited).toBeGreaterThanOrEqual(2000);
+    });
+
+    it("gives it none where its silence was watched", async () => {
+      const scene = await processes();
+      const held = await hold(scene.one.store);
+      await held.lease.commit();
+      kill(scene.one);
+      const watched = takeOver(scene);
+      await scene.time.advance(4300);
+      expect(watched.state.waited).toBeLessThan(4300);
+      await watched.done;
+    });
+
+    it("gives it none where its work is over for long", async () => {
+      const scene = await processes();
+      const held = await hold(scene.one.store);
+      await held.lease.commit();
+      kill(scene.one);
+      await scene.time.advance(30_000);
+      const late = takeOver(scene);
+      await late.done;
+      expect(late.state.waited).toBe(0);
+    });
+
+    it("is told to the next one by a process that took over and has sent nothing", async () => {
+      const { time, one, other } = await processes();
+      const held = await hold(one.store);
+      await held.lease.commit();
+      kill(one);
+      await time.advance(5000);
+      const next = await hold(other.store);
+      next.fail(new Error("no space"));
+      await next.ended.catch(() => undefined);
+      expect((await wait(other.store).done).before).toMatchObject({ committed: true, ended: "expired" });
+    });
   });
 
   it("belongs to one tenant, unless its work concerns all", async () => {

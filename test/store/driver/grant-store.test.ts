@@ -268,7 +268,7 @@ describe("a failover that lost the last save", () => {
     await replace({ signedInAt: 1_700_000_000_001 });
     expect((await store.read(KEY))?.requestedScope).toBe("theirs");
     const { tokens } = madeGrant();
-    await replace({ tokens: { ...tokens, obtainedAt: tokens.obtainedAt + 1 } });
+    await replace({ tokens: { ...tokens, obtainedAt: tokens.obtainedAt + 60_000 } });
     expect((await store.read(KEY))?.requestedScope).toBe("theirs");
   });
 });

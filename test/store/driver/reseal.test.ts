@@ -43,6 +43,23 @@ describe("reseal", () => {
     expect(await reseal(driver, ring)).toMatchObject({ resealed: 5, current: 3 });
   });
 
+  it("puts no older text over what another process has stored since it was read", async () => {
+    const { driver, ring } = await setUp();
+    const { scan } = driver;
+    let changed: string | undefined;
+    driver.scan = async (...args) => {
+      const page = await scan.apply(driver, args);
+      const [first] = page.items;
+      if (changed === undefined && first) {
+        changed = await driver.put(first.key, first.value, first.version);
+      }
+      return page;
+    };
+    expect(await reseal(driver, ring)).toMatchObject({ resealed: 7, changed: 1 });
+    const { items } = await scan.call(driver, { kind: "grant" }, { limit: 10 });
+    expect(items.map(({ version }) => version)).toContain(changed);
+  });
+
   it("leaves what another process changes, and what it cannot open", async () => {
     const { driver, ring } = await setUp();
     const { put } = driver;

@@ -1,0 +1,91 @@
+import { AgentAuthError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
+import { quote } from "../../redact.js";
+import type { ClientKey } from "../client/client-auth.js";
+import type { OAuthHttp } from "../http/http.js";
+import { LOGIN_HINT, loginRemedy, loginRequired } from "../login/login-required.js";
+import { revokeRemotely } from "../token/revocation.js";
+import { type Grant, hasSameTokens } from "./grant.js";
+import { type GrantStore, isStoreFailure, type Reservation } from "./grant-store.js";
+
+/** What saving refreshed tokens needs. */
+export interface SaveContext {
+  store: GrantStore;
+  http: OAuthHttp;
+  clock: Pick<Clock, "sleep">;
+  /** What a client of the method `private_key_jwt` signs with. */
+  privateKey?: ClientKey | undefined;
+  /** Refreshed grants that could not be saved, by the previous access token: the only copy of the new tokens. */
+  unsaved: Map<string, Grant>;
+}
+
+const SAVE_PAUSES_MS = [100, 400, 1500];
+
+/**
+ * The refreshed grant that could not be saved, with the generation after the stored one, which may have been marked
+ * since.
+ */
+export function unsavedFor({ unsaved }: Pick<SaveContext, "unsaved">, current: Grant): Grant | undefined {
+  const pending = unsaved.get(current.tokens.accessToken.reveal());
+  return pending?.signedInAt === current.signedInAt ? { ...pending, generation: current.generation + 1 } : undefined;
+}
+
+/** Saves the next generation. Until that succeeds it stays in memory: another refresh would end the session. */
+export async function saveNext(
+  context: SaveContext,
+  reservation: Reservation,
+  current: Grant,
+  next: Grant,
+): Promise<Grant> {
+  const { store, unsaved } = context;
+  const before = current.tokens.accessToken.reveal();
+  unsaved.set(before, next);
+  const saved = await saveWithRetries(context, reservation, next, current.generation);
+  unsaved.delete(before);
+  if (saved) return next;
+  const stored = await store.read(current);
+  if (!stored) {
+    // The process that logged out could revoke only the previous tokens.
+    await revokeRemotely(next, context.http, undefined, context.privateKey);
+    throw loginRequired(next, "another process logged out");
+  }
+  // Another process logged in or refreshed: its tokens are newer.
+  if (!stored.retired && !hasSameTokens(stored, current)) return stored;
+  // Another process found the grant rejected or the response lost. Its mark is on the tokens that these replace.
+  const revived = { ...next, generation: stored.generation + 1 };
+  if (stored.signedInAt === next.signedInAt && (await store.save(revived, stored.generation))) return revived;
+  throw loginRequired(stored, stored.retired?.reason ?? "another process changed it at the same time");
+}
+
+/** The space was reserved, so a failure to save may be temporary. */
+async function saveWithRetries(
+  { clock, store }: SaveContext,
+  reservation: Reservation,
+  next: Grant,
+  expected: number,
+): Promise<boolean> {
+  for (const pause of [...SAVE_PAUSES_MS, undefined]) {
+    try {
+      return await reservation.save(next, expected);
+    } catch (error) {
+      if (!isStoreFailure(error)) throw error;
+      if (pause === undefined) throw notSaved(next, store.location, error);
+      await clock.sleep(pause, new AbortController().signal);
+    }
+  }
+  return false;
+}
+
+function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
+  const message = `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`;
+  const { retryable } = cause;
+  const advice = retryable
+    ? {
+        hint: "call again from this process, which saves the token when the store answers",
+        remedy: { action: "retry" } as const,
+      }
+    : cause.hint === undefined
+      ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) }
+      : { hint: cause.hint };
+  return new AgentAuthError("grant_not_saved", message, { class: "store", ...advice, retryable, cause });
+}
