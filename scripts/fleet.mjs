@@ -15,7 +15,7 @@ import { runScenarios } from "./soak/runner.mjs";
 await runScenarios({
   script: "fleet",
   // Scenarios that need the whole machine run alone; those that mostly wait run concurrently.
-  groups: [{ race }, { latency }, { kills }, { "engine-kills": engineKills, failover, stops }, { clocks, dump }],
+  groups: [{ race }, { latency }, { kills, clocks, dump }, { "engine-kills": engineKills, failover, stops }],
   page: fileURLToPath(new URL("../docs/reliability.md", import.meta.url)),
   mark: "fleet-",
   needsAll: process.env.CI === "true",

@@ -36,14 +36,18 @@ async function raceOn(engine, { users, processes, generations }, { seed, say }) 
   try {
     const crew = await Promise.all(Array.from({ length: processes }, () => fleet.worker()));
     const waits = [];
+    let failed = 0;
     const started = performance.now();
     for (let round = 1; round <= generations; round++) {
       fleet.expire();
       // Not in the same order in each process.
       const answers = await Promise.all(
-        crew.map((worker, at) => worker.ask(fleet.request(shuffled(fleet.profiles, seed, `${round} ${at}`)))),
+        crew.map((worker, at) =>
+          worker.ask(fleet.request(shuffled(fleet.profiles, seed, `${round} ${at}`), { tries: 20 })),
+        ),
       );
       const judged = judgeAnswers(answers, `${engine.name}, generation ${round}`);
+      failed += judged.failed;
       for (const wait of judged.waits) waits.push(wait);
       const [sent, refused] = [fleet.ledger.all().length, fleet.ledger.refusals().length];
       const stalled = Math.max(...answers.map((answer) => answer.stalled));
@@ -57,7 +61,7 @@ async function raceOn(engine, { users, processes, generations }, { seed, say }) 
       ["users", users],
       ["processes", processes],
       ["calls for a token", waits.length],
-      ["calls that failed", 0],
+      ["calls that failed first", failed],
       ["token requests at the issuer", fleet.ledger.rotations().length],
       ["refresh tokens used twice", fleet.ledger.refusals().length],
       ["sessions lost", 0],

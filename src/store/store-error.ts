@@ -6,7 +6,13 @@ export function storeError(what: string, cause: unknown, hint?: string): AgentAu
   return new AgentAuthError("store_failed", reason ? `${what} (${reason})` : what, { class: "store", hint, cause });
 }
 
-/** Wraps work on a folder: an error of a system call becomes one of the store. */
+/** The error of work on a folder: one of a system call becomes one of the store. */
+export function fileError(folder: string, cause: unknown): unknown {
+  const { syscall } = (isAgentAuthError(cause) ? {} : (cause ?? {})) as NodeJS.ErrnoException;
+  return syscall === undefined ? cause : storeError(`the files in ${folder} cannot be used: ${syscall} failed`, cause);
+}
+
+/** Wraps work on a folder with {@link fileError}. */
 export function onFiles<A extends unknown[], R>(
   folder: string,
   work: (...args: A) => Promise<R>,
@@ -15,10 +21,7 @@ export function onFiles<A extends unknown[], R>(
     try {
       return await work(...args);
     } catch (cause) {
-      const { syscall } = (isAgentAuthError(cause) ? {} : (cause ?? {})) as NodeJS.ErrnoException;
-      throw syscall === undefined
-        ? cause
-        : storeError(`the files in ${folder} cannot be used: ${syscall} failed`, cause);
+      throw fileError(folder, cause);
     }
   };
 }

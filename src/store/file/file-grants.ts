@@ -10,7 +10,7 @@ import {
   matchesFilter,
   type Reservation,
 } from "../../oauth/grant/grant-store.js";
-import { onFiles } from "../store-error.js";
+import { fileError, onFiles } from "../store-error.js";
 import { type GrantPlace, GrantPlaces, grantId } from "./grant-places.js";
 import { checkPrivateFolder, makePrivateFolder, removeEmptyFolders, syncIfThere } from "./private-file.js";
 import type { Stored } from "./versioned-files.js";
@@ -116,19 +116,23 @@ export function fileGrants(
   };
 
   const list = async (filter: GrantFilter = {}, onUnusable: (error: AgentAuthError) => void = () => {}) => {
-    const skipUnusable = (error: unknown) => {
-      if (!isAgentAuthError(error) || (error.class !== "store" && error.class !== "auth")) throw error;
-      onUnusable(error);
+    const usable = async <T>(work: () => T | Promise<T>) => {
+      try {
+        return await work();
+      } catch (cause) {
+        const error = fileError(home, cause);
+        if (!isAgentAuthError(error) || (error.class !== "store" && error.class !== "auth")) throw error;
+        return onUnusable(error);
+      }
     };
-    const usable = async <T>(work: () => T | Promise<T>) => onFiles(home, async () => work())().catch(skipUnusable);
     // The earlier place first: what moves in the meantime is found in the other one.
     const found = new Map<string, Grant>();
-    const add = (id: string, grant: Grant | undefined) => {
+    const readAt = async (id: string, stored: Stored | undefined) => {
+      if (stored === undefined) return;
+      const { grant } = await decode({ id }, stored);
       const other = found.get(id);
-      if (grant && (other === undefined || !counts(other, grant))) found.set(id, grant);
+      if (other === undefined || !counts(other, grant)) found.set(id, grant);
     };
-    const readAt = async (id: string, stored: Stored | undefined) =>
-      add(id, stored && (await decode({ id }, stored)).grant);
     for (const { id, files, seen } of places.listEarlier()) await usable(() => readAt(id, files.read(seen)));
     for (const server of places.servers(filter)) {
       for (const { id, files } of (await usable(() => places.in(server))) ?? []) {

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { join } from "node:path";
 import type { GrantFilter, GrantKey } from "../../oauth/grant/grant-store.js";
 import { checkPrivateFolder, checkPrivateFolders, listFolder } from "./private-file.js";
@@ -93,5 +93,5 @@ export function grantId({ profile, server, account }: GrantKey): string {
 
 /** A name that shows nothing about its parts. */
 export function digest(...parts: string[]): string {
-  return createHash("sha256").update(parts.join("\n")).digest("hex").slice(0, 40);
+  return hash("sha256", parts.join("\n")).slice(0, 40);
 }
