@@ -5,6 +5,7 @@
 // why the mutation is equivalent.
 //
 //   node scripts/mutate.mjs [--jobs <n>] [part of a file name or of a guard …]
+//   node scripts/mutate.mjs --check   only whether the source still has what each row replaces
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +15,7 @@ import { parseArgs } from "node:util";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values, positionals } = parseArgs({
-  options: { jobs: { type: "string", default: "2" } },
+  options: { jobs: { type: "string", default: "2" }, check: { type: "boolean", default: false } },
   allowPositionals: true,
 });
 const TIMEOUT_MS = 180_000;
@@ -22,14 +23,15 @@ const TIMEOUT_MS = 180_000;
 const chosen = ["store", "oauth", "resource-server", "mcp"].flatMap(readTable).filter(({ file, from }) => {
   return positionals.length === 0 || positionals.some((part) => file.includes(part) || from.includes(part));
 });
+const stale = chosen.filter(({ file, from }) => readFileSync(join(root, file), "utf8").split(from).length !== 2);
+for (const { file, from } of stale) console.log(`stale     ${file}: ${oneLine(from)}`);
+if (values.check) process.exit(stale.length === 0 ? 0 : 1);
+
 const copies = Array.from({ length: Number(values.jobs) }, copyOfProject);
 process.once("exit", () => {
   for (const copy of copies) rmSync(copy, { recursive: true, force: true });
 });
 process.once("SIGINT", () => process.exit(130));
-
-const stale = chosen.filter(({ file, from }) => readFileSync(join(copies[0], file), "utf8").split(from).length !== 2);
-for (const { file, from } of stale) console.log(`stale     ${file}: ${oneLine(from)}`);
 
 const queue = chosen.filter((row) => !stale.includes(row));
 const tally = { killed: 0, equivalent: 0, survived: 0 };
