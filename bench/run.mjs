@@ -11,6 +11,7 @@ const WORKLOADS = [
   "listing-memory",
   "output-ndjson",
   "output-table",
+  "resource-server",
   "startup",
   "token-cached",
   "many-logins",

@@ -1,4 +1,4 @@
-// The main program of a listing side: reads its arguments, checks the items, prints the duration of the listing.
+// The main program of a listing side: reads its arguments, checks the items, prints the duration and the CPU of the listing alone.
 import { Checker } from "./check.mjs";
 
 /** The token that every side sends. */
@@ -14,11 +14,13 @@ export const POOL = "pool_2n5v8b1hjd";
 export async function side(list) {
   const [url, items, pageSize, concurrency] = process.argv.slice(2);
   const checker = new Checker();
+  const cpuBefore = process.cpuUsage();
   const startedAt = performance.now();
   await list({ url, pageSize: Number(pageSize), concurrency: Number(concurrency ?? 1) }, (item) => checker.take(item));
   const listMs = performance.now() - startedAt;
+  const cpu = process.cpuUsage(cpuBefore);
   checker.finish(Number(items));
-  console.log(JSON.stringify({ listMs }));
+  console.log(JSON.stringify({ listMs, listCpuMs: (cpu.user + cpu.system) / 1000 }));
 }
 
 /** The address of the page at an offset, for the sides that build it by hand. */

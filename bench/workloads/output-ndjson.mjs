@@ -4,12 +4,17 @@ import { program } from "../lib/listing-sides.mjs";
 import { startServer } from "../lib/process.mjs";
 import { duration, megabytes, times } from "../lib/table.mjs";
 
-export const title = "NDJSON into a pipe";
+export const title = "A list into a pipe";
 export const shows =
   "CPU of whole processes that fetch the same pages of 1,000 devices and turn each device into a line: the command " +
-  "`agentauth devices list -o ndjson`, at its default of 4 pages in flight and with secrets masked, against scripts " +
-  "that loop over fetch. `stringify alone` drops the lines; the others write them into a pipe that `wc` reads. " +
-  "Fetching and parsing are in every figure, so the difference in writing alone is larger than the ratios show.";
+  "`agentauth devices list`, at its default concurrency and with secrets masked, against scripts that loop over fetch. " +
+  "`stringify alone` drops the lines; the others write them into a pipe that `wc` reads. Fetching and parsing are in every figure, so the difference in writing alone is larger than the ratios show.";
+
+const GOALS = {
+  "agentauth -o ndjson": "≤ 1.4×, ≤ 1.35×",
+  "agentauth -o csv": "≤ 1.6×, ≤ 1.35×",
+  "agentauth -o table": "≤ 1.4×, ≤ 1.35×",
+};
 
 export const unavailable = missingCli;
 
@@ -24,6 +29,8 @@ export async function measure({ quick }) {
         [
           script("none", "stringify alone", 1),
           pipedSide("agentauth -o ndjson", devicesList(server.url, "ndjson"), items, env),
+          pipedSide("agentauth -o csv", devicesList(server.url, "csv"), items + 1, env),
+          pipedSide("agentauth -o table", devicesList(server.url, "table"), items + 1, env),
           script("page", "one write per page", items),
           script("line", "console.log per line", items),
         ],
@@ -41,7 +48,7 @@ export async function measure({ quick }) {
           duration(side.median("wallMs")),
           megabytes(side.median("peakKiB")),
           times(side.ratio("peakKiB")),
-          side.name.startsWith("agentauth") ? "≤ 2.0×, ≤ 1.3×" : "",
+          GOALS[side.name] ?? "",
         ]),
       },
     ];

@@ -3,6 +3,7 @@ import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
+import { systemClock } from "../http/deadline.js";
 import { type CallLimits, createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
@@ -12,7 +13,7 @@ import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envel
 import { Listing } from "./listing.js";
 import type { ListOptions, Page } from "./page.js";
 import { pageError } from "./pages.js";
-import type { FetchPage } from "./prefetcher.js";
+import type { FetchPage, Pace } from "./prefetcher.js";
 import { bufferedResponseOf, hideSecretOf, hideSecrets, replay } from "./raw-response.js";
 import type { components, paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
@@ -79,12 +80,15 @@ export class ManagementClient {
   readonly #redactor = new Redactor();
   readonly #mask = (text: string): string => this.#redactor.redact(text);
   readonly #transport: Transport;
+  readonly #pace: Pace;
 
   constructor(options: ManagementClientOptions) {
     bindMethods(this, ManagementClient.prototype);
     const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl");
     const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
     this.#transport = createTransport(options, auth, mayRetry, this.#mask);
+    const { clock = systemClock } = options;
+    this.#pace = { now: () => clock.now(), inFlight: 0 };
     const client = createOpenApiClient<paths>({
       baseUrl,
       headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
@@ -191,7 +195,7 @@ export class ManagementClient {
       );
       return this.#page<T>(reply, offset ?? 0, options.strict === true ? kind : undefined);
     };
-    return new Listing<T>(fetchPage, options, `${kind}s of ${name} ${quote(id)}`);
+    return new Listing<T>(fetchPage, options, this.#pace, `${kind}s of ${name} ${quote(id)}`);
   }
 
   #page<T extends object>(reply: BufferedResponse, offset: number, strictKind: DocumentedKind | undefined): Page<T> {

@@ -1,6 +1,6 @@
 import type { ListOptions, Page } from "./page.js";
 import { readPages } from "./pages.js";
-import type { FetchPage } from "./prefetcher.js";
+import type { FetchPage, Pace } from "./prefetcher.js";
 
 /** The first page of a listing, with its HTTP response. */
 export interface ListingResponse<T> {
@@ -25,9 +25,13 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   readonly #fetchPage: FetchPage<T>;
   readonly #options: ListOptions;
   readonly #about: string;
+  readonly #pace: Pace;
 
-  /** @param about what is listed, for a program that prints the listing */
-  constructor(fetchPage: FetchPage<T>, options: ListOptions, about = "items") {
+  /**
+   * @param pace shared by the listings of one client
+   * @param about what is listed, for a program that prints the listing
+   */
+  constructor(fetchPage: FetchPage<T>, options: ListOptions, pace: Pace, about: string) {
     wholeNumber(options.pageSize, 1, "pageSize");
     wholeNumber(options.maxItems, 1, "maxItems");
     wholeNumber(options.concurrency, 1, "concurrency");
@@ -35,6 +39,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
     wholeNumber(options.maxPages, 1, "maxPages");
     this.#fetchPage = fetchPage;
     this.#options = options;
+    this.#pace = pace;
     this.#about = about;
   }
 
@@ -46,7 +51,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   /** Every page, with its numbers. */
   async *pages(): AsyncGenerator<Page<T>, void, undefined> {
     const { onEnd } = this.#options;
-    const summary = yield* readPages(this.#fetchPage, this.#options);
+    const summary = yield* readPages(this.#fetchPage, this.#options, this.#pace);
     onEnd?.(summary);
   }
 
@@ -88,7 +93,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   }
 
   #with(options: Pick<ListOptions, "maxItems" | "concurrency">): Listing<T> {
-    return new Listing(this.#fetchPage, { ...this.#options, ...options }, this.#about);
+    return new Listing(this.#fetchPage, { ...this.#options, ...options }, this.#pace, this.#about);
   }
 }
 

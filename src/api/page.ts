@@ -43,7 +43,10 @@ export interface ListOptions extends CallOptions {
   pageSize?: number | undefined;
   /** Items in total. Default: all. */
   maxItems?: number | undefined;
-  /** Pages in flight at once. Default 1: a page is requested when it is needed. */
+  /**
+   * Pages in flight at once; 1 requests a page when it is needed. Default: 1 until a page takes 20 ms, then at most 4
+   * among all listings of the client.
+   */
   concurrency?: number | undefined;
   /** The offset to begin at, zero-based: what `resume` of an error says. Default 0. */
   from?: number | undefined;

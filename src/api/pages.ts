@@ -3,7 +3,7 @@ import type { DriftSummary } from "./drift-log.js";
 import { DriftTracker } from "./drift-tracker.js";
 import type { ListingSummary, ListOptions, Page } from "./page.js";
 import { refusedPage, validatePagination } from "./pagination-checks.js";
-import { type FetchPage, Prefetcher } from "./prefetcher.js";
+import { type FetchPage, type Pace, Prefetcher } from "./prefetcher.js";
 import { SeenIds } from "./seen-ids.js";
 
 const MAX_EMPTY_PAGES = 50;
@@ -30,11 +30,12 @@ interface Progress {
 export async function* readPages<T extends object>(
   fetchPage: FetchPage<T>,
   options: ListOptions,
+  pace: Pace,
 ): AsyncGenerator<Page<T>, ListingSummary, undefined> {
   const from = options.from ?? 0;
   const limit = options.maxItems ?? Number.POSITIVE_INFINITY;
   const progress: Progress = { from, yielded: 0, duplicates: 0, resume: from, url: "" };
-  const prefetcher = new Prefetcher(fetchPage, options);
+  const prefetcher = new Prefetcher(fetchPage, options, pace);
   const seen = new SeenIds(from === 0);
   const tracker = new DriftTracker<T>(options, seen);
   let emptyRun = 0;

@@ -4,8 +4,21 @@ import type { ListOptions, Page } from "./page.js";
 /** Reads one page; without an `offset`, the one that the service begins with. */
 export type FetchPage<T> = (offset: number | undefined, signal: AbortSignal) => Promise<Page<T>>;
 
+/** What the listings of one client share, to choose how many pages are in flight where the program does not say it. */
+export interface Pace {
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
+  /** The pages in flight. */
+  inFlight: number;
+}
+
+/** Milliseconds: where pages come faster, requests that wait for each other cost less CPU and memory. */
+const SLOW_PAGE_MS = 20;
+const DEFAULT_CONCURRENCY = 4;
+
 /**
- * Requests pages ahead of the reader, at most `concurrency` at once.
+ * Requests pages ahead of the reader, at most `concurrency` at once. Without that number it requests one page at a time
+ * until one is slow, and then as many as four are in flight among all listings of the client.
  *
  * The service names the offset of the next page only. The offsets behind it are guesses: the next page's offset plus
  * multiples of the step. A guess counts once the page before it names the same offset as its next. At the first wrong
@@ -15,14 +28,20 @@ export class Prefetcher<T> {
   readonly #fetchPage: FetchPage<T>;
   readonly #pages = new Map<number, Promise<Page<T>>>();
   readonly #options: Pick<ListOptions, "from" | "signal">;
+  readonly #pace: Pace;
   #controller: FollowingController;
   #width: number;
+  #adapts: boolean;
+  /** The first page also opens the connection, so that its time says nothing about the others. */
+  #isFirst = true;
 
-  constructor(fetchPage: FetchPage<T>, options: Pick<ListOptions, "concurrency" | "from" | "signal">) {
+  constructor(fetchPage: FetchPage<T>, options: Pick<ListOptions, "concurrency" | "from" | "signal">, pace: Pace) {
     this.#fetchPage = fetchPage;
     this.#options = options;
+    this.#pace = pace;
     this.#controller = follow(options.signal);
     this.#width = options.concurrency ?? 1;
+    this.#adapts = options.concurrency === undefined;
   }
 
   /** The page at an offset: the one in flight, or a new request. */
@@ -33,7 +52,12 @@ export class Prefetcher<T> {
       return pending;
     }
     const requested = offset === 0 && this.#options.from === undefined ? undefined : offset;
-    return this.#fetchPage(requested, this.#controller.signal);
+    const startedAt = this.#pace.now();
+    const page = await this.#send(requested);
+    const isSlow = !this.#isFirst && this.#pace.now() - startedAt >= SLOW_PAGE_MS;
+    if (this.#adapts && isSlow) this.#width = DEFAULT_CONCURRENCY;
+    this.#isFirst = false;
+    return page;
   }
 
   /** Requests the pages after `page`: the next one, and guesses behind it for at most `left` items. */
@@ -49,6 +73,7 @@ export class Prefetcher<T> {
     const end = typeof count === "number" ? Math.min(count, next + left) : next + 1;
     for (let offset = next; this.#pages.size < this.#width; offset += step) {
       if (offset !== next && offset >= end) break;
+      if (this.#adapts && this.#pace.inFlight >= DEFAULT_CONCURRENCY) break;
       if (!this.#pages.has(offset)) this.#pages.set(offset, this.#request(offset));
     }
   }
@@ -56,6 +81,7 @@ export class Prefetcher<T> {
   /** Drops every page in flight, and requests one page at a time from here on. */
   stopPrefetching(): void {
     this.#width = 1;
+    this.#adapts = false;
     this.stop();
     this.#controller = follow(this.#options.signal);
   }
@@ -68,9 +94,18 @@ export class Prefetcher<T> {
   }
 
   #request(offset: number): Promise<Page<T>> {
-    const page = this.#fetchPage(offset, this.#controller.signal);
+    const page = this.#send(offset);
     // The failure of a guess matters only if its page is the next one.
     page.catch(() => undefined);
     return page;
+  }
+
+  async #send(offset: number | undefined): Promise<Page<T>> {
+    this.#pace.inFlight++;
+    try {
+      return await this.#fetchPage(offset, this.#controller.signal);
+    } finally {
+      this.#pace.inFlight--;
+    }
   }
 }

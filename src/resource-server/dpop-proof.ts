@@ -1,14 +1,23 @@
-import { base64url, calculateJwkThumbprint, compactVerify, EmbeddedJWK, type JWK } from "jose";
+import {
+  base64url,
+  type CompactJWSHeaderParameters,
+  type CryptoKey,
+  calculateJwkThumbprint,
+  compactVerify,
+  EmbeddedJWK,
+  type JWK,
+} from "jose";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { parseUrl } from "../http/url.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import { decodePart, mediaTypeOf } from "./jwt.js";
+import type { TokenCache } from "./token-cache.js";
 
 /** The rules that a proof must meet. */
 export interface ProofRules {
-  /** The token that it comes with. */
-  token: string;
+  /** The SHA-256, in base64url, of the token that it comes with. */
+  digest: string;
   /** The thumbprint of the key that the token is bound to. */
   boundTo: string;
   /** The HTTP method of the request. */
@@ -21,6 +30,15 @@ export interface ProofRules {
   window: number;
   /** Seconds that clocks may differ. */
   skew: number;
+}
+
+/** The header of a proof, and the key in it. */
+export interface ProofKey {
+  header: CompactJWSHeaderParameters;
+  /** The thumbprint of the key (RFC 7638). */
+  thumbprint: string;
+  /** Undefined until it is imported: not before it is known to be the key of the token. */
+  key: CryptoKey | undefined;
 }
 
 /** The facts of a valid proof. */
@@ -54,25 +72,42 @@ const PRIVATE_MEMBERS = ["d", "p", "q", "dp", "dq", "qi", "oth", "k", "priv"];
  * the sender chose costs no computation.
  *
  * @param values every `DPoP` header of the request
+ * @param keys the keys of valid proofs, by the first part of those: a client signs all its proofs with one
  * @throws TokenRefusal `proof`, or `bound` for the proof of another key
  */
-export async function readProof(values: readonly string[], rules: ProofRules): Promise<ProofFacts> {
+export async function readProof(
+  values: readonly string[],
+  rules: ProofRules,
+  keys: TokenCache<ProofKey>,
+): Promise<ProofFacts> {
   const [value, ...more] = values;
   if (value === undefined) throw invalidProof("no DPoP header");
   if (more.length > 0) throw invalidProof(`${values.length} DPoP headers`);
   if (value.length > MAX_PROOF)
     throw invalidProof(`${value.length} characters, and at most ${MAX_PROOF} are looked at`);
   const [head = "", body = "", ...rest] = value.split(".");
-  const [header, claims] = [decodePart(head), decodePart(body)];
-  if (rest.length !== 1 || !header || !claims) throw invalidProof("the DPoP header is no JWT, or is several");
-  const jwk = readKey(header);
-  const facts = await readClaims(claims, rules);
-  const thumbprint = await calculateJwkThumbprint(jwk, "sha256").catch(unusable);
-  if (thumbprint !== rules.boundTo) {
+  const claims = decodePart(body);
+  if (rest.length !== 1 || !claims) throw notOneJwt();
+  const holder = keys.get(head, 0) ?? (await readHeader(head));
+  const facts = readClaims(claims, rules);
+  if (holder.thumbprint !== rules.boundTo) {
     throw new TokenRefusal("bound", "the proof is by another key than the token's");
   }
-  await compactVerify(value, EmbeddedJWK, { algorithms: [...PROOF_ALGORITHMS] }).catch(unusable);
-  return { ...facts, thumbprint };
+  const key = holder.key ?? (await EmbeddedJWK(holder.header).catch(unusable));
+  await compactVerify(value, key, { algorithms: [...PROOF_ALGORITHMS] }).catch(unusable);
+  keys.put(head, { ...holder, key }, Number.POSITIVE_INFINITY);
+  return { ...facts, thumbprint: holder.thumbprint };
+}
+
+async function readHeader(head: string): Promise<ProofKey> {
+  const header = decodePart(head);
+  if (!header) throw notOneJwt();
+  const thumbprint = await calculateJwkThumbprint(readKey(header), "sha256").catch(unusable);
+  return { header: header as ProofKey["header"], thumbprint, key: undefined };
+}
+
+function notOneJwt(): TokenRefusal {
+  return invalidProof("the DPoP header is no JWT, or is several");
 }
 
 function unusable(error: unknown): never {
@@ -114,9 +149,9 @@ function bitsOf(value: unknown): number {
   }
 }
 
-async function readClaims(claims: JsonObject, rules: ProofRules): Promise<Omit<ProofFacts, "thumbprint">> {
+function readClaims(claims: JsonObject, rules: ProofRules): Omit<ProofFacts, "thumbprint"> {
   const { htm, htu, iat, jti, ath, nonce } = claims;
-  const { token, method, address, now, window } = rules;
+  const { digest, method, address, now, window } = rules;
   if (htm !== method) throw invalidProof(`htm ${quote(htm)} must be ${quote(method)}`);
   if (address === undefined || normalAddress(htu) !== address) {
     throw invalidProof(`htu ${quote(htu)} must be ${quote(address ?? "")}`);
@@ -130,8 +165,7 @@ async function readClaims(claims: JsonObject, rules: ProofRules): Promise<Omit<P
     throw invalidProof(`iat ${iat} is more than ${window} seconds away, now is ${Math.floor(now)}`);
   }
   checkLifetime(claims, rules);
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token));
-  if (ath !== base64url.encode(new Uint8Array(digest))) throw invalidProof("ath is not the SHA-256 of the token");
+  if (ath !== digest) throw invalidProof("ath is not the SHA-256 of the token");
   return { jti, nonce, endsAt: iat + window };
 }
 

@@ -1,6 +1,6 @@
 import type { Scheme } from "./credentials.js";
 import { createNonces } from "./dpop-nonce.js";
-import { readProof, requestAddress } from "./dpop-proof.js";
+import { type ProofKey, readProof, requestAddress } from "./dpop-proof.js";
 import { TokenRefusal } from "./events.js";
 import type { Settings } from "./resolved-options.js";
 import { TokenCache } from "./token-cache.js";
@@ -25,10 +25,11 @@ export interface Dpop {
    * Checks the proof of a verified token, and records it as used. Not before the token is verified: anyone could cause
    * that work.
    *
+   * @param digest the SHA-256 of the token in base64url
    * @param boundTo the thumbprint of the key that the token is bound to
    * @throws TokenRefusal
    */
-  check(token: string, presented: Presentation, boundTo: string | undefined): Promise<Possession>;
+  check(digest: string, presented: Presentation, boundTo: string | undefined): Promise<Possession>;
   /** The nonce that proofs need from now on; undefined where they need none. */
   nonce(): Promise<string | undefined>;
 }
@@ -54,6 +55,8 @@ export const BEARER: Presentation = { scheme: "Bearer", method: "GET", url: "/" 
  * too old anyway. Only a client with a valid token and its key adds any, and it takes 400 requests a second to fill this.
  */
 const MAX_USED = 50_000;
+/** How many keys of proofs are remembered, by the headers that hold them. */
+const MAX_KEYS = 1000;
 /** Seconds: the minimum age that is accepted, whatever the clock skew. */
 const MIN_WINDOW = 60;
 
@@ -63,19 +66,20 @@ export function createDpop(settings: Settings): Dpop {
   const window = Math.max(MIN_WINDOW, clockSkewSeconds);
   const nonces = settings.dpopNonces ? createNonces(clock) : undefined;
   const used = new TokenCache<true>(MAX_USED);
+  const keys = new TokenCache<ProofKey>(MAX_KEYS);
   return {
     checkScheme(scheme) {
       if (!ACCEPTED_SCHEMES[dpop].includes(scheme)) throw new TokenRefusal("scheme", `${scheme} is not accepted`);
     },
-    async check(token, { scheme, proof = [], method, url }, boundTo) {
+    async check(digest, { scheme, proof = [], method, url }, boundTo) {
       if (scheme === "Bearer") {
         if (boundTo !== undefined) throw new TokenRefusal("bound", "the token is bound to a key, no bearer token");
         return { isNonceOld: false };
       }
       if (boundTo === undefined) throw new TokenRefusal("unbound", "a bearer token, presented as bound to a key");
       const [address, now] = [requestAddress(resource, url), proofClock.epoch() / 1000];
-      const rules = { token, boundTo, method, address, now, window, skew: clockSkewSeconds };
-      const { nonce, ...facts } = await readProof([proof].flat(), rules);
+      const rules = { digest, boundTo, method, address, now, window, skew: clockSkewSeconds };
+      const { nonce, ...facts } = await readProof([proof].flat(), rules, keys);
       const nonceState = (await nonces?.classify(nonce)) ?? "current";
       if (nonceState === "unknown")
         throw new TokenRefusal("nonce", "the nonce of the proof is missing, or none of ours");

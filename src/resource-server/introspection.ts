@@ -4,10 +4,10 @@ import { MASK, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
 import type { Issuer } from "./issuer.js";
 import type { Settings } from "./resolved-options.js";
-import { digestOf, TokenCache } from "./token-cache.js";
+import { TokenCache } from "./token-cache.js";
 
-/** Introspects a token, or returns the cached response. @throws TokenRefusal `inactive`, or the error of the request */
-export type Introspect = (token: string, signal: AbortSignal | undefined) => Promise<JsonObject>;
+/** Introspects a token of a digest, or returns the cached response. @throws TokenRefusal `inactive`, or the error of the request */
+export type Introspect = (token: string, digest: string, signal: AbortSignal | undefined) => Promise<JsonObject>;
 
 const MAX_ENTRIES = 1000;
 /** A token that the issuer does not know yet may be valid in a moment. */
@@ -37,8 +37,7 @@ export function createIntrospect(
     if (cacheTtlSeconds > 0) active.put(digest, claims, now + cacheTtlSeconds * 1000);
     return claims;
   };
-  return async (token, signal) => {
-    const digest = await digestOf(token);
+  return async (token, digest, signal) => {
     const refused = inactive.get(digest, clock.now());
     if (refused !== undefined) throw new TokenRefusal("inactive", refused);
     return (

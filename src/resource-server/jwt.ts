@@ -7,8 +7,8 @@ import type { Issuer } from "./issuer.js";
 import { RefreshingCache } from "./refreshing-cache.js";
 import type { Settings } from "./resolved-options.js";
 
-/** A parsed key set. */
-interface KeySet {
+/** A parsed key set; each read of an issuer's keys makes another. */
+export interface KeySet {
   find: LocalJWKSet;
   isEmpty: boolean;
 }
@@ -77,6 +77,8 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Jso
  * unusable one may have been repaired: the keys are read again, once a minute at most.
  * Until then a token of an unknown key may be valid.
  *
+ * @param before the key set when the token came
+ * @returns the key set that it was checked with
  * @throws TokenRefusal `key` or `signature`; `AgentAuthError` `unknown_key` where the keys were read before the token came
  * and must not be read again yet, `bad_envelope` where no key of the token can be used, or the error of
  * reading the keys: then the token may be valid
@@ -86,10 +88,10 @@ export async function verifySignature(
   keys: Keys,
   { algorithms }: Settings,
   signal: AbortSignal | undefined,
-): Promise<void> {
-  const before = keys.cache.current;
+  before: KeySet | undefined = keys.cache.current,
+): Promise<KeySet> {
   const set = await keys.cache.get(signal);
-  await tryKeys(token, set, algorithms).catch(async (error: unknown) => {
+  return tryKeys(token, set, algorithms).catch(async (error: unknown) => {
     if (error instanceof TokenRefusal && error.reason === "signature") throw error;
     const fresh = await keys.cache.refresh(signal);
     if (fresh !== set) return tryKeys(token, fresh, algorithms).catch(noteMissing(token, keys));
@@ -117,11 +119,12 @@ function unknownKey({ message }: TokenRefusal, { cache }: Keys): AgentAuthError 
 }
 
 /** Tries the key that a token names; where several have that name, or the token names none, each of them. */
-async function tryKeys(token: string, set: KeySet, algorithms: readonly string[]): Promise<void> {
+async function tryKeys(token: string, set: KeySet, algorithms: readonly string[]): Promise<KeySet> {
   if (set.isEmpty) throw unusable("the key set has no keys");
   const options = { algorithms: [...algorithms] };
   try {
     await compactVerify(token, set.find, options);
+    return set;
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw toError(token, error);
     let failure: unknown = unusable("none of the keys can be used that the token may have been signed with");
@@ -132,7 +135,7 @@ async function tryKeys(token: string, set: KeySet, algorithms: readonly string[]
         () => undefined,
         (keyError: unknown) => toError(token, keyError),
       );
-      if (!found) return;
+      if (!found) return set;
       // A refusal by one key takes precedence over the failure of another.
       if (!(failure instanceof TokenRefusal)) failure = found;
     }

@@ -26,6 +26,8 @@ export interface Metadata {
   url: string;
   /** Its path, as in requests. */
   path: string;
+  /** The answer to GET. */
+  answer: Answer;
 }
 
 /** Builds the metadata. @throws TypeError */
@@ -43,7 +45,8 @@ export function metadataOf(options: ResourceServerOptions): Metadata {
     ...(dpop !== "off" && { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }),
     ...(dpop === "required" && { dpop_bound_access_tokens_required: true }),
   };
-  return { document, url, path: new URL(url).pathname };
+  const answer = jsonAnswer(200, document, { ...CORS, "cache-control": "public, max-age=300" });
+  return { document, url, path: new URL(url).pathname, answer };
 }
 
 // Readable from any web page: it is the same for everyone, and holds no secret.
@@ -56,11 +59,9 @@ const PREFLIGHT = {
 };
 
 /** The response to a request for the metadata, by its method. */
-export function answerMetadata({ document }: Metadata, method: string): Answer {
-  if (method === "GET" || method === "HEAD") {
-    const answer = jsonAnswer(200, document, { ...CORS, "cache-control": "public, max-age=300" });
-    return method === "HEAD" ? { ...answer, body: "" } : answer;
-  }
+export function answerMetadata({ answer }: Metadata, method: string): Answer {
+  if (method === "GET") return answer;
+  if (method === "HEAD") return { ...answer, body: "" };
   if (method === "OPTIONS") return { status: 204, headers: PREFLIGHT, body: "" };
   return jsonAnswer(405, { error: "invalid_request" }, { ...CORS, allow: "GET, HEAD, OPTIONS" });
 }

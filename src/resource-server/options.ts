@@ -54,6 +54,11 @@ export interface ResourceServerOptions extends Pick<TransportOptions, "fetch" | 
   clockSkewSeconds?: number | undefined;
   /** Seconds for which an issuer's keys and metadata are used. Default 600. */
   keyTtlSeconds?: number | undefined;
+  /**
+   * Seconds for which the signature of a token need not be checked again, at most 60; 0 checks it at each request. All
+   * other rules apply to each request, and keys that were read again apply at once. Default 60.
+   */
+  tokenCacheSeconds?: number | undefined;
   /** Called with the reason when a token is refused or cannot be verified; never with the token. */
   log?: ((event: ResourceServerEvent) => void) | undefined;
   /**

@@ -25,6 +25,8 @@ export interface Settings {
   cacheTtlSeconds: number;
   /** Seconds. */
   keyTtlSeconds: number;
+  /** Seconds. */
+  tokenCacheSeconds: number;
   clock: Clock;
   /** The clock for the times in proofs. */
   proofClock: Pick<Clock, "epoch">;
@@ -82,6 +84,7 @@ export function readSettings(options: ResourceServerOptions): Settings {
     clockSkewSeconds: seconds("clockSkewSeconds", options.clockSkewSeconds, 60, 600),
     cacheTtlSeconds: seconds("introspection.cacheTtlSeconds", introspection?.cacheTtlSeconds, 30, 3600),
     keyTtlSeconds: seconds("keyTtlSeconds", options.keyTtlSeconds, 600, 86_400),
+    tokenCacheSeconds: seconds("tokenCacheSeconds", options.tokenCacheSeconds, 60, 60),
     clock,
     proofClock: clock,
     log: options.log ?? (() => {}),

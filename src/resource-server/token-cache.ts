@@ -1,3 +1,5 @@
+import { base64url } from "jose";
+
 /** Results about tokens, by their digests: it holds no token. Evicts the least recently used. */
 export class TokenCache<T> {
   readonly #max: number;
@@ -32,8 +34,16 @@ export class TokenCache<T> {
   }
 }
 
-/** The SHA-256 of a token, in hexadecimal. */
+/** The part of `node:crypto` that is used where it is: a hash costs a fortieth of that of Web Crypto. */
+interface NodeCrypto {
+  createHash(name: "sha256"): { update(text: string): { digest(encoding: "base64url"): string } };
+}
+
+type WithBuiltins = { process?: { getBuiltinModule?: (name: "node:crypto") => NodeCrypto | undefined } };
+
+/** The SHA-256 of a token in base64url: the `ath` of its proofs (RFC 9449 section 4.2). */
 export async function digestOf(token: string): Promise<string> {
-  const bytes = new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token)));
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  const node = (globalThis as WithBuiltins).process?.getBuiltinModule?.("node:crypto");
+  if (node) return node.createHash("sha256").update(token).digest("base64url");
+  return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token))));
 }

@@ -7,8 +7,9 @@ import type { Dpop, Presentation } from "./dpop.js";
 import { type RefusalReason, TokenRefusal } from "./events.js";
 import { createIntrospect } from "./introspection.js";
 import type { Issuer } from "./issuer.js";
-import { keysOf, looksLikeJwt, readJwt, verifySignature } from "./jwt.js";
+import { type KeySet, type Keys, keysOf, looksLikeJwt, readJwt, verifySignature } from "./jwt.js";
 import type { Settings } from "./resolved-options.js";
+import { digestOf, TokenCache } from "./token-cache.js";
 import { type VerifiedToken, verifiedToken } from "./verified-token.js";
 
 /** The result of a verification. */
@@ -31,6 +32,17 @@ export type TokenVerifier = (
   signal: AbortSignal | undefined,
 ) => Promise<Verified>;
 
+/** What the signature of a JWT proved. */
+interface SignedClaims {
+  issuer: string;
+  claims: TokenClaims;
+  keys: Keys;
+  /** The key set that the signature was checked with. */
+  keySet: KeySet;
+}
+
+const MAX_SIGNED = 2000;
+
 /** Creates the token verifier of a resource server. */
 export function createTokenVerifier(settings: Settings, issuers: readonly Issuer[], dpop: Dpop): TokenVerifier {
   const known = new Map(issuers.map((issuer) => [issuer.issuer, keysOf(issuer, settings)]));
@@ -41,38 +53,57 @@ export function createTokenVerifier(settings: Settings, issuers: readonly Issuer
     const { audiences, clockSkewSeconds: skew, clock } = settings;
     return { issuer, audiences, now: clock.epoch() / 1000, skew };
   };
-  const verifyJwt = async (token: string, signal: AbortSignal | undefined): Promise<[string, TokenClaims]> => {
-    const claims = readJwt(token, settings);
+  const signed = new TokenCache<SignedClaims>(MAX_SIGNED);
+  const verifyJwt = async (
+    token: string,
+    signal: AbortSignal | undefined,
+    before: KeySet | undefined,
+  ): Promise<SignedClaims> => {
+    const claims = freeze(readJwt(token, settings));
     const issuer = claims["iss"];
     // A token of another issuer causes no request.
     const keys = typeof issuer === "string" ? known.get(issuer) : undefined;
     if (!keys || typeof issuer !== "string")
       throw new TokenRefusal("issuer", `iss ${quote(issuer)} is not an accepted issuer`);
-    await verifySignature(token, keys, settings, signal).catch((error: unknown) => {
+    const keySet = await verifySignature(token, keys, settings, signal, before).catch((error: unknown) => {
       // The key of an expired token does not matter: its client must not wait for the keys.
       if (isAgentAuthError(error) && error.code === "unknown_key") checkClaims(claims, rulesOf(issuer));
       return asUnavailable(issuer)(error);
     });
-    return [issuer, claims];
+    return { issuer, claims, keys, keySet };
   };
-  const introspectToken = async (token: string, signal: AbortSignal | undefined): Promise<[string, TokenClaims]> => {
+  const introspectToken = async (token: string, digest: string, signal: AbortSignal | undefined) => {
     if (!introspectingIssuer || !introspect)
       throw new TokenRefusal("not_a_jwt", "the token is no JWT, and introspection is not configured");
-    const claims = await introspect(token, signal).catch(asUnavailable(introspectingIssuer.issuer));
+    const claims = await introspect(token, digest, signal).catch(asUnavailable(introspectingIssuer.issuer));
     checkKind(claims);
-    return [introspectingIssuer.issuer, claims];
+    return { issuer: introspectingIssuer.issuer, claims };
   };
   const verify: TokenVerifier = async (token, presented, signal) => {
     checkLength(token);
     dpop.checkScheme(presented.scheme);
+    const digest = await digestOf(token);
+    // A signature that was checked before holds until the keys are read again. All else is checked each time.
+    const found = signed.get(digest, settings.clock.now());
+    const before = found?.keys.cache.current;
+    const keySet = await found?.keys.cache.get(signal).catch(asUnavailable(found.issuer));
+    const known = keySet === found?.keySet ? found : undefined;
     const isJwt = settings.tokens === "jwt" || (settings.tokens === "both" && looksLikeJwt(token));
-    const [issuer, claims] = await (isJwt ? verifyJwt : introspectToken)(token, signal);
+    const jwt = known ?? (isJwt ? await verifyJwt(token, signal, before) : undefined);
+    const { issuer, claims } = jwt ?? (await introspectToken(token, digest, signal));
     const facts = checkClaims(claims, rulesOf(issuer));
-    const { isNonceOld } = await dpop.check(token, presented, facts.boundTo);
+    if (jwt && !known) signed.put(digest, jwt, settings.clock.now() + settings.tokenCacheSeconds * 1000);
+    const { isNonceOld } = await dpop.check(digest, presented, facts.boundTo);
     return { verified: verifiedToken(token, issuer, facts, claims), isNonceOld };
   };
   return (token, presented, signal) =>
     verify(token, presented, signal).catch((error: unknown) => report(error, token, settings));
+}
+
+/** Freezes claims, which the requests with a cached token share. */
+function freeze<T extends object>(claims: T): T {
+  for (const value of Object.values(claims)) if (typeof value === "object" && value !== null) freeze(value);
+  return Object.freeze(claims);
 }
 
 /** The failure of a request to an issuer, with its name. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AgentAuthError, Drift, ListingSummary, ListOptions } from "../../src/index.js";
+import { FakeClock } from "../helpers/clock.js";
 import { fc } from "../helpers/properties.js";
 import { until } from "../helpers/server.js";
 import { MadeService, rejection } from "../helpers/service.js";
@@ -21,6 +22,18 @@ async function readUntilError(service: MadeService, options: ListOptions = {}) {
     })(),
   )) as AgentAuthError;
   return { ids, error };
+}
+
+/** A service whose pages take time, on a clock of their own; `flying.most` is how many were in flight at once. */
+function slowService(msOf: (nth: number) => number) {
+  const [service, clock, flying] = [new MadeService(300), new FakeClock(), { now: 0, most: 0 }];
+  service.before = async (_, nth) => {
+    flying.most = Math.max(flying.most, ++flying.now);
+    await clock.sleep(msOf(nth), new AbortController().signal);
+    await new Promise((resolve) => setImmediate(resolve));
+    flying.now--;
+  };
+  return { service, client: service.client({ clock }), flying };
 }
 
 describe("a listing", () => {
@@ -91,6 +104,23 @@ describe("a listing", () => {
     }
     expect(ids).toEqual(service.ids());
     expect(most).toBe(4);
+  });
+
+  it.each([
+    { pageMs: 19, most: 1 },
+    { pageMs: 20, most: 4 },
+  ])("has $most pages in flight by default where a page takes $pageMs ms", async ({ pageMs, most }) => {
+    const { service, client, flying } = slowService((nth) => (nth === 1 ? 1000 : pageMs));
+    const items = await client.devices.list({ pool_id }).toArray();
+    expect(items.map(({ id }) => id)).toEqual(service.ids());
+    expect(flying.most).toBe(most);
+  });
+
+  it("has four pages in flight by default among all listings of a client", async () => {
+    const { service, client, flying } = slowService(() => 20);
+    const listings = Array.from({ length: 3 }, () => client.devices.list({ pool_id }).toArray());
+    for (const items of await Promise.all(listings)) expect(items.map(({ id }) => id)).toEqual(service.ids());
+    expect(flying.most).toBe(4);
   });
 
   it("ends everything in flight when the loop is left", async () => {

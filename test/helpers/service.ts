@@ -1,4 +1,5 @@
 import { ManagementClient, type ManagementClientOptions } from "../../src/index.js";
+import { FakeClock } from "./clock.js";
 
 /** The response of a sample service for a page; `undefined` members are left out of the JSON. */
 export interface MadePage {
@@ -60,6 +61,8 @@ export class MadeService {
       baseUrl: "https://agentauth.example",
       fetch: this.fetch,
       maxRetries: 0,
+      // Its time stands still, so that no page is slow.
+      clock: new FakeClock(),
       ...options,
     });
   }

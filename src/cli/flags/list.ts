@@ -46,7 +46,10 @@ export function addListFlags(command: Command): Command {
         .helpGroup("List:"),
     )
     .addOption(
-      new Option("--concurrency <n>", "Number of pages to fetch at once; 1 = one by one (default: 4)")
+      new Option(
+        "--concurrency <n>",
+        "Number of pages to fetch at once; 1 = one by one (default: up to 4, if pages are slow)",
+      )
         .argParser(wholeNumber(1, 64))
         .helpGroup("List:"),
     )

@@ -19,8 +19,6 @@ export const SORT_FIELDS: Readonly<Record<ListKind["noun"], readonly string[]>> 
   devices: SHAPES.deviceSorting.properties?.["field"]?.enum ?? [],
 };
 
-const DEFAULT_CONCURRENCY = 4;
-
 /** The columns of each kind of list. */
 export const COLUMNS: Readonly<Record<ListKind["noun"], ColumnSet>> = {
   pools: POOL,
@@ -53,7 +51,7 @@ export function documentedValues(noun: ListKind["noun"]): DocumentedValues {
 export function readOptions(flags: ReadFlags): ListOptions {
   return {
     pageSize: flags.pageSize,
-    concurrency: flags.concurrency ?? DEFAULT_CONCURRENCY,
+    concurrency: flags.concurrency,
     from: flags.offset,
     strict: flags.strict,
   };

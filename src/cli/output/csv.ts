@@ -1,7 +1,7 @@
 /** `-o csv`: RFC 4180, safe to open in a spreadsheet. */
 
 import { escapeText } from "../../redact.js";
-import { type Column, cellText, readPath } from "./value.js";
+import { type Column, cellOf, readPath } from "./value.js";
 import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
 /**
@@ -11,16 +11,18 @@ import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext): Writer {
   const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
   const guard = csvRaw ? (text: string) => text : guardFormula;
+  const style = { reveal };
   const cell = (item: object, column: Column) => {
-    const text = shown(cellText(item, column, { reveal }));
-    return typeof readPath(item, column.path) === "number" ? text : guard(text);
+    const value = readPath(item, column.path);
+    const text = shown(cellOf(value, column, style));
+    return typeof value === "number" ? text : guard(text);
   };
   let headed = !header;
   const print = async (items: readonly object[]) => {
     const rows = items.map((item) => columns.map((column) => cell(item, column)));
     if (!headed) rows.unshift(columns.map(({ path }) => guard(shown(path))));
     headed = true;
-    if (rows.length > 0) await io.stdout.write(await toCsv(rows));
+    if (rows.length > 0) await io.stdout.write(toCsv(rows));
   };
   return {
     write: (items) => (items.length > 0 ? print(items) : Promise.resolve()),
@@ -30,7 +32,7 @@ export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext
 }
 
 /** A header of paths, then one record. */
-export function csvObject(_value: object, { io, reveal, header, csvRaw, fields }: ObjectContext): Promise<string> {
+export function csvObject(_value: object, { io, reveal, header, csvRaw, fields }: ObjectContext): string {
   const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
   const guard = csvRaw ? (text: string) => text : guardFormula;
   const all = fields({ reveal });
@@ -47,9 +49,11 @@ export function guardFormula(text: string): string {
 }
 
 /** Rows as RFC 4180 records, each ended by CRLF. */
-export async function toCsv(rows: readonly (readonly string[])[]): Promise<string> {
-  const { stringify } = await import("csv-stringify/sync");
+export function toCsv(rows: readonly (readonly string[])[]): string {
   // A record of one empty cell would be an empty line, which readers skip.
-  const quoted_empty = rows[0]?.length === 1;
-  return stringify(rows as string[][], { record_delimiter: "\r\n", quote_record_delimiter: true, quoted_empty });
+  const empty = rows[0]?.length === 1 ? '""' : "";
+  const field = (text: string) => (QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text || empty);
+  return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
+
+const QUOTED = /[",\r\n]/;

@@ -54,8 +54,11 @@ export function recordObject(_value: object, context: ObjectContext): string {
   );
 }
 
+const ASCII = /^[\x20-\x7e]*$/;
+
 /** A cell of a table or a record: escaped, with `-` for no value. */
 export function shownCell(text: string): string {
+  if (ASCII.test(text)) return text || "-";
   // A leading combining mark would attach to the neighbouring cell.
   return escapeText(text).replace(/^\p{M}/u, "\u25cc$&") || "-";
 }
@@ -85,7 +88,9 @@ function rowPrinter({ io, columns, header, bounded }: WriterContext, available: 
     if (widths.length === 0) return records(cells, first);
     const lines = first && header ? [headings, ...cells] : cells;
     const fitted = widths;
-    const shown = lines.map((row) => fitted.map((width, index) => fitCell(row[index] ?? "", width)));
+    // In a pipe the columns grow with their cells.
+    const fits = available === Number.POSITIVE_INFINITY;
+    const shown = fits ? lines : lines.map((row) => fitted.map((width, index) => fitCell(row[index] ?? "", width)));
     const isWhole = bounded && first && isEnd;
     const text = isWhole ? await tableText(shown) : shown.map((row) => rowText(row, fitted)).join("\n");
     return `${first && header ? text.replace(/^.*/, bold) : text}\n`;

@@ -28,11 +28,22 @@ export interface CellStyle {
 /** The value at a path, `undefined` if there is none. Only own properties count. */
 export function readPath(item: unknown, path: string): unknown {
   let value = item;
-  for (const key of path.split(".")) {
+  for (const key of keysOf(path)) {
     if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined;
     value = (value as Record<string, unknown>)[key];
   }
   return value;
+}
+
+const keysOfPaths = new Map<string, readonly string[]>();
+
+/** The keys of a path. Paths are names of columns, so there are few. */
+function keysOf(path: string): readonly string[] {
+  const known = keysOfPaths.get(path);
+  if (known) return known;
+  const keys = path.split(".");
+  keysOfPaths.set(path, keys);
+  return keys;
 }
 
 /** The item with only the values at the paths, nested as before. Absent values are omitted. */
@@ -41,10 +52,10 @@ export function project(item: unknown, paths: readonly string[]): object {
   for (const path of paths) {
     const value = readPath(item, path);
     if (value === undefined) continue;
-    const keys = path.split(".");
-    const last = keys.pop() ?? path;
+    const keys = keysOf(path);
+    const last = keys.at(-1) ?? path;
     let holder = out;
-    for (const key of keys) {
+    for (const key of keys.slice(0, -1)) {
       if (!isRecord(holder[key])) holder[key] = Object.create(null);
       holder = holder[key] as Record<string, unknown>;
     }
@@ -78,8 +89,13 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /** The value of a column as text, not escaped; empty if the item has none. */
-export function cellText(item: unknown, { path, kind }: Column, style: CellStyle): string {
-  return valueText(path.slice(path.lastIndexOf(".") + 1), readPath(item, path), kind, style);
+export function cellText(item: unknown, column: Column, style: CellStyle): string {
+  return cellOf(readPath(item, column.path), column, style);
+}
+
+/** The text of a value that was read at the path of a column. */
+export function cellOf(value: unknown, { path, kind }: Column, style: CellStyle): string {
+  return valueText(keysOf(path).at(-1) ?? path, value, kind, style);
 }
 
 /** The value of a property as text, not escaped; the property's name decides whether it is a secret. */

@@ -1,6 +1,7 @@
 /** `-o yaml`: a sequence that YAML 1.1 and 1.2 readers parse equally. */
 
 import type { ScalarTag, Tags } from "yaml";
+import { plainYaml } from "./plain-yaml.js";
 import { project, toPlain } from "./value.js";
 import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
 
@@ -12,13 +13,30 @@ export function yamlWriter({ io, paths, reveal }: WriterContext): Writer {
       if (items.length === 0) return;
       empty = false;
       const picked = paths === undefined ? items : items.map((item) => project(item, paths));
-      await io.stdout.write(await toYaml(picked, reveal));
+      await io.stdout.write(await itemsToYaml(picked, reveal));
     },
     async end() {
       if (empty) await io.stdout.write("[]\n");
     },
     async abort() {},
   };
+}
+
+/** A sequence, in which only the items that are not plain need a document. */
+async function itemsToYaml(items: readonly object[], reveal: boolean): Promise<string> {
+  let text = "";
+  let others: object[] = [];
+  for (const item of items) {
+    const plain = plainYaml([toPlain(item, reveal)]);
+    if (plain === undefined) {
+      others.push(item);
+      continue;
+    }
+    if (others.length > 0) text += await toYaml(others, reveal);
+    others = [];
+    text += plain;
+  }
+  return others.length > 0 ? text + (await toYaml(others, reveal)) : text;
 }
 
 /** One mapping. */

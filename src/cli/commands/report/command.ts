@@ -37,7 +37,14 @@ function declareReport({ root, action }: Registry): void {
     .addOption(count("--limit <n>", "Number of devices to read (default: all)", 1))
     .addOption(count("--page-size <n>", "Number of devices per page (default: the service's)", 1))
     .addOption(count("--offset <n>", "Start at this offset (printed by an interrupted report)", 0))
-    .addOption(count("--concurrency <n>", "Number of pages to fetch at once; 1 = one by one (default: 4)", 1, 64))
+    .addOption(
+      count(
+        "--concurrency <n>",
+        "Number of pages to fetch at once; 1 = one by one (default: up to 4, if pages are slow)",
+        1,
+        64,
+      ),
+    )
     .addOption(flag("--strict", "Fail if the list changes while it is read, or has unknown shapes", LIST))
     .addOption(flag("--status <status>", "Filter by status (client-side, after reading)", FILTERS))
     .addOption(flag("--title <glob>", 'Filter by title glob, e.g. "Build*" (client-side)', FILTERS))

@@ -17,7 +17,11 @@ function declareTree(registry: Registry): void {
       "Number of devices per pool, 0 for none (default: 5, with json and yaml all)",
       wholeNumber(0),
     )
-    .option("--concurrency <n>", "Number of pages to fetch at once (default: 4)", wholeNumber(1, 64))
+    .option(
+      "--concurrency <n>",
+      "Number of pages to fetch at once (default: up to 4, if pages are slow)",
+      wholeNumber(1, 64),
+    )
     .addHelpText(
       "after",
       `

@@ -37,7 +37,7 @@ export async function runTree(options: TreeOptions, context: CommandContext): Pr
     });
   }
   const service = await context.management();
-  const walk = new Walk(service, context, options.concurrency ?? 4);
+  const walk = new Walk(service, context, options.concurrency);
   await withPager(context, { ...options, format }, async (paged) => {
     if (format === "table" || format === "plain") {
       const domains = await walk.domains(account);

@@ -8,9 +8,9 @@ import type { CommandContext } from "../../runtime/context.js";
 /** Reads the domains, pools and devices of an account. */
 export class Walk {
   readonly #service: ManagementClient;
-  readonly #options: { signal: AbortSignal; concurrency: number };
+  readonly #options: { signal: AbortSignal; concurrency: number | undefined };
 
-  constructor(service: ManagementClient, context: CommandContext, concurrency: number) {
+  constructor(service: ManagementClient, context: CommandContext, concurrency: number | undefined) {
     this.#service = service;
     this.#options = { signal: context.signal, concurrency };
   }
