@@ -10,6 +10,7 @@ import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { shipDeclarations } from "./build/declarations.mjs";
+import { lazyConstants } from "./build/lazy-constants.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
 
@@ -73,7 +74,11 @@ async function bundle() {
   const { plugin, check } = silentConsole();
   const { metafile } = await build({
     ...BUNDLE,
-    plugins: [plugin, sharedChunk({ folder: join(root, "src/cli"), shared: join(root, "src/cli/execute.ts") })],
+    plugins: [
+      plugin,
+      lazyConstants(),
+      sharedChunk({ folder: join(root, "src/cli"), shared: join(root, "src/cli/execute.ts") }),
+    ],
     // What the shared chunk adds imports nothing by name.
     logOverride: { "ignored-bare-import": "silent" },
     entryPoints: {
