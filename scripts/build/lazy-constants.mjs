@@ -14,7 +14,11 @@ export function lazyConstants(lazy = LAZY) {
     name: "lazy-constants",
     setup(build) {
       build.onLoad({ filter: /[\\/]node_modules[\\/].*\.js$/ }, async ({ path }) => {
-        const file = Object.keys(lazy).find((name) => path.replaceAll("\\", "/").endsWith(`/node_modules/${name}`));
+        // Older versions are below the packages that need them.
+        const file = Object.keys(lazy).find(
+          (name) =>
+            !/node_modules.*node_modules/.test(path) && path.replaceAll("\\", "/").endsWith(`/node_modules/${name}`),
+        );
         if (file === undefined) return undefined;
         const source = await readFile(path, "utf8");
         return { contents: lazy[file].reduce((text, name) => deferred(text, name, file), source), loader: "js" };
