@@ -13,6 +13,7 @@ import { planChunks } from "./build/chunk-plan.mjs";
 import { shipDeclarations } from "./build/declarations.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
+import { shrinkPackages } from "./build/shrink-packages.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -107,6 +108,7 @@ async function bundle() {
   const absolute = [...plan].map(([user, paths]) => [join(root, user), paths.map((path) => join(root, path))]);
   const { metafile } = await bundleWith(new Map(absolute), true);
   check(metafile);
+  await shrinkPackages(metafile.outputs, { root, target: BUNDLE.target });
   // The most frequent commands are one file each, since each file that a process reads costs more than its content. They
   // import no package: one that is not bundled would be missing in an installation.
   await build({
