@@ -9,8 +9,11 @@ import { dirname, join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
+import { planChunks } from "./build/chunk-plan.mjs";
 import { shipDeclarations } from "./build/declarations.mjs";
+import { lazyConstants } from "./build/lazy-constants.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
+import { shrinkPackages } from "./build/shrink-packages.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -70,26 +73,42 @@ function compileLibrary() {
 }
 
 async function bundle() {
+  const entryPoints = {
+    "cli/execute": "src/cli/execute.ts",
+    "node/index": "src/node/index.ts",
+    "sandbox/index": "src/sandbox/index.ts",
+  };
   const { plugin, check } = silentConsole();
-  const { metafile } = await build({
-    ...BUNDLE,
-    plugins: [plugin, sharedChunk({ folder: join(root, "src/cli"), shared: join(root, "src/cli/execute.ts") })],
-    // What the shared chunk adds imports nothing by name.
-    logOverride: { "ignored-bare-import": "silent" },
-    entryPoints: {
-      "cli/execute": "src/cli/execute.ts",
-      "node/index": "src/node/index.ts",
-      "sandbox/index": "src/sandbox/index.ts",
-    },
-    chunkNames: "chunks/[name]-[hash]",
-    splitting: true,
-    external: Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies }),
-    // Bundled CommonJS dependencies load Node's modules with require().
-    banner: {
-      js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-    },
+  const bundleWith = (plan, write) =>
+    build({
+      ...BUNDLE,
+      write,
+      plugins: [
+        plugin,
+        lazyConstants(),
+        sharedChunk({ folder: join(root, "src/cli"), shared: join(root, "src/cli/execute.ts"), plan }),
+      ],
+      // What the plan and the shared chunk add imports nothing by name.
+      logOverride: { "ignored-bare-import": "silent" },
+      entryPoints,
+      chunkNames: "chunks/[name]-[hash]",
+      splitting: true,
+      external: Object.keys(manifest.optionalDependencies),
+      // Bundled CommonJS dependencies load Node's modules with require().
+      banner: {
+        js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
+      },
+    });
+  const { metafile: apart } = await bundleWith(new Map(), false);
+  const plan = planChunks(apart, {
+    folder: "src/cli/",
+    shared: "src/cli/execute.ts",
+    entries: Object.values(entryPoints),
   });
+  const absolute = [...plan].map(([user, paths]) => [join(root, user), paths.map((path) => join(root, path))]);
+  const { metafile } = await bundleWith(new Map(absolute), true);
   check(metafile);
+  await shrinkPackages(metafile.outputs, { root, target: BUNDLE.target });
   // The most frequent commands are one file each, since each file that a process reads costs more than its content. They
   // import no package: one that is not bundled would be missing in an installation.
   await build({

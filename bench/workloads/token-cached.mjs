@@ -18,18 +18,20 @@ export function unavailable() {
 export async function measure({ quick }) {
   const rounds = quick ? 3 : 11;
   const results = await withHome(async (env) => {
-    const token = [CLI, "token", await storeLogin(env.AGENTAUTH_HOME), "--no-login"];
+    const url = await storeLogin(env.AGENTAUTH_HOME);
+    const token = [CLI, "token", url, "--no-login"];
     return compare(
       [
         starts("node -e 0", ["-e", "0"], env),
         starts("agentauth token", token, env),
         starts("agentauth token --format json", [...token, "--format", "json"], env),
         starts("agentauth token --verbose", [...token, "--verbose"], env),
+        starts("agentauth exec … -- true", [CLI, "exec", url, "--no-login", "--", "true"], env),
       ],
       rounds,
     );
   });
-  return [startsTable(results, rounds, ["", "≤ 1.5×", "≤ 1.5×", ""])];
+  return [startsTable(results, rounds, ["", "≤ 1.5×", "≤ 1.5×", "", "≤ 1.9×"])];
 }
 
 /** Stores a login and returns the URL of its server, which is closed by then: any request fails. */

@@ -10,16 +10,20 @@ import { dirname, join, resolve } from "node:path";
  *
  * Each module in `folder` that is loaded by `import()` seems to import `shared` too. That module is loaded before any of
  * them, so nothing more is read or run, and esbuild sees one set of users for all of it.
+ *
+ * @param options `plan` names more modules that a module seems to import, by its path; all paths are absolute
  */
-export function sharedChunk({ folder, shared }) {
+export function sharedChunk({ folder, shared, plan = new Map() }) {
   return {
     name: "shared-chunk",
     async setup({ onLoad }) {
       const lazy = await lazyModules(folder);
       lazy.delete(shared);
       onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-        if (!lazy.has(path)) return undefined;
-        return { contents: `${await readFile(path, "utf8")}\nimport ${JSON.stringify(shared)};\n`, loader: "ts" };
+        const targets = [...(lazy.has(path) ? [shared] : []), ...(plan.get(path) ?? [])];
+        if (targets.length === 0) return undefined;
+        const imports = targets.map((target) => `import ${JSON.stringify(target)};\n`);
+        return { contents: `${await readFile(path, "utf8")}\n${imports.join("")}`, loader: "ts" };
       });
     },
   };

@@ -79,7 +79,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     signals.leave(EXIT_CODES.internal);
   });
   try {
-    const program = buildProgram(context, printed, agent);
+    const program = buildProgram(context, printed, { agent, word: argv[0] });
     try {
       const exitCode = await program.run(argv);
       return signals.exitCode() ?? exitCode;

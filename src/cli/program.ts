@@ -27,15 +27,16 @@ export interface Program {
 }
 
 /**
- * Builds the command tree. Declaring is cheap: what a command needs to run is loaded when it runs.
+ * Builds the command tree. What a command needs to run is loaded when it runs.
  *
  * @param printed collects what the parser prints: help in `text`, errors in `error`
- * @param agent where an AI agent runs us
+ * @param options `agent` where an AI agent runs us; `word`, the first of the command line, declares no other commands than
+ * it names
  */
 export function buildProgram(
   context: RunContext,
   printed: { text: string; error: string },
-  agent?: AgentMode,
+  { agent, word }: { agent?: AgentMode | undefined; word?: string | undefined } = {},
 ): Program {
   let exitCode = 0;
   const root = addGlobalFlags(new Command("agentauth"))
@@ -80,7 +81,7 @@ export function buildProgram(
           })) ?? 0;
       },
   };
-  declareInOrder(COMMANDS, registry);
+  declareInOrder(COMMANDS, registry, word);
   nameCommandInErrors(root, "agentauth");
   return {
     root,

@@ -1,8 +1,8 @@
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { networkError } from "../http/network-error.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
+import { httpFailureOf, RequestTimeout, RpcFailure } from "./failures.js";
 import { RPC_CODES, type RpcError } from "./json-rpc.js";
 
 const MAX_DEPTH = 8;
@@ -31,20 +31,19 @@ export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorCo
       data: { ...rest, ...shown },
     };
   }
-  if (error instanceof SdkHttpError) return explainStatus(error, { url, hasSession, mask });
+  if (httpFailureOf(error) !== undefined) return explainStatus(error, { url, hasSession, mask });
   const reason = error instanceof Error ? error.message : String(error);
   return internal(`the MCP server ${quote(url)}: ${printable(reason, mask)}`);
 }
 
-function explainStatus(error: SdkHttpError, { url, hasSession, mask }: RpcErrorContext): RpcError {
-  const { status } = error;
+function explainStatus(error: unknown, { url, hasSession, mask }: RpcErrorContext): RpcError {
+  const { status, text } = httpFailureOf(error) ?? {};
   if (hasSession && isSessionLost(error)) {
     return internal(
       `the MCP server ${quote(url)} has ended the session, or was restarted (HTTP ${status}): restart this server in the host to begin a new session`,
       { status },
     );
   }
-  const text = bodyOf(error);
   const serverError = text === undefined ? undefined : errorObjectIn(mask(text));
   if (serverError && Number.isInteger(serverError["code"])) {
     const { code, message, data } = serverError as Record<string, unknown> & RpcError;
@@ -65,20 +64,20 @@ const SESSION_CODES: ReadonlySet<unknown> = new Set([-32_000, -32_001, RPC_CODES
  * the request.
  */
 export function isSessionLost(error: unknown): boolean {
-  if (!(error instanceof SdkHttpError)) return false;
+  const { status } = httpFailureOf(error) ?? {};
   const { text = "", error: serverError } = errorBody(error);
-  if (error.status === 404) {
+  if (status === 404) {
     return !serverError || SESSION_CODES.has(serverError["code"]) || /\bsession\b/i.test(serverError.message);
   }
-  return error.status === 400 && NO_SESSION.test((serverError?.message ?? text).trim());
+  return status === 400 && NO_SESSION.test((serverError?.message ?? text).trim());
 }
 
-/** The body of an HTTP error, and the error object in it if it is a JSON-RPC response. */
-export function errorBody(error: SdkHttpError): {
+/** The body of an HTTP error, and the error object in it if it is a JSON-RPC response; nothing of other errors. */
+export function errorBody(error: unknown): {
   text?: string | undefined;
   error?: (Record<string, unknown> & { message: string }) | undefined;
 } {
-  const text = bodyOf(error);
+  const text = httpFailureOf(error)?.text;
   return text === undefined ? {} : { text, error: errorObjectIn(text) };
 }
 
@@ -105,7 +104,7 @@ function printable(text: string, mask: (text: string) => string): string {
 
 /** Whether a request timed out. */
 export function isTimeout(error: unknown): boolean {
-  return error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout;
+  return error instanceof RequestTimeout;
 }
 
 /** The `AgentAuthError` among the causes, or one for a connection that failed; undefined for other errors. */
@@ -121,11 +120,5 @@ export function connectionError(error: unknown, url: string): AgentAuthError | u
 
 /** The message of the server's JSON-RPC error, also in the body of an HTTP error; not escaped. */
 export function serverMessage(error: unknown): string | undefined {
-  if (error instanceof ProtocolError) return error.message;
-  return error instanceof SdkHttpError ? errorBody(error).error?.message : undefined;
-}
-
-function bodyOf(error: SdkHttpError): string | undefined {
-  const { text } = error.data as { text?: unknown };
-  return typeof text === "string" ? text : undefined;
+  return error instanceof RpcFailure ? error.message : errorBody(error).error?.message;
 }

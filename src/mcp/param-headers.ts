@@ -40,10 +40,28 @@ export class ParamHeaders {
     const headers = mirrored.flatMap(({ path, name }) => {
       const value = path.reduce<unknown>((node, key) => (isJsonObject(node) ? node[key] : undefined), args);
       const text = typeof value === "string" || typeof value === "boolean" ? String(value) : wholeNumber(value);
-      return text === undefined ? [] : [[`Mcp-Param-${name}`, encode(text)] as const];
+      return text === undefined ? [] : [[`Mcp-Param-${name}`, headerValue(text)] as const];
     });
     return Object.fromEntries(headers);
   }
+}
+
+const PRIMITIVES: readonly unknown[] = ["string", "integer", "number", "boolean"];
+
+/** Whether a tool marks its arguments as the protocol allows: a client over HTTP must leave out any other. */
+export function hasValidMarks(inputSchema: unknown): boolean {
+  const names = new Set<string>();
+  const isValid = (schema: unknown, depth: number): boolean => {
+    if (!isJsonObject(schema) || depth > MAX_DEPTH) return true;
+    const { "x-mcp-header": name, type, properties } = schema;
+    if (name !== undefined) {
+      if (typeof name !== "string" || !HEADER_NAME.test(name) || names.has(name.toLowerCase())) return false;
+      if (depth === 0 || !PRIMITIVES.includes(type)) return false;
+      names.add(name.toLowerCase());
+    }
+    return !isJsonObject(properties) || Object.values(properties).every((child) => isValid(child, depth + 1));
+  };
+  return isValid(inputSchema, 0);
 }
 
 function* mirroredIn(schema: unknown, path: readonly string[]): Generator<Mirrored> {
@@ -59,7 +77,7 @@ function wholeNumber(value: unknown): string | undefined {
   return Number.isSafeInteger(value) ? String(value) : undefined;
 }
 
-/** The header's value; base64 for text that a header cannot contain. */
-function encode(text: string): string {
+/** Text as a header's value; base64 for text that a header cannot contain. */
+export function headerValue(text: string): string {
   return HEADER_VALUE.test(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
 }

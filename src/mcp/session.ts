@@ -1,11 +1,19 @@
-import { Client, StreamableHTTPClientTransport, type Tool } from "@modelcontextprotocol/client";
-import { untilAborted } from "../http/deadline.js";
-import { isSessionLost } from "./errors.js";
-import { backpressureFetch } from "./http-transport.js";
-import { mayRefuseRevision, olderRevisions, REVISIONS, refusesRevision } from "./revisions.js";
+import { AgentAuthError } from "../errors.js";
+import { isJsonObject } from "../http/strict-json.js";
+import { errorBody, isSessionLost } from "./errors.js";
+import { httpFailureOf, RpcFailure } from "./failures.js";
+import { HttpSession, type RequestLimits } from "./http-session.js";
+import { INITIALIZE, INITIALIZED } from "./json-rpc.js";
+import { hasValidMarks, ParamHeaders } from "./param-headers.js";
+import { mayRefuseRevision, olderRevisions, REVISIONS, refusesRevision, SESSIONLESS_REVISION } from "./revisions.js";
 
-/** A tool as its server describes it, with every field that the protocol has for it. */
-export type McpTool = Tool;
+/** A tool as its server describes it, with every field that it has. */
+export interface McpTool {
+  name: string;
+  description?: string;
+  inputSchema: Record<string, unknown>;
+  [field: string]: unknown;
+}
 
 /** A session with an MCP server. */
 export interface McpSession {
@@ -17,6 +25,7 @@ export interface McpSession {
     args: Record<string, unknown>,
     signal: AbortSignal,
   ): Promise<{ isError?: boolean | undefined } & Record<string, unknown>>;
+  /** Ends what is still being sent. */
   close(): Promise<void>;
 }
 
@@ -38,13 +47,14 @@ export interface McpOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 60_000;
-/** Limit of a response or an event, which is held in memory as a whole. */
-const MAX_RESPONSE_BYTES = 16 * 1024 * 1024;
+/** A server whose list of tools has more pages than this does not end it. */
+const MAX_PAGES = 64;
+/** The error of a server that needs arguments in headers as well (SEP-2243). */
+const HEADER_MISMATCH = -32_020;
 
-/** A client with its transport. */
+/** A session and what it was opened with. */
 interface Connection {
-  readonly client: Client;
-  readonly transport: StreamableHTTPClientTransport;
+  readonly session: HttpSession;
   /** The newest revision that was offered; undefined for the newest of all. */
   readonly offered: string | undefined;
 }
@@ -53,52 +63,88 @@ interface Connection {
  * Opens a session over streamable HTTP with the newest revision that both sides support. A session that the server loses,
  * and a revision that it refuses later, are replaced once for each request.
  *
- * It throws the errors of the SDK, and so do the methods of the session; `errors.ts` translates them.
+ * It throws the errors of {@link HttpSession}, and so do the methods of the session; `errors.ts` translates them.
  */
 export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpSession> {
   const { timeoutMs: timeout = DEFAULT_TIMEOUT_MS } = options;
   let connection = await connectNewest(mcpUrl, options);
-  const run = async <T>(work: (client: Client) => Promise<T>): Promise<T> => {
+  const run = async <T>(work: (session: HttpSession) => Promise<T>): Promise<T> => {
     try {
-      return await work(connection.client);
+      return await work(connection.session);
     } catch (error) {
       const next = replacement(mcpUrl, options, connection, error);
       if (next === undefined) throw error;
-      await connection.client.close().catch(() => undefined);
+      connection.session.close();
       connection = await next;
-      return work(connection.client);
+      return work(connection.session);
     }
   };
   return {
-    tools: (signal) =>
-      run(async (client) => {
-        // Without the capability the SDK prints a warning to standard output.
-        if (client.getServerCapabilities()?.tools === undefined) return [];
-        const { tools } = await client.listTools(undefined, { signal, timeout });
-        return tools;
-      }),
-    call: (tool, args, signal) =>
-      run(async (client) => {
-        // A server sends progress only if the client asks for it.
-        const limits = { timeout, onprogress: () => {}, resetTimeoutOnProgress: true };
-        const result = await client.callTool({ name: tool, arguments: args }, { signal, ...limits });
-        return result as Record<string, unknown>;
-      }),
-    close: () => connection.client.close(),
+    tools: (signal) => run((session) => listTools(session, { signal, timeout })),
+    call: (tool, args, signal) => run((session) => callTool(session, tool, args, { signal, timeout })),
+    close: async () => connection.session.close(),
   };
+}
+
+async function listTools(session: HttpSession, limits: RequestLimits, headers?: ParamHeaders): Promise<McpTool[]> {
+  if (session.capabilities["tools"] === undefined) return [];
+  const found: McpTool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const params = cursor === undefined ? {} : { cursor };
+    const result = await session.request("tools/list", params, limits);
+    const { tools, nextCursor } = result;
+    if (!Array.isArray(tools) || !tools.every(isTool)) throw new SyntaxError("its list of tools is malformed");
+    headers?.update({ jsonrpc: "2.0", id: 0, method: "tools/list", params }, { jsonrpc: "2.0", result });
+    found.push(...tools.filter(({ inputSchema }) => !session.isSessionless || hasValidMarks(inputSchema)));
+    if (typeof nextCursor !== "string" || nextCursor === cursor) return found;
+    cursor = nextCursor;
+  }
+  throw new AgentAuthError("mcp_failed", `the MCP server's list of tools has more than ${MAX_PAGES} pages`, {
+    class: "remote",
+  });
+}
+
+function isTool(value: unknown): value is McpTool {
+  return isJsonObject(value) && typeof value["name"] === "string" && isJsonObject(value["inputSchema"]);
+}
+
+async function callTool(
+  session: HttpSession,
+  name: string,
+  args: Record<string, unknown>,
+  limits: RequestLimits,
+): Promise<Record<string, unknown>> {
+  // A server sends progress only if the client asks for it.
+  const params = { name, arguments: args, _meta: { progressToken: 0 } };
+  const send = (headers = {}) => session.request("tools/call", params, { ...limits, headers });
+  const result = await send().catch(async (error: unknown) => {
+    if (!session.isSessionless || codeOf(error) !== HEADER_MISMATCH) throw error;
+    const headers = new ParamHeaders();
+    await listTools(session, limits, headers);
+    return send(headers.of({ jsonrpc: "2.0", id: 0, method: "tools/call", params }));
+  });
+  const { content = [] } = result;
+  const isResult = Array.isArray(content) && content.every((part) => isJsonObject(part));
+  if (!isResult) throw new SyntaxError("the result of the tool is malformed");
+  return { content, ...result };
+}
+
+/** The code of a JSON-RPC error, also in the body of an HTTP error. */
+function codeOf(error: unknown): unknown {
+  return error instanceof RpcFailure ? error.code : errorBody(error).error?.["code"];
 }
 
 /** The connection in place of one whose session is lost or whose revision is refused; undefined for other errors. */
 function replacement(
   mcpUrl: string,
   options: McpOptions,
-  { client, transport, offered }: Connection,
+  { session, offered }: Connection,
   error: unknown,
 ): Promise<Connection> | undefined {
-  if (transport.sessionId !== undefined && isSessionLost(error)) return connect(mcpUrl, options, offered);
-  const revision = client.getNegotiatedProtocolVersion();
-  if (revision === undefined || !refusesRevision(error)) return undefined;
-  return stepDown(mcpUrl, options, { error, refused: revision });
+  if (session.sessionId !== undefined && isSessionLost(error)) return connect(mcpUrl, options, offered);
+  if (session.revision === undefined || !refusesRevision(error)) return undefined;
+  return stepDown(mcpUrl, options, { error, refused: session.revision });
 }
 
 /** Connects with the newest revision that the server accepts. */
@@ -129,22 +175,34 @@ async function stepDown(
 
 async function connect(mcpUrl: string, options: McpOptions, offered?: string): Promise<Connection> {
   const { name, version, timeoutMs: timeout = DEFAULT_TIMEOUT_MS, signal } = options;
-  const negotiation =
-    offered === undefined
-      ? { versionNegotiation: { mode: "auto" as const } }
-      : { supportedProtocolVersions: REVISIONS.slice(REVISIONS.indexOf(offered)) };
-  const client = new Client({ name, version }, negotiation);
-  const transport = new StreamableHTTPClientTransport(new URL(mcpUrl), {
-    fetch: backpressureFetch(options.fetch, async () => {}, MAX_RESPONSE_BYTES) as never,
-    redirectPolicy: "same-origin",
-  });
-  const connecting = client.connect(transport as Parameters<Client["connect"]>[0], { signal, timeout });
-  try {
-    // The SDK ignores the signal while it negotiates the revision.
-    await untilAborted(connecting, signal);
-  } catch (error) {
-    await transport.close().catch(() => undefined);
-    throw error;
+  const session = new HttpSession(mcpUrl, options);
+  const limits = { signal, timeout };
+  if (offered === undefined && (await discover(session, limits))) return { session, offered };
+  const protocolVersion = offered ?? REVISIONS[0] ?? "";
+  const clientInfo = { name, version };
+  const result = await session.request(INITIALIZE, { protocolVersion, capabilities: {}, clientInfo }, limits);
+  const { protocolVersion: agreed, capabilities } = result;
+  const allowed = REVISIONS.slice(REVISIONS.indexOf(protocolVersion));
+  if (typeof agreed !== "string" || !allowed.includes(agreed)) {
+    throw new Error(`Server's protocol version is not supported: ${String(agreed)}`);
   }
-  return { client, transport, offered };
+  session.revision = agreed;
+  if (isJsonObject(capabilities)) session.capabilities = capabilities;
+  await session.notify({ jsonrpc: "2.0", method: INITIALIZED }, signal);
+  return { session, offered };
+}
+
+/** Asks whether the server speaks the revision without sessions; most of those that do not have never heard of the question. */
+async function discover(session: HttpSession, limits: RequestLimits): Promise<boolean> {
+  const result = await session.request("server/discover", {}, limits, SESSIONLESS_REVISION).catch((error: unknown) => {
+    const status = httpFailureOf(error)?.status;
+    const isAnswer = status !== undefined ? ![401, 403].includes(status) && status < 500 : error instanceof RpcFailure;
+    if (!isAnswer) throw error;
+  });
+  const { supportedVersions, capabilities } = result ?? {};
+  if (!Array.isArray(supportedVersions) || !supportedVersions.includes(SESSIONLESS_REVISION)) return false;
+  session.isSessionless = true;
+  session.revision = SESSIONLESS_REVISION;
+  if (isJsonObject(capabilities)) session.capabilities = capabilities;
+  return true;
 }

@@ -123,7 +123,7 @@ export function leaves(value: object, prefix = ""): { path: string; key: string;
   });
 }
 
-const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
+const UNITS: readonly [string, number][] = [
   ["year", 365 * 86_400],
   ["month", 30 * 86_400],
   ["day", 86_400],
@@ -131,7 +131,6 @@ const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["minute", 60],
   ["second", 1],
 ];
-const relative = new Intl.RelativeTimeFormat("en", { numeric: "always" });
 const LAST_SECOND = 8.64e12;
 
 function timeText(seconds: number, now: (() => number) | undefined): string {
@@ -142,5 +141,12 @@ function timeText(seconds: number, now: (() => number) | undefined): string {
   const found = UNITS.find(([, length]) => Math.abs(distance) >= length);
   if (found === undefined) return "now";
   const [unit, size] = found;
-  return relative.format(Math.trunc(distance / size), unit);
+  const count = Math.trunc(Math.abs(distance) / size);
+  const text = `${groupThousands(count)} ${unit}${count === 1 ? "" : "s"}`;
+  return distance < 0 ? `${text} ago` : `in ${text}`;
+}
+
+/** Intl does the same, but loading its data costs a fifth of a start. */
+function groupThousands(count: number): string {
+  return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }

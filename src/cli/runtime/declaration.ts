@@ -9,15 +9,25 @@ export interface CommandDeclaration {
   group: (typeof GROUPS)[number];
   /** Its place under that heading: a lower number comes first. A subcommand of another command comes after that one. */
   order: number;
+  /**
+   * The first words of its command lines, which declare it and what shares a word with it. Without them it reads the
+   * declarations of others, so that all are made.
+   */
+  names?: readonly string[];
   /** Declares the commands. It is cheap: what a command needs to run is loaded when it runs. */
   declare(registry: Registry): void;
 }
 
-/** Declares the commands in the order of the help, each under its heading. */
-export function declareInOrder(commands: readonly CommandDeclaration[], registry: Registry): void {
+/**
+ * Declares the commands in the order of the help, each under its heading.
+ *
+ * @param word the first word of the command line: where it names commands, only these are declared
+ */
+export function declareInOrder(commands: readonly CommandDeclaration[], registry: Registry, word?: string): void {
   const groups: readonly string[] = GROUPS;
   const place = ({ group, order }: CommandDeclaration) => groups.indexOf(group) * 1000 + order;
-  for (const { group, declare } of [...commands].sort((a, b) => place(a) - place(b))) {
+  const named = commands.filter(({ names }) => word !== undefined && names?.includes(word));
+  for (const { group, declare } of [...(named.length > 0 ? named : commands)].sort((a, b) => place(a) - place(b))) {
     const declared = registry.root.commands.length;
     declare(registry);
     for (const command of registry.root.commands.slice(declared)) command.helpGroup(group);

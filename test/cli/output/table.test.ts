@@ -24,6 +24,7 @@ describe("a table on a terminal", () => {
     [86_400 * 45, "1 month ago"],
     [86_400 * 800, "2 years ago"],
     [-3600, "in 1 hour"],
+    [-86_400 * 365 * 1200, "in 1,200 years"],
   ])("says %i seconds ago as %j", async (seconds, expected) => {
     const item = { last_seen: { at: 1_700_259_200 - seconds } };
     const { out } = await print("table", [item], {

@@ -2,8 +2,14 @@ import { existsSync, readdirSync } from "node:fs";
 import { Command } from "commander";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
+import { describeProgram } from "../../../src/cli/commands/commands/command-tree.js";
+import { buildProgram } from "../../../src/cli/program.js";
 import { type CommandDeclaration, declareInOrder } from "../../../src/cli/runtime/declaration.js";
 import type { Registry } from "../../../src/cli/runtime/registry.js";
+
+const CONTEXT = { io: { stdout: { columns: 80 } }, argv: [] } as never;
+/** Devices, pools and domains are declared together. */
+const MOST_TOGETHER = 3;
 
 const named = (name: string, group: CommandDeclaration["group"], order: number): CommandDeclaration => ({
   group,
@@ -21,6 +27,17 @@ describe("the commands", () => {
       ["b", "Tokens:"],
       ["c", "Help:"],
     ]);
+  });
+
+  it("are the same where only those are declared that the first word names", () => {
+    const whole = describeProgram(buildProgram(CONTEXT, { text: "", error: "" }).root);
+    for (const word of COMMANDS.flatMap(({ names = [] }) => names)) {
+      const { root } = buildProgram(CONTEXT, { text: "", error: "" }, { word });
+      expect(root.commands.length, word).toBeLessThanOrEqual(MOST_TOGETHER);
+      expect(describeProgram(root).commands.find(({ name }) => name === word)).toEqual(
+        whole.commands.find(({ name }) => name === word),
+      );
+    }
   });
 
   it("are all declared, each at a place that no other has", () => {

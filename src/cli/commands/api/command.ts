@@ -4,7 +4,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { ApiOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Lists:", order: 4, declare: declareApi };
+export const command: CommandDeclaration = { group: "Lists:", order: 4, names: ["api"], declare: declareApi };
 
 /** `api GET <path>`. */
 function declareApi(registry: Registry): void {

@@ -4,7 +4,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { ClientOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Settings:", order: 3, declare: declareClient };
+export const command: CommandDeclaration = { group: "Settings:", order: 3, names: ["client"], declare: declareClient };
 
 /** `client list|forget`. */
 function declareClient(registry: Registry): void {

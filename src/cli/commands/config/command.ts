@@ -5,7 +5,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { ConfigOptions } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Settings:", order: 1, declare: declareConfig };
+export const command: CommandDeclaration = { group: "Settings:", order: 1, names: ["config"], declare: declareConfig };
 
 const KEY = "Name of the setting (all names: agentauth config --help)";
 

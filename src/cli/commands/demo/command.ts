@@ -2,7 +2,7 @@ import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Start:", order: 1, declare: declareDemo };
+export const command: CommandDeclaration = { group: "Start:", order: 1, names: ["demo"], declare: declareDemo };
 
 /** `demo`. */
 function declareDemo(registry: Registry): void {

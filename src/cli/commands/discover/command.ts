@@ -6,7 +6,12 @@ import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 9, declare: declareDiscover };
+export const command: CommandDeclaration = {
+  group: "Tokens:",
+  order: 9,
+  names: ["discover"],
+  declare: declareDiscover,
+};
 
 /** `discover`. */
 function declareDiscover(registry: Registry): void {

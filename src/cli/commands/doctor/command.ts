@@ -6,7 +6,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { DoctorFlags } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Settings:", order: 4, declare: declareDoctor };
+export const command: CommandDeclaration = { group: "Settings:", order: 4, names: ["doctor"], declare: declareDoctor };
 
 const OUTPUT = "Output:";
 const SETTINGS = "Settings:";

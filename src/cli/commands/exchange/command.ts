@@ -5,7 +5,12 @@ import type { Registry } from "../../runtime/registry.js";
 import { EXCHANGE_FORMATS, type ExchangeFlags } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 8, declare: declareExchange };
+export const command: CommandDeclaration = {
+  group: "Tokens:",
+  order: 8,
+  names: ["exchange"],
+  declare: declareExchange,
+};
 
 const EXCHANGE = "Exchange:";
 

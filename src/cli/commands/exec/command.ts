@@ -7,7 +7,7 @@ import type { ExecFlags } from "./options.js";
 import { parseTarget, type TokenTarget } from "./target.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 5, declare: declareExec };
+export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };
 
 const HELP = `
 The command after "--" is run as it is, without a shell. The token is in none of

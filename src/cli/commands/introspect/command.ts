@@ -5,7 +5,12 @@ import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 10, declare: declareIntrospect };
+export const command: CommandDeclaration = {
+  group: "Tokens:",
+  order: 10,
+  names: ["introspect"],
+  declare: declareIntrospect,
+};
 
 const ACCOUNT = "Account to use, if several are logged in at the server";
 

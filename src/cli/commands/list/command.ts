@@ -7,7 +7,12 @@ import type { Registry } from "../../runtime/registry.js";
 import { duration } from "./watch/duration.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Lists:", order: 1, declare: declareLists };
+export const command: CommandDeclaration = {
+  group: "Lists:",
+  order: 1,
+  names: ["devices", "pools", "domains"],
+  declare: declareLists,
+};
 
 const KINDS: readonly (ListKind & { about: string; of: string; examples: string })[] = [
   {

@@ -5,7 +5,7 @@ import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 4, declare: declareLogout };
+export const command: CommandDeclaration = { group: "Tokens:", order: 4, names: ["logout"], declare: declareLogout };
 
 const ACCOUNT = "Account to use, if several are logged in at the server";
 

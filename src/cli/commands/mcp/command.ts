@@ -8,7 +8,7 @@ import { declareMcpAdd, declareMcpList, declareMcpRemove } from "./hosts/command
 import type { McpFlags, ProxyFlags } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 7, declare: declareMcp };
+export const command: CommandDeclaration = { group: "Tokens:", order: 7, names: ["mcp"], declare: declareMcp };
 
 /** The commands for an MCP server, and those for the settings of hosts. */
 function declareMcp(registry: Registry): void {

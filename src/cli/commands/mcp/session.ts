@@ -71,7 +71,7 @@ function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
     // The stream for server-initiated messages has no time limit.
     if (init.method !== "POST") return agent.fetch(input, init);
     const call = follow(init.signal ?? undefined);
-    // The SDK has no time limit for notifications, such as the one that ends the handshake.
+    // A notification, such as the one that ends the handshake, has no other time limit.
     const timer = setTimeout(() => call.abort(timeoutError(url, limit)), limit * 1000);
     try {
       const response = await agent.fetch(input, { ...init, signal: call.signal });

@@ -4,7 +4,12 @@ import type { Registry } from "../../runtime/registry.js";
 import type { ProfileOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Settings:", order: 2, declare: declareProfile };
+export const command: CommandDeclaration = {
+  group: "Settings:",
+  order: 2,
+  names: ["profile"],
+  declare: declareProfile,
+};
 
 /** `profile list|use|delete`. */
 function declareProfile(registry: Registry): void {

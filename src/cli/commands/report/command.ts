@@ -6,7 +6,7 @@ import { REPORT_FORMATS } from "./formats.js";
 import type { ReportFlags } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Lists:", order: 2, declare: declareReport };
+export const command: CommandDeclaration = { group: "Lists:", order: 2, names: ["devices"], declare: declareReport };
 
 const OUTPUT = "Output:";
 const LIST = "List:";

@@ -4,7 +4,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { RequestFlags } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 6, declare: declareRequest };
+export const command: CommandDeclaration = { group: "Tokens:", order: 6, names: ["request"], declare: declareRequest };
 
 /** `request`. */
 function declareRequest(registry: Registry): void {

@@ -6,7 +6,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { SandboxCommandOptions, VendorsOptions } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Sandbox:", order: 1, declare: declareSandbox };
+export const command: CommandDeclaration = { group: "Sandbox:", order: 1, names: ["sandbox"], declare: declareSandbox };
 
 /** `sandbox start|vendors|status|stop|fault`. */
 function declareSandbox(registry: Registry): void {

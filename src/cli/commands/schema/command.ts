@@ -4,7 +4,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { SchemaOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Help:", order: 3, declare: declareSchema };
+export const command: CommandDeclaration = { group: "Help:", order: 3, names: ["schema"], declare: declareSchema };
 
 /** `schema [type]`: the JSON Schema of what is printed as JSON. */
 function declareSchema(registry: Registry): void {

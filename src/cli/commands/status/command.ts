@@ -4,7 +4,7 @@ import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 3, declare: declareStatus };
+export const command: CommandDeclaration = { group: "Tokens:", order: 3, names: ["status"], declare: declareStatus };
 
 const ACCOUNT = "Account to use, if several are logged in at the server";
 

@@ -4,7 +4,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { StoreOptions, StoreVerb } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Settings:", order: 5, declare: declareStore };
+export const command: CommandDeclaration = { group: "Settings:", order: 5, names: ["store"], declare: declareStore };
 
 /** `store health|reseal|sql|export|import|keys`. */
 function declareStore(registry: Registry): void {

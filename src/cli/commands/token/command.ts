@@ -5,7 +5,7 @@ import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 2, declare: declareToken };
+export const command: CommandDeclaration = { group: "Tokens:", order: 2, names: ["token"], declare: declareToken };
 
 /** `token`. */
 function declareToken(registry: Registry): void {

@@ -5,7 +5,7 @@ import type { Registry } from "../../runtime/registry.js";
 import type { TreeOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Lists:", order: 3, declare: declareTree };
+export const command: CommandDeclaration = { group: "Lists:", order: 3, names: ["tree"], declare: declareTree };
 
 /** `tree`. */
 function declareTree(registry: Registry): void {

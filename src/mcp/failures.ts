@@ -1,0 +1,46 @@
+import { isJsonObject } from "../http/strict-json.js";
+import type { RpcError } from "./json-rpc.js";
+
+/** An HTTP error of an MCP server. */
+export class HttpFailure extends Error {
+  override readonly name = "HttpFailure";
+  /** The status and the body. */
+  readonly data: { readonly status: number; readonly text: string };
+
+  constructor(status: number, text: string) {
+    super(`HTTP ${status}${text === "" ? "" : `: ${text}`}`);
+    this.data = { status, text };
+  }
+}
+
+/** A JSON-RPC error of an MCP server. */
+export class RpcFailure extends Error {
+  override readonly name = "RpcFailure";
+
+  readonly code: number;
+  readonly data: unknown;
+
+  constructor({ code, message, data }: RpcError) {
+    super(message);
+    this.code = code;
+    this.data = data;
+  }
+}
+
+/** No response within the time limit. */
+export class RequestTimeout extends Error {
+  override readonly name = "RequestTimeout";
+}
+
+/** The status and the body of an HTTP error, ours or the official SDK's; undefined for other errors. */
+export function httpFailureOf(error: unknown): { status: number | undefined; text: string | undefined } | undefined {
+  const isHttp = error instanceof HttpFailure || (error instanceof Error && error.name === "SdkHttpError");
+  if (!isHttp) return undefined;
+  const { data } = error as { data?: unknown };
+  if (!isJsonObject(data)) return { status: undefined, text: undefined };
+  const { status, text } = data;
+  return {
+    status: typeof status === "number" ? status : undefined,
+    text: typeof text === "string" ? text : undefined,
+  };
+}

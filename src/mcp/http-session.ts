@@ -1,0 +1,275 @@
+import { AgentAuthError } from "../errors.js";
+import { follow, systemClock } from "../http/deadline.js";
+import { isJsonObject } from "../http/strict-json.js";
+import { events, textParts } from "./event-stream.js";
+import { HttpFailure, RequestTimeout, RpcFailure } from "./failures.js";
+import { CANCELLED, failure, INITIALIZE, isRequest, isResponse, type RpcMessage, type RpcRequest } from "./json-rpc.js";
+import { headerValue } from "./param-headers.js";
+
+/** Limits of what is held in memory as a whole: a response or an event, and the body of an error. */
+const MAX_RESPONSE_LENGTH = 16 * 1024 * 1024;
+const MAX_ERROR_LENGTH = 256 * 1024;
+const MAX_REDIRECTS = 5;
+/** Attempts to resume a broken stream, and the wait before each unless the server names another. */
+const MAX_RESUMPTIONS = 2;
+const RESUME_AFTER_MS = 1000;
+const MAX_RESUME_AFTER_MS = 10_000;
+const METHOD_NOT_FOUND = -32_601;
+
+/** The members of `_meta` with which each request of a revision without sessions describes its client. */
+const META = "io.modelcontextprotocol/";
+
+/** What an {@link HttpSession} sends requests with. */
+export interface HttpSessionOptions {
+  fetch: typeof globalThis.fetch;
+  /** The name of the client. */
+  name: string;
+  /** The version of the client. */
+  version: string;
+}
+
+/** Limits of one request. */
+export interface RequestLimits {
+  signal: AbortSignal;
+  /** Milliseconds until the response, or after the last notification of progress. */
+  timeout: number;
+  /** More headers. */
+  headers?: Record<string, string>;
+}
+
+/** Sends requests of JSON-RPC to an MCP server over streamable HTTP and reads their responses. */
+export class HttpSession {
+  readonly #url: URL;
+  readonly #options: HttpSessionOptions;
+  readonly #closing = new AbortController();
+  #nextId = 0;
+  /** The id of the session; undefined before it began, and at servers without sessions. */
+  sessionId: string | undefined;
+  /** The revision that both sides agreed on. */
+  revision: string | undefined;
+  /** Whether the revision has no sessions: each request describes its client. */
+  isSessionless = false;
+  /** What the server can do. */
+  capabilities: Record<string, unknown> = {};
+
+  constructor(url: string, options: HttpSessionOptions) {
+    this.#url = new URL(url);
+    this.#options = options;
+  }
+
+  /**
+   * Sends a request and returns its result.
+   *
+   * @param statelessRevision the revision that the request itself names
+   * @throws `HttpFailure`, `RpcFailure`, `RequestTimeout`, and the errors of `fetch`
+   */
+  async request(
+    method: string,
+    params: Record<string, unknown>,
+    { signal, timeout, headers = {} }: RequestLimits,
+    statelessRevision = this.isSessionless ? this.revision : undefined,
+  ): Promise<Record<string, unknown>> {
+    const message: RpcRequest = { jsonrpc: "2.0", id: this.#nextId++, method, params };
+    if (statelessRevision !== undefined) message.params = this.#describeClient(params, statelessRevision);
+    const call = follow(signal);
+    const onTimeout = () => call.abort(new RequestTimeout(`no response to ${method} in ${timeout} ms`));
+    let timer = setTimeout(onTimeout, timeout);
+    const onProgress = () => {
+      clearTimeout(timer);
+      timer = setTimeout(onTimeout, timeout);
+    };
+    try {
+      const own = statelessRevision === undefined ? {} : ownHeaders(message, statelessRevision);
+      return await this.#exchange(message, { ...own, ...headers }, call.signal, onProgress);
+    } catch (error) {
+      if (!call.signal.aborted) throw error;
+      if (method !== INITIALIZE && statelessRevision === undefined) this.#cancel(message);
+      throw call.signal.reason;
+    } finally {
+      clearTimeout(timer);
+      // What is left of the response is not read.
+      call.abort(undefined);
+      call.release();
+    }
+  }
+
+  /** Sends a message without a response; resolves when the server has accepted it. */
+  async notify(message: RpcMessage, signal: AbortSignal = this.#closing.signal): Promise<void> {
+    const response = await this.#post(message, {}, signal);
+    await response.body?.cancel();
+  }
+
+  /** Ends the messages that nobody waits for. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  #describeClient(params: Record<string, unknown>, revision: string): Record<string, unknown> {
+    const { name, version } = this.#options;
+    const meta = {
+      [`${META}protocolVersion`]: revision,
+      [`${META}clientInfo`]: { name, version },
+      [`${META}clientCapabilities`]: {},
+    };
+    return { ...params, _meta: { ...meta, ...(params["_meta"] as object | undefined) } };
+  }
+
+  async #exchange(
+    message: RpcRequest,
+    headers: Record<string, string>,
+    signal: AbortSignal,
+    onProgress: () => void,
+  ): Promise<Record<string, unknown>> {
+    const response = await this.#post(message, headers, signal);
+    if (message.method === INITIALIZE) this.sessionId = response.headers.get("mcp-session-id") || undefined;
+    const type = response.headers.get("content-type") ?? "";
+    if (response.body !== null && /^text\/event-stream\b/i.test(type)) {
+      return this.#fromStream(message, response.body, signal, onProgress);
+    }
+    const text = await wholeText(response, MAX_RESPONSE_LENGTH);
+    if (!/^application\/json\b/i.test(type)) {
+      throw new AgentAuthError("mcp_failed", `the MCP server answered ${message.method} with no JSON`, {
+        class: "remote",
+      });
+    }
+    const parsed: unknown = JSON.parse(text);
+    for (const one of Array.isArray(parsed) ? parsed : [parsed]) {
+      const result = this.#receive(one, message, onProgress);
+      if (result !== undefined) return result;
+    }
+    throw noResponse(message);
+  }
+
+  /** Reads a stream up to the response, and resumes it where it breaks. */
+  async #fromStream(
+    message: RpcRequest,
+    first: ReadableStream<Uint8Array>,
+    signal: AbortSignal,
+    onProgress: () => void,
+  ): Promise<Record<string, unknown>> {
+    let place: string | undefined;
+    let wait = RESUME_AFTER_MS;
+    let body = first;
+    for (let resumptions = 0; ; resumptions++) {
+      let broken: unknown = noResponse(message);
+      try {
+        for await (const event of events(textParts(body), MAX_RESPONSE_LENGTH, tooLong)) {
+          place = event.id ?? place;
+          wait = Math.min(event.retry ?? wait, MAX_RESUME_AFTER_MS);
+          if (event.data === "" || (event.type ?? "message") !== "message") continue;
+          const result = this.#receive(JSON.parse(event.data), message, onProgress);
+          if (result !== undefined) return result;
+        }
+      } catch (error) {
+        if (signal.aborted || error instanceof RpcFailure || isTooLong(error) || error instanceof SyntaxError)
+          throw error;
+        broken = error;
+      }
+      if (place === undefined || resumptions === MAX_RESUMPTIONS) throw broken;
+      await systemClock.sleep(wait, signal);
+      const headers = { accept: "text/event-stream", "last-event-id": place };
+      const resumed = await this.#fetch({ method: "GET", headers: { ...this.#headers(), ...headers }, signal });
+      if (!resumed.ok || resumed.body === null) throw await httpFailure(resumed);
+      body = resumed.body;
+    }
+  }
+
+  /** The result, if the message is the response to the request; answers or notes any other message. */
+  #receive(received: unknown, { id, method }: RpcRequest, onProgress: () => void): Record<string, unknown> | undefined {
+    if (!isJsonObject(received)) throw new SyntaxError("a message of the MCP server is not a JSON object");
+    const message = received as unknown as RpcMessage;
+    if (!isResponse(message)) {
+      if (message.method === "notifications/progress") onProgress();
+      else if (isRequest(message) && !this.isSessionless) this.#answer(message);
+      return undefined;
+    }
+    if (message.id !== undefined && message.id !== null && message.id !== id) return undefined;
+    const { error, result } = message;
+    if (isJsonObject(error)) throw new RpcFailure({ ...error, message: String(error.message) });
+    if (!isJsonObject(result)) throw new SyntaxError(`the result of ${method} is not a JSON object`);
+    const { resultType, ...rest } = result;
+    if (resultType === undefined || resultType === "complete") return rest;
+    const text = `the MCP server answers ${method} only after a dialogue, which this command cannot have`;
+    throw new AgentAuthError("mcp_failed", text, { class: "remote" });
+  }
+
+  /** Answers a request of the server: it has no other that this client could serve. */
+  #answer({ id, method }: RpcRequest): void {
+    const answer: RpcMessage =
+      method === "ping"
+        ? { jsonrpc: "2.0", id, result: {} }
+        : failure(id, { code: METHOD_NOT_FOUND, message: "Method not found" });
+    void this.notify(answer).catch(() => undefined);
+  }
+
+  #cancel({ id }: RpcRequest): void {
+    const params = { requestId: id, reason: "cancelled" };
+    void this.notify({ jsonrpc: "2.0", method: CANCELLED, params }).catch(() => undefined);
+  }
+
+  #headers(): Record<string, string> {
+    return {
+      ...(this.sessionId !== undefined && { "mcp-session-id": this.sessionId }),
+      ...(this.revision !== undefined && { "mcp-protocol-version": this.revision }),
+    };
+  }
+
+  async #post(message: RpcMessage, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
+    const types = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const headers = { ...this.#headers(), ...more, ...types };
+    const body = JSON.stringify(message);
+    const response = await this.#fetch({ method: "POST", headers, body, signal });
+    if (!response.ok) throw await httpFailure(response);
+    return response;
+  }
+
+  /** Follows redirects that keep the method within the origin: a message may hold what another server must not see. */
+  async #fetch(init: RequestInit): Promise<Response> {
+    let url = this.#url;
+    for (let redirects = 0; ; redirects++) {
+      const response = await this.#options.fetch(url.href, { ...init, redirect: "manual" });
+      const location = [307, 308].includes(response.status) ? response.headers.get("location") : null;
+      const next = location === null || !URL.canParse(location, url.href) ? undefined : new URL(location, url);
+      if (next?.origin !== this.#url.origin || redirects === MAX_REDIRECTS) return response;
+      await response.body?.cancel();
+      url = next;
+    }
+  }
+}
+
+/** The headers that repeat what a request without a session says of itself. */
+function ownHeaders({ method, params }: RpcRequest, revision: string): Record<string, string> {
+  const name = isJsonObject(params) ? params["name"] : undefined;
+  return {
+    "mcp-protocol-version": revision,
+    "mcp-method": method,
+    ...(typeof name === "string" && { "mcp-name": headerValue(name) }),
+  };
+}
+
+async function httpFailure(response: Response): Promise<HttpFailure> {
+  return new HttpFailure(response.status, await wholeText(response, MAX_ERROR_LENGTH));
+}
+
+async function wholeText({ body }: Response, max: number): Promise<string> {
+  let text = "";
+  if (body === null) return text;
+  for await (const part of textParts(body)) {
+    text += part;
+    if (text.length > max) throw tooLong();
+  }
+  return text;
+}
+
+function tooLong(): AgentAuthError {
+  return new AgentAuthError("body_too_large", "the response of the MCP server is too long", { class: "refused" });
+}
+
+function isTooLong(error: unknown): boolean {
+  return error instanceof AgentAuthError && error.code === "body_too_large";
+}
+
+function noResponse({ method }: RpcRequest): AgentAuthError {
+  const text = `the connection to the MCP server closed before the response to ${method} arrived`;
+  return new AgentAuthError("connection_reset", text, { class: "unavailable" });
+}

@@ -1,0 +1,142 @@
+import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/client";
+import { expect, it } from "vitest";
+import { REVISIONS } from "../../src/mcp/revisions.js";
+import { openMcp } from "../../src/mcp/session.js";
+import { type PlainAnswer, sendError, sendResult, startPlainServer } from "./plain-server.js";
+
+const { signal } = new AbortController();
+const TOOL = { name: "build", inputSchema: { type: "object" } };
+
+/** A session with a server of the revisions with `initialize`. */
+async function opened(answer: PlainAnswer) {
+  const server = await startPlainServer(answer);
+  const session = await openMcp(server.url, { fetch, name: "test", version: "1", signal, timeoutMs: 5000 });
+  return { ...session, server };
+}
+
+/** A server of the revision without sessions, which answers `server/discover` itself. */
+function sessionless(answer: (request: { method: string; headers: Headers }) => object) {
+  const requests: { method: string; headers: Headers; meta: Record<string, unknown> }[] = [];
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    const { id, method, params } = JSON.parse(String(init?.body));
+    const request = { method, headers: new Headers(init?.headers), meta: params._meta };
+    requests.push(request);
+    const discovered = { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } };
+    const outcome = method === "server/discover" ? { result: discovered } : answer(request);
+    return Response.json({ jsonrpc: "2.0", id, ...outcome });
+  };
+  const open = () => openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal });
+  return { open, requests };
+}
+
+it("knows the revisions that the official client knows", () => {
+  expect(REVISIONS).toEqual(SUPPORTED_PROTOCOL_VERSIONS);
+});
+
+it("reads all pages of a list", async () => {
+  const { tools, server } = await opened(({ id, params }, response) => {
+    const page = Number(params["cursor"] ?? 0);
+    sendResult(response, id, {
+      tools: [{ ...TOOL, name: `tool-${page}` }],
+      ...(page < 2 && { nextCursor: `${page + 1}` }),
+    });
+  });
+  expect((await tools(signal)).map(({ name }) => name)).toEqual(["tool-0", "tool-1", "tool-2"]);
+  await server.close();
+});
+
+it("ends at a list of tools that has no end", async () => {
+  let page = 0;
+  const { tools, server } = await opened(({ id }, response) => {
+    sendResult(response, id, { tools: [TOOL], nextCursor: `${++page}` });
+  });
+  await expect(tools(signal)).rejects.toThrow("more than 64 pages");
+  await server.close();
+});
+
+it.each<[string, object]>([
+  ["a tool without a name", { tools: [{ inputSchema: {} }] }],
+  ["no list", { tools: "none" }],
+])("refuses %s", async (_what, result) => {
+  const { tools, server } = await opened(({ id }, response) => sendResult(response, id, result));
+  await expect(tools(signal)).rejects.toThrow("malformed");
+  await server.close();
+});
+
+it("answers what the server asks before it responds", async () => {
+  const { call, server } = await opened(({ id }, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write('data: {"jsonrpc":"2.0","id":"p","method":"ping"}\n\n');
+    response.write('data: {"jsonrpc":"2.0","id":"r","method":"roots/list"}\r\n\r\n');
+    response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } })}\r\r`);
+  });
+  await expect(call("build", {}, signal)).resolves.toEqual({ content: [] });
+  await expect
+    .poll(() =>
+      server.requests.map(({ body }) => JSON.parse(body || "{}")).filter(({ method }) => method === undefined),
+    )
+    .toEqual([
+      { jsonrpc: "2.0", id: "p", result: {} },
+      { jsonrpc: "2.0", id: "r", error: { code: -32_601, message: "Method not found" } },
+    ]);
+  await server.close();
+});
+
+it("reports a stream that ends before the response", async () => {
+  const { call, server } = await opened((_call, response) => {
+    response.writeHead(200, { "content-type": "text/event-stream" }).end(": nothing\n\n");
+  });
+  await expect(call("build", {}, signal)).rejects.toMatchObject({ code: "connection_reset" });
+  await server.close();
+});
+
+it("describes itself in each request to a server without sessions", async () => {
+  const { open, requests } = sessionless(() => ({ result: { content: [], resultType: "complete" } }));
+  const session = await open();
+  expect(await session.call("büild", {}, signal)).toEqual({ content: [] });
+  expect(requests.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
+  const { headers, meta } = requests[1] ?? {};
+  expect([headers?.get("mcp-method"), headers?.get("mcp-name")]).toEqual(["tools/call", "=?base64?YsO8aWxk?="]);
+  expect(headers?.get("mcp-protocol-version")).toBe("2026-07-28");
+  expect(meta).toMatchObject({ "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" } });
+});
+
+it("repeats arguments in headers where the server needs them, and leaves out tools that mark them wrongly", async () => {
+  const marked = (mark: string) => ({
+    type: "object",
+    properties: { region: { type: "string", "x-mcp-header": mark } },
+  });
+  const { open, requests } = sessionless(({ method, headers }) => {
+    if (method === "tools/list") {
+      return {
+        result: {
+          tools: [
+            { name: "build", inputSchema: marked("Region") },
+            { name: "bad", inputSchema: marked("bad header\n") },
+          ],
+        },
+      };
+    }
+    if (headers.get("mcp-param-region") === "eu") return { result: { content: [] } };
+    return { error: { code: -32_020, message: "header mismatch" } };
+  });
+  const session = await open();
+  expect((await session.tools(signal)).map(({ name }) => name)).toEqual(["build"]);
+  expect(await session.call("build", { region: "eu" }, signal)).toEqual({ content: [] });
+  expect(requests.filter(({ method }) => method === "tools/call")).toHaveLength(2);
+});
+
+it("refuses a result that needs a dialogue", async () => {
+  const { open } = sessionless(() => ({ result: { resultType: "input_required", inputRequests: {} } }));
+  await expect((await open()).call("build", {}, signal)).rejects.toThrow("only after a dialogue");
+});
+
+it("sends nothing to another origin", async () => {
+  const other = await startPlainServer(({ id }, response) => sendError(response, id, 0, "reached"));
+  const { call, server } = await opened((_call, response) => {
+    response.writeHead(307, { location: other.url }).end();
+  });
+  await expect(call("build", { secret: 1 }, signal)).rejects.toThrow("HTTP 307");
+  expect(other.requests).toEqual([]);
+  await Promise.all([server.close(), other.close()]);
+});
