@@ -1,7 +1,7 @@
 import type { Agent, AgentOptions, ClientRequestArgs } from "node:http";
 import type { LookupFunction, Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { ConnectionOptions } from "node:tls";
+import type { ConnectionOptions, SecureContext, SecureContextOptions } from "node:tls";
 import { withoutBrackets } from "../http/address.js";
 import { proxyAuthorization } from "./proxies.js";
 import { ProxyError } from "./proxy-failure.js";
@@ -17,7 +17,7 @@ export interface TunnelArgs extends ClientRequestArgs {
 export interface AgentsOptions {
   guard: SsrfGuard | undefined;
   /** For the server: authorities, and the client certificate. */
-  serverTls: ConnectionOptions;
+  serverTls: SecureContextOptions;
   /** For a proxy: the authorities alone. */
   proxyTls: ConnectionOptions;
 }
@@ -28,23 +28,29 @@ const IDLE_CONNECTION_MS = 4000;
 /** Keeps the agents of one way: connections that one way has checked are used by no other. */
 export function agentPool(options: AgentsOptions): (protocol: string, proxy: string | undefined) => Agent {
   const agents = new Map<string, Agent>();
+  let context: SecureContext | undefined;
+  // To read all authorities takes longer than a handshake: once, not for each connection.
+  const serverTls = () => {
+    context ??= process.getBuiltinModule("node:tls").createSecureContext(options.serverTls);
+    return { rejectUnauthorized: true, ALPNProtocols: ["http/1.1"], secureContext: context };
+  };
   return (protocol, proxy = "") => {
     const name = `${protocol} ${proxy}`;
     const known = agents.get(name);
     if (known) return known;
-    const agent = createAgent(protocol === "https:", options);
-    if (proxy !== "") openTunnels(agent, new URL(proxy), options);
+    const agent = createAgent(protocol === "https:" ? serverTls() : undefined, options.guard);
+    if (proxy !== "") openTunnels(agent, new URL(proxy), options.proxyTls, serverTls);
     agents.set(name, agent);
     return agent;
   };
 }
 
-function createAgent(isTls: boolean, { guard, serverTls }: AgentsOptions): Agent {
+function createAgent(tls: ConnectionOptions | undefined, guard: SsrfGuard | undefined): Agent {
   // An idle connection does not keep the process running: Node's agent sees to it.
   const settings = { keepAlive: true, timeout: IDLE_CONNECTION_MS, ...(guard && { lookup: guardedLookup(guard) }) };
-  if (!isTls) return new (process.getBuiltinModule("node:http").Agent)(settings as AgentOptions);
+  if (!tls) return new (process.getBuiltinModule("node:http").Agent)(settings as AgentOptions);
   const { Agent: TlsAgent } = process.getBuiltinModule("node:https");
-  return new TlsAgent({ ...settings, ...serverTls, ALPNProtocols: ["http/1.1"] });
+  return new TlsAgent({ ...settings, ...tls });
 }
 
 function guardedLookup(guard: SsrfGuard): LookupFunction {
@@ -63,17 +69,19 @@ function guardedLookup(guard: SsrfGuard): LookupFunction {
 type OnSocket = (error: Error | null, socket?: Duplex) => void;
 
 /** Makes an agent connect through a proxy, for http too, so that the proxy sees nothing of a request. */
-function openTunnels(agent: Agent, proxy: URL, { serverTls, proxyTls }: AgentsOptions): void {
-  const open = ({ host, port, until, servername }: TunnelArgs & { servername?: string }, done: OnSocket) => {
-    connectThrough(proxy, proxyTls, `${withBrackets(String(host))}:${port}`, until).then((socket) => {
-      if ((agent as { protocol?: string }).protocol !== "https:") return done(null, socket);
-      const { connect } = process.getBuiltinModule("node:tls");
-      done(null, connect({ ...serverTls, ALPNProtocols: ["http/1.1"], socket, ...(servername && { servername }) }));
-    }, done);
+function openTunnels(agent: Agent, proxy: URL, proxyTls: ConnectionOptions, serverTls: () => ConnectionOptions): void {
+  const isTls = (agent as { protocol?: string }).protocol === "https:";
+  const open = async ({ host, port, until, servername }: TunnelArgs & { servername?: string }): Promise<Duplex> => {
+    const socket = await connectThrough(proxy, proxyTls, `${withBrackets(String(host))}:${port}`, until);
+    // Node would keep the connection of a request that has ended meanwhile.
+    if (until?.aborted) throw socket.destroy() && new Error("aborted");
+    if (!isTls) return socket;
+    const { connect } = process.getBuiltinModule("node:tls");
+    return connect({ ...serverTls(), socket, ...(servername && { servername }) });
   };
   Object.assign(agent, {
     createConnection: (args: TunnelArgs, done: OnSocket) => {
-      open(args, done);
+      open(args).then((socket) => done(null, socket), done);
     },
   });
 }

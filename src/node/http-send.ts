@@ -3,6 +3,7 @@ import { isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { isAgentAuthError } from "../errors.js";
 import { withoutBrackets } from "../http/address.js";
+import { follow } from "../http/deadline.js";
 import type { PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
 import { agentPool, type TunnelArgs } from "./agents.js";
 import { isBlockedPort } from "./blocked-ports.js";
@@ -37,9 +38,13 @@ const REFUSED_HEADERS = new Set(["transfer-encoding", "keep-alive", "upgrade", "
  */
 export function createSend(options: ConnectOptions, guard: SsrfGuard | undefined): PlainSend {
   const { ca, clientCertificate, idleTimeoutMs: idleTimeout = 300_000 } = options;
-  // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
-  const proxyTls = { rejectUnauthorized: true, ...(ca && { ca: [...ca] }) };
-  const agentFor = agentPool({ guard, proxyTls, serverTls: { ...proxyTls, ...clientCertificate } });
+  const trusted = ca && { ca: [...ca] };
+  const agentFor = agentPool({
+    guard,
+    // Explicit here and for servers, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
+    proxyTls: { ...trusted, rejectUnauthorized: true },
+    serverTls: { ...trusted, ...clientCertificate },
+  });
   const viaProxy = proxyChooser(options);
   return async (request) => {
     const { signal } = request;
@@ -86,6 +91,7 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
   const { method, body, signal } = request;
   const isTls = url.protocol === "https:";
   const http = process.getBuiltinModule(isTls ? "node:https" : "node:http") as typeof import("node:https");
+  const connecting = follow(signal, CONNECT_MS, () => timedOut("no connection in time"));
   const args: TunnelArgs = {
     method,
     agent,
@@ -95,38 +101,39 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     headers: headersOf(request, url),
     timeout: idleTimeout,
     insecureHTTPParser: false,
-    until: signal,
+    until: connecting.signal,
   };
   return new Promise((resolve, reject) => {
     const sent = http.request(args);
     // Node drops what is beyond 2,000 headers; their size is limited anyway.
     sent.maxHeadersCount = 0;
-    let answer: Readable | undefined;
+    let message: IncomingMessage | undefined;
     const fail = (error: Error) => {
-      answer?.destroy(error);
+      connecting.abort(error);
+      message?.destroy(error);
       sent.destroy(error);
       reject(error);
     };
     const onAbort = () => fail(asError(signal?.reason));
     signal?.addEventListener("abort", onAbort, { once: true });
-    const connecting = setTimeout(() => fail(timedOut("no connection in time")), CONNECT_MS);
+    connecting.signal.addEventListener("abort", () => fail(asError(connecting.signal.reason)), { once: true });
     sent.once("close", () => {
-      clearTimeout(connecting);
+      connecting.release();
       signal?.removeEventListener("abort", onAbort);
       reject(Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }));
     });
-    sent.on("error", fail);
+    // Bytes that follow a whole response end the connection; they are no part of it.
+    sent.on("error", (error) => message?.complete || fail(error));
     // A reader that is slower than the server is no reason to end the request.
-    sent.on("timeout", () => answer?.readableLength || fail(timedOut("no data in time")));
+    sent.on("timeout", () => message?.readableLength || fail(timedOut("no data in time")));
     sent.once("upgrade", (_message, socket) => {
       socket.destroy();
       fail(Object.assign(new Error("bad upgrade"), { code: "ECONNRESET" }));
     });
-    sent.once("response", (message) => {
+    sent.once("response", (received) => {
+      message = received;
       try {
-        const response = responseOf(message, method);
-        answer = message;
-        resolve(response);
+        resolve(responseOf(received, method));
       } catch (error) {
         fail(asError(error));
       }
@@ -134,7 +141,7 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     const published = { request: sent, method, url: url.href };
     publish("agentauth:request:create", published);
     whenConnected(sent, isTls, (socket) => {
-      clearTimeout(connecting);
+      connecting.release();
       publish("agentauth:request:write", { ...published, socket });
       if (!socket.destroyed) write(sent, body, fail);
     });
@@ -149,10 +156,17 @@ function write(sent: ClientRequest, body: PlainRequest["body"], fail: (error: Er
   Readable.from(body, { objectMode: false }).on("error", fail).pipe(sent);
 }
 
+/** Sockets whose handshake is complete. */
+const connected = new WeakSet<Socket>();
+
 function whenConnected(sent: ClientRequest, isTls: boolean, go: (socket: Socket) => void): void {
   sent.once("socket", (socket) => {
-    if (sent.reusedSocket || (!isTls && !socket.connecting)) go(socket);
-    else socket.once(isTls ? "secureConnect" : "connect", () => go(socket));
+    const onConnected = () => {
+      connected.add(socket);
+      go(socket);
+    };
+    if (connected.has(socket) || (!isTls && !socket.connecting)) onConnected();
+    else socket.once(isTls ? "secureConnect" : "connect", onConnected);
   });
 }
 
