@@ -1,4 +1,5 @@
-import { pipeline, type Readable, type Transform } from "node:stream";
+import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
+import type { Inflate, InflateRaw, ZlibOptions } from "node:zlib";
 
 const MAX_CODINGS = 5;
 
@@ -22,8 +23,7 @@ export function decoded(body: Readable, contentEncoding: string): Readable {
   const flushing = { flush: BROTLI_OPERATION_FLUSH, finishFlush: BROTLI_OPERATION_FLUSH };
   const decoders = codings.reverse().map((coding): (() => Transform) | undefined => {
     if (coding === "gzip" || coding === "x-gzip") return () => zlib.createGunzip(lenient);
-    // Servers send both forms, with and without the header of zlib.
-    if (coding === "deflate") return () => zlib.createUnzip(lenient);
+    if (coding === "deflate") return () => new AnyInflate(lenient);
     return coding === "br" ? () => zlib.createBrotliDecompress(flushing) : undefined;
   });
   const known = decoders.flatMap((create) => create ?? []);
@@ -32,4 +32,44 @@ export function decoded(body: Readable, contentEncoding: string): Readable {
   // Errors reach the reader through the last stage.
   pipeline([body, ...stages], () => undefined);
   return stages.at(-1) ?? body;
+}
+
+/** Servers send `deflate` with and without the header of zlib; the first byte tells which. */
+class AnyInflate extends Transform {
+  readonly #options: ZlibOptions;
+  #inner: Inflate | InflateRaw | undefined;
+
+  constructor(options: ZlibOptions) {
+    super();
+    this.#options = options;
+  }
+
+  override _transform(part: Buffer, encoding: BufferEncoding, done: TransformCallback): void {
+    this.#inner ??= this.#open(((part[0] ?? 0) & 0x0f) === 8);
+    this.#inner.write(part, encoding, done);
+  }
+
+  override _read(size: number): void {
+    this.#inner?.resume();
+    super._read(size);
+  }
+
+  override _final(done: () => void): void {
+    if (this.#inner === undefined) done();
+    else this.#inner.once("end", done).end();
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    this.#inner?.destroy();
+    done(error);
+  }
+
+  #open(hasHeader: boolean): Inflate | InflateRaw {
+    const { createInflate, createInflateRaw } = process.getBuiltinModule("node:zlib");
+    const inner = (hasHeader ? createInflate : createInflateRaw)(this.#options);
+    inner.on("data", (piece) => {
+      if (!this.push(piece)) inner.pause();
+    });
+    return inner.on("error", (error) => this.destroy(error));
+  }
 }
