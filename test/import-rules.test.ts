@@ -101,6 +101,11 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     fine: { "src/api/a.ts": ["../http/b.js", "../errors.js"], "src/http/b.ts": [], "src/errors.ts": [] },
   },
   {
+    rule: "platform-below-runtime",
+    broken: [{ "src/platform/a.ts": ["../store/b.js"], "src/store/b.ts": [] }],
+    fine: { "src/store/a.ts": ["../platform/b.js"], "src/platform/b.ts": ["../errors.js"], "src/errors.ts": [] },
+  },
+  {
     rule: "runtime-below-cli",
     broken: ["sandbox", "mcp", "login", "node", "store", "testing"].map((folder) => ({
       [`src/${folder}/a.ts`]: ["../cli/b.js"],
