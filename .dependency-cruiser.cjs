@@ -24,6 +24,7 @@ const FORMATS = "^src/cli/flags/formats\\.ts$";
 const PACKAGES = {
   commander: "^src/cli/",
   "cli-table3": "^src/cli/output/",
+  "cross-spawn": "^src/platform/spawner\\.ts$",
   conf: "^src/cli/config/file\\.ts$",
   "openapi-fetch": "^src/api/client\\.ts$",
   oauth4webapi: "^src/oauth/",

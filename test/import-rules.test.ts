@@ -290,6 +290,7 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     { name: "commander", home: "src/cli/deep/a.ts", elsewhere: "src/sandbox/a.ts" },
     { name: "cli-table3", home: "src/cli/output/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "conf", home: "src/cli/config/file.ts", elsewhere: "src/cli/config/files.ts" },
+    { name: "cross-spawn", home: "src/platform/spawner.ts", elsewhere: "src/platform/system.ts" },
     { name: "openapi-fetch", home: "src/api/client.ts", elsewhere: "src/api/listing.ts" },
     { name: "oauth4webapi", home: "src/oauth/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "open", home: "src/login/browser.ts", elsewhere: "src/login/loopback.ts" },

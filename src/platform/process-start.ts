@@ -14,7 +14,7 @@ export function processStart(pid: number): number | undefined {
 }
 
 function startByPs(pid: number): number {
-  const text = system.run("ps", ["-o", "lstart=", "-p", String(pid)], { LC_ALL: "C", TZ: "UTC" })?.trim();
+  const text = system.run("env", ["LC_ALL=C", "TZ=UTC", "ps", "-o", "lstart=", "-p", String(pid)])?.trim();
   return text ? Date.parse(`${text} UTC`) : Number.NaN;
 }
 

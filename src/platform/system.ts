@@ -5,21 +5,19 @@ export interface System {
   /**
    * Runs a tool of the system, without a shell.
    *
-   * @param env is added to the environment
    * @returns what it printed; undefined where it is missing, fails or takes more than five seconds
    */
-  run(program: string, args: readonly string[], env?: Readonly<Record<string, string>>): string | undefined;
+  run(program: string, args: readonly string[]): string | undefined;
 }
 
 /** The system that this process runs on. Everything that differs between systems asks it, so that tests can replace it. */
 export const system: System = { name: process.platform, run };
 
-function run(program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string | undefined {
+function run(program: string, args: readonly string[]): string | undefined {
   // Loaded here, because few calls of the command need it.
   const { spawnSync } = process.getBuiltinModule("node:child_process");
   const { status, stdout } = spawnSync(program, args, {
     encoding: "utf8",
-    env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "ignore"],
     timeout: 5000,
     windowsHide: true,

@@ -1,6 +1,7 @@
 /** The one object through which the CLI reads and prints. Nothing else touches `process`. */
 
 import { Readable, Writable } from "node:stream";
+import { lookupByPlatform } from "../../platform/environment.js";
 import { escapeText } from "../../redact.js";
 import type { Env } from "./env.js";
 import { type Progress, type ProgressLine, progressLine } from "./progress.js";
@@ -51,7 +52,8 @@ export interface ProcessLike {
 
 /** The real thing: `createIo(process)`. */
 export function createIo(host: ProcessLike, settings: IoSettings = {}): Io {
-  const env = Object.freeze(Object.fromEntries(Object.entries(host.env).filter(([, value]) => value)));
+  const set = Object.freeze(Object.fromEntries(Object.entries(host.env).filter(([, value]) => value)));
+  const env = lookupByPlatform(set);
   return assemble(host, env, progressLine(host.stderr), settings);
 }
 

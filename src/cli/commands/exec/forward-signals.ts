@@ -1,4 +1,5 @@
 import { constants } from "node:os";
+import { system } from "../../../platform/system.js";
 import type { ProcessSignals } from "../../runtime/context.js";
 
 /** The signals that ask a program to end. */
@@ -38,7 +39,7 @@ export function forwardSignals({ onTerminal, passOn, onTerminate, signals }: Sig
 
 /** Windows supports few signals. */
 function known(signals: readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
-  if (process.platform !== "win32") return signals;
+  if (system.name !== "win32") return signals;
   return signals.filter((signal) => signal === "SIGINT" || signal === "SIGTERM" || signal === "SIGHUP");
 }
 
