@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
@@ -132,6 +133,22 @@ describe("a file system that cannot flush a folder", () => {
       await store.remove(KEY);
     });
     expect(refused).toBeGreaterThan(2);
+  });
+});
+
+describe("a folder that is made on Windows", () => {
+  it("is for its user alone, by one list of access that is inherited", async () => {
+    const run = vi.fn((program: string) => (program === "whoami" ? '"pc\\\\a","S-1-5-21-1-2-3-1001"\r\n' : ""));
+    onSystem({ name: "win32", run });
+    const home = join(folder(), "a", "b");
+    await fileStore(home).saveClient(madeClient(), FORM);
+    const made = run.mock.calls.filter(([program]) => program === "icacls");
+    expect(made).toEqual([["icacls", [dirname(home), "/inheritance:r", "/grant:r", "*S-1-5-21-1-2-3-1001:(OI)(CI)F"]]]);
+  });
+
+  it("is made all the same where its user is not known", async () => {
+    onSystem({ name: "win32", run: () => undefined });
+    await expect(fileStore(folder()).saveClient(madeClient(), FORM)).resolves.toBeUndefined();
   });
 });
 
