@@ -2,7 +2,8 @@
 
 import { Readable, Writable } from "node:stream";
 import { lookupByPlatform } from "../../platform/environment.js";
-import { escapeText } from "../../redact.js";
+import { shellOf } from "../../platform/shell.js";
+import { escapeText, pasting } from "../../redact.js";
 import type { Env } from "./env.js";
 import { type Progress, type ProgressLine, progressLine } from "./progress.js";
 import { type InStream, inStream } from "./stdin.js";
@@ -54,6 +55,7 @@ export interface ProcessLike {
 export function createIo(host: ProcessLike, settings: IoSettings = {}): Io {
   const set = Object.freeze(Object.fromEntries(Object.entries(host.env).filter(([, value]) => value)));
   const env = lookupByPlatform(set);
+  pasting.shell = shellOf(env);
   return assemble(host, env, progressLine(host.stderr), settings);
 }
 

@@ -19,9 +19,10 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { keepToUser } from "../../platform/access.js";
 import { codeOf, isContention, patiently } from "../../platform/contention.js";
+import { changingMode, moveAway, takingOwnership } from "../../platform/shell.js";
 import { system } from "../../platform/system.js";
-import { shellWord } from "../../redact.js";
 import { storeError } from "../store-error.js";
 
 const MAX_BYTES = 1024 * 1024;
@@ -31,7 +32,8 @@ const NO_SYNC = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "
 /** Creates a folder that only its owner can enter. */
 export function makePrivateFolder(path: string): void {
   try {
-    makeFolders(path);
+    const made = makeFolders(path);
+    if (made !== undefined) keepToUser(made);
   } catch (cause) {
     throw storeError(
       `the folder ${path} cannot be created`,
@@ -50,17 +52,22 @@ export function removeEmptyFolders(...paths: string[]): void {
   }
 }
 
-/** Not `recursive: true`: where a file system accepts no folders, such as /proc, Node would retry forever. */
-function makeFolders(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+/**
+ * Not `recursive: true`: where a file system accepts no folders, such as /proc, Node would retry forever.
+ *
+ * @returns the first folder that was missing; undefined when there was none
+ */
+function makeFolders(path: string): string | undefined {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
   const parent = dirname(path);
-  if (parent !== path) makeFolders(parent);
+  const above = parent === path ? undefined : makeFolders(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have created it just now.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
+  return above ?? path;
 }
 
 /**
@@ -81,7 +88,7 @@ export function checkPrivateFolder(path: string, against: "read" | "write" = "re
   if (stat === undefined) return false;
   if (!stat.isDirectory()) {
     const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";
-    throw storeError(`${path} ${what}`, undefined, `move it away: mv ${shellWord(path)} ${shellWord(`${path}.old`)}`);
+    throw storeError(`${path} ${what}`, undefined, `move it away: ${moveAway(path, `${path}.old`)}`);
   }
   checkOwner(`the folder ${path}`, path, stat, against === "read" ? "700" : "go-w");
   return true;
@@ -112,12 +119,12 @@ export function listFolder(path: string): string[] {
 function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
   if (process.getuid === undefined) return;
   if (stat.uid !== process.getuid() && stat.uid !== 0) {
-    throw storeError(`${what} belongs to another user`, undefined, `chown "$USER" ${shellWord(path)}`);
+    throw storeError(`${what} belongs to another user`, undefined, takingOwnership(path));
   }
   const loose = mode === "go-w" ? 0o022 : 0o077;
   if ((stat.mode & loose) !== 0) {
     const can = mode === "go-w" ? "written" : "read";
-    throw storeError(`${what} can be ${can} by others`, undefined, `chmod ${mode} ${shellWord(path)}`);
+    throw storeError(`${what} can be ${can} by others`, undefined, changingMode(mode, path));
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
+import { wakingUp } from "../../platform/shell.js";
 import { MemoryLeases } from "../memory-leases.js";
 import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
 import { bootClock, type Liveness, livenessOf, thisProcess, wasReused } from "./lock-owner.js";
@@ -233,6 +234,6 @@ function busy(record: LockRecord | undefined): AgentAuthError {
     : "another process";
   return new AgentAuthError("lease_busy", `${who} holds the lock and does not release it`, {
     class: "unavailable",
-    hint: record ? `if it is stopped, resume it: kill -CONT ${record.holder.pid}` : undefined,
+    hint: record ? wakingUp(record.holder.pid) : undefined,
   });
 }
