@@ -171,7 +171,12 @@ export type Shell = "sh" | "powershell" | "cmd";
 export const pasting: { shell: Shell } = { shell: "sh" };
 
 /** A word of a command that a message shows, quoted for {@link pasting}. */
-export function shellWord(word: string, shell: Shell = pasting.shell): string {
+export function shellWord(word: string): string {
+  return wordFor(pasting.shell, word);
+}
+
+/** A word of a command, quoted for a shell. */
+export function wordFor(shell: Shell, word: string): string {
   if (shell === "sh") return posixWord(word);
   if (/^[\w+:./\\-][\w+=:./\\-]*$/.test(word)) return word;
   return shell === "cmd" ? cmdWord(word) : powershellWord(word);

@@ -1,6 +1,6 @@
 /** Commands that messages show, for the shell of the user. Every hint with a command of a system has it from here. */
 
-import { pasting, posixWord, type Shell, shellWord } from "../redact.js";
+import { pasting, posixWord, type Shell, shellWord, wordFor } from "../redact.js";
 import { system } from "./system.js";
 
 /** The shell of the user: on Windows PowerShell, unless `cmd.exe` or a shell with `SHELL` has started the process. */
@@ -63,7 +63,7 @@ export function wakingUp(pid: number): string {
 }
 
 /** A command whose standard input is a file. */
-export function withInput(command: string, file: string): string {
+function withInput(command: string, file: string): string {
   const redirected = () => `${command} < ${shellWord(file)}`;
   return by({ sh: redirected, powershell: () => `Get-Content ${shellWord(file)} | ${command}`, cmd: redirected });
 }
@@ -100,6 +100,6 @@ export function storingToken(): string {
 
 /** A string, also where a word would need no quotes. */
 export function quotedForPowershell(value: string): string {
-  const word = shellWord(value, "powershell");
+  const word = wordFor("powershell", value);
   return word === value ? `'${value}'` : word;
 }

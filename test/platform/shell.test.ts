@@ -16,7 +16,7 @@ import {
   takingOwnership,
   wakingUp,
 } from "../../src/platform/shell.js";
-import { pasting, shellWord } from "../../src/redact.js";
+import { pasting, shellWord, wordFor } from "../../src/redact.js";
 import { onSystem } from "./support.js";
 
 const PATH = "C:\\Users\\A B\\it's 100%.json";
@@ -52,12 +52,12 @@ describe("a word of a command", () => {
     ["x\u001b$y`", '"x$([char]::ConvertFromUtf32(0x1b))`$y``"', '"x\\e$y`"'],
     ["", "''", '""'],
   ])("%j is %s in PowerShell and %s in cmd.exe", (word, powershell, cmd) => {
-    expect([shellWord(word, "powershell"), shellWord(word, "cmd")]).toEqual([powershell, cmd]);
+    expect([wordFor("powershell", word), wordFor("cmd", word)]).toEqual([powershell, cmd]);
   });
 
   it("is for the shell that messages are for, unless one is named", () => {
     onSystem({ name: "win32" }, "powershell");
-    expect([shellWord("it's"), shellWord("it's", "sh")]).toEqual(["'it''s'", "'it'\\''s'"]);
+    expect([shellWord("it's"), wordFor("sh", "it's")]).toEqual(["'it''s'", "'it'\\''s'"]);
   });
 });
 

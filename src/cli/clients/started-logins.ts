@@ -112,7 +112,7 @@ export function finishCommand(id: string, { server, profile, account }: StartedL
     ...(profile === "default" ? [] : ["--profile", profile]),
     ...(account === undefined ? [] : ["--account-hint", account]),
   ];
-  return ["agentauth", "login", server, "--wait", id, ...flags].map((word) => shellWord(word)).join(" ");
+  return ["agentauth", "login", server, "--wait", id, ...flags].map(shellWord).join(" ");
 }
 
 /** The logins that wait for their second step; those that cannot be read are left to the command that finishes them. */

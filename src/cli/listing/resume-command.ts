@@ -10,7 +10,7 @@ export function resumeCommand(argv: readonly string[], offset: number, limit: nu
     String(offset),
     ...(limit === undefined ? [] : ["--limit", String(limit)]),
   ];
-  return words.map((word) => shellWord(word)).join(" ");
+  return words.map(shellWord).join(" ");
 }
 
 function withoutFlag(argv: readonly string[], flag: string): string[] {

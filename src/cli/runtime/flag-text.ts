@@ -2,9 +2,7 @@ import { shellWord } from "../../redact.js";
 
 /** An option of the SDK as the command line spells it. */
 export function flagText(option: string, value?: string): string {
-  return flagWords(option, value)
-    .map((word) => shellWord(word))
-    .join(" ");
+  return flagWords(option, value).map(shellWord).join(" ");
 }
 
 /** The same as words. */

@@ -66,7 +66,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     if (value === undefined) {
       throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
         class: "usage",
-        hint: `${["agentauth config set", key, "<value>", ...profileFlag(name).map((word) => shellWord(word))].join(" ")}; agentauth profile list shows the profiles, agentauth config list the effective settings`,
+        hint: `${["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ")}; agentauth profile list shows the profiles, agentauth config list the effective settings`,
       });
     }
     const line = row?.source === undefined ? value : `${row.source}\t${value}`;
@@ -133,9 +133,7 @@ function reportDropped(dropped: Rebound["dropped"], name: string, { io }: Comman
   if (dropped === undefined) return;
   const { reference, boundTo } = dropped;
   io.warn(`api_token is no longer set in profile ${name}: its token was stored for ${boundTo}`);
-  const command = ["agentauth", "config", "set", "api_token", reference, ...profileFlag(name)]
-    .map((word) => shellWord(word))
-    .join(" ");
+  const command = ["agentauth", "config", "set", "api_token", reference, ...profileFlag(name)].map(shellWord).join(" ");
   io.say(`hint: store another token with agentauth config set api_token -; to use the same token: ${command}`);
 }
 

@@ -91,7 +91,7 @@ class Demo {
       String(value),
     ]);
     const argv = [kind.noun, "list", ...words];
-    await this.#title(title, `agentauth ${argv.map((word) => shellWord(word)).join(" ")}`);
+    await this.#title(title, `agentauth ${argv.map(shellWord).join(" ")}`);
     const options: ListFlags = { output: "table", ...flags };
     await runList(kind, options, this.#context.with({ argv, flags: options }));
   }

@@ -144,6 +144,6 @@ export function checkLeftovers(home: string, now: number): Finding {
     return stat?.isFile() === true && now - stat.mtimeMs > OLD_MS;
   });
   if (old.length === 0) return ok("none");
-  const shown = old.slice(0, MOST_SHOWN).map((word) => shellWord(word));
+  const shown = old.slice(0, MOST_SHOWN).map(shellWord);
   return warning(`${old.length} temporary files of commands that were killed`, `rm ${shown.join(" ")}`);
 }

@@ -25,7 +25,7 @@ export function commandOf({ url, command }: Pick<ExecFlags, "url" | "command">, 
 /** The intended command line, as far as it can be inferred. */
 function withDashes(url: string, [first = ""]: readonly string[], argv: readonly string[]): string {
   const begin = argv.indexOf(first, argv.indexOf(url) + 1);
-  return ["agentauth", ...argv.slice(0, begin), "--", ...argv.slice(begin)].map((word) => shellWord(word)).join(" ");
+  return ["agentauth", ...argv.slice(0, begin), "--", ...argv.slice(begin)].map(shellWord).join(" ");
 }
 
 function wrong(message: string, hint: string): AgentAuthError {

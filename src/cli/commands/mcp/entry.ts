@@ -15,6 +15,7 @@ export interface EntryFlags extends GlobalFlags {
   style?: "proxy" | "headers-helper";
   command?: string;
   accountHint?: string;
+  scope?: string;
 }
 
 /** A server as an entry of a host's settings. */
@@ -99,15 +100,17 @@ function dataOf(
 
 /**
  * The words that start agentauth. A host on Windows cannot start `agentauth.cmd` without a shell, and one that was
- * started from a window of macOS finds neither `agentauth` nor `node`.
+ * started from a window of macOS finds neither `agentauth` nor `node`. The settings of a project are shared: paths of this
+ * machine would be wrong for others.
  */
 function startWords(
-  { command }: Pick<EntryFlags, "command">,
+  { command, scope }: Pick<EntryFlags, "command" | "scope">,
   platform: string,
   { program }: Pick<CommandContext, "program">,
 ): [string, ...string[]] {
   if (command !== undefined) return [command];
-  return program !== undefined && (platform === "win32" || platform === "darwin") ? [...program] : ["agentauth"];
+  const isLost = (platform === "win32" || platform === "darwin") && scope !== "project";
+  return program !== undefined && isLost ? [...program] : ["agentauth"];
 }
 
 /** On Windows the host's shell may be cmd.exe, which knows no quotes of sh and reads more characters than sh. */

@@ -11,6 +11,6 @@ export function loginFlagsOf({ options }: Pick<ServerShape, "options">): string[
 export function loginCommandOf(shape: ServerShape): string | undefined {
   const { server, client, refused } = shape;
   if (refused !== undefined) return undefined;
-  const words = ["agentauth", "login", server, ...loginFlagsOf(shape).flat()].map((word) => shellWord(word));
+  const words = ["agentauth", "login", server, ...loginFlagsOf(shape).flat()].map(shellWord);
   return [...(typeof client === "string" ? [`AGENTAUTH_CLIENT_SECRET=${shellWord(client)}`] : []), ...words].join(" ");
 }

@@ -30,6 +30,10 @@ describe("the entry of a host that starts programs without a shell", () => {
     expect(originOf(entry)).toEqual({ url: URL_OF_SERVER, isByAgentauth: true });
   });
 
+  it("names no path of this machine in the settings of a project", () => {
+    expect(entryOn("win32", WINDOWS, { scope: "project" })["command"]).toBe("agentauth");
+  });
+
   it("names the command that was given", () => {
     expect(entryOn("win32", WINDOWS, { command: "C:\\bin\\agentauth.exe" })["command"]).toBe("C:\\bin\\agentauth.exe");
   });
