@@ -2,7 +2,17 @@
 // processes that refresh one login at the same time. Skipped, and said so, where wine or node.exe is missing; with
 // --complete that is a failure. Options: --generations <n> (default 500), --node <version> (default 20).
 import { spawn, spawnSync } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -74,7 +84,11 @@ function windowsPath(path) {
 /** Runs node.exe; the sandbox of this process answers meanwhile. */
 function node(args, more = {}) {
   const output = outputFiles();
-  const child = spawn(WINE, [nodePath(), ...args], { env: { ...env, ...more.env }, stdio: output.stdio, timeout: 300_000 });
+  const child = spawn(WINE, [nodePath(), ...args], {
+    env: { ...env, ...more.env },
+    stdio: output.stdio,
+    timeout: 300_000,
+  });
   return new Promise((resolve) => child.once("exit", (status) => resolve({ status, ...output.read() })));
 }
 
@@ -95,7 +109,7 @@ function outputFiles() {
 
 async function agentauth(args, more) {
   const result = await node([windowsPath(join(root, "bin", "agentauth.js")), ...args], more);
-  must(result.status === (more?.status ?? 0), () => `agentauth ${args.join(" ")}: ${result.status}\n${result.stderr}`);
+  must(result.status === 0, () => `agentauth ${args.join(" ")}: ${result.status}\n${result.stderr}`);
   return result;
 }
 
@@ -142,14 +156,14 @@ async function runPrograms({ mcpUrl }) {
   const words = ["a b", "c&echo injected", "d|e", 'f"g'];
   const { stdout } = await agentauth(["exec", mcpUrl, "--", "shim", ...words], { env: path });
   must(stdout.trim() === JSON.stringify(words), () => `the words came as ${stdout}`);
-  await agentauth(["exec", mcpUrl, "--", "no-such-program"], { status: 127 });
 }
 
 /** None is sent twice: the issuer revokes a login whose refresh token comes again. None is lost: each has its generation. */
 async function race(sandbox, home) {
   const ledger = new Ledger(sandbox);
-  const key = { profile: "default", server: sandbox.mcpUrl };
-  const before = (await fileStore(home).read(key)).generation;
+  // The refresh of an earlier step.
+  ledger.clear();
+  const before = generationIn(home);
   const until = before + Number(values.generations);
   const job = JSON.stringify({ home: windowsPath(home), server: sandbox.mcpUrl, until });
   const racers = Array.from({ length: RACERS }, () => start(job));
@@ -159,7 +173,7 @@ async function race(sandbox, home) {
   const failed = ends.find(({ status }) => status !== 0);
   const [rotations, refusals] = [ledger.rotations().length, ledger.refusals().length];
   const log = join(tmpdir(), `agentauth-wine-race-${process.pid}.json`);
-  const { generation } = await fileStore(home).read(key);
+  const generation = generationIn(home);
   if (failed || refusals > 0 || rotations !== generation - before) {
     writeFileSync(log, JSON.stringify({ before, generation, rotations, refusals, ends, requests: ledger.all() }));
   }
@@ -170,6 +184,12 @@ async function race(sandbox, home) {
     () => `${rotations} refreshes, generations ${before}-${generation}, see ${log}`,
   );
   return `${rotations} generations by ${RACERS} processes`;
+}
+
+/** By the names of the files: under wine they have modes that the store refuses here. */
+function generationIn(home) {
+  const names = readdirSync(join(home, "grants-by-server"), { recursive: true });
+  return Math.max(...names.map((name) => Number(/(?:^|\/)(\d+)\.json$/.exec(name)?.[1] ?? 0)));
 }
 
 function start(job) {
