@@ -56,7 +56,11 @@ export function createSend(options: ConnectOptions, guard: SsrfGuard | undefined
     // A literal address is connected to without a lookup.
     else if (isIP(withoutBrackets(url.hostname)) > 0) await guard?.resolve(url.hostname);
     try {
-      return await exchange({ request, url, agent: agentFor(url.protocol, proxy), idleTimeout });
+      const agent = agentFor(url.protocol, proxy);
+      for (;;) {
+        const response = await exchange({ request, url, agent, idleTimeout });
+        if (response !== "unsent") return response;
+      }
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (isAgentAuthError(error)) throw error;
@@ -86,8 +90,12 @@ interface Exchange {
   idleTimeout: number;
 }
 
-/** Sends a request and waits for the head of its response. */
-function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<PlainResponse> {
+/**
+ * Sends a request and waits for the head of its response.
+ *
+ * @returns `unsent` if the server had closed the idle connection that was to be used: nothing was written to it
+ */
+function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<PlainResponse | "unsent"> {
   const { method, body, signal } = request;
   const isTls = url.protocol === "https:";
   const http = process.getBuiltinModule(isTls ? "node:https" : "node:http") as typeof import("node:https");
@@ -108,6 +116,7 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     // Node drops what is beyond 2,000 headers; their size is limited anyway.
     sent.maxHeadersCount = 0;
     let message: IncomingMessage | undefined;
+    let isWritten = false;
     const fail = (error: Error) => {
       connecting.abort(error);
       message?.destroy(error);
@@ -120,10 +129,14 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     sent.once("close", () => {
       connecting.release();
       signal?.removeEventListener("abort", onAbort);
+      if (sent.reusedSocket && !isWritten) resolve("unsent");
       reject(Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }));
     });
     // Bytes that follow a whole response end the connection; they are no part of it.
-    sent.on("error", (error) => message?.complete || fail(error));
+    sent.on("error", (error) => {
+      if (sent.reusedSocket && !isWritten) resolve("unsent");
+      else if (!message?.complete) fail(error);
+    });
     // A reader that is slower than the server is no reason to end the request.
     sent.on("timeout", () => message?.readableLength || fail(timedOut("no data in time")));
     sent.once("upgrade", (_message, socket) => {
@@ -141,7 +154,9 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     const published = { request: sent, method, url: url.href };
     publish("agentauth:request:create", published);
     whenConnected(sent, isTls, (socket) => {
+      if (sent.reusedSocket && (socket.destroyed || socket.readableEnded)) return void sent.destroy();
       connecting.release();
+      isWritten = true;
       publish("agentauth:request:write", { ...published, socket });
       if (!socket.destroyed) write(sent, body, fail);
     });
@@ -156,17 +171,12 @@ function write(sent: ClientRequest, body: PlainRequest["body"], fail: (error: Er
   Readable.from(body, { objectMode: false }).on("error", fail).pipe(sent);
 }
 
-/** Sockets whose handshake is complete. */
-const connected = new WeakSet<Socket>();
-
 function whenConnected(sent: ClientRequest, isTls: boolean, go: (socket: Socket) => void): void {
   sent.once("socket", (socket) => {
-    const onConnected = () => {
-      connected.add(socket);
-      go(socket);
-    };
-    if (connected.has(socket) || (!isTls && !socket.connecting)) onConnected();
-    else socket.once(isTls ? "secureConnect" : "connect", onConnected);
+    // What a server that restarted has done to an idle connection is seen within two turns of the event loop.
+    if (sent.reusedSocket) setImmediate(() => setImmediate(go, socket));
+    else if (!isTls && !socket.connecting) go(socket);
+    else socket.once(isTls ? "secureConnect" : "connect", () => go(socket));
   });
 }
 

@@ -1,5 +1,7 @@
+import { createServer } from "node:http";
+import type { AddressInfo, Socket } from "node:net";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { networkError } from "../../src/http/network-error.js";
 import { createFetch } from "../../src/node/dispatcher.js";
 import { sendJson, startServer, startSocketServer } from "../helpers/server.js";
@@ -75,5 +77,27 @@ describe.each([
     const server = await startServer((response) => response.writeHead(302, { location: "/" }).end());
     await expect(fetch(server.origin)).rejects.toThrow("fetch failed");
     expect(server.requests).toHaveLength(21);
+  });
+});
+
+describe("a request over node:http", () => {
+  const send = createFetch({}, undefined);
+
+  it.each(["resets", "ends"] as const)("does not use an idle connection that the server %s", async (how) => {
+    const sockets = new Set<Socket>();
+    const server = createServer((request, response) => {
+      sockets.add(request.socket);
+      response.end(request.method);
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    for (let round = 0; round < 20; round++) {
+      expect(await (await send(url)).text()).toBe("GET");
+      for (const socket of sockets) how === "resets" ? socket.resetAndDestroy() : socket.destroy();
+      sockets.clear();
+      expect(await (await send(url, { method: "POST", body: "once" })).text()).toBe("POST");
+      expect(sockets.size).toBe(1);
+    }
   });
 });
