@@ -38,7 +38,7 @@ async function startStreams(call: (id: unknown) => string, resume: (response: Se
 afterEach(() => void vi.restoreAllMocks());
 
 it("resumes a stream of the official server that breaks before the response, and calls the tool once", async () => {
-  const server = await startOfficialServer(() => async (_request, _response, next) => next());
+  const server = await startOfficialServer(() => async (_request, _response, next) => void (await next()));
   const places: (string | null)[] = [];
   const session = await open(server.url, async (url, init) => {
     const place = new Headers(init?.headers).get("last-event-id");
