@@ -20,7 +20,7 @@ const { values, positionals } = parseArgs({
 });
 const TIMEOUT_MS = 180_000;
 
-const chosen = ["store", "oauth", "resource-server", "mcp"].flatMap(readTable).filter(({ file, from }) => {
+const chosen = ["store", "oauth", "resource-server", "mcp", "cli"].flatMap(readTable).filter(({ file, from }) => {
   return positionals.length === 0 || positionals.some((part) => file.includes(part) || from.includes(part));
 });
 const stale = chosen.filter(({ file, from }) => readFileSync(join(root, file), "utf8").split(from).length !== 2);

@@ -69,7 +69,7 @@ export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "./oauth/gr
 export type { LoginException } from "./oauth/grant/exceptions.js";
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/grant/grant.js";
 export type { GrantFilter, GrantKey, GrantStore, Reservation } from "./oauth/grant/grant-store.js";
-export type { Lease, LeaseOptions, PreviousAttempt } from "./oauth/grant/lease.js";
+export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/grant/lease.js";
 export type { ShortLivedRecords } from "./oauth/grant/short-lived.js";
 export type { TokenOptions } from "./oauth/grant/token-options.js";
 export type { Step, TraceEntry } from "./oauth/http/trace.js";

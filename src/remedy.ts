@@ -138,8 +138,11 @@ export type Remedy =
   | { action: "connect"; server: string }
   /** Get a token with a machine grant, without a login. */
   | { action: "token"; grant?: string | undefined }
-  /** Find out more: run discovery, read the grants that the issuer names, check the clock, or list the stored logins. */
-  | { action: "inspect"; subject: "clock" | "discovery" | "grants" | "logins" }
+  /**
+   * Find out more: run discovery, read the grants that the issuer names, check the clock, list the stored logins, or read
+   * the SQL of the store's tables.
+   */
+  | { action: "inspect"; subject: "clock" | "discovery" | "grants" | "logins" | "tables" }
   /** Call again later. */
   | { action: "retry" }
   /** Read the listing from this offset. */

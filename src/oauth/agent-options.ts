@@ -75,7 +75,9 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   loginHint?: string | undefined;
   /**
    * Seals the logins that {@link AgentClient.startLogin} saves: at least 32 random characters, the same in every process.
-   * Of several, the first one seals and each one opens. Without it, the store holds these logins.
+   * Of several, the first one seals and each one opens. Without it, the store holds these logins. With a store that has no
+   * `shortLived`, a login is finished once within each process; across processes, only the issuer prevents that a callback
+   * is used again, since it accepts a code once (RFC 6749 section 4.1.2).
    */
   loginSecret?: string | readonly string[] | undefined;
   /** Called for every request of the flow, with its outcome. */

@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
 import { startSandbox } from "../../src/sandbox/index.js";
 import { BIN, cleanEnv, collect, temporaryFolder, until } from "../helpers/cli.js";
 import { commandsOf } from "./agent-pages-support.js";
+import { startRefusingIssuer } from "./refusing-issuer.js";
 import { callbackOf } from "./support.js";
 
 const URL_OF_PAGE = "https://mcp.example/mcp";
@@ -26,6 +27,17 @@ interface Step {
 const json = ({ out }: Outcome) => JSON.parse(out);
 const isJson: Step["check"] = (outcome) => json(outcome);
 
+/** A shell in which `agentauth` is the built program. */
+function startShell(env: NodeJS.ProcessEnv) {
+  return (line: string) => {
+    const script = `agentauth() { ${shellWord(process.execPath)} ${shellWord(BIN)} "$@"; }\n${line}`;
+    const child = spawn("bash", ["-c", script], { env, stdio: ["ignore", "pipe", "pipe"] });
+    const [out, err] = [collect(child.stdout), collect(child.stderr)];
+    const ended = once(child, "close") as Promise<[number | null]>;
+    return { out, err, ended };
+  };
+}
+
 it("does what the skill says, step by step", async () => {
   expect(existsSync(BIN)).toBe(true);
   const options = { accounts: 1, domains: 1, pools: 1, devices: 70, autoApprove: true, deviceFlow: true, iss: true };
@@ -43,14 +55,9 @@ it("does what the skill says, step by step", async () => {
     AGENTAUTH_API_TOKEN: sandbox.apiToken,
     CLAUDECODE: "1",
   });
-  const start = (line: string) => {
-    const filled = line.replaceAll(URL_OF_PAGE, sandbox.mcpUrl).replace(/<(\w+)>/g, (_, name) => values[name] ?? "?");
-    const script = `agentauth() { ${shellWord(process.execPath)} ${shellWord(BIN)} "$@"; }\n${filled}`;
-    const child = spawn("bash", ["-c", script], { env, stdio: ["ignore", "pipe", "pipe"] });
-    const [out, err] = [collect(child.stdout), collect(child.stderr)];
-    const ended = once(child, "close") as Promise<[number | null]>;
-    return { out, err, ended };
-  };
+  const shell = startShell(env);
+  const start = (line: string) =>
+    shell(line.replaceAll(URL_OF_PAGE, sandbox.mcpUrl).replace(/<(\w+)>/g, (_, name) => values[name] ?? "?"));
   const begun = (flow: string) => (outcome: Outcome) => {
     const started = json(outcome);
     expect(started).toMatchObject({ flow, expires_at: expect.any(String), finish: expect.stringContaining("--wait") });
@@ -147,3 +154,28 @@ it("does what the skill says, step by step", async () => {
   await background?.ended;
   await sandbox.close();
 }, 120_000);
+
+it("does what the skill says where the issuer refuses a scope", async () => {
+  const sentence =
+    "A second command that ends with 4 and prints another `url` has begun the login again, since the issuer refused a scope:" +
+    " show the user that URL, and run the command in its `finish`.";
+  expect(readFileSync("skills/agentauth/SKILL.md", "utf8").replace(/\s+/g, " ")).toContain(sentence);
+  const { mcp } = await startRefusingIssuer();
+  const shell = startShell(cleanEnv({ AGENTAUTH_HOME: temporaryFolder(), CLAUDECODE: "1" }));
+  const first = shell(`agentauth login ${mcp.url} --no-wait --json`);
+  expect(await first.ended, first.err()).toEqual([0, null]);
+  const begun = JSON.parse(first.out());
+  expect(begun).toMatchObject({ listening: true, finish: expect.stringContaining(`--wait ${begun.login_id}`) });
+  await (await fetch(begun.url)).text();
+  const second = shell(begun.finish);
+  expect(await second.ended, second.err()).toEqual([4, null]);
+  const again = JSON.parse(second.out());
+  expect(again.url).not.toBe(begun.url);
+  expect(new URL(again.url).searchParams.get("scope")).toBe("tools");
+  const finish = shell(again.finish);
+  // Without a listener, the command has to run before the user opens the URL.
+  if (!again.listening) await until(() => finish.err().includes("Waiting for the login"));
+  await (await fetch(again.url)).text();
+  expect(await finish.ended, finish.err()).toEqual([0, null]);
+  expect(JSON.parse(finish.out())).toMatchObject({ signed_in: true, state: "valid" });
+}, 60_000);

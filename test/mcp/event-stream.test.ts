@@ -30,3 +30,13 @@ it("keeps the last place, and the type of one event only", async () => {
 it("reads no event to its end that is too long", async () => {
   await expect(read("data: ", "x".repeat(30), "x".repeat(30))).rejects.toThrow("too long");
 });
+
+it("limits each event, not all of them together", async () => {
+  const event = `data: ${"x".repeat(20)}\n\n`;
+  expect(await read(event, event, event)).toHaveLength(3);
+});
+
+it("ignores a place with NUL and a wait that is no number", async () => {
+  const [event] = await read("id: 7\nretry: 20\n", "id: 8\0\nretry: soon\n\n");
+  expect(event).toMatchObject({ id: "7", retry: 20 });
+});

@@ -28,6 +28,12 @@ describe("the requests of a server that repeats ids", () => {
     expect([1, 2].map((id) => requests.toServer(answer(id)))).toEqual([undefined, undefined]);
   });
 
+  it("keep their ids again once the late response to the lost one has come", () => {
+    const requests = repeated();
+    expect(requests.toServer(answer(1))).toBeUndefined();
+    expect(requests.toHost(ping(1)).id).toBe(1);
+  });
+
   it("are lost once: what is answered is not open any more", () => {
     const requests = repeated();
     requests.toServer(answer("agentauth-1"));

@@ -140,3 +140,54 @@ it("sends nothing to another origin", async () => {
   expect(other.requests).toEqual([]);
   await Promise.all([server.close(), other.close()]);
 });
+
+it("follows redirects of its own origin, and gives up on those without an end", async () => {
+  const { call, server } = await opened((_call, response) => {
+    response.writeHead(308, { location: "/mcp" }).end();
+  });
+  await expect(call("build", {}, signal)).rejects.toThrow("HTTP 308");
+  expect(server.requests.filter(({ body }) => body.includes("tools/call"))).toHaveLength(6);
+  await server.close();
+});
+
+it("reads no error to its end that is too long", async () => {
+  const { call, server } = await opened((_call, response) => {
+    response.writeHead(500, { "content-type": "text/plain" }).end("x".repeat(300_000));
+  });
+  await expect(call("build", {}, signal)).rejects.toMatchObject({ code: "body_too_large" });
+  await server.close();
+});
+
+it("takes a session only from the response to initialize", async () => {
+  const { call, server } = await opened(({ id }, response) => {
+    response.setHeader("mcp-session-id", "session-of-another");
+    sendResult(response, id, { content: [] });
+  });
+  for (const _ of [1, 2]) await call("build", {}, signal);
+  expect(server.requests.flatMap(({ headers }) => headers["mcp-session-id"] ?? [])).toEqual([]);
+  await server.close();
+});
+
+it("cancels a call at the server when its signal fires", async () => {
+  const abort = new AbortController();
+  const { call, server } = await opened(() => abort.abort(new Error("enough")));
+  await expect(call("build", {}, abort.signal)).rejects.toThrow("enough");
+  await expect.poll(() => server.requests.at(-1)?.body).toContain("notifications/cancelled");
+  await server.close();
+});
+
+it("answers no request of a server without sessions", async () => {
+  const methods: string[] = [];
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    const { id, method = "an answer" } = JSON.parse(String(init?.body));
+    methods.push(method);
+    const discovered = { supportedVersions: ["2026-07-28"], capabilities: { tools: {} } };
+    if (method === "server/discover") return Response.json({ jsonrpc: "2.0", id, result: discovered });
+    const ping = JSON.stringify({ jsonrpc: "2.0", id: "p", method: "ping" });
+    const result = JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } });
+    return new Response(`data: ${ping}\n\ndata: ${result}\n\n`, { headers: { "content-type": "text/event-stream" } });
+  };
+  const session = await openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal });
+  await session.call("build", {}, signal);
+  expect(methods).toEqual(["server/discover", "tools/call"]);
+});

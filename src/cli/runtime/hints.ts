@@ -188,6 +188,7 @@ const INSPECT: Readonly<Record<Extract<Remedy, { action: "inspect" }>["subject"]
     command === "discover" ? undefined : "agentauth discover shows every address that was asked",
   grants: ({ hint }) => `${hint}; agentauth discover <mcp_url> shows which grants it names`,
   logins: () => "agentauth status shows where they should be",
+  tables: () => "run the SQL that agentauth store sql prints on this database",
 };
 
 /** The flags for an option that is missing or wrong; the code says for which of its uses. */

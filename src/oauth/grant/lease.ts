@@ -1,4 +1,5 @@
 import { AgentAuthError, type AgentAuthErrorJson } from "../../errors.js";
+import { quote } from "../../redact.js";
 import type { GrantKey } from "./grant-key.js";
 
 /** The exclusive right to do some work, held for a limited time. */
@@ -63,7 +64,23 @@ export interface LeaseOptions<T> {
   /** Polled while another holder has the lease; a result replaces that of the work. */
   until?: () => Promise<T | undefined>;
   /** Called once if another holder has the lease. */
-  onWait?: ((holder: { pid: number | undefined; at: number }) => void) | undefined;
+  onWait?: ((holder: LeaseHolder) => void) | undefined;
+}
+
+/** Another holder of a lease. */
+export interface LeaseHolder {
+  /** Its process, where that is on this machine. */
+  readonly pid: number | undefined;
+  /** What it calls itself, where it may be on another machine. */
+  readonly label?: string | undefined;
+  /** Unix milliseconds when it took the lease. */
+  readonly at: number;
+}
+
+/** A holder as the subject of a sentence. */
+export function holderText({ pid, label }: LeaseHolder): string {
+  if (label !== undefined) return quote(label, 100);
+  return pid === undefined ? "another process" : `process ${pid}`;
 }
 
 /**

@@ -18,7 +18,7 @@ import {
   tokenGeneration,
 } from "./grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "./grant-store.js";
-import { type Lease, leaseLost, maySend, rethrowRecentFailure } from "./lease.js";
+import { holderText, type Lease, leaseLost, maySend, rethrowRecentFailure } from "./lease.js";
 import { describeLoss, isLastToken, isLostAnswer, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
 import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";
@@ -93,7 +93,7 @@ export async function refreshGrant(
       patienceMs: 2 * durationMs,
       signal,
       until: () => newerTokens(store, seen),
-      onWait: ({ pid }) => report(context, `process ${pid ?? "?"} is refreshing this token; waiting for its result`),
+      onWait: (holder) => report(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
     },
   );
 }

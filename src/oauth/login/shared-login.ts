@@ -5,7 +5,7 @@ import type { BearerChallenge } from "../discovery/challenge.js";
 import { coversScope, type Grant, hasSameTokens, noteRefusal } from "../grant/grant.js";
 import { unmetRequirement } from "../grant/grant-requirements.js";
 import type { GrantKey } from "../grant/grant-store.js";
-import { failureOf, HEARTBEAT_MS, type Lease } from "../grant/lease.js";
+import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../grant/lease.js";
 import { splitScope } from "../token/scope.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
@@ -85,8 +85,8 @@ export function sharedLogin(
       grant: key,
       signal,
       until: newer,
-      onWait: ({ pid }) => {
-        const text = `process ${pid ?? "?"} is logging in at ${server}; waiting for it`;
+      onWait: (holder) => {
+        const text = `${holderText(holder)} is logging in at ${server}; waiting for it`;
         context.onProgress?.({ about: "login", text });
       },
     },

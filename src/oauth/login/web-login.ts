@@ -75,7 +75,7 @@ export async function takeLogin(
   if (browser === undefined) throw otherBrowser();
   const isSealed = saved !== undefined;
   const text = isSealed
-    ? saved.length > MAX_SAVED || secrets.length === 0
+    ? saved.length > MAX_SAVED
       ? undefined
       : await openText(saved, secrets)
     : await store.shortLived?.take(await hashOf(state, browser, profile, account));

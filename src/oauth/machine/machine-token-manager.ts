@@ -7,7 +7,7 @@ import { isSameIssuer } from "../discovery/same-issuer.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import { coversScope, type Grant, hasExpired, hasSameTokens, isFresh, isStorm, noteRefusal } from "../grant/grant.js";
 import { type GrantKey, type GrantStore, isStoreFailure } from "../grant/grant-store.js";
-import { HEARTBEAT_MS, isPeerFailure, rethrowRecentFailure } from "../grant/lease.js";
+import { HEARTBEAT_MS, holderText, isPeerFailure, rethrowRecentFailure } from "../grant/lease.js";
 import type { GrantOptions } from "../grant/token-options.js";
 import { splitScope, unionScopes } from "../token/scope.js";
 import { strategyOf } from "./grant-strategies.js";
@@ -131,8 +131,8 @@ export class MachineTokenManager {
         grant: key,
         signal,
         until: newer,
-        onWait: ({ pid }) => {
-          const text = `process ${pid ?? "?"} is requesting a token for ${key.server}; waiting for it`;
+        onWait: (holder) => {
+          const text = `${holderText(holder)} is requesting a token for ${key.server}; waiting for it`;
           onProgress?.({ about: "refresh", text });
         },
       },

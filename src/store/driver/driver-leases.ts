@@ -3,7 +3,7 @@ import type { Lease, LeaseOptions, PreviousAttempt } from "../../oauth/grant/lea
 import { MemoryLeases } from "../memory-leases.js";
 import type { LeaseBusy, LeaseClaim, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
-import { attemptOf, decodeNote, encodeNote, inLocalTime } from "./lease-note.js";
+import { attemptOf, decodeNote, encodeNote, inLocalTime, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
 import { isUnanswered } from "./store-failure.js";
 import type { TenantRecords } from "./tenant-records.js";
@@ -48,7 +48,7 @@ export class DriverLeases {
 
   async #placeOf(records: TenantRecords, name: string): Promise<LeasePlace> {
     const key = await records.key("lease", name);
-    const seal = (note: string) => records.seal(key, note);
+    const seal = (note: LeaseNote) => records.seal(key, encodeNote({ ...note, holder: this.#rules.holder }));
     const owner = crypto.randomUUID();
     return { ...this.#rules, driver: records.driver, key, owner, clock: this.#clock, seal };
   }
@@ -60,7 +60,7 @@ export class DriverLeases {
   ): Promise<Taken | { instead: T }> {
     const { key, owner, ttlMs } = place;
     const watch = new Watch(this.#clock, ttlMs * WATCHED_PART);
-    const claim = { owner, ttlMs, note: await place.seal(encodeNote({ sent: true })) };
+    const claim = { owner, ttlMs, note: await place.seal({ sent: true }) };
     const begun = momentOf(this.#clock);
     for (let pause = POLL_MS.first, waited = false; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
       if (signal?.aborted) throw abortedError(signal);
@@ -74,7 +74,10 @@ export class DriverLeases {
         const isInDoubt = mayBeAtWork(before, this.#clock.epoch(), durationMs + ttlMs);
         return { from, stored, before, waited, doubtMs: isInDoubt ? unwatchedMs : 0 };
       }
-      if (!waited) onWait?.({ pid: undefined, at: answer.by.at - offset });
+      if (!waited && onWait) {
+        const label = (await noteOf(answer.by, key, records))?.holder;
+        onWait({ pid: undefined, label, at: answer.by.at - offset });
+      }
       waited = true;
       const instead = await until?.();
       if (instead !== undefined) return { instead };
@@ -134,7 +137,7 @@ async function claimed(
     return await driver.claim(key, claim);
   } catch (error) {
     if (isUnanswered(error)) {
-      const note = await seal(encodeNote({ sent: false, instead: unknownAttempt(clock.epoch()) }));
+      const note = await seal({ sent: false, instead: unknownAttempt(clock.epoch()) });
       driver.release(key, { owner, note }).catch(() => undefined);
     }
     throw error;
@@ -168,8 +171,12 @@ function mayBeAtWork(before: PreviousAttempt | undefined, now: number, durationM
 }
 
 async function attemptIn(trace: LeaseTrace, key: RecordKey, records: TenantRecords) {
-  const text = await records.open(key, trace.note).catch(() => undefined);
-  return attemptOf(trace, text === undefined ? undefined : decodeNote(text));
+  return attemptOf(trace, await noteOf(trace, key, records));
+}
+
+async function noteOf({ note }: LeaseTrace, key: RecordKey, records: TenantRecords) {
+  const text = await records.open(key, note).catch(() => undefined);
+  return text === undefined ? undefined : decodeNote(text);
 }
 
 /**

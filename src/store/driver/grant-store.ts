@@ -36,6 +36,11 @@ export interface GrantStoreOptions {
    * issuer without a grace period takes for theft. Default: `fast`.
    */
   takeover?: "fast" | "patient" | undefined;
+  /**
+   * What this process calls itself, such as the name of its pod: other processes that wait for its lease report it, the
+   * beginning of it if it is longer than 100 characters. It must not be secret.
+   */
+  holder?: string | undefined;
   /** Returns living tokens without asking the engine. Default: every read asks it, so that a logout is seen at once. */
   near?: NearOptions | undefined;
   /** Milliseconds for each operation of the driver. Default: the driver's own limit. */
@@ -71,14 +76,14 @@ export function openStore(
   { clock = storeClock, leaseTtlMs: ttlMs = LEASE_TTL_MS }: GrantStoreInternals,
 ): GrantStore {
   checkOptions(options);
-  const { tenant = "default", takeover = "fast", near: nearOptions, timeoutMs } = options;
+  const { tenant = "default", takeover = "fast", holder, near: nearOptions, timeoutMs } = options;
   const driver = timeoutMs === undefined ? given : boundedDriver(given, timeoutMs);
   const sealing = options.seal === "none" ? noSealing() : options.seal;
   const own = new TenantRecords(driver, sealing, "tenant", tenant);
   const shared = new TenantRecords(driver, sealing, "clients");
   const near = nearOptions && new NearGrants(driver, nearOptions, clock);
   const grants = new GrantRecords(own, clock, near);
-  const leases = new DriverLeases(clock, { ttlMs, takeover });
+  const leases = new DriverLeases(clock, { ttlMs, takeover, holder: holder?.slice(0, 100) });
   const checkEngine = engineCheck(driver);
   return {
     location: driver.location,
@@ -177,7 +182,7 @@ function withoutId(text: string): string {
 }
 
 function checkOptions(options: GrantStoreOptions): void {
-  const { seal, takeover, tenant, near, timeoutMs } = (options ?? {}) as Partial<GrantStoreOptions>;
+  const { seal, takeover, tenant, holder, near, timeoutMs } = (options ?? {}) as Partial<GrantStoreOptions>;
   const isSealing = typeof seal === "object" && seal !== null && typeof seal.cipherFor === "function";
   if (seal !== "none" && !isSealing) {
     const given = seal === undefined ? "is missing" : `is ${quote(seal)}`;
@@ -191,6 +196,7 @@ function checkOptions(options: GrantStoreOptions): void {
   if (tenant !== undefined && (typeof tenant !== "string" || tenant === "")) {
     throw wrong("tenant", tenant, "must be a text of at least one character");
   }
+  if (holder !== undefined && typeof holder !== "string") throw wrong("holder", holder, "must be a text");
   if (timeoutMs !== undefined && !(timeoutMs > 0)) throw wrong("timeoutMs", timeoutMs, "must be more than 0");
   if (near !== undefined && !(near.ttlMs > 0)) throw wrong("near.ttlMs", near.ttlMs, "must be more than 0");
 }

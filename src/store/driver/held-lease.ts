@@ -2,7 +2,7 @@ import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
-import { encodeNote, failureIn, type LeaseNote } from "./lease-note.js";
+import { failureIn, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
 import { unanswered } from "./store-failure.js";
 
@@ -12,6 +12,8 @@ export interface LeaseRules {
   readonly ttlMs: number;
   /** Whether a holder that may have sent a request gets three times the duration of its work to come back. */
   readonly takeover: "fast" | "patient";
+  /** What this process calls itself. */
+  readonly holder?: string | undefined;
 }
 
 /** What the holder of a lease works with. */
@@ -20,7 +22,7 @@ export interface LeasePlace extends LeaseRules {
   readonly key: RecordKey;
   readonly owner: string;
   readonly clock: StoreClock;
-  seal(note: string): Promise<string>;
+  seal(note: LeaseNote): Promise<string>;
 }
 
 /** A claim that was answered. */
@@ -139,7 +141,7 @@ export class HeldLease implements Lease {
     this.#stop();
     const { driver, key, owner, seal } = this.#place;
     try {
-      await driver.release(key, { owner, note: note && (await seal(encodeNote(note))) });
+      await driver.release(key, { owner, note: note && (await seal(note)) });
     } catch {}
   }
 
@@ -177,7 +179,7 @@ export class HeldLease implements Lease {
     const { driver, key, owner, seal, clock } = this.#place;
     const sent = this.#isCommitted || this.#isInDanger;
     const ttlMs = this.#ttlMs;
-    const note = await seal(encodeNote({ sent }));
+    const note = await seal({ sent });
     const from = momentOf(clock);
     const limit = this.#place.ttlMs / 2;
     const call = follow(undefined, limit, () => unanswered(driver, limit));

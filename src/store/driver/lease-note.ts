@@ -10,6 +10,8 @@ export interface LeaseNote {
    * it what the claim before has left.
    */
   readonly sent: boolean;
+  /** What the holder calls itself, for those who wait. */
+  readonly holder?: string | undefined;
   /** The error that the work ended with. */
   readonly failure?: AgentAuthErrorJson | undefined;
   /** The attempt that the next holder is to see in place of this one, which was rolled back. */
@@ -37,8 +39,13 @@ function shortened(failure: AgentAuthErrorJson | undefined): AgentAuthErrorJson 
 export function decodeNote(text: string): LeaseNote | undefined {
   const note = members(text);
   if (typeof note?.["sent"] !== "boolean") return undefined;
-  const { sent, failure, instead } = note;
-  return { sent, failure: isFailure(failure) ? failure : undefined, instead: attemptIn(instead) };
+  const { sent, holder, failure, instead } = note;
+  return {
+    sent,
+    holder: typeof holder === "string" ? holder : undefined,
+    failure: isFailure(failure) ? failure : undefined,
+    instead: attemptIn(instead),
+  };
 }
 
 function members(text: string): Record<string, unknown> | undefined {

@@ -43,7 +43,8 @@ export function engineError(error: unknown, location: string): AgentAuthError {
   const cause = Object.assign(new Error(what), code && { code });
   if (isOfServer ? PASSING.test(code) : !isMistake(error))
     return new AgentAuthError("store_unavailable", message, { class: "unavailable", cause });
-  return new AgentAuthError("store_failed", message, { class: "store", hint: hintFor(code), cause });
+  const remedy = MISSING.test(code) ? ({ action: "inspect", subject: "tables" } as const) : undefined;
+  return new AgentAuthError("store_failed", message, { class: "store", hint: hintFor(code), remedy, cause });
 }
 
 function failed(error: unknown, code: string): string {

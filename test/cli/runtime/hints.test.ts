@@ -246,6 +246,9 @@ describe("the hint for a remedy", () => {
       "it does not do this; agentauth discover <mcp_url> shows which grants it names",
     );
     expect(hintOf({ action: "inspect", subject: "logins" })).toBe("agentauth status shows where they should be");
+    expect(hintOf({ action: "inspect", subject: "tables" }, { hint: "run storeSql()" })).toBe(
+      "run the SQL that agentauth store sql prints on this database",
+    );
     expect(hintOf({ action: "inspect", subject: "clock" })).toBe(
       "agentauth doctor shows whether the clock of this machine is right",
     );

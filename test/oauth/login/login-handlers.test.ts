@@ -75,6 +75,7 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     const started = await begin(`&returnTo=${encodeURIComponent("/inbox")}&scope=tools`);
     expect(started.status).toBe(302);
     expect(started.headers.get("cache-control")).toBe("no-store");
+    expect(started.headers.get("referrer-policy")).toBe("no-referrer");
     const cookies = started.headers.getSetCookie();
     expect(cookies).toHaveLength(secret === undefined ? 1 : 2);
     const [browser, saved] = cookies;
@@ -185,6 +186,13 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     const { begin } = await start();
     const refused = await begin("&returnTo=//evil.example");
     expect([refused.status, await refused.text()]).toEqual([400, "The login failed: usage\n"]);
+  });
+
+  it("refuse a sealed login that no cookie can hold", async () => {
+    const { begin, onError } = await start(SECRET);
+    const noise = Array.from({ length: 150 }, () => crypto.randomUUID()).join("");
+    expect((await begin(`&returnTo=/${noise}`)).status).toBe(400);
+    expect(onError).toHaveBeenCalledExactlyOnceWith(expect.objectContaining({ code: "usage" }));
   });
 
   it("show the code of an error, and give the operator the rest", async () => {

@@ -1,11 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { openText, sealText } from "../../../src/oauth/login/sealed-text.js";
+import { hashOf, isSameText, openText, sealText } from "../../../src/oauth/login/sealed-text.js";
 import { cookiePath } from "../../../src/oauth/login/web-cookies.js";
 import { SECRET } from "./web-support.js";
 
 describe("a sealed text", () => {
   it.each(["", "{}", "ü€😀".repeat(1000), "x".repeat(64 * 1024)])("is opened with the secret", async (text) => {
     expect(await openText(await sealText(text, SECRET), ["y".repeat(32), SECRET])).toBe(text);
+  });
+
+  it("is another one each time", async () => {
+    const [one, other] = [await sealText("{}", SECRET), await sealText("{}", SECRET)];
+    expect(one.slice(0, 16)).not.toBe(other.slice(0, 16));
   });
 
   it("is shorter than the text, where the text repeats itself", async () => {
@@ -17,6 +22,21 @@ describe("a sealed text", () => {
     expect(sealed.length).toBeLessThan(100_000);
     expect(await openText(sealed, [SECRET])).toBeUndefined();
   });
+});
+
+it.each([
+  ["state", "state", true],
+  ["state", "stat", false],
+  ["stat", "state", false],
+  ["state", "statf", false],
+  ["", "state", false],
+])("whether %j and %j are equal is %s", (one, other, expected) => {
+  expect(isSameText(one, other)).toBe(expected);
+});
+
+it("the hash of texts depends on where each of them ends", async () => {
+  const hashes = [await hashOf("ab", "c"), await hashOf("a", "bc"), await hashOf("ab", undefined, "c")];
+  expect(new Set(hashes).size).toBe(3);
 });
 
 describe("the path of a cookie", () => {

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClient, AgentClientOptions } from "../../../src/oauth/agent.js";
+import { openText, sealText } from "../../../src/oauth/login/sealed-text.js";
+import { parametersOf } from "../../../src/oauth/login/web-addresses.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
@@ -246,6 +248,11 @@ describe("the page to return to", () => {
   });
 });
 
+it("the parameters of a callback are those of its query alone", () => {
+  const [address, parameters] = ["https://app.example/callback?state=s#state=t&code=c", { state: "s" }];
+  for (const one of [address, new URL(address)]) expect(Object.fromEntries(parametersOf(one))).toEqual(parameters);
+});
+
 describe("the redirect address", () => {
   it.each([
     "http://app.example/callback",
@@ -261,6 +268,25 @@ describe("the redirect address", () => {
     expect(await rejection(started)).toMatchObject({ code: "usage", message: expect.stringContaining("redirectUri") });
     expect(log).toEqual([]);
   });
+});
+
+it.each(["expiresAt", "browser"])("a saved login without %s, sealed with the secret, is refused", async (member) => {
+  const { agent, mcp, issuer } = await startScene();
+  const { saved = "", request } = await browse(agent({ loginSecret: SECRET }), mcp.url);
+  const text = (await openText(saved, [SECRET])) ?? "";
+  const changed = await sealText(JSON.stringify({ ...JSON.parse(text), [member]: undefined }), SECRET);
+  const attempt = agent({ loginSecret: SECRET }).handleCallback(request, { saved: changed });
+  expect(await rejection(attempt)).toMatchObject({ code: "bad_saved_login" });
+  expect(issuer.to("/pool/token")).toEqual([]);
+});
+
+it("a sealed login that another process behind the store has finished is refused", async () => {
+  const { agent, mcp, issuer, store } = await startScene();
+  const { saved, request } = await browse(agent({ loginSecret: SECRET }), mcp.url);
+  const shortLived = { put: async () => false, take: async () => undefined };
+  const second = agent({ loginSecret: SECRET, store: { ...store, shortLived } });
+  expect(await rejection(second.handleCallback(request, { saved }))).toMatchObject({ code: "login_not_found" });
+  expect(issuer.to("/pool/token")).toEqual([]);
 });
 
 describe("a store that fails", () => {

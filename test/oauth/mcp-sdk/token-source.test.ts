@@ -56,4 +56,56 @@ describe("a provider whose SDK reports a rejected token", () => {
     const provider = agent().oauthClientProvider(mcp.url, { signal: controller.signal });
     await expect(provider.tokens()).rejects.toMatchObject({ code: "aborted" });
   });
+
+  it("gives up a login after a rejection when its signal fires", async ({ scene: { agent, mcp, login } }) => {
+    const controller = new AbortController();
+    const provider = agent().authProvider(mcp.url, { signal: controller.signal });
+    const reject = () => provider.onUnauthorized({ response: new Response(null, { status: 401 }) });
+    await provider.token();
+    await reject();
+    await provider.token();
+    login.before = () => controller.abort();
+    await expect(reject()).rejects.toMatchObject({ code: "aborted" });
+  });
+
+  it("asks the server for the challenge that the SDK has not passed on", async ({ scene: { agent, mcp } }) => {
+    const provider = agent().oauthClientProvider(mcp.url);
+    await provider.tokens();
+    const asked = mcp.to("/mcp").length;
+    await provider.prepareTokenRequest();
+    expect(
+      mcp
+        .to("/mcp")
+        .slice(asked)
+        .map(({ headers }) => headers.authorization),
+    ).toEqual([undefined]);
+  });
+
+  it("refreshes it again a minute after it was refreshed because of a rejection", async ({ scene }) => {
+    const { agent, mcp, login } = scene;
+    let now = 0;
+    const provider = agent({ clock: { ...systemClock, now: () => now } }).authProvider(mcp.url);
+    for (const token of ["access-as-1", "access-as-2", "access-as-3"]) {
+      expect(await provider.token()).toBe(token);
+      now += 61_000;
+      await provider.onUnauthorized({ response: new Response(null, { status: 401 }) });
+    }
+    expect(login.opened).toHaveLength(1);
+  });
+
+  it("logs in at a server that required no login before", async ({ scene: { agent, mcp, login } }) => {
+    const closed = { ...mcp.routes };
+    delete mcp.routes[mcp.wellKnown];
+    mcp.routes["/mcp"] = { json: { jsonrpc: "2.0", id: 1, result: { tools: [] } } };
+    const provider = agent().oauthClientProvider(mcp.url);
+    expect(await provider.tokens()).toBeUndefined();
+    Object.assign(mcp.routes, closed);
+    await provider.prepareTokenRequest();
+    expect([(await provider.tokens())?.access_token, login.opened.length]).toEqual(["access-as-1", 1]);
+  });
+
+  it("offers the login that is missing as a function", async ({ scene: { agent, mcp } }) => {
+    const provider = agent({ login: undefined }).oauthClientProvider(mcp.url);
+    await expect(provider.tokens()).rejects.toMatchObject({ remedy: { action: "login", start: expect.any(Function) } });
+  });
 });

@@ -12,7 +12,13 @@ it("the providers have the types of both SDKs, and print no secret", () => {
   const one: OAuthClientProvider1 & OAuthClientProvider2 = agent.oauthClientProvider(url.href);
   expect([typeof two.token, typeof two.onUnauthorized, typeof one.tokens]).toEqual(Array(3).fill("function"));
   expect(JSON.stringify(provider)).toBe("{}");
-  expect(() => one.redirectToAuthorization(url)).toThrow(/finishAuth\(\) is not for its providers/);
+  for (const step of [
+    () => one.redirectToAuthorization(url),
+    () => one.saveCodeVerifier("verifier"),
+    () => one.codeVerifier(),
+  ]) {
+    expect(step).toThrow(/finishAuth\(\) is not for its providers/);
+  }
 });
 
 it("a provider rejects an invalid scope and an aborted signal before any request", () => {

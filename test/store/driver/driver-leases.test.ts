@@ -1,10 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
-import type { Lease, LeaseOptions } from "../../../src/oauth/grant/lease.js";
+import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/grant/lease.js";
 import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { until } from "../../helpers/server.js";
+import { rejection } from "../../helpers/service.js";
 import { testRing } from "../seal/support.js";
 import { type FaultyDriver, faulty, lost, settle, TestTime } from "./support.js";
 
@@ -319,6 +320,28 @@ describe("a lease over a driver", () => {
     await time.advance(4000);
     await failed;
     held.end();
+  });
+
+  it.each([
+    ["pod-7", "pod-7", '"pod-7"'],
+    ["p".repeat(200), "p".repeat(100), `"${"p".repeat(100)}"`],
+    ["a\u001b[2J", "a\u001b[2J", '"a\\e[2J"'],
+    [undefined, undefined, "another process"],
+  ])("names its holder %j to those who wait, also after a heartbeat", async (holder, label, text) => {
+    const { time, one, other } = await processes({ holder });
+    const held = await hold(one.store);
+    const seen: LeaseHolder[] = [];
+    const waiting = () =>
+      other.store.lease("x", async () => 0, { ...BRIEF, patienceMs: 1, onWait: (by) => seen.push(by) });
+    const first = rejection(waiting());
+    await time.advance(2000);
+    const second = rejection(waiting());
+    await time.advance(1000);
+    expect([await first, await second]).toMatchObject([{ code: "lease_busy" }, { code: "lease_busy" }]);
+    expect(seen.map(({ pid, label }) => [pid, label])).toEqual(Array(2).fill([undefined, label]));
+    expect(seen.map(holderText)).toEqual([text, text]);
+    held.end();
+    await held.ended;
   });
 
   it("goes to no process whose engine is down", async () => {

@@ -58,6 +58,7 @@ describe("an error of the engine", () => {
   it("names the SQL of the store if the table is missing", async () => {
     const { error } = await failure(refusal("42P01", 'relation "agentauth_record" does not exist'));
     expect(error).toMatchObject({ code: "store_failed", hint: expect.stringContaining("storeSql()") });
+    expect(error.remedy).toEqual({ action: "inspect", subject: "tables" });
   });
 
   it("names the privileges if the role lacks one", async () => {

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import type { GrantStore } from "../../../oauth/grant/grant-store.js";
 import { grantStore } from "../../../store/driver/grant-store.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
@@ -44,5 +45,10 @@ export function openEngine(kind: EngineKind, secrets: StoreSecrets, { home, hide
   });
   atEnd?.(() => driver.close());
   const listClients = () => engineClients(driver, ring);
-  return { kind, driver, ring, store: { ...grantStore(driver, { seal: ring }), listClients } };
+  return {
+    kind,
+    driver,
+    ring,
+    store: { ...grantStore(driver, { seal: ring, holder: `process ${process.pid} on ${hostname()}` }), listClients },
+  };
 }

@@ -3,7 +3,10 @@ import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { changeServer, serversIn } from "../../../../src/cli/clients/mcp-hosts/edit.js";
+import type { McpHost } from "../../../../src/cli/clients/mcp-hosts/host.js";
+import { originOf } from "../../../../src/cli/clients/mcp-hosts/origin.js";
 import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
+import { printableUrl } from "../../../../src/cli/commands/mcp/entry.js";
 import { fc } from "../../../helpers/properties.js";
 
 const ENTRY = { command: "agentauth", args: ["mcp", "proxy", "https://mcp.example/mcp"] };
@@ -139,4 +142,27 @@ it("sets a variable in the entry of codex beside those of the user, in its own t
   for (const form of ['env = { MINE = "1" }', 'env.MINE = "1"']) {
     await expect(update(`${head}\n${form}\n`)).rejects.toThrow(/"own" is written in a form/);
   }
+});
+
+const ALIASES = ["a: &a [x, x, x, x, x, x, x, x, x]", ..."bcdefgh"].map((line, at, all) =>
+  at === 0
+    ? line
+    : `${line}: &${line} [${Array(9)
+        .fill(`*${at === 1 ? "a" : all[at - 1]}`)
+        .join(", ")}]`,
+);
+
+it.each([
+  ["extensions: [a]\n", "must have the servers by their names"],
+  ["- a\n", "the settings must be a map"],
+  [`${ALIASES.join("\n")}\n`, "Excessive alias count"],
+])("no servers are read in the settings of goose: %#", async (text, message) => {
+  await expect(serversIn(MCP_HOSTS["goose"] as McpHost, text)).rejects.toThrow(message);
+});
+
+it("an entry names a server only by an address, and nothing else of it is printed", () => {
+  const entry = { command: "agentauth", args: ["mcp", "proxy", "no address"] };
+  expect(originOf(entry)).toEqual({ url: undefined, isByAgentauth: false });
+  expect(originOf({ ...entry, args: ["mcp", "proxy", "https://mcp.example/mcp"] }).isByAgentauth).toBe(true);
+  expect(printableUrl("a secret")).toBe("***");
 });

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import { runDiscover } from "../../../../src/cli/commands/discover/run.js";
 import { startScene } from "../../../helpers/issuer.js";
 import { startRun } from "../../run-support.js";
-import { type Desk, startDesk } from "../desk.js";
+import { deskTest, startDesk } from "../desk.js";
 
 const METADATA = "/.well-known/oauth-authorization-server";
 
-let desk: Desk;
-beforeAll(async () => {
-  desk = await startDesk({ scopesSupported: ["mcp", "reports:read"] });
-});
-afterAll(() => desk.close());
+const it = deskTest({ scopesSupported: ["mcp", "reports:read"] });
 
-it("prints every step, and what it found", async () => {
-  const { code, stdout } = await desk.user().run(["discover", desk.url]);
+it("prints every step, and what it found", async ({ desk, user }) => {
+  const { code, stdout } = await user.run(["discover", desk.url]);
   const issuer = desk.sandbox.authUrl(desk.sandbox.ids.pool);
   expect(code).toBe(0);
   expect(stdout).toMatch(/^[+-] challenge: (?:GET|POST) http/);
@@ -40,13 +36,13 @@ it.each([
   }
 });
 
-it("prints the same as JSON", async () => {
-  const { code, stdout } = await desk.user().run(["discover", desk.url, "--json"]);
+it("prints the same as JSON", async ({ desk, user }) => {
+  const { code, stdout } = await user.run(["discover", desk.url, "--json"]);
   const issuer = expect.objectContaining({ issuer: desk.sandbox.authUrl(desk.sandbox.ids.pool) });
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ server: desk.url, issuer })]);
 });
 
-it("exits with 3 where no issuer is found, and prints the steps until then", async () => {
+it("exits with 3 where no issuer is found, and prints the steps until then", async ({ desk }) => {
   desk.sandbox.faults.add({ kind: "status", status: 404, path: "metadata", times: 0 });
   const text = await desk.user().run(["discover", desk.url]);
   const json = await desk.user().run(["discover", desk.url, "--json"]);
@@ -57,13 +53,13 @@ it("exits with 3 where no issuer is found, and prints the steps until then", asy
   expect([json.code, issuer, error.message]).toEqual([3, undefined, expect.stringContaining("RFC 8414")]);
 });
 
-it("exits with 5 where the server cannot be reached", async () => {
-  const { code, stderr } = await desk.user().run(["discover", "http://127.0.0.1:9/mcp", "--retries", "0"]);
+it("exits with 5 where the server cannot be reached", async ({ user }) => {
+  const { code, stderr } = await user.run(["discover", "http://127.0.0.1:9/mcp", "--retries", "0"]);
   expect([code, stderr]).toEqual([5, expect.stringContaining("127.0.0.1:9")]);
 });
 
-it("refuses an address that is none", async () => {
-  expect(await desk.user().run(["discover", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+it("refuses an address that is none", async ({ user }) => {
+  expect(await user.run(["discover", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
 });
 
 it("names a resource that is a parent of the server", async () => {
@@ -79,7 +75,7 @@ it("names a resource that is a parent of the server", async () => {
   expect(await facts()).toContain(`\nresource       ${mcp.origin}\n               ${note}\nissuer `);
 });
 
-it("ends with the command that logs in, with the flags that were given", async () => {
+it("ends with the command that logs in, with the flags that were given", async ({ desk }) => {
   const plain = await desk.user().run(["discover", desk.url]);
   expect(plain.stdout).toMatch(new RegExp(`\nlog in with: agentauth login ${desk.url}\n$`));
   const flags = ["--legacy-discovery", "--accept-token-type", "user", "--resource", "none"];
@@ -89,13 +85,13 @@ it("ends with the command that logs in, with the flags that were given", async (
     expect(given.stdout).toContain(` ${flag}`);
 });
 
-it("leaves it to the user to let the code be sent to another origin", async () => {
+it("leaves it to the user to let the code be sent to another origin", async ({ user }) => {
   const scene = await startScene();
   const { issuer, mcp } = scene;
   const other = await scene.another("other");
   issuer.metadata["token_endpoint"] = `${other.issuer}/token`;
   const flag = "--allow-cross-origin-endpoints";
-  const run = (...flags: string[]) => desk.user().run(["discover", mcp.url, ...flags]);
+  const run = (...flags: string[]) => user.run(["discover", mcp.url, ...flags]);
   const command = `agentauth login ${mcp.url}`;
   const warning = `the code from ${issuer.origin} would be sent to ${other.origin}: only if you trust both, add ${flag}`;
   expect((await run()).stdout.endsWith(`\nlog in with: ${command}\nwarning: ${warning}\n`)).toBe(true);
@@ -106,7 +102,7 @@ it("leaves it to the user to let the code be sent to another origin", async () =
   expect(JSON.parse((await run("--json")).stdout)).not.toHaveProperty("warning");
 });
 
-it("ends with the login that accepts a resource, if only a challenge names its metadata", async () => {
+it("ends with the login that accepts a resource, if only a challenge names its metadata", async ({ desk }) => {
   const { mcp } = await startScene({ mcpPath: "/api/mcp" });
   mcp.challenge = `Bearer resource_metadata="${mcp.origin}/api/prm"`;
   mcp.routes["/api/prm"] = () => ({ json: { ...mcp.metadata, resource: mcp.origin } });
@@ -120,10 +116,10 @@ it("ends with the login that accepts a resource, if only a challenge names its m
   expect(flagged).toMatchObject({ code: 0, stdout: expect.stringContaining(`\nresource       ${mcp.origin}\n`) });
 });
 
-it("ends with the login of a server without metadata", async () => {
+it("ends with the login of a server without metadata", async ({ user }) => {
   const { mcp } = await startScene();
   mcp.challenge = undefined;
   delete mcp.routes[mcp.wellKnown];
-  const { code, stderr } = await desk.user().run(["discover", mcp.url]);
+  const { code, stderr } = await user.run(["discover", mcp.url]);
   expect([code, stderr]).toEqual([3, expect.stringContaining(`: agentauth login ${mcp.url} --legacy-discovery\n`)]);
 });

@@ -1,62 +1,67 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import { AgentClient } from "../../../../src/oauth/agent.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { startScene } from "../../../helpers/issuer.js";
-import { type Desk, startDesk, type User } from "../desk.js";
+import { deskTest } from "../desk.js";
 
 const API = "https://api.example";
 const TYPE = "urn:ietf:params:oauth:token-type:";
-let desk: Desk;
-let user: User;
+const it = deskTest({ machineGrants: true, exchangeAudiences: [API] })
+  /** A home folder with a login, for the file. */
+  .extend("me", { scope: "file" }, async ({ desk }) => {
+    const user = desk.user();
+    await user.signIn("a b");
+    return user;
+  })
+  .extend(
+    "exchange",
+    ({ desk, me }) =>
+      (...flags: string[]) =>
+        me.run(["exchange", desk.url, ...flags]),
+  );
 
-beforeAll(async () => {
-  desk = await startDesk({ machineGrants: true, exchangeAudiences: [API] });
-  user = desk.user();
-  await user.signIn("a b");
-});
-afterAll(() => desk.close());
-
-const exchange = (...flags: string[]) => user.run(["exchange", desk.url, ...flags]);
-
-it("prints the new token and nothing else", async () => {
+it("prints the new token and nothing else", async ({ exchange }) => {
   const { code, stdout, stderr } = await exchange("--audience", API);
   expect([code, stderr]).toEqual([0, ""]);
   expect(decodeJwt(stdout.trim())).toMatchObject({ sub: "alice", aud: API });
 });
 
-it("prints what the issuer said of it as JSON", async () => {
+it("prints what the issuer said of it as JSON", async ({ exchange }) => {
   const { stdout } = await exchange("--resource", API, "--scope", "a", "--format", "json");
   expect(JSON.parse(stdout)).toMatchObject({ token_type: "Bearer", scope: "a", expires_in: expect.any(Number) });
 });
 
-it.each([
+it.for([
   ["header", /^Authorization: Bearer eyJ\S+\n$/],
   ["headers-json", /^\{"Authorization":"Bearer eyJ[^"]+"\}\n$/],
   ["env", /^AGENTAUTH_TOKEN=eyJ\S+\n$/],
-])("prints it as %s", async (format, expected) => {
+] as const)("prints it as %s", async ([format, expected], { exchange }) => {
   expect((await exchange("--audience", API, "--format", format)).stdout).toMatch(expected);
 });
 
-it.each(["access_token", `${TYPE}access_token`])("takes the subject token from a file, of type %s", async (type) => {
-  const file = join(temporaryFolder(), "subject");
-  const { stdout: token } = await user.run(["token", desk.url]);
-  writeFileSync(file, token, { mode: 0o600 });
-  const { code, stdout } = await exchange(
-    "--audience",
-    API,
-    "--subject-token-file",
-    file,
-    "--subject-token-type",
-    type,
-  );
-  expect([code, decodeJwt(stdout.trim()).aud]).toEqual([0, API]);
-});
+it.for(["access_token", `${TYPE}access_token`])(
+  "takes the subject token from a file, of type %s",
+  async (type, { desk, me, exchange }) => {
+    const file = join(temporaryFolder(), "subject");
+    const { stdout: token } = await me.run(["token", desk.url]);
+    writeFileSync(file, token, { mode: 0o600 });
+    const { code, stdout } = await exchange(
+      "--audience",
+      API,
+      "--subject-token-file",
+      file,
+      "--subject-token-type",
+      type,
+    );
+    expect([code, decodeJwt(stdout.trim()).aud]).toEqual([0, API]);
+  },
+);
 
-it.each<[string, string[], number, RegExp]>([
+it.for<[string, string[], number, RegExp]>([
   ["an audience that the issuer does not serve", ["--audience", "other"], 6, /invalid_target/],
   ["scopes that the token does not have", ["--audience", API, "--scope", "c"], 6, /invalid_scope/],
   ["neither an audience nor a resource", [], 2, /--audience or --resource is required/],
@@ -75,19 +80,19 @@ it.each<[string, string[], number, RegExp]>([
     2,
     /--subject-token-file - and --actor-token-file -/,
   ],
-])("exits for %s, with nothing on standard output", async (_what, flags, exit, words) => {
+])("exits for %s, with nothing on standard output", async ([_what, flags, exit, words], { exchange }) => {
   const { code, stdout, stderr } = await exchange(...flags);
   expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
 });
 
-it("exits with 4 without a login or a client", async () => {
+it("exits with 4 without a login or a client", async ({ desk }) => {
   const env = { AGENTAUTH_SUBJECT_TOKEN: "some-subject-token" };
   const { code, stdout, stderr } = await desk.user().run(["exchange", desk.url, "--audience", API], { env });
   expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining("--client-id")]);
 });
 
-it("refuses an address that is none", async () => {
-  expect(await user.run(["exchange", "nowhere", "--audience", API])).toMatchObject({ code: 2, stdout: "" });
+it("refuses an address that is none", async ({ me }) => {
+  expect(await me.run(["exchange", "nowhere", "--audience", API])).toMatchObject({ code: 2, stdout: "" });
 });
 
 it("puts a token that is no access token in no header", async () => {
@@ -104,7 +109,7 @@ it("puts a token that is no access token in no header", async () => {
   expect((await run("json")).code).toBe(0);
 });
 
-it("refuses the type of a subject token where none is given, without a login", async () => {
+it("refuses the type of a subject token where none is given, without a login", async ({ desk }) => {
   const args = ["exchange", desk.url, "--audience", API, "--subject-token-type", "jwt", "--client-id", "x"];
   expect(await desk.user().run(args)).toMatchObject({ code: 2, stdout: "" });
 });

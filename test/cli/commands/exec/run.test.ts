@@ -1,53 +1,57 @@
 import { once } from "node:events";
 import { chmodSync, existsSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
-import { type Desk, startDesk, type User } from "../desk.js";
+import { deskTest, startDesk } from "../desk.js";
 
-let desk: Desk;
-let user: User;
-beforeAll(async () => {
-  desk = await startDesk();
-  user = desk.user();
-  await user.signIn();
-});
-afterAll(() => desk.close());
+const it = deskTest()
+  /** A home folder with a login, for the file. */
+  .extend("me", { scope: "file" }, async ({ desk }) => {
+    const user = desk.user();
+    await user.signIn();
+    return user;
+  })
+  .extend(
+    "exec",
+    ({ desk, me }) =>
+      (...words: string[]) =>
+        me.run(["exec", desk.url, ...words]),
+  );
 
-const exec = (...words: string[]) => user.run(["exec", desk.url, ...words]);
 const shell = (script: string) => ["--", "sh", "-c", script];
 
-it("runs the command with the token in its environment, and masks the token in its output", async () => {
+it("runs the command with the token in its environment, and masks the token in its output", async ({ desk, me }) => {
   const script =
     'test -n "$AGENTAUTH_TOKEN" && test -z "$AGENTAUTH_API_TOKEN" && echo "it is $AGENTAUTH_TOKEN"; exit 7';
   const env = { AGENTAUTH_API_TOKEN: "tok_0123456789abcdef" };
-  const { code, stdout, stderr } = await user.run(["exec", desk.url, ...shell(script)], { env });
+  const { code, stdout, stderr } = await me.run(["exec", desk.url, ...shell(script)], { env });
   expect([code, stdout, stderr]).toEqual([7, "it is ********\n", ""]);
 });
 
-it("masks both outputs, and neither with --no-mask", async () => {
+it("masks both outputs, and neither with --no-mask", async ({ desk, me, exec }) => {
   const script = 'echo "$AGENTAUTH_TOKEN"; echo "$AGENTAUTH_TOKEN" >&2';
   expect(await exec(...shell(script))).toMatchObject({ code: 0, stdout: "********\n", stderr: "********\n" });
-  const token = (await user.run(["token", desk.url])).stdout;
+  const token = (await me.run(["token", desk.url])).stdout;
   expect(await exec("--no-mask", ...shell(script))).toMatchObject({ code: 0, stdout: token, stderr: token });
 });
 
-it("passes on its standard input", async () => {
-  expect((await user.run(["exec", desk.url, "--", "cat"], { stdin: "typed\n" })).stdout).toBe("typed\n");
+it("passes on its standard input", async ({ desk, me }) => {
+  expect((await me.run(["exec", desk.url, "--", "cat"], { stdin: "typed\n" })).stdout).toBe("typed\n");
 });
 
-it("--as file:NAME gives a private file with the token, and removes it at the end", async () => {
+it("--as file:NAME gives a private file with the token, and removes it at the end", async ({ me, exec }) => {
   const { code, stdout } = await exec(
     "--as",
     "file:TOKEN_FILE",
     ...shell('ls -l "$TOKEN_FILE"; wc -c < "$TOKEN_FILE"'),
   );
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^-rw-------.*\/token\n\s*\d{3,}\n$/)]);
-  expect(readdirSync(join(user.home, "run"))).toEqual([]);
+  expect(readdirSync(join(me.home, "run"))).toEqual([]);
 });
 
-it("passes a signal on to the command, and exits as the command does", async () => {
-  const run = user.start([
+it("passes a signal on to the command, and exits as the command does", async ({ desk, me }) => {
+  const run = me.start([
     "exec",
     desk.url,
     ...shell("trap 'echo got it; exit 42' TERM; echo ready; while :; do sleep 0.05; done"),
@@ -59,12 +63,15 @@ it("passes a signal on to the command, and exits as the command does", async () 
   expect([await closed, out()]).toEqual([[42, null], "ready\ngot it\n"]);
 });
 
-it.each([
+it.for([
   ["SIGTERM", 143],
   ["SIGKILL", 137],
-])("exits with 128 and the number of the signal that ended the command: %s", async (signal, code) => {
-  expect((await exec(...shell(`kill -${signal.slice(3)} $$`))).code).toBe(code);
-});
+] as const)(
+  "exits with 128 and the number of the signal that ended the command: %s",
+  async ([signal, code], { exec }) => {
+    expect((await exec(...shell(`kill -${signal.slice(3)} $$`))).code).toBe(code);
+  },
+);
 
 const folder = temporaryFolder();
 const script = join(folder, "not-a-program");
@@ -73,43 +80,46 @@ chmodSync(script, 0o644);
 const looped = join(folder, "loop");
 symlinkSync(looped, looped);
 
-it.each<[string, string, number, string]>([
+it.for<[string, string, number, string]>([
   ["is not found", "no-such-program", 127, "is not found (ENOENT)"],
   ["cannot be run", script, 126, "cannot be run (EACCES)"],
   ["cannot be started", looped, 125, "cannot be started (ELOOP)"],
-])("reports a command that %s, as text and as JSON", async (_what, command, exit, words) => {
+])("reports a command that %s, as text and as JSON", async ([_what, command, exit, words], { desk, me, exec }) => {
   const { code, stdout, stderr } = await exec("--", command);
   expect([code, stdout, stderr]).toEqual([
     exit,
     "",
     expect.stringContaining(`error: the command "${command}" ${words}\n`),
   ]);
-  const json = await user.run(["exec", desk.url, "--", command], { env: { AGENTAUTH_ERRORS: "json" } });
+  const json = await me.run(["exec", desk.url, "--", command], { env: { AGENTAUTH_ERRORS: "json" } });
   expect([json.code, JSON.parse(json.stderr)]).toMatchObject([exit, { error: { class: "usage", exit_code: exit } }]);
 });
 
-it("removes the file of the token where the command is not found", async () => {
+it("removes the file of the token where the command is not found", async ({ me, exec }) => {
   expect((await exec("--as", "file:TOKEN_FILE", "--", "no-such-program")).code).toBe(127);
-  expect(readdirSync(join(user.home, "run"))).toEqual([]);
+  expect(readdirSync(join(me.home, "run"))).toEqual([]);
 });
 
-it.each<[string, string[], RegExp]>([
+it.for<[string, string[], RegExp]>([
   ["without --", ["touch", "FILE"], /^error: the command must follow "--"/],
   ["without a command", ["--"], /^error: there is no command after "--"/],
   ["with a word before --", ["x", "--", "touch", "FILE"], /^error: unexpected argument "x" before "--"/],
   ["with another place", ["--as", "header:X", "--", "touch", "FILE"], /^error: --as "header:X" must be env:NAME /],
-])("starts nothing %s", async (_what, words, expected) => {
+])("starts nothing %s", async ([_what, words, expected], { exec }) => {
   const file = join(temporaryFolder(), "started");
   const { code, stdout, stderr } = await exec(...words.map((word) => word.replace("FILE", file)));
   expect([code, stdout, existsSync(file)]).toEqual([2, "", false]);
   expect(stderr).toMatch(expected);
 });
 
-it("starts nothing without a login, for an address that is none, and for a token that only we can use", async () => {
+it("starts nothing without a login, for an address that is none, and for a token that only we can use", async ({
+  desk,
+  me,
+}) => {
   const file = join(temporaryFolder(), "started");
   const none = await desk.user().run(["exec", desk.url, "--", "touch", file]);
   expect([none.code, none.stderr]).toEqual([4, expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
-  expect((await user.run(["exec", "nowhere", "--", "touch", file])).code).toBe(2);
+  expect((await me.run(["exec", "nowhere", "--", "touch", file])).code).toBe(2);
   const bound = await startDesk({ dpop: "required" });
   const owner = bound.user();
   await owner.signIn();
@@ -118,7 +128,7 @@ it("starts nothing without a login, for an address that is none, and for a token
   expect([refused.code, existsSync(file)]).toEqual([2, false]);
 });
 
-it("starts nothing where there is no private folder for the file: exit 8", async () => {
+it("starts nothing where there is no private folder for the file: exit 8", async ({ desk }) => {
   const other = desk.user();
   await other.signIn();
   writeFileSync(join(other.home, "run"), "");
@@ -127,7 +137,7 @@ it("starts nothing where there is no private folder for the file: exit 8", async
   expect([code, existsSync(started)]).toEqual([8, false]);
 });
 
-it("refreshes the file of the token while the command runs, and warns where it cannot", async () => {
+it("refreshes the file of the token while the command runs, and warns where it cannot", async ({ desk }) => {
   const other = desk.user();
   await other.signIn();
   await other.change(({ tokens }) => {

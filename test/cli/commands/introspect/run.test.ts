@@ -1,27 +1,22 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import { AgentClient } from "../../../../src/oauth/agent.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 import { startScene } from "../../../helpers/issuer.js";
 import { TestLogin } from "../../../helpers/login.js";
-import { type Desk, startDesk } from "../desk.js";
+import { deskTest } from "../desk.js";
 
-let desk: Desk;
-beforeAll(async () => {
-  desk = await startDesk();
-});
-afterAll(() => desk.close());
+const it = deskTest();
 
-it("prints what the issuer says of the stored token", async () => {
-  const user = desk.user();
+it("prints what the issuer says of the stored token", async ({ desk, user }) => {
   await user.signIn();
   const { code, stdout } = await user.run(["introspect", desk.url, "--json"]);
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ active: true, aud: desk.url })]);
   expect((await user.run(["introspect", desk.url, "--jq", ".active"])).stdout).toBe("true\n");
 });
 
-it("exits with 4 where no login is stored", async () => {
-  const { code, stdout, stderr } = await desk.user().run(["introspect", desk.url]);
+it("exits with 4 where no login is stored", async ({ desk, user }) => {
+  const { code, stdout, stderr } = await user.run(["introspect", desk.url]);
   expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
 });
 
@@ -34,8 +29,7 @@ it("exits with 6 where the issuer has no endpoint for it", async () => {
   expect([code, stdout, stderr]).toEqual([6, "", expect.stringContaining("has no introspection_endpoint")]);
 });
 
-it("exits with 5 where the issuer cannot be reached", async () => {
-  const user = desk.user();
+it("exits with 5 where the issuer cannot be reached", async ({ desk, user }) => {
   await user.signIn();
   desk.sandbox.faults.add({ kind: "status", status: 503, path: "introspect", times: 0 });
   const { code, stdout } = await user.run(["introspect", desk.url, "--retries", "0"]);
@@ -43,6 +37,6 @@ it("exits with 5 where the issuer cannot be reached", async () => {
   expect([code, stdout]).toEqual([5, ""]);
 });
 
-it("refuses an address that is none", async () => {
-  expect(await desk.user().run(["introspect", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+it("refuses an address that is none", async ({ user }) => {
+  expect(await user.run(["introspect", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
 });

@@ -3,8 +3,8 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
+import { startRefusingIssuer } from "../../../flow/refusing-issuer.js";
 import { collect, type RunOptions, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
-import { startIssuer, startMcp } from "../../../helpers/issuer.js";
 
 interface Begun {
   login_id: string;
@@ -15,15 +15,7 @@ interface Begun {
 
 /** An issuer that lists a scope and then rejects it, and a user who has started a login there. */
 async function begin(...flags: string[]) {
-  const issuer = await startIssuer("as");
-  issuer.metadata["scopes_supported"] = ["offline_access"];
-  issuer.routes["/pool/authorize"] = (request, nth) => {
-    const scope = new URL(request.url, issuer.origin).searchParams.get("scope") ?? "";
-    issuer.callback = scope.includes("offline_access") ? { error: "invalid_scope", code: null } : {};
-    return { status: 302, headers: { location: issuer.callbackTo(request, nth) } };
-  };
-  const mcp = await startMcp("mcp", [], issuer);
-  mcp.metadata["scopes_supported"] = ["tools"];
+  const { issuer, mcp } = await startRefusingIssuer();
   const home = temporaryFolder();
   const env = { AGENTAUTH_HOME: home };
   const run = (args: readonly string[], options: RunOptions = {}) =>

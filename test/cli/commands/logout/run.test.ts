@@ -1,19 +1,17 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
-import { type Desk, startDesk } from "../desk.js";
+import { expect } from "vitest";
+import { deskTest } from "../desk.js";
 
-let desk: Desk;
-beforeAll(async () => {
-  desk = await startDesk();
-});
-afterEach(() => desk.sandbox.faults.clear());
-afterAll(() => desk.close());
+const it = deskTest();
+it.afterEach(({ desk }) => desk.sandbox.faults.clear());
 
 const ROW = { profile: "default", account: null, removed: true, revoked: true, error: null };
 
-it("deletes the login and revokes its tokens; it prints on standard output only in a format", async () => {
-  const user = desk.user();
+it("deletes the login and revokes its tokens; it prints on standard output only in a format", async ({
+  desk,
+  user,
+}) => {
   await user.signIn();
   expect(await user.run(["logout", desk.url])).toMatchObject({
     code: 0,
@@ -29,16 +27,14 @@ it("deletes the login and revokes its tokens; it prints on standard output only 
   expect(again.stderr).toBe(`not logged in at ${desk.url}\n`);
 });
 
-it("--all logs out of every server", async () => {
-  const user = desk.user();
+it("--all logs out of every server", async ({ desk, user }) => {
   await user.signIn();
   const { code, stdout } = await user.run(["logout", "--all", "--json"]);
   expect([code, JSON.parse(stdout)]).toEqual([0, [{ ...ROW, server: desk.url }]]);
   expect(await user.run(["logout", "--all"])).toMatchObject({ code: 0, stderr: "not logged in\n" });
 });
 
-it("exits with 0 where the revocation fails, and warns of it", async () => {
-  const user = desk.user();
+it("exits with 0 where the revocation fails, and warns of it", async ({ desk, user }) => {
   await user.signIn();
   desk.sandbox.faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
   const { code, stderr } = await user.run(["logout", desk.url]);
@@ -46,21 +42,19 @@ it("exits with 0 where the revocation fails, and warns of it", async () => {
   expect(stderr).toMatch(/^warning: logged out of \S+ locally, but revocation failed \(.+\)/m);
 });
 
-it.each<[string, string[], RegExp]>([
+it.for<[string, string[], RegExp]>([
   ["neither a server nor --all", [], /give one MCP server, or --all/],
   ["both", ["URL", "--all"], /give one MCP server, or --all/],
   ["one account of all", ["--all", "--account-hint", "bob"], /--all covers every account/],
   ["an address that is none", ["nowhere"], /nowhere/],
-])("refuses %s", async (_what, args, words) => {
-  const user = desk.user();
+])("refuses %s", async ([_what, args, words], { desk, user }) => {
   await user.signIn();
   const { code, stdout, stderr } = await user.run(["logout", ...args.map((one) => one.replace("URL", desk.url))]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
   expect(await user.store.list()).toHaveLength(1);
 });
 
-it("--all exits with 8 where a login cannot be read", async () => {
-  const user = desk.user();
+it("--all exits with 8 where a login cannot be read", async ({ user }) => {
   mkdirSync(join(user.home, "grants"), { mode: 0o700 });
   writeFileSync(join(user.home, "grants", `${"0".repeat(40)}.1.json`), '{"schema": 99}', { mode: 0o600 });
   const { code, stdout, stderr } = await user.run(["logout", "--all", "--json"]);

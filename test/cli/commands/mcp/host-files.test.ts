@@ -16,9 +16,9 @@ import { isOutside, readHostFile, writeHostFile } from "../../../../src/cli/clie
 import { temporaryFolder } from "../../../helpers/folder.js";
 import { NAME, read, startUser, URL_OF_SERVER, write } from "./host-support.js";
 
-const { renameSync } = fs;
+const { fsyncSync, renameSync } = fs;
 afterEach(() => {
-  fs.renameSync = renameSync;
+  Object.assign(fs, { fsyncSync, renameSync });
   syncBuiltinESMExports();
 });
 
@@ -251,6 +251,23 @@ describe("agentauth mcp add does not change", () => {
     expect((await me.run("add", "cursor", URL_OF_SERVER)).stderr).toContain(`is in ${path}.agentauth.bak\n`);
     expect(statSync(`${path}.agentauth.bak`).ino).toBe(ino);
     expect(backups()).toEqual(["mcp.json.agentauth.bak", "mcp.json.agentauth.bak.1", "mcp.json.agentauth.bak.2"]);
+  });
+
+  it("a backup that another program writes at the same time, or a link in its place", async () => {
+    const me = startUser();
+    const path = write(me.file("cursor"), "{}");
+    const backup = `${path}.agentauth.bak`;
+    // A link to a file with the same bytes, whose own text has the same length.
+    write(join(dirname(path), "of"), "{}");
+    symlinkSync("of", backup);
+    fs.fsyncSync = (fd) => {
+      fsyncSync(fd);
+      writeFileSync(`${backup}.1`, "foreign");
+    };
+    syncBuiltinESMExports();
+    const { code, stderr } = await me.run("add", "cursor", URL_OF_SERVER);
+    expect([code, stderr]).toEqual([8, expect.stringContaining(`another program has written the backup ${backup}.1`)]);
+    expect([read(path), read(`${backup}.1`), readlinkSync(backup)]).toEqual(["{}", "foreign", "of"]);
   });
 
   it("a file that the host has written since it was read", () => {

@@ -1,17 +1,12 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
-import { type Desk, startDesk } from "../desk.js";
+import { deskTest } from "../desk.js";
 
-let desk: Desk;
-beforeAll(async () => {
-  desk = await startDesk();
-});
-afterAll(() => desk.close());
+const it = deskTest();
 
-it("lists the stored logins, and exits with 0 where one can be used", async () => {
-  const user = desk.user();
+it("lists the stored logins, and exits with 0 where one can be used", async ({ desk, user }) => {
   await user.signIn();
   const { code, stdout, stderr } = await user.run(["status", "--json"]);
   expect([code, JSON.parse(stdout)]).toEqual([0, [expect.objectContaining({ server: desk.url, state: "valid" })]]);
@@ -19,8 +14,7 @@ it("lists the stored logins, and exits with 0 where one can be used", async () =
   expect((await user.run(["status", desk.url, "-o", "table"])).stdout).toContain(desk.url);
 });
 
-it("exits with 4 for a server without a login, and names the command that logs in", async () => {
-  const user = desk.user();
+it("exits with 4 for a server without a login, and names the command that logs in", async ({ user }) => {
   await user.signIn();
   const other = "https://other.example/mcp";
   const { code, stdout, stderr } = await user.run(["status", other, "--json"]);
@@ -28,19 +22,17 @@ it("exits with 4 for a server without a login, and names the command that logs i
   expect(stderr).toContain(`Not logged in at ${other}. Run: agentauth login ${other}\n`);
 });
 
-it("exits with 4 where the issuer rejected the only login, and says why", async () => {
-  const user = desk.user();
+it("exits with 4 where the issuer rejected the only login, and says why", async ({ user }) => {
   await user.signIn();
   await user.change(() => ({ retired: { at: Date.now(), reason: "invalid_grant" } }));
   const { code, stderr } = await user.run(["status"]);
   expect([code, stderr]).toEqual([4, expect.stringContaining("the issuer rejected the login (invalid_grant)")]);
 });
 
-it.each([
+it.for<[string, number, string]>([
   ["valid", 3600, "the token is used until it expires, then the refresh is tried again"],
   ["expired", -60, "the next use tries the refresh again"],
-])("warns of a lost refresh of a login that is %s", async (_state, seconds, words) => {
-  const user = desk.user();
+])("warns of a lost refresh of a login that is %s", async ([_state, seconds, words], { user }) => {
   await user.signIn();
   await user.change(({ tokens, generation }) => ({
     tokens: { ...tokens, expiresAt: Date.now() + seconds * 1000, obtainedAt: Date.now() - 7_200_000 },
@@ -50,8 +42,7 @@ it.each([
   expect([code, stderr]).toEqual([0, expect.stringContaining(words)]);
 });
 
-it("exits with 8 where the only login cannot be read, and warns beside one that can", async () => {
-  const user = desk.user();
+it("exits with 8 where the only login cannot be read, and warns beside one that can", async ({ user }) => {
   const path = join(user.home, "grants", `${"0".repeat(40)}.1.json`);
   mkdirSync(join(user.home, "grants"), { mode: 0o700 });
   writeFileSync(path, '{"schema": 99}', { mode: 0o600 });
@@ -64,8 +55,8 @@ it("exits with 8 where the only login cannot be read, and warns beside one that 
   expect([both.code, both.stderr]).toEqual([0, warning]);
 });
 
-it("refuses an address that is none", async () => {
-  const { code, stdout } = await desk.user().run(["status", "nowhere"]);
+it("refuses an address that is none", async ({ user }) => {
+  const { code, stdout } = await user.run(["status", "nowhere"]);
   expect([code, stdout]).toEqual([2, ""]);
 });
 
@@ -90,8 +81,7 @@ it("says which profile and store it looked at, and why", async () => {
   expect((await status({})).stderr).not.toContain("Nothing is set up");
 });
 
-it("shows the exceptions of a login as flags, in text and as JSON, and no column without any", async () => {
-  const user = desk.user();
+it("shows the exceptions of a login as flags, in text and as JSON, and no column without any", async ({ user }) => {
   await user.signIn();
   expect((await user.run(["status", "-o", "table"])).stdout).not.toContain("EXCEPTIONS");
   await user.change(() => ({
