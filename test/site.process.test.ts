@@ -91,7 +91,7 @@ describe.skipIf(!isBuilt || CHROMIUM === undefined)("in a browser", () => {
 
   it("draws the diagrams in both themes, and the search finds a page", async () => {
     const page = await chromium.context.newPage();
-    await page.setViewportSize({ width: 1200, height: 800 });
+    await page.setViewportSize({ width: 1400, height: 800 });
     await page.goto(`${origin}/how-it-works`);
     await page.locator(".mermaid svg").nth(2).waitFor();
     const light = await page.locator(".mermaid svg").first().innerHTML();

@@ -11,6 +11,8 @@ export default defineConfig({
   title: "agentauth",
   description: manifest.description,
   lang: "en",
+  // Browsers would ask for a picture that is not there.
+  head: [["link", { rel: "icon", href: "data:," }]],
   srcDir: fileURLToPath(new URL("../../docs", import.meta.url)),
   srcExclude: ["api/**"],
   outDir: fileURLToPath(new URL("../dist", import.meta.url)),
