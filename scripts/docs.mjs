@@ -22,7 +22,8 @@ async function build() {
     pages.map((name) => join(root, "docs", name)),
     dist,
   );
-  run(process.execPath, [join(root, "node_modules/typedoc/bin/typedoc"), "--out", join(dist, "api")]);
+  const typedoc = join(root, "node_modules/typedoc/bin/typedoc");
+  run(process.execPath, [typedoc, "--out", join(dist, "api"), "--favicon", join(root, "docs/public/favicon.svg")]);
 }
 
 function run(command, args) {

@@ -11,8 +11,7 @@ export default defineConfig({
   title: "agentauth",
   description: manifest.description,
   lang: "en",
-  // Browsers would ask for a picture that is not there.
-  head: [["link", { rel: "icon", href: "data:," }]],
+  head: [["link", { rel: "icon", href: "/favicon.svg", type: "image/svg+xml" }]],
   srcDir: fileURLToPath(new URL("../../docs", import.meta.url)),
   srcExclude: ["api/**"],
   outDir: fileURLToPath(new URL("../dist", import.meta.url)),
