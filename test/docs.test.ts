@@ -113,6 +113,17 @@ describe("the pages of settings and lists", () => {
   });
 });
 
+describe("the README in the npm package", () => {
+  it("links only to files that are packed", () => {
+    const packed = read("scripts/package-files.txt").split("\n");
+    const links = [...read("README.md").matchAll(/(?:\]\(|src(?:set)?=")(?!https?:)([^)"#]+)/g)].map(
+      ([, link = ""]) => link,
+    );
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter((link) => !packed.some((file) => file === link || file.startsWith(link)))).toEqual([]);
+  });
+});
+
 describe("the troubleshooting page", () => {
   const entries = [...read("docs/troubleshooting.md").matchAll(/^### `(\w+)`\n\n(.*)$/gm)];
   const headings = entries.map(([, code]) => code);
