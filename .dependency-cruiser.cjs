@@ -6,9 +6,11 @@ const BASE = "^src/(errors|error-codes|remedy|redact)\\.ts$";
 const HTTP = "^src/http/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
 const RUNTIME = "^src/(sandbox|mcp|login|node|store|testing)/";
+/** What differs between operating systems. */
+const PLATFORM = "^src/platform/";
 /** What needs Node; scripts/build.mjs bundles it with its packages. */
 const OF_NODE = [
-  "^src/(sandbox|mcp|login|node|cli)/",
+  "^src/(sandbox|mcp|login|node|platform|cli)/",
   "^src/store/(?!(memory|memory-leases)\\.ts$|(driver|seal|redis|postgres)/)",
 ];
 
@@ -22,6 +24,7 @@ const FORMATS = "^src/cli/flags/formats\\.ts$";
 const PACKAGES = {
   commander: "^src/cli/",
   "cli-table3": "^src/cli/output/",
+  "cross-spawn": "^src/platform/spawner\\.ts$",
   conf: "^src/cli/config/file\\.ts$",
   "openapi-fetch": "^src/api/client\\.ts$",
   oauth4webapi: "^src/oauth/",
@@ -49,6 +52,12 @@ module.exports = {
       "http/ imports itself and the base",
       { path: HTTP },
       { path: "^(src|bin|dist)/", pathNot: [HTTP, BASE] },
+    ),
+    forbid(
+      "platform-below-runtime",
+      "platform/ imports itself and the base",
+      { path: PLATFORM },
+      { path: "^(src|bin|dist)/", pathNot: [PLATFORM, BASE] },
     ),
     forbid(
       "features-below-runtime",

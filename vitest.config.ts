@@ -7,6 +7,7 @@ const PROCESSES = "test/**/*.process.test.ts";
 const ISOLATED = [
   "test/cli/fast-path/root-help.test.ts",
   "test/store/file/move-system-calls.test.ts",
+  "test/store/file/platform-faults.test.ts",
   "test/store/file/system-calls.test.ts",
 ];
 

@@ -57,7 +57,7 @@ function compileLibrary() {
   const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", made];
   if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
   // Of the bundled folders only the declarations are kept.
-  for (const folder of ["cli", "login", "mcp", "node", "sandbox", "store"]) {
+  for (const folder of ["cli", "login", "mcp", "node", "platform", "sandbox", "store"]) {
     for (const path of filesOf(join(made, folder)).keys()) {
       // These modules of the store use no API of Node.
       const isLibrary =

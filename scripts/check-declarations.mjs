@@ -1,11 +1,11 @@
 // Checks that the declarations of every entry point compile without skipLibCheck, under each supported version of
 // @types/node. Needs the built package; installs the types into a temporary folder.
-import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import spawn from "cross-spawn";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
@@ -50,7 +50,7 @@ function check(major) {
 
 /** Runs a command; an error has the whole output. */
 function run(command, args, cwd) {
-  const options = { cwd, encoding: "utf8", timeout: 180_000, shell: process.platform === "win32" };
-  const { status, signal, stdout, stderr } = spawnSync(command, args, options);
+  const options = { cwd, encoding: "utf8", timeout: 180_000 };
+  const { status, signal, stdout, stderr } = spawn.sync(command, args, options);
   if (status !== 0) throw new Error(`${command} ${args.join(" ")} failed (${status ?? signal}):\n${stdout}${stderr}`);
 }

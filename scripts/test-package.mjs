@@ -1,7 +1,6 @@
 // Tests the package as users install it: packed, installed into an empty folder, run and type-checked there.
 // With --update it writes the list of packed files instead of comparing it.
 import { strict as assert } from "node:assert";
-import { spawnSync } from "node:child_process";
 import {
   copyFileSync,
   mkdirSync,
@@ -16,6 +15,7 @@ import { createRequire, SourceMap } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import spawn from "cross-spawn";
 
 const scripts = dirname(fileURLToPath(import.meta.url));
 const root = dirname(scripts);
@@ -142,8 +142,8 @@ function checkTypes(name, target, options) {
 
 /** Runs a command and returns its output; an error has the whole output. */
 function run(command, args, cwd) {
-  const options = { cwd, env, encoding: "utf8", timeout: 180_000, shell: process.platform === "win32" };
-  const result = spawnSync(command, args, options);
+  const options = { cwd, env, encoding: "utf8", timeout: 180_000 };
+  const result = spawn.sync(command, args, options);
   if (result.status === 0) return result.stdout;
   // A stack trace quotes whole lines of the bundle.
   const said = `${result.stdout ?? ""}${result.stderr ?? ""}${result.error ?? ""}`.replace(/^(.{400}).+$/gm, "$1…");

@@ -164,8 +164,42 @@ export class Redactor {
   }
 }
 
-/** A word quoted for a POSIX shell. Invisible characters, which messages escape, go through printf. */
+/** A shell that a user pastes commands into. */
+export type Shell = "sh" | "powershell" | "cmd";
+
+/** The shell that commands in messages are for. The command line sets it; other modules read it. */
+export const pasting: { shell: Shell } = { shell: "sh" };
+
+/** A word of a command that a message shows, quoted for {@link pasting}. */
 export function shellWord(word: string): string {
+  return wordFor(pasting.shell, word);
+}
+
+/** A word of a command, quoted for a shell. */
+export function wordFor(shell: Shell, word: string): string {
+  if (shell === "sh") return posixWord(word);
+  if (/^[\w+:./\\-][\w+=:./\\-]*$/.test(word)) return word;
+  return shell === "cmd" ? cmdWord(word) : powershellWord(word);
+}
+
+/** In quotes of PowerShell its typographic quotes count as well. What messages escape goes through a subexpression. */
+function powershellWord(word: string): string {
+  if (escapeText(word) === word) return `'${word.replace(/['\u2018-\u201b]/g, "$&$&")}'`;
+  const parts = [...word].map((character) => {
+    if (escapeText(character) === character) return character.replace(/[`"$\u201c-\u201e]/, "`$&");
+    return `$([char]::ConvertFromUtf32(0x${(character.codePointAt(0) ?? 0).toString(16)}))`;
+  });
+  return `"${parts.join("")}"`;
+}
+
+/** A caret outside the quotes keeps cmd.exe from reading a variable. It has no form for control characters. */
+function cmdWord(word: string): string {
+  const text = escapeText(word).replaceAll('"', '""').replaceAll("%", '"^%"');
+  return `"${text}${/\\*$/.exec(text)?.[0] ?? ""}"`;
+}
+
+/** A word quoted for a POSIX shell. Invisible characters, which messages escape, go through printf. */
+export function posixWord(word: string): string {
   if (/^[\w@%+:,./-][\w@%+=:,./-]*$/.test(word)) return word;
   if (escapeText(word) === word) return `'${word.replaceAll("'", "'\\''")}'`;
   const format = word.replace(/./gsu, (character) => {

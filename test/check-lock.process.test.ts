@@ -45,7 +45,6 @@ describe("the check of the lock file", () => {
 
   it.each<[string, object, Changes]>([
     ["a package with its checksum", GOOD, {}],
-    ["one from the registry", { ...GOOD, resolved: "https://registry.npmjs.org/thing/-/thing-1.2.3.tgz" }, {}],
     [
       "a tool's binary for another machine",
       { version: "1.2.3", dev: true, optional: true, cpu: ["arm64"], os: ["win32"] },
@@ -65,24 +64,12 @@ describe("the check of the lock file", () => {
       /has no integrity/,
     ],
     [
-      "an address in the clear",
-      { ...GOOD, resolved: "http://registry.npmjs.org/thing/-/thing-1.2.3.tgz" },
+      "the address of a registry",
+      { ...GOOD, resolved: "https://registry.example/thing/-/thing-1.2.3.tgz" },
       {},
-      /comes from http:/,
+      /names where it comes from: https/,
     ],
-    [
-      "another registry",
-      { ...GOOD, resolved: "https://evil.example/thing/-/thing-1.2.3.tgz" },
-      {},
-      /comes from https:\/\/evil/,
-    ],
-    [
-      "another package",
-      { ...GOOD, resolved: "https://registry.npmjs.org/evil/-/evil-1.2.3.tgz" },
-      {},
-      /evil-1\.2\.3\.tgz/,
-    ],
-    ["a repository", { ...GOOD, resolved: "git+ssh://git@github.com/x/y.git#abc" }, {}, /comes from git/],
+    ["a repository", { ...GOOD, resolved: "git+ssh://git@github.com/x/y.git#abc" }, {}, /comes from: git/],
     ["a link", { ...GOOD, link: true }, {}, /is a link/],
     ["a script", { ...GOOD, hasInstallScript: true }, {}, /runs a script/],
     [

@@ -101,6 +101,11 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     fine: { "src/api/a.ts": ["../http/b.js", "../errors.js"], "src/http/b.ts": [], "src/errors.ts": [] },
   },
   {
+    rule: "platform-below-runtime",
+    broken: [{ "src/platform/a.ts": ["../store/b.js"], "src/store/b.ts": [] }],
+    fine: { "src/store/a.ts": ["../platform/b.js"], "src/platform/b.ts": ["../errors.js"], "src/errors.ts": [] },
+  },
+  {
     rule: "runtime-below-cli",
     broken: ["sandbox", "mcp", "login", "node", "store", "testing"].map((folder) => ({
       [`src/${folder}/a.ts`]: ["../cli/b.js"],
@@ -285,6 +290,7 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     { name: "commander", home: "src/cli/deep/a.ts", elsewhere: "src/sandbox/a.ts" },
     { name: "cli-table3", home: "src/cli/output/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "conf", home: "src/cli/config/file.ts", elsewhere: "src/cli/config/files.ts" },
+    { name: "cross-spawn", home: "src/platform/spawner.ts", elsewhere: "src/platform/system.ts" },
     { name: "openapi-fetch", home: "src/api/client.ts", elsewhere: "src/api/listing.ts" },
     { name: "oauth4webapi", home: "src/oauth/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "open", home: "src/login/browser.ts", elsewhere: "src/login/loopback.ts" },

@@ -31,6 +31,7 @@ export const SECTIONS = [
     ["Settings, exit codes", "settings"],
     ["The SDK", "sdk"],
     ["Troubleshooting", "troubleshooting"],
+    ["Platforms", "platforms"],
     ["Glossary", "glossary"],
   ]),
   section("Promises", [

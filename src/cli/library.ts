@@ -5,6 +5,7 @@ import { AgentAuthError } from "../errors.js";
 import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
 import type { PreRegisteredClient } from "../oauth/client/pre-registered-client.js";
 import type { GrantStore } from "../oauth/grant/grant-store.js";
+import { lookupByPlatform } from "../platform/environment.js";
 import { Redactor } from "../redact.js";
 import { agentNetwork } from "./clients/agent-network.js";
 import { certificateFiles } from "./clients/certificate.js";
@@ -117,7 +118,7 @@ function set<Options extends object>(options: Options): Options {
 }
 
 function read({ profile, baseUrl }: { profile?: string | undefined; baseUrl?: string | undefined }): Surroundings {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value));
+  const env = lookupByPlatform(Object.fromEntries(Object.entries(process.env).filter(([, value]) => value)));
   const home = homeFolder(env);
   const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
   return { env, home, settings: resolveSettings(flags, env, readConfig(home), home, (name) => `the option ${name}`) };

@@ -1,4 +1,8 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { existsSync } from "node:fs";
+import { withoutOurs } from "../platform/environment.js";
+import { spawner } from "../platform/spawner.js";
+import { system } from "../platform/system.js";
 import { checkBrowserUrl } from "./browser-url.js";
 import { commandWords } from "./command-words.js";
 
@@ -32,7 +36,8 @@ export const openBrowser: OpenBrowser = async (url, { command, env, signal }) =>
   const chosen = command ?? chosenByEnvironment(env);
   if (chosen === "none") return "skipped";
   try {
-    const child = chosen === undefined ? await startDefault(target) : startCommand(chosen, target, env);
+    const child =
+      chosen === undefined ? await startDefault(target) : startCommand(chosen, target, env, await spawner());
     return await watch(child, signal);
   } catch {
     return "failed";
@@ -50,22 +55,22 @@ async function startDefault(target: string): Promise<ChildProcess> {
   return open(target);
 }
 
-function startCommand(command: string, target: string, env: BrowserOptions["env"]): ChildProcess {
-  const [program = "", ...words] = commandWords(command);
+function startCommand(
+  command: string,
+  target: string,
+  env: BrowserOptions["env"],
+  spawn: Awaited<ReturnType<typeof spawner>>,
+): ChildProcess {
+  const [program = "", ...words] = commandWords(command, existsSync);
   return spawn(program, [...words, target], {
     // Explicit, because the address comes from a server.
     shell: false,
     stdio: "ignore",
     // A separate process group, so that Ctrl-C does not end the browser. On Windows it would open a console instead.
-    detached: process.platform !== "win32",
+    detached: system.name !== "win32",
     windowsHide: true,
-    env: withoutSettings(env),
+    env: withoutOurs(env),
   });
-}
-
-/** The environment without the settings of agentauth, which hold credentials. */
-function withoutSettings(env: BrowserOptions["env"]): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.toUpperCase().startsWith("AGENTAUTH_")));
 }
 
 function watch(child: ChildProcess, signal: AbortSignal | undefined): Promise<BrowserResult> {

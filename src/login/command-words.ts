@@ -5,10 +5,13 @@ import { quote } from "../redact.js";
  * Splits a command into its words. Blanks separate words, single and double quotes group them, and that is all:
  * nothing is expanded, and a backslash is a backslash, as in `C:\Program Files`.
  *
+ * @param isFile whether a path is a file: an absolute path at the beginning may then have blanks without quotes
  * @returns the words; none for a blank command
  * @throws AgentAuthError `usage` for a quote without its end, or an empty program name
  */
-export function commandWords(command: string): string[] {
+export function commandWords(command: string, isFile: (path: string) => boolean = () => false): string[] {
+  const path = unquotedPath(command, isFile);
+  if (path !== undefined) return [path, ...commandWords(command.trim().slice(path.length))];
   const words: string[] = [];
   let word: string | undefined;
   let inside: string | undefined;
@@ -34,4 +37,14 @@ export function commandWords(command: string): string[] {
     hint: "pass a program and its arguments; the address is added as the last one",
     remedy: { action: "configure", option: "browser" },
   });
+}
+
+/** The absolute path with blanks that a command begins with. The longest counts: `C:\Program` may be a file, too. */
+function unquotedPath(command: string, isFile: (path: string) => boolean): string | undefined {
+  const trimmed = command.trim();
+  if (!/^(?:\/|[a-z]:[\\/])/i.test(trimmed)) return undefined;
+  const ends = [...trimmed.matchAll(/\s+|$/g)].map(({ index }) => index);
+  if (ends.length === 1) return undefined;
+  const path = ends.map((end) => trimmed.slice(0, end)).findLast(isFile);
+  return path !== undefined && /\s/.test(path) ? path : undefined;
 }

@@ -1,6 +1,6 @@
 import { lookup as dnsLookup } from "node:dns/promises";
 import type { Network } from "../http/network.js";
-import type { DispatcherOptions } from "./dispatcher.js";
+import { createFetch, type DispatcherOptions } from "./dispatcher.js";
 import { proxyChooser } from "./proxies.js";
 import { createSsrfGuard, type Lookup } from "./ssrf-guard.js";
 
@@ -29,15 +29,7 @@ export function nodeNetwork(options: NodeNetworkOptions = {}): Network {
         lookup,
         isBehindProxy: proxyChooser(options)(server) !== undefined,
       });
-      let loaded: Promise<typeof globalThis.fetch> | undefined;
-      const load = () => {
-        loaded ??= import("./dispatcher.js").then(({ createFetch }) => createFetch(options, guard));
-        return loaded;
-      };
-      return {
-        fetch: async (input, init) => (await load())(input, init),
-        addressClass: guard.addressClass,
-      };
+      return { fetch: createFetch(options, guard), addressClass: guard.addressClass };
     },
   };
 }

@@ -2,6 +2,7 @@ import { createPrivateKey, type JsonWebKey, type KeyObject, webcrypto } from "no
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import type { ClientKey, SigningAlgorithm } from "../oauth/client/client-auth.js";
+import { privately } from "../platform/shell.js";
 import { quote } from "../redact.js";
 
 const MIN_RSA_BITS = 2048;
@@ -73,7 +74,7 @@ function checkPem(text: string, from: string): void {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(text)) {
     throw usage(
       `${from} is encrypted, and agentauth does not ask for passphrases`,
-      "openssl pkey -in <file> -out <new file> writes it without one; chmod 600 <new file>",
+      `${privately("openssl pkey -in <file> -out <new file>")} writes it without one`,
     );
   }
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return;

@@ -230,7 +230,7 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     const { code, stdout, stderr } = await run(["token", servers.mcpUrl, "--force-refresh"]);
     expect([code, stdout, state.log]).toEqual([5, "", []]);
     expect(stderr).toMatch(
-      /localhost:\d+: the connection broke .*\n.*; agentauth doctor https:\/\/localhost:\d+ shows whether the server requires a client certificate\n$/,
+      /localhost:\d+: TLS failed \(ERR_SSL_\w*ALERT.*\nhint: --client-cert <file> gives a client certificate.*; agentauth doctor https:\/\/localhost:\d+ shows/,
     );
     expect((await run(["token", servers.mcpUrl, ...withCertificate, "--force-refresh"])).code).toBe(0);
   });

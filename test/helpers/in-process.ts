@@ -60,6 +60,11 @@ subscribe("undici:request:create", (message) => {
   current.getStore()?.requests.push({ method: request.method, url: `${new URL(request.path, request.origin)}` });
 });
 
+subscribe("agentauth:request:create", (message) => {
+  const { method, url } = message as { method: string; url: string };
+  current.getStore()?.requests.push({ method, url });
+});
+
 /**
  * A run of the program in this process, with the part of a child process that tests use: a signal reaches the listeners of
  * this run alone, and ends it where there is none.

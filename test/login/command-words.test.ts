@@ -22,6 +22,24 @@ describe("a browser command", () => {
     expect(() => commandWords(command)).toThrow(expect.objectContaining({ code: "usage", class: "usage" }));
   });
 
+  test.each([
+    ["C:\\Program Files\\Mozilla\\firefox.exe", ["C:\\Program Files\\Mozilla\\firefox.exe"]],
+    ["C:\\Program Files\\Mozilla\\firefox.exe -P work", ["C:\\Program Files\\Mozilla\\firefox.exe", "-P", "work"]],
+    ["/opt/My Browser/run --a", ["/opt/My Browser/run", "--a"]],
+    ["/opt/My", ["/opt/My"]],
+    ["My Browser/run", ["My", "Browser/run"]],
+    ["'/opt/My Browser/run' --a", ["/opt/My Browser/run", "--a"]],
+  ])("%j begins with the longest path that is a file", (command, words) => {
+    const files = [
+      "C:\\Program Files\\Mozilla\\firefox.exe",
+      "C:\\Program",
+      "/opt/My",
+      "/opt/My Browser/run",
+      "My Browser/run",
+    ];
+    expect(commandWords(command, (path) => files.includes(path))).toEqual(words);
+  });
+
   test("of quoted words gives the words back", () => {
     const word = fc.string({ unit: "grapheme" }).map((text) => text.replaceAll("'", ""));
     fc.assert(

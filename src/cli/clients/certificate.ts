@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
 import type { ClientCertificate } from "../../node/client-certificate.js";
+import { privately } from "../../platform/shell.js";
 import { quote, shellWord } from "../../redact.js";
 import { readSecretFile } from "../config/secret-file.js";
 import type { Settings, Sourced } from "../runtime/settings.js";
@@ -75,7 +76,7 @@ function readKey(file: Sourced): string {
   const plain = shellWord(`${file.value}.plain`);
   throw usage(
     `the private key in ${described(file)} is encrypted, and password prompts are not supported`,
-    `(umask 077; openssl pkey -in ${shellWord(file.value)} -out ${plain}), and name ${plain} as the key`,
+    `${privately(`openssl pkey -in ${shellWord(file.value)} -out ${plain}`)}, and name ${plain} as the key`,
   );
 }
 

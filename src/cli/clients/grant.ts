@@ -4,7 +4,8 @@ import { readPrivateKey } from "../../node/private-key.js";
 import type { PreRegisteredClient } from "../../oauth/client/pre-registered-client.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import type { MachineGrant } from "../../oauth/machine/types.js";
-import { quote, shellWord } from "../../redact.js";
+import { changingMode } from "../../platform/shell.js";
+import { quote } from "../../redact.js";
 import { readSecretFile } from "../config/secret-file.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext } from "../runtime/context.js";
@@ -124,7 +125,7 @@ function readAssertion(path: string): string {
     if (!stat.isFile()) throw complain("is not an ordinary file", "name a file");
     if (stat.size > MAX_ASSERTION) throw complain(`is larger than ${MAX_ASSERTION} bytes`, "name a file with one JWT");
     if (process.getuid !== undefined && (stat.mode & 0o022) !== 0)
-      throw complain("can be written by others", `chmod go-w ${shellWord(path)}`);
+      throw complain("can be written by others", changingMode("go-w", path));
     return readFileSync(fd, "utf8");
   } finally {
     closeSync(fd);

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
 import { parseUrl, percentDecoded } from "../../http/url.js";
-import type { DispatcherOptions } from "../../node/dispatcher.js";
+import { createFetch, type DispatcherOptions } from "../../node/dispatcher.js";
 import type { Proxies } from "../../node/proxies.js";
 import { quote, type Redactor } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";
@@ -52,26 +52,14 @@ export function sourced(value: string | undefined, source: string): Sourced | un
 type Fetch = typeof globalThis.fetch;
 
 /**
- * The `fetch` for the management interface, whose address the user has set. Where no proxy, authority or certificate is
- * named, the library that does these is not even loaded. Nothing global is changed.
+ * The `fetch` for the management interface, whose address the user has set: it uses the proxies, authorities and the
+ * certificate that are named. Nothing global is changed.
  *
  * @throws `AgentAuthError` `usage`
  */
 export function networkFetch(options: NetworkOptions, redactor: Redactor): Fetch {
-  const dispatcherOptions = outletOf(options, redactor);
-  if (isUnchecked(options.env)) return withCertificates(globalThis.fetch);
-  if (isPlain(dispatcherOptions)) return globalThis.fetch;
-  let loaded: Promise<Fetch> | undefined;
-  const load = () => {
-    loaded ??= import("../../node/dispatcher.js").then(({ createFetch }) => createFetch(dispatcherOptions, undefined));
-    return loaded;
-  };
-  return async (input, init) => (await load())(input, init);
-}
-
-/** Whether Node's own fetch is enough. */
-function isPlain({ proxies, ca, clientCertificate }: ReturnType<typeof outletOf>): boolean {
-  return [proxies.https, proxies.http, ca, clientCertificate].every((one) => one === undefined);
+  const fetch = createFetch(outletOf(options, redactor), undefined);
+  return isUnchecked(options.env) ? withCertificates(fetch) : fetch;
 }
 
 /** Whether Node is set to accept every certificate. */

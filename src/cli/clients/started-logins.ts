@@ -6,6 +6,7 @@ import { AgentAuthError } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { CodecError } from "../../oauth/grant/codec.js";
 import { decodeStartedLogin, encodeLogin, type StartedLogin } from "../../oauth/login/login-codec.js";
+import { patiently } from "../../platform/contention.js";
 import { quote, shellWord } from "../../redact.js";
 import { readPrivateFile, removeFile, temporaryPath, writePrivateFile } from "../../store/file/private-file.js";
 import type { LockOwner } from "../../store/leases/lock-owner.js";
@@ -181,7 +182,7 @@ export function takeCallback(id: string, files: Files): URLSearchParams | undefi
   if (readPrivateFile(path, MAX_CALLBACK_BYTES) === undefined) return undefined;
   const taken = temporaryPath(path);
   try {
-    renameSync(path, taken);
+    patiently(() => renameSync(path, taken));
   } catch {
     // Another process was faster.
     return undefined;

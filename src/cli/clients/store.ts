@@ -1,5 +1,7 @@
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import { withoutOurs } from "../../platform/environment.js";
 import { fileStore } from "../../store/file/file.js";
+import { KEYCHAIN_TIMEOUT } from "../../store/keychain/keychain.js";
 import { keyringStore } from "../../store/keychain/keyring.js";
 import { memoryStore } from "../../store/memory.js";
 import { type StoreChoice, storeChoiceOf } from "../config/store.js";
@@ -15,7 +17,12 @@ import { type EngineHost, engineHost, openEngine } from "./engine/open-engine.js
 export function openProfileStore(context: CommandContext): GrantStore {
   const { io, home, settings, pendingSaves } = context;
   const choice = storeChoiceOf(settings().profile.value, io.env, home());
-  return pendingSaves.watch(openStore(choice, home(), io, engineHost(context)));
+  return pendingSaves.watch(openStore(choice, home(), io, engineHost(context), keychainPatience(io)));
+}
+
+/** How long the keychain may wait for its user's password, in milliseconds: where there is a terminal, a person may type it. */
+export function keychainPatience({ stdin, stderr }: { stdin: { isTTY: boolean }; stderr: { isTTY: boolean } }): number {
+  return stdin.isTTY && stderr.isTTY ? 60_000 : KEYCHAIN_TIMEOUT;
 }
 
 /** The store itself; a fallback to another kind of store is reported once on `io`. */
@@ -24,6 +31,7 @@ export function openStore(
   folder: string,
   io: Pick<Io, "warn" | "env">,
   host: EngineHost = { home: folder },
+  keychainMs?: number,
 ): GrantStore {
   switch (value) {
     case "redis":
@@ -36,8 +44,9 @@ export function openStore(
     case "keyring":
       return keyringStore(folder, {
         fallback,
+        timeoutMs: keychainMs,
         // No other program may find our settings in its environment.
-        env: Object.fromEntries(Object.entries(io.env).filter(([name]) => !name.startsWith("AGENTAUTH_"))),
+        env: withoutOurs(io.env),
         onFallback: (reason) =>
           io.warn(
             `${reason}; as store_fallback says, logins are stored unsealed in files under ${folder}, and ` +

@@ -1,5 +1,7 @@
+import { AgentAuthError } from "../../errors.js";
 import type { AccessToken } from "../../oauth/grant/access-token.js";
-import { shellWord } from "../../redact.js";
+import { quotedForPowershell } from "../../platform/shell.js";
+import { posixWord } from "../../redact.js";
 import type { TokenFlags } from "../flags/agent.js";
 
 /** The value of `token --format`. */
@@ -65,6 +67,8 @@ const FORMATS: Readonly<Record<TokenFormat, Format>> = {
       issuer: token.issuer,
     } satisfies Record<keyof PrintedToken, unknown>),
   env: ({ value }) => `AGENTAUTH_TOKEN=${assignable(value)}\n`,
+  powershell: ({ value }) => `$env:AGENTAUTH_TOKEN = ${quotedForPowershell(value)}\n`,
+  cmd: ({ value }) => `set "AGENTAUTH_TOKEN=${plainForCmd(value)}"\n`,
   k8s: ({ value, expiresAt }, { apiVersion }) =>
     json({
       apiVersion,
@@ -88,7 +92,16 @@ const FORMATS: Readonly<Record<TokenFormat, Format>> = {
  * 2.1) stays bare, so that files of variables can have it too; a "~" or "=" in front would be expanded by a shell.
  */
 function assignable(value: string): string {
-  return /^[\w.+/-][\w.~+/=-]*$/.test(value) ? value : shellWord(value);
+  return /^[\w.+/-][\w.~+/=-]*$/.test(value) ? value : posixWord(value);
+}
+
+/** cmd.exe has no quotes that hold every character: only what bearer tokens are made of is written for it. */
+function plainForCmd(value: string): string {
+  if (/^[\w.~+/=-]+$/.test(value)) return value;
+  throw new AgentAuthError("usage", "the token has characters that cmd.exe may interpret", {
+    class: "usage",
+    hint: "use --format raw, or agentauth exec",
+  });
 }
 
 /** RFC 3339 without a fraction, which some readers reject. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
 import { parseBaseUrl } from "../../http/address.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
+import { withoutByteOrderMark } from "../../platform/text.js";
 import { quote } from "../../redact.js";
 import { makePrivateFolder } from "../../store/file/private-file.js";
 import { storeError } from "../../store/store-error.js";
@@ -142,7 +143,7 @@ export function readConfig(home: string): Config {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return { schema: 1, profile: "default", profiles: {} };
     throw storeError(`the settings file ${path} cannot be read`, cause);
   }
-  return checkConfig(parse(text, path), { path, text });
+  return checkConfig(parse(withoutByteOrderMark(text, `the settings file ${path}`), path), { path, text });
 }
 
 /** Checks and writes the settings file, whole or not at all. */

@@ -1,14 +1,16 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { storingToken } from "../../platform/shell.js";
 import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
 import type { Env } from "../io/env.js";
 import { homeFolder } from "./home.js";
 
-const FIRST_STEPS = [
-  "Nothing is set up here yet. To look around without an account: agentauth demo",
-  "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>",
-  "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt",
-].join("\n");
+const firstStepsText = () =>
+  [
+    "Nothing is set up here yet. To look around without an account: agentauth demo",
+    "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>",
+    `For lists of a service: agentauth config set base_url <url>, and ${storingToken()}`,
+  ].join("\n");
 
 /** The first steps, in three lines, for a user without settings and logins; undefined for any other. */
 export function firstSteps(env: Env): string | undefined {
@@ -16,7 +18,7 @@ export function firstSteps(env: Env): string | undefined {
   const home = homeFolder(env);
   const isSetUp =
     existsSync(join(home, "config.json")) || [GRANTS, EARLIER_GRANTS].some((name) => hasFiles(join(home, name)));
-  return isSetUp ? undefined : FIRST_STEPS;
+  return isSetUp ? undefined : firstStepsText();
 }
 
 /** A folder that cannot be read may have anything in it. */

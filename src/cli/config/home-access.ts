@@ -1,12 +1,13 @@
 import { chmodSync, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
+import { system } from "../../platform/system.js";
 import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
 
-/** Who can get at a folder: this user alone, others too, or a user it belongs to who is not this one. */
-export type FolderAccess = "private" | "readable" | "writable" | "foreign";
+/** Who can get at a folder: this user alone, not known, others too, or a user it belongs to who is not this one. */
+export type FolderAccess = "private" | "unchecked" | "readable" | "writable" | "foreign";
 
-/** Who can get at a folder, by its owner and mode. Windows has neither in this sense. */
+/** Who can get at a folder, by its owner and mode. Windows has lists of access in their place, which only `doctor` reads. */
 export function accessOf({ uid, mode }: Pick<Stats, "uid" | "mode">): FolderAccess {
-  if (process.getuid === undefined) return "private";
+  if (system.name === "win32" || process.getuid === undefined) return "unchecked";
   if (uid !== process.getuid() && uid !== 0) return "foreign";
   if ((mode & 0o022) !== 0) return "writable";
   return (mode & 0o055) === 0 ? "private" : "readable";
@@ -15,6 +16,7 @@ export function accessOf({ uid, mode }: Pick<Stats, "uid" | "mode">): FolderAcce
 /** The text of each kind of access. */
 export const ACCESS_TEXT: Readonly<Record<FolderAccess, string>> = {
   private: "readable by you alone",
+  unchecked: "agentauth doctor shows who can read it",
   readable: "can be read by others",
   writable: "can be changed by others",
   foreign: "belongs to another user",

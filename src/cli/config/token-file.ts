@@ -1,10 +1,15 @@
+import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
+import { readConfig } from "./file.js";
 import { writeSecretFile } from "./secret-file.js";
 
-/** The file where `config set api_token -` stores a profile's token. */
-function tokenPath(home: string, profile: string): string {
-  return join(home, "tokens", profile);
+/**
+ * The file where `config set api_token -` stores a profile's token. Its name is a digest: on Windows and macOS the names
+ * of the profiles `work` and `Work` would be one file, and on Windows `con` would be a device.
+ */
+export function tokenPath(home: string, profile: string): string {
+  return join(home, "tokens", createHash("sha256").update(profile).digest("hex").slice(0, 40));
 }
 
 /**
@@ -18,8 +23,15 @@ export function storeToken(home: string, profile: string, token: string): string
   return `file:${path}`;
 }
 
-/** Removes the file that a reference names if {@link storeToken} made it; any other file is the user's. */
+/**
+ * Removes the file that a reference names if {@link storeToken} made it, now or in an earlier version, which named it
+ * like the profile; any other file is the user's. A file that another profile names stays, also where the two names
+ * differ in case alone.
+ */
 export function removeOwnToken(home: string, profile: string, reference: string | undefined): void {
-  const path = tokenPath(home, profile);
-  if (reference === `file:${path}`) rmSync(path, { force: true });
+  const path = [tokenPath(home, profile), join(home, "tokens", profile)].find((one) => reference === `file:${one}`);
+  if (path === undefined) return;
+  const folded = reference?.toLowerCase();
+  const isShared = Object.values(readConfig(home).profiles).some((other) => other.api_token?.toLowerCase() === folded);
+  if (!isShared) rmSync(path, { force: true });
 }

@@ -2,6 +2,7 @@ import { Writable } from "node:stream";
 import { parseMcpUrl } from "../../oauth/discovery/resource.js";
 import { AccessToken } from "../../oauth/grant/access-token.js";
 import { coversScope, isFresh } from "../../oauth/grant/grant.js";
+import { lookupByPlatform } from "../../platform/environment.js";
 import { Redactor } from "../../redact.js";
 import { fileStore } from "../../store/file/file.js";
 import { outletOf } from "../clients/network.js";
@@ -46,7 +47,7 @@ export async function cachedToken(
   now = Date.now(),
 ): Promise<string | undefined> {
   const given = readArguments(argv);
-  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value));
+  const set = lookupByPlatform(Object.fromEntries(Object.entries(env).filter(([, value]) => value)));
   if (given === undefined || set["AGENTAUTH_LOG"]) return undefined;
   try {
     const home = homeFolder(set);

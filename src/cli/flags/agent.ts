@@ -119,7 +119,18 @@ function addLoginFlags(command: Command): Command {
 }
 
 /** The values of `token --format`. */
-export const TOKEN_FORMATS = ["raw", "header", "headers-json", "json", "env", "k8s", "git", "bazel"] as const;
+export const TOKEN_FORMATS = [
+  "raw",
+  "header",
+  "headers-json",
+  "json",
+  "env",
+  "powershell",
+  "cmd",
+  "k8s",
+  "git",
+  "bazel",
+] as const;
 
 /** The hidden command of the process that waits for a callback between the two steps of a login. */
 export const RECEIVE_CALLBACK = "receive-callback";

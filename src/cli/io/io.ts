@@ -1,7 +1,9 @@
 /** The one object through which the CLI reads and prints. Nothing else touches `process`. */
 
 import { Readable, Writable } from "node:stream";
-import { escapeText } from "../../redact.js";
+import { lookupByPlatform } from "../../platform/environment.js";
+import { shellOf } from "../../platform/shell.js";
+import { escapeText, pasting } from "../../redact.js";
 import type { Env } from "./env.js";
 import { type Progress, type ProgressLine, progressLine } from "./progress.js";
 import { type InStream, inStream } from "./stdin.js";
@@ -51,7 +53,9 @@ export interface ProcessLike {
 
 /** The real thing: `createIo(process)`. */
 export function createIo(host: ProcessLike, settings: IoSettings = {}): Io {
-  const env = Object.freeze(Object.fromEntries(Object.entries(host.env).filter(([, value]) => value)));
+  const set = Object.freeze(Object.fromEntries(Object.entries(host.env).filter(([, value]) => value)));
+  const env = lookupByPlatform(set);
+  pasting.shell = shellOf(env);
   return assemble(host, env, progressLine(host.stderr), settings);
 }
 

@@ -2,6 +2,7 @@
 
 import type { Readable } from "node:stream";
 import { AgentAuthError } from "../../errors.js";
+import { withoutByteOrderMark } from "../../platform/text.js";
 
 /** Standard input. */
 export interface InStream {
@@ -10,9 +11,9 @@ export interface InStream {
   /** The stream itself, for prompts and bridges. */
   readonly stream: Readable;
   /**
-   * Everything up to the end of input, as UTF-8.
+   * Everything up to the end of input, as UTF-8 without a byte order mark.
    *
-   * @throws {@link AgentAuthError} `usage` beyond `maxBytes` (default 1 MiB); the signal's reason when it fires
+   * @throws {@link AgentAuthError} `usage` beyond `maxBytes` (default 1 MiB), or for UTF-16; the signal's reason when it fires
    */
   text(options?: { maxBytes?: number; signal?: AbortSignal }): Promise<string>;
 }
@@ -42,7 +43,7 @@ export function inStream(stream: Readable & { readonly isTTY?: boolean }): InStr
       } finally {
         signal?.removeEventListener("abort", abort);
       }
-      return Buffer.concat(chunks).toString("utf8");
+      return withoutByteOrderMark(Buffer.concat(chunks).toString("utf8"), "the text on stdin");
     },
   };
 }

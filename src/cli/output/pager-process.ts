@@ -1,7 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { finished } from "node:stream/promises";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { commandWords } from "../../login/command-words.js";
+import { withoutOurs } from "../../platform/environment.js";
+import { spawner } from "../../platform/spawner.js";
 import { quote } from "../../redact.js";
 import type { Env } from "../io/env.js";
 import type { Io } from "../io/io.js";
@@ -55,6 +57,7 @@ function pagerWords(env: Env, io: Io): string[] {
 
 /** The running pager; undefined, with a message, if it cannot be started. */
 async function launch([program = "", ...args]: string[], own: LentProcess, io: Io): Promise<ChildProcess | undefined> {
+  const spawn = await spawner();
   const child = spawn(program, args, {
     stdio: ["pipe", fileOf(own.stdout) ?? "pipe", fileOf(own.stderr) ?? "pipe"],
     // Our output is UTF-8 in every locale.
@@ -72,11 +75,6 @@ async function launch([program = "", ...args]: string[], own: LentProcess, io: I
       resolve(undefined);
     });
   });
-}
-
-/** Our own variables may contain credentials, which the pager must not get. */
-function withoutOurs(env: Env): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !name.toUpperCase().startsWith("AGENTAUTH_")));
 }
 
 interface PagerContext {

@@ -2,6 +2,7 @@ import { type AgentAuthError, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/url.js";
 import { NO_RESOURCE } from "../../oauth/discovery/resource.js";
 import { LOGIN_HINT } from "../../oauth/login/login-required.js";
+import { storingToken } from "../../platform/shell.js";
 import { quote, shellWord } from "../../redact.js";
 import type {
   AllowRemedy,
@@ -26,7 +27,7 @@ export interface HintContext {
   server?: string | undefined;
 }
 
-const GIVE_TOKEN = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
+const giveToken = () => `set AGENTAUTH_API_TOKEN, or store a token: ${storingToken()}`;
 
 /** What helps where the library says nothing. */
 const OTHERWISE: Readonly<Record<string, string>> = {
@@ -194,7 +195,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
   account: ({ class: kind, hint }) =>
     kind === "store" ? `name the account with --account-hint, or ${hint}` : "name one with --account-hint",
   apiToken: ({ code, hint }) =>
-    code === "bad_authtoken" ? `the API token is wrong or has expired; ${GIVE_TOKEN}` : `${hint}: ${GIVE_TOKEN}`,
+    code === "bad_authtoken" ? `the API token is wrong or has expired; ${giveToken()}` : `${hint}: ${giveToken()}`,
   assertion: ({ hint }) => `${hint}: --assertion-file <file>`,
   browser: () => "pass --browser a program and its arguments; the address is added as the last one",
   ca: () => "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",

@@ -1,24 +1,25 @@
 import { AgentAuthError } from "../../errors.js";
+import { storingToken } from "../../platform/shell.js";
 import type { Redactor } from "../../redact.js";
 
-const GIVE_API_TOKEN = "set AGENTAUTH_API_TOKEN, or keep it: agentauth config set api_token - < token.txt";
+const giveApiToken = () => `set AGENTAUTH_API_TOKEN, or keep it: ${storingToken()}`;
 const GIVE_CLIENT_SECRET = "set AGENTAUTH_CLIENT_SECRET, or give --client-secret-file <file> (- reads stdin)";
 const GIVE_ELSEWHERE = "give it in the environment, on stdin or in a private file: agentauth help environment";
 
 // Flags that a user may try, each with what to use instead. The exact name first, then its last word.
-const REMEDIES: Readonly<Record<string, string>> = {
+const REMEDIES: Readonly<Record<string, string | (() => string)>> = {
   "client-secret": GIVE_CLIENT_SECRET,
   "id-token": "set AGENTAUTH_ID_TOKEN, or give --id-token-file <file> (- reads stdin)",
   "idp-client-secret": "set AGENTAUTH_IDP_CLIENT_SECRET, or give --idp-client-secret-file <file> (- reads stdin)",
   "subject-token": "set AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file <file> (- reads stdin)",
   "actor-token": "give --actor-token-file <file> (- reads stdin)",
   "refresh-token": "agentauth login stores it, and nothing else needs it",
-  token: GIVE_API_TOKEN,
-  "api-key": GIVE_API_TOKEN,
-  apikey: GIVE_API_TOKEN,
-  bearer: GIVE_API_TOKEN,
-  authorization: GIVE_API_TOKEN,
-  auth: GIVE_API_TOKEN,
+  token: giveApiToken,
+  "api-key": giveApiToken,
+  apikey: giveApiToken,
+  bearer: giveApiToken,
+  authorization: giveApiToken,
+  auth: giveApiToken,
   "store-url": "set AGENTAUTH_STORE_URL, or keep it: agentauth config set store_url file:<path>",
   "store-keys": "set AGENTAUTH_STORE_KEYS, or keep them: agentauth config set store_keys file:<path>",
   secret: GIVE_CLIENT_SECRET,
@@ -64,7 +65,8 @@ function flagName(flag: string): string {
 }
 
 function own(name: string): string | undefined {
-  return Object.hasOwn(REMEDIES, name) ? REMEDIES[name] : undefined;
+  const remedy = Object.hasOwn(REMEDIES, name) ? REMEDIES[name] : undefined;
+  return typeof remedy === "function" ? remedy() : remedy;
 }
 
 // A JSON Web Token, and a token of the sandbox.

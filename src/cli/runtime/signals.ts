@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import { system } from "../../platform/system.js";
 import type { ProcessLike } from "../io/io.js";
 import type { LentProcess, ProcessSignals } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
@@ -10,6 +11,8 @@ const ENDINGS = {
   SIGINT: EXIT_CODES.aborted,
   SIGTERM: EXIT_CODES.terminated,
   SIGHUP: EXIT_CODES.hungUp,
+  /** Ctrl-Break of a console of Windows. */
+  SIGBREAK: EXIT_CODES.aborted,
 } as const satisfies Partial<Record<NodeJS.Signals, number>>;
 
 type EndingSignal = keyof typeof ENDINGS;
@@ -91,6 +94,8 @@ export function listenForSignals(host: SignalHost, { pendingSaves, onDelay }: Si
   host.on("SIGINT", listenerFor("SIGINT"));
   host.on("SIGTERM", listenerFor("SIGTERM"));
   host.on("SIGHUP", onHangUp);
+  // No other system has it.
+  if (system.name === "win32") host.on("SIGBREAK", listenerFor("SIGBREAK"));
   return {
     signal: controller.signal,
     lend() {

@@ -15,8 +15,8 @@ let run: Run | undefined;
 /**
  * Runs work whose requests must not be sent after its lease has expired. Between the last check of the clock and the first
  * byte, a name is resolved, a connection opened and a handshake made, and the process can be stopped in any of them.
- * Node's fetch publishes an event right before it writes; a connection that is closed then has sent nothing. Other
- * runtimes have no such event, and there the last check of the clock decides.
+ * Node's fetch and our transport over `node:http` publish an event right before they write; a connection that is closed
+ * then has sent nothing. Other runtimes have no such event, and there the last check of the clock decides.
  *
  * @throws `AgentAuthError` `lease_lost` for a request that was not sent
  */
@@ -24,6 +24,12 @@ export function withSendDeadline<T>(lease: Timed, work: () => Promise<T>): Promi
   run ??= install() ?? ((_lease, pending) => pending());
   return run(lease, work);
 }
+
+/** Published when a request is made, and right before its first byte is written. */
+const CHANNELS = [
+  ["undici:request:create", "undici:client:sendHeaders"],
+  ["agentauth:request:create", "agentauth:request:write"],
+] as const;
 
 /** Undefined where the runtime is not Node: the library imports no module of it. */
 function install(): Run | undefined {
@@ -33,17 +39,19 @@ function install(): Run | undefined {
   if (!hooks || !channels) return undefined;
   const current = new hooks.AsyncLocalStorage<Guarded>();
   const guardOf = new WeakMap<object, Guarded>();
-  channels.subscribe("undici:request:create", (message) => {
-    const guard = current.getStore();
-    if (guard) guardOf.set((message as { request: object }).request, guard);
-  });
-  channels.subscribe("undici:client:sendHeaders", (message) => {
-    const { request, socket } = message as { request: object; socket: { destroy(): void } };
-    const guard = guardOf.get(request);
-    if (guard === undefined || maySend(guard.lease)) return;
-    guard.isHeldBack = true;
-    socket.destroy();
-  });
+  for (const [created, written] of CHANNELS) {
+    channels.subscribe(created, (message) => {
+      const guard = current.getStore();
+      if (guard) guardOf.set((message as { request: object }).request, guard);
+    });
+    channels.subscribe(written, (message) => {
+      const { request, socket } = message as { request: object; socket: { destroy(): void } };
+      const guard = guardOf.get(request);
+      if (guard === undefined || maySend(guard.lease)) return;
+      guard.isHeldBack = true;
+      socket.destroy();
+    });
+  }
   return async (lease, work) => {
     const guard = { lease, isHeldBack: false };
     try {

@@ -1,4 +1,3 @@
-import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/grant/codec.js";
@@ -12,7 +11,14 @@ import {
 } from "../../oauth/grant/grant-store.js";
 import { fileError, onFiles } from "../store-error.js";
 import { type GrantPlace, GrantPlaces, grantId } from "./grant-places.js";
-import { checkPrivateFolder, makePrivateFolder, removeEmptyFolders, syncIfThere } from "./private-file.js";
+import {
+  attempt,
+  checkPrivateFolder,
+  discardFile,
+  makePrivateFolder,
+  removeEmptyFolders,
+  syncIfThere,
+} from "./private-file.js";
 import type { Stored } from "./versioned-files.js";
 
 /** How the file store opens and seals its files. */
@@ -99,18 +105,16 @@ export function fileGrants(
         reserved = reserveIn(places, place);
         if (!files.publish(reserved, content)) return false;
       }
-      finish(place, found, over);
+      // The grant is saved: what else fails is not reported.
+      attempt(() => finish(place, found, over));
       return true;
     };
     return {
       save: onFiles(home, save),
       async release() {
-        try {
-          rmSync(reserved, { force: true });
-          if (before === undefined) removeEmptyFolders(...foldersOf(place));
-        } catch {
-          // A leftover file is swept later, and must not hide the result of the save.
-        }
+        // A leftover file is swept later.
+        discardFile(reserved);
+        if (before === undefined) removeEmptyFolders(...foldersOf(place));
       },
     };
   };

@@ -1,10 +1,13 @@
 import { renameSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { ShortLivedRecords } from "../../oauth/grant/short-lived.js";
+import { codeOf, patiently } from "../../platform/contention.js";
 import { onFiles, storeError } from "../store-error.js";
 import type { Cipher } from "./cipher.js";
 import {
+  attempt,
   checkPrivateFolders,
+  discardFile,
   listFolder,
   makePrivateFolder,
   publishPrivateFile,
@@ -32,9 +35,10 @@ export function fileRecords(home: string, cipher: Cipher | undefined): ShortLive
       try {
         if (!publishPrivateFile(temporary, path, content)) return false;
       } finally {
-        removeFile(temporary);
+        discardFile(temporary);
       }
-      utimesSync(path, new Date(expiresAt), new Date(expiresAt));
+      // It is stored, though without its time for a short while only.
+      attempt(() => patiently(() => utimesSync(path, new Date(expiresAt), new Date(expiresAt))));
       return true;
     }),
     take: onFiles(home, async (id: string) => {
@@ -43,9 +47,9 @@ export function fileRecords(home: string, cipher: Cipher | undefined): ShortLive
       const taken = temporaryPath(path);
       try {
         // Of two processes that rename a file, one succeeds.
-        renameSync(path, taken);
+        patiently(() => renameSync(path, taken));
       } catch (cause) {
-        if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+        if (codeOf(cause) === "ENOENT") return undefined;
         throw storeError(`the file ${path} cannot be taken`, cause);
       }
       try {

@@ -3,7 +3,7 @@ import { AgentAuthError } from "../../errors.js";
 import { CodecError, decodeClient, encodeClient } from "../../oauth/grant/codec.js";
 import type { ClientRecord } from "../../oauth/grant/grant.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
-import { shellWord } from "../../redact.js";
+import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";
 import { CipherError } from "../seal/sealing.js";
 import { onFiles, storeError } from "../store-error.js";
@@ -78,7 +78,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
 
 /** The error for a file that cannot be read, with the command that moves it away: it is never overwritten or removed. */
 function unusable(path: string, cause: unknown): unknown {
-  const aside = `mv ${shellWord(path)} ${shellWord(`${path}.broken`)}`;
+  const aside = moveAway(path, `${path}.broken`);
   if (cause instanceof CodecError) {
     return storeError(`the file ${path} cannot be used: ${cause.message}`, cause, `move it away: ${aside}`);
   }

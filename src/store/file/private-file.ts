@@ -19,15 +19,21 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { shellWord } from "../../redact.js";
+import { keepToUser } from "../../platform/access.js";
+import { codeOf, isContention, patiently } from "../../platform/contention.js";
+import { changingMode, moveAway, takingOwnership } from "../../platform/shell.js";
+import { system } from "../../platform/system.js";
 import { storeError } from "../store-error.js";
 
 const MAX_BYTES = 1024 * 1024;
+/** How network and shared folders answer that they cannot flush a folder. */
+const NO_SYNC = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"]);
 
 /** Creates a folder that only its owner can enter. */
 export function makePrivateFolder(path: string): void {
   try {
-    makeFolders(path);
+    const made = makeFolders(path);
+    if (made !== undefined) keepToUser(made);
   } catch (cause) {
     throw storeError(
       `the folder ${path} cannot be created`,
@@ -46,17 +52,22 @@ export function removeEmptyFolders(...paths: string[]): void {
   }
 }
 
-/** Not `recursive: true`: where a file system accepts no folders, such as /proc, Node would retry forever. */
-function makeFolders(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+/**
+ * Not `recursive: true`: where a file system accepts no folders, such as /proc, Node would retry forever.
+ *
+ * @returns the first folder that was missing; undefined when there was none
+ */
+function makeFolders(path: string): string | undefined {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
   const parent = dirname(path);
-  if (parent !== path) makeFolders(parent);
+  const above = parent === path ? undefined : makeFolders(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have created it just now.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
+  return above ?? path;
 }
 
 /**
@@ -70,14 +81,14 @@ export function checkPrivateFolder(path: string, against: "read" | "write" = "re
   let stat: Stats | undefined;
   try {
     // A link to the folder above is how a user moves it elsewhere.
-    stat = (against === "read" ? lstatSync : statSync)(path, { throwIfNoEntry: false });
+    stat = patiently(() => (against === "read" ? lstatSync : statSync)(path, { throwIfNoEntry: false }));
   } catch (cause) {
     throw storeError(`the folder ${path} cannot be entered`, cause);
   }
   if (stat === undefined) return false;
   if (!stat.isDirectory()) {
     const what = stat.isSymbolicLink() ? "is a symbolic link" : "is not a folder";
-    throw storeError(`${path} ${what}`, undefined, `move it away: mv ${shellWord(path)} ${shellWord(`${path}.old`)}`);
+    throw storeError(`${path} ${what}`, undefined, `move it away: ${moveAway(path, `${path}.old`)}`);
   }
   checkOwner(`the folder ${path}`, path, stat, against === "read" ? "700" : "go-w");
   return true;
@@ -97,9 +108,9 @@ export function checkPrivateFolders(path: string, ...below: string[]): boolean {
 /** The names of the files in a folder; none when there is no such folder. */
 export function listFolder(path: string): string[] {
   try {
-    return readdirSync(path);
+    return patiently(() => readdirSync(path));
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if (codeOf(cause) === "ENOENT") return [];
     throw storeError(`the folder ${path} cannot be read`, cause);
   }
 }
@@ -108,12 +119,12 @@ export function listFolder(path: string): string[] {
 function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
   if (process.getuid === undefined) return;
   if (stat.uid !== process.getuid() && stat.uid !== 0) {
-    throw storeError(`${what} belongs to another user`, undefined, `chown "$USER" ${shellWord(path)}`);
+    throw storeError(`${what} belongs to another user`, undefined, takingOwnership(path));
   }
   const loose = mode === "go-w" ? 0o022 : 0o077;
   if ((stat.mode & loose) !== 0) {
     const can = mode === "go-w" ? "written" : "read";
-    throw storeError(`${what} can be ${can} by others`, undefined, `chmod ${mode} ${shellWord(path)}`);
+    throw storeError(`${what} can be ${can} by others`, undefined, changingMode(mode, path));
   }
 }
 
@@ -127,14 +138,13 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   let fd: number;
   try {
     // A link could be changed between a check and the read; a FIFO would block forever.
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+    fd = patiently(() => openSync(path, flags));
   } catch (cause) {
-    const code = (cause as NodeJS.ErrnoException).code;
+    const code = codeOf(cause);
     if (code === "ENOENT") return undefined;
-    throw storeError(
-      code === "ELOOP" ? `the file ${path} is a symbolic link` : `the file ${path} cannot be read`,
-      cause,
-    );
+    const what = code === "ELOOP" ? "is a symbolic link" : "cannot be read";
+    throw storeError(`the file ${path} ${what}`, cause, inUse(cause));
   }
   try {
     const stat = fstatSync(fd);
@@ -173,8 +183,8 @@ export function reservePrivateFile(path: string, bytes: number): string {
   try {
     writeSynced(temporary, Buffer.alloc(bytes), constants.O_CREAT | constants.O_EXCL);
   } catch (cause) {
-    rmSync(temporary, { force: true });
-    throw storeError(`the folder ${dirname(path)} cannot be written`, cause);
+    discardFile(temporary);
+    throw storeError(`the folder ${dirname(path)} cannot be written`, cause, inUse(cause));
   }
   return temporary;
 }
@@ -187,21 +197,31 @@ export function reservePrivateFile(path: string, bytes: number): string {
 export function publishPrivateFile(temporary: string, path: string, content: string): boolean {
   try {
     writeSynced(temporary, content, 0);
-    linkSync(temporary, path);
-    rmSync(temporary, { force: true });
-    syncFolder(dirname(path));
-    return true;
+    patiently(() => linkSync(temporary, path));
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
+    const code = codeOf(cause);
     if (code === "EEXIST" || code === "ENOENT") return false;
-    throw storeError(`the file ${path} cannot be written`, cause, noLinks(code));
+    throw storeError(`the file ${path} cannot be written`, cause, inUse(cause) ?? noLinks(code));
   }
+  // It is saved: nothing that fails from here on may say otherwise.
+  discardFile(temporary);
+  attempt(() => syncFolder(dirname(path)));
+  return true;
 }
 
 /** The advice for a file system without hard links. */
 export function noLinks(code: string | undefined): string | undefined {
-  if (code === undefined || !["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(code)) return undefined;
+  // EISDIR is what Windows answers for exFAT.
+  const codes = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EISDIR"];
+  if (code === undefined || !codes.includes(code)) return undefined;
   return "the file system has no hard links; set AGENTAUTH_HOME to a folder on one that has them";
+}
+
+/** The advice for a file that another program uses. */
+function inUse(cause: unknown): string | undefined {
+  return isContention(cause)
+    ? "another program, such as a virus scanner or a backup, may have it open: try again, or check who may write there"
+    : undefined;
 }
 
 /** A unique path beside a file, for its content before it gets its name. */
@@ -211,7 +231,7 @@ export function temporaryPath(path: string): string {
 
 /** In place, so that reserved blocks are reused. */
 function writeSynced(path: string, content: string | Buffer, flags: number): void {
-  const fd = openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600);
+  const fd = patiently(() => openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600));
   try {
     const bytes = Buffer.from(content);
     // A disk that fills up accepts a part first.
@@ -230,20 +250,22 @@ export function writePrivateFile(path: string, content: string): void {
   const temporary = temporaryPath(path);
   try {
     writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
-    renameSync(temporary, path);
-    syncFolder(folder);
+    patiently(() => renameSync(temporary, path));
   } catch (cause) {
-    rmSync(temporary, { force: true });
-    throw storeError(`the file ${path} cannot be written`, cause);
+    discardFile(temporary);
+    throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
   }
+  attempt(() => syncFolder(folder));
 }
 
-/** Flushes a folder: a new name is on the disk only then. Windows cannot do that. */
+/** Flushes a folder: a new name is on the disk only then. Windows cannot do that, nor can many network folders. */
 export function syncFolder(folder: string): void {
-  if (process.platform === "win32") return;
+  if (system.name === "win32") return;
   const fd = openSync(folder, constants.O_RDONLY);
   try {
     fsyncSync(fd);
+  } catch (cause) {
+    if (!NO_SYNC.has(codeOf(cause) ?? "")) throw cause;
   } finally {
     closeSync(fd);
   }
@@ -254,15 +276,30 @@ export function syncIfThere(folder: string): void {
   try {
     syncFolder(folder);
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw cause;
+    if (codeOf(cause) !== "ENOENT") throw cause;
   }
 }
 
 /** Removes a file; does nothing when there is none. */
 export function removeFile(path: string): void {
   try {
-    rmSync(path, { force: true });
+    patiently(() => rmSync(path, { force: true }));
   } catch (cause) {
-    throw storeError(`the file ${path} cannot be removed`, cause);
+    throw storeError(`the file ${path} cannot be removed`, cause, inUse(cause));
+  }
+}
+
+/** Removes a file that does no harm if it stays. @returns whether it is gone */
+export function discardFile(path: string): boolean {
+  return attempt(() => patiently(() => rmSync(path, { force: true })));
+}
+
+/** Does what must not hide the result of a save. @returns whether it succeeded */
+export function attempt(work: () => void): boolean {
+  try {
+    work();
+    return true;
+  } catch {
+    return false;
   }
 }

@@ -1,6 +1,9 @@
-import { renameSync, rmSync, statSync } from "node:fs";
+import { renameSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { patiently } from "../../platform/contention.js";
 import {
+  attempt,
+  discardFile,
   listFolder,
   publishPrivateFile,
   readPrivateFile,
@@ -76,14 +79,15 @@ export class VersionedFiles {
     if (this.generation() !== expected) return false;
     const path = this.#path(generation);
     if (!publishPrivateFile(reserved, path, text)) return false;
-    const found = this.#all();
+    const found = this.#afterPublishing();
+    if (found === undefined) return true;
     const wasRemoved = expected !== undefined && !found.includes(expected) && (found[0] ?? 0) <= generation;
     if (wasRemoved || (expected === undefined && found.some((other) => other < generation))) {
       // The record was removed between the read and the link, or another process started a new one: ours is not published.
       removeFile(path);
       return false;
     }
-    for (const other of found) if (other < generation) rmSync(this.#path(other), { force: true });
+    for (const other of found) if (other < generation) discardFile(this.#path(other));
     return true;
   }
 
@@ -97,7 +101,7 @@ export class VersionedFiles {
     from.discard(generation - 1);
     if (this.generation() === undefined) {
       try {
-        renameSync(from.#path(generation), this.#path(generation));
+        patiently(() => renameSync(from.#path(generation), this.#path(generation)));
         syncIfThere(this.folder);
         syncIfThere(from.folder);
       } catch (cause) {
@@ -126,6 +130,15 @@ export class VersionedFiles {
     syncIfThere(this.folder);
   }
 
+  /** The stored generations; undefined where the folder cannot be read, which must not hide that a record was published. */
+  #afterPublishing(): number[] | undefined {
+    let found: number[] | undefined;
+    attempt(() => {
+      found = this.#all();
+    });
+    return found;
+  }
+
   /** The stored generations, the highest first. */
   #all(looks = MAX_LOOKS): number[] {
     for (let look = 1; ; look++) {
@@ -151,7 +164,7 @@ export class VersionedFiles {
     for (const name of listFolder(this.folder)) {
       if (!name.endsWith(".tmp")) continue;
       const stat = statSync(join(this.folder, name), { throwIfNoEntry: false });
-      if (stat && stat.mtimeMs < before) rmSync(join(this.folder, name), { force: true });
+      if (stat && stat.mtimeMs < before) discardFile(join(this.folder, name));
     }
   }
 }

@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
+import { wakingUp } from "../../platform/shell.js";
 import { MemoryLeases } from "../memory-leases.js";
 import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
-import { bootClock, livenessOf, thisProcess } from "./lock-owner.js";
+import { bootClock, type Liveness, livenessOf, thisProcess, wasReused } from "./lock-owner.js";
 import { type LockRecord, lockId } from "./lock-record.js";
 import { decideTakeover, hasExpired } from "./takeover.js";
 
@@ -93,6 +94,8 @@ class Watch {
   readonly #duration: number;
   #seen = "";
   #seenAt = 0;
+  /** The attempt whose process was asked for, and whether another one has its number. */
+  #asked: { id: string; wasReused: boolean } | undefined;
 
   /** @param duration milliseconds after which an unreadable lock expires */
   constructor(files: LockFiles, key: string, duration: number) {
@@ -117,12 +120,20 @@ class Watch {
     const clocks = { boot: thisProcess().boot, now, epoch: Date.now(), beat, watched };
     // An unreadable lock gets the duration of one of this process.
     const isExpired = record ? hasExpired(record, committed, clocks) : watched > this.#duration;
-    const owner = record && !done ? livenessOf(record.holder) : "unknown";
+    const owner = record && !done ? this.#ownerOf(record, committed && isExpired) : "unknown";
     const ended = decideTakeover({ done, owner, sent: committed, isExpired });
     if (ended === "wait") return { free: false, latest, before: undefined, record };
     const ending = done && record ? this.#files.ending({ name: this.#key, number, id: record.id }) : undefined;
     const before = { at: record?.at ?? 0, endedAt: ending?.at, ended, committed, failure: ending?.failure };
     return { free: true, latest, before, record };
+  }
+
+  /** @param isOverdue whether the attempt would be waited for as long as its process lives */
+  #ownerOf({ id, holder }: LockRecord, isOverdue: boolean): Liveness {
+    const owner = livenessOf(holder);
+    if (owner !== "alive" || !isOverdue) return owner;
+    if (this.#asked?.id !== id) this.#asked = { id, wasReused: wasReused(holder) };
+    return this.#asked.wasReused ? "dead" : "alive";
   }
 
   /** An attempt is watched from when it is first seen, or from its last heartbeat. */
@@ -223,6 +234,6 @@ function busy(record: LockRecord | undefined): AgentAuthError {
     : "another process";
   return new AgentAuthError("lease_busy", `${who} holds the lock and does not release it`, {
     class: "unavailable",
-    hint: record ? `if it is stopped, resume it: kill -CONT ${record.holder.pid}` : undefined,
+    hint: record ? wakingUp(record.holder.pid) : undefined,
   });
 }

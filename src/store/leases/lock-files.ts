@@ -1,8 +1,16 @@
-import { linkSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { checkPrivateFolder, listFolder, makePrivateFolder, noLinks, temporaryPath } from "../file/private-file.js";
+import { codeOf, patiently } from "../../platform/contention.js";
+import {
+  checkPrivateFolder,
+  discardFile,
+  listFolder,
+  makePrivateFolder,
+  noLinks,
+  temporaryPath,
+} from "../file/private-file.js";
 import { storeError } from "../store-error.js";
 import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-record.js";
 
@@ -75,12 +83,12 @@ export class LockFiles {
     const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, JSON.stringify(record), { mode: 0o600, flag: "wx" });
-      linkSync(temporary, path);
+      patiently(() => linkSync(temporary, path));
     } catch (cause) {
-      if ((cause as NodeJS.ErrnoException).code === "EEXIST") return false;
-      throw storeError(`the file ${path} cannot be created`, cause, noLinks((cause as NodeJS.ErrnoException).code));
+      if (codeOf(cause) === "EEXIST") return false;
+      throw storeError(`the file ${path} cannot be created`, cause, noLinks(codeOf(cause)));
     } finally {
-      remove(temporary);
+      discardFile(temporary);
     }
     try {
       // A process that read the folder long ago may have got a number that has ended, or one that is in use again.
@@ -88,10 +96,10 @@ export class LockFiles {
       const isUnchanged = before?.number === observed?.number && before?.record?.id === observed?.record?.id;
       const isTaken = isUnchanged && this.isNewest({ name, number, id: record.id });
       if (isTaken) this.#sweep(name, number);
-      else remove(path);
+      else discardFile(path);
       return isTaken;
     } catch (error) {
-      remove(path);
+      discardFile(path);
       throw error;
     }
   }
@@ -148,7 +156,9 @@ export class LockFiles {
     const traces = this.#traces(name).filter((trace) => trace.mark?.id === id || (owner === id && chosen(trace)));
     // The lock files last: without its marks a lock file is at worst waited for; a mark without its lock file is useless.
     const lockFiles = traces.filter(({ mark }) => !mark).sort((a, b) => a.number - b.number);
-    const removed = [...traces.filter(({ mark }) => mark), ...lockFiles].map(({ file }) => remove(this.#path(file)));
+    const removed = [...traces.filter(({ mark }) => mark), ...lockFiles].map(({ file }) =>
+      discardFile(this.#path(file)),
+    );
     return removed.every(Boolean);
   }
 
@@ -157,16 +167,16 @@ export class LockFiles {
     const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
-      renameSync(temporary, path);
+      patiently(() => renameSync(temporary, path));
     } catch (cause) {
-      remove(temporary);
+      discardFile(temporary);
       throw storeError(`the file ${path} cannot be written`, cause);
     }
   }
 
   #json(file: string): Record<string, unknown> | undefined {
     try {
-      const value: unknown = JSON.parse(readFileSync(this.#path(file), "utf8"));
+      const value: unknown = JSON.parse(patiently(() => readFileSync(this.#path(file), "utf8")));
       return isJsonObject(value) ? value : undefined;
     } catch {
       return undefined;
@@ -190,13 +200,13 @@ export class LockFiles {
   /** Removes the attempts that no process reads any more, those before the previous one, and old files of other names. */
   #sweep(name: string, number: number): void {
     for (const { file, number: other } of this.#traces(name)) {
-      if (other < number - 1) remove(this.#path(file));
+      if (other < number - 1) discardFile(this.#path(file));
     }
     const all = listFolder(this.#folder);
     if (all.length < SWEEP_THRESHOLD) return;
     const before = Date.now() - OLD_MS;
     for (const file of all.filter((one) => !one.startsWith(`${name}.`))) {
-      if ((this.#touched(file) ?? before) < before) remove(this.#path(file));
+      if ((this.#touched(file) ?? before) < before) discardFile(this.#path(file));
     }
   }
 
@@ -207,15 +217,5 @@ export class LockFiles {
     } catch {
       return undefined;
     }
-  }
-}
-
-/** What cannot be removed does no harm: other processes take over from a lock file without a holder all the same. */
-function remove(path: string): boolean {
-  try {
-    rmSync(path, { force: true });
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -1,5 +1,7 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
+import { processStart } from "../../platform/process-start.js";
+import { system } from "../../platform/system.js";
 
 /** The process that holds a lock file, in terms by which another process can check whether it is alive. */
 export interface LockOwner {
@@ -20,6 +22,8 @@ export type Liveness = "alive" | "dead" | "unknown";
 
 /** A change of the clock while the machine runs moves the computed time of its boot by as much. */
 const CLOCK_CHANGE_MS = 120_000;
+/** By how much the start of a process by its own count may differ from that of the system. */
+const START_TOLERANCE_MS = 10_000;
 
 let self: LockOwner | undefined;
 
@@ -39,9 +43,19 @@ export function bootClock(): number {
 export function livenessOf(holder: LockOwner): Liveness {
   const me = thisProcess();
   if (holder.boot !== me.boot || holder.space !== me.space) return "unknown";
-  const found = process.platform === "linux" ? startOf(holder.pid) : undefined;
+  const found = system.name === "linux" ? startOf(holder.pid) : undefined;
   if (found === undefined) return probeBySignal(holder);
   return found.started === holder.started && !found.ended ? "alive" : "dead";
+}
+
+/**
+ * Whether the number of a holder that seems to be alive belongs to a later process by now. Only Linux knows that at once;
+ * elsewhere a tool of the system is asked, so ask rarely.
+ */
+export function wasReused({ pid, started }: LockOwner): boolean {
+  if (system.name === "linux") return false;
+  const found = processStart(pid);
+  return found !== undefined && found > Number(started) + START_TOLERANCE_MS;
 }
 
 function ownStart(): string {
@@ -54,7 +68,7 @@ function ownStart(): string {
  */
 function probeBySignal({ pid, started }: LockOwner): Liveness {
   const isOfThisBoot = Number(started) > Date.now() - uptime() * 1000 - CLOCK_CHANGE_MS;
-  if (process.platform !== "linux" && !isOfThisBoot) return "dead";
+  if (system.name !== "linux" && !isOfThisBoot) return "dead";
   try {
     process.kill(pid, 0);
     return "alive";
@@ -68,7 +82,9 @@ function bootOf(): string {
     // In a time namespace of its own a container counts differently.
     return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${namespace("time")}`;
   } catch {
-    return `host ${hostname()}`;
+    // The name of a Mac changes with its network.
+    const session = system.name === "darwin" ? system.run("sysctl", ["-n", "kern.bootsessionuuid"])?.trim() : "";
+    return session ? `session ${session}` : `host ${hostname()}`;
   }
 }
 

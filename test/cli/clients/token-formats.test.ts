@@ -39,6 +39,16 @@ describe("the forms of a token", () => {
     expect(JSON.parse(print("json"))).toMatchObject({ access_token: "abc", expires_in: 100_000_000 });
   });
 
+  it("set the variable in PowerShell and cmd.exe, and run nothing there", () => {
+    expect(print("powershell")).toBe("$env:AGENTAUTH_TOKEN = 'abc'\n");
+    expect(print("powershell", tokenOf("a'; calc; '\u2019$(x)"))).toBe(
+      "$env:AGENTAUTH_TOKEN = 'a''; calc; ''\u2019\u2019$(x)'\n",
+    );
+    expect(print("cmd", tokenOf("a.b_c~d+e/f-g=="))).toBe('set "AGENTAUTH_TOKEN=a.b_c~d+e/f-g=="\n');
+    for (const value of ['a" & calc', "%PATH%", "a^b", "a!b!", ""])
+      expect(() => print("cmd", tokenOf(value))).toThrow("cmd.exe may interpret");
+  });
+
   it("give git the token as such where it knows what that is, else as a password", () => {
     const expiry = "password_expiry_utc=2000000000\n";
     expect(print("git")).toBe(`capability[]=authtype\nauthtype=Bearer\ncredential=abc\n${expiry}`);

@@ -62,7 +62,6 @@ describe("a settings file that is wrong", () => {
       '{"profile":"a",\n"profile":"b"}',
       'the name "profile" appears twice in one object (line 2, column 1)',
     ],
-    ["a byte order mark", "\ufeff{}", "(line 1, column 1)"],
     ["a polluted prototype", '{"__proto__": {"profile": "x"}}', 'line 1 of <path>: unknown key "__proto__"'],
     [
       "a setting of a prototype",

@@ -8,7 +8,18 @@ const SOURCES = fileURLToPath(new URL("../../../src/cli/", import.meta.url));
 
 /** Variables that the system or another program sets. */
 const OF_THE_MACHINE = [
-  ...["USERPROFILE", "APPDATA", "XDG_CONFIG_HOME", "PATH", "PATHEXT", "LANG", "LC_ALL", "LC_CTYPE", "SSH_CONNECTION"],
+  ...[
+    "USERPROFILE",
+    "APPDATA",
+    "LOCALAPPDATA",
+    "XDG_CONFIG_HOME",
+    "PATH",
+    "PATHEXT",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "SSH_CONNECTION",
+  ],
   ...["KUBERNETES_EXEC_INFO", "AI_AGENT", "NODE_TLS_REJECT_UNAUTHORIZED"],
 ];
 

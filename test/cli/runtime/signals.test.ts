@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { createPendingSaves } from "../../../src/cli/runtime/pending-saves.js";
 import { listenForSignals } from "../../../src/cli/runtime/signals.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { onSystem } from "../../platform/support.js";
 
 /** A process that lives on after its end, so that it can be told. */
 function setup() {
@@ -104,4 +105,13 @@ it("while the process is lent no signal is heard, and the closing of the termina
   expect(host.listenerCount("SIGHUP")).toBe(1);
   host.emit("SIGHUP");
   expect(interruption.exitCode()).toBe(129);
+});
+
+it("hears Ctrl-Break of a console of Windows, and of no other system", () => {
+  onSystem({ name: "win32" });
+  const { host, interruption } = setup();
+  host.emit("SIGBREAK");
+  expect([interruption.signal.aborted, interruption.exitCode()]).toEqual([true, 130]);
+  onSystem({ name: "linux" });
+  expect(setup().host.listenerCount("SIGBREAK")).toBe(0);
 });

@@ -1,10 +1,14 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createFetch } from "../../../src/node/dispatcher.js";
 import { leaseLost } from "../../../src/oauth/grant/lease.js";
 import { withSendDeadline } from "../../../src/oauth/grant/send-deadline.js";
 
-describe("a request under a lease", () => {
+describe.each([
+  ["Node's fetch", globalThis.fetch],
+  ["node:http", createFetch({}, undefined)],
+])("a request under a lease, over %s", (_over, send) => {
   let server: Server;
   let url: string;
   let received = 0;
@@ -19,7 +23,7 @@ describe("a request under a lease", () => {
   });
   afterAll(() => server.close());
 
-  const post = () => fetch(url, { method: "POST", body: "refresh_token=x" });
+  const post = () => send(url, { method: "POST", body: "refresh_token=x" });
 
   it("leaves while the lease is good", async () => {
     expect((await withSendDeadline({ left: () => 1 }, post)).status).toBe(200);

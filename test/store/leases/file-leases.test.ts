@@ -1,14 +1,19 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { Lease } from "../../../src/oauth/grant/lease.js";
 import { LockFiles } from "../../../src/store/leases/lock-files.js";
+import { bootClock, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import type { LockRecord } from "../../../src/store/leases/lock-record.js";
+import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
 import { leaseFilesOf, leasesOf, lockFileOf, NAME, pause } from "./support.js";
 
 const onUnix = describe.skipIf(process.platform === "win32");
+
+const keyOf = (name: string) => createHash("sha256").update(name).digest("hex").slice(0, 40);
 
 function must<T>(value: T | undefined): T {
   if (value === undefined) throw new Error("it should be there");
@@ -229,6 +234,38 @@ describe("the time that is left", () => {
       },
       { durationMs: 60_000 },
     );
+  });
+});
+
+describe("a lock file of a process that may have sent a refresh, on a system without a table of processes", () => {
+  /** A lock file that is past its time, held by a process that runs, whose start the system tells as `answer`. */
+  function overdue(answer: string | undefined) {
+    const home = folder();
+    const run = vi.fn(() => answer);
+    onSystem({ name: "darwin", run });
+    const holder = { ...thisProcess(), pid: process.ppid, started: String(Date.now() - 1000) };
+    const record = { id: "0".repeat(12), holder, at: Date.now(), deadline: bootClock(), duration: 1, extend: false };
+    const files = new LockFiles(join(home, "claims"));
+    const attempt = { name: keyOf(NAME), number: 1, id: record.id };
+    expect(files.take(attempt, record, undefined)).toBe(true);
+    files.commit(attempt);
+    const take = () =>
+      leasesOf(home).run(NAME, async ({ before }) => before?.ended, { durationMs: 1, patienceMs: 1500 });
+    return { take, asked: run };
+  }
+  const startedAt = (ms: number) => new Date(ms).toUTCString().replace(" GMT", "");
+
+  it("is taken over from where a later process has its number", async () => {
+    expect(await overdue(startedAt(Date.now() + 60_000)).take()).toBe("died");
+  });
+
+  it.each([
+    ["the process is the one that wrote it", startedAt(Date.now() - 1000)],
+    ["the system does not tell", undefined],
+  ])("is waited for where %s, and the system is asked once", async (_what, answer) => {
+    const { take, asked } = overdue(answer);
+    await expect(take()).rejects.toMatchObject({ code: "lease_busy" });
+    expect(asked).toHaveBeenCalledTimes(1);
   });
 });
 

@@ -2,12 +2,15 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
+import { processStart } from "../../../src/platform/process-start.js";
+import { system } from "../../../src/platform/system.js";
 import { bootClock, type LockOwner, livenessOf, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { until } from "../../helpers/server.js";
 import type { SelfPortrait } from "./lock-owner-driver.js";
 
 const DRIVER = new URL("lock-owner-driver.ts", import.meta.url);
+const { run } = system;
 const onLinux = describe.skipIf(process.platform !== "linux");
 
 async function start(wrapper: readonly string[] = []): Promise<Child & { holder: LockOwner; clock: number }> {
@@ -85,34 +88,48 @@ onLinux("a process in the table of processes", () => {
 });
 
 describe("a process where there is no table of processes", () => {
-  const real = Object.getOwnPropertyDescriptor(process, "platform");
   afterEach(() => {
-    if (real) Object.defineProperty(process, "platform", real);
     vi.doUnmock("node:fs");
     vi.resetModules();
   });
 
   /** The module as it is on macOS: no /proc. */
   async function elsewhere(): Promise<typeof import("../../../src/store/leases/lock-owner.js")> {
-    Object.defineProperty(process, "platform", { value: "darwin" });
     const missing = () => {
       throw Object.assign(new Error("none"), { code: "ENOENT" });
     };
     vi.doMock("node:fs", () => ({ readFileSync: missing, readlinkSync: missing }));
     vi.resetModules();
+    const { system } = await import("../../../src/platform/system.js");
+    Object.assign(system, {
+      name: "darwin",
+      run: (program: string, args: readonly string[]) => (program === "sysctl" ? "ABC-1\n" : run(program, args)),
+    });
     return import("../../../src/store/leases/lock-owner.js");
   }
 
   it("is alive while its number is in use, and dead when it is free", async () => {
     const there = await elsewhere();
     const me = there.thisProcess();
-    expect(me).toMatchObject({ pid: process.pid, boot: `host ${hostname()}`, space: "" });
+    expect(me).toMatchObject({ pid: process.pid, boot: "session ABC-1", space: "" });
     expect(there.livenessOf(me)).toBe("alive");
     const child = await start();
     expect(there.livenessOf({ ...me, pid: child.pid })).toBe("alive");
     await child.kill("SIGKILL");
     expect(there.livenessOf({ ...me, pid: child.pid })).toBe("dead");
   });
+
+  it.skipIf(spawnSync("ps", ["-p", "1"]).status !== 0)(
+    "is told by its start from a later one with its number (needs ps)",
+    async () => {
+      const there = await elsewhere();
+      const { pid, holder } = await start();
+      const started = String(processStart(pid));
+      expect(Math.abs(Number(started) - Date.now())).toBeLessThan(600_000);
+      expect(there.wasReused({ ...holder, started })).toBe(false);
+      expect(there.wasReused({ ...holder, started: String(Number(started) - 60_000) })).toBe(true);
+    },
+  );
 
   it("is dead when it began before the machine did, whatever process has its number", async () => {
     const there = await elsewhere();

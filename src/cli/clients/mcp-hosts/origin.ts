@@ -15,9 +15,9 @@ const URL_FIELDS = ["url", "serverUrl", "httpUrl", "uri"];
 export function originOf(entry: unknown): EntryOrigin {
   if (!isMap(entry)) return { url: undefined, isByAgentauth: false };
   const words = [entry["command"] ?? entry["cmd"], entry["args"]].flat().filter((word) => typeof word === "string");
-  // The command may have any name: --command sets it.
-  const at = words[0] !== undefined && words[1] === "mcp" && words[2] === "proxy" ? 3 : -1;
-  const proxied = words[at];
+  // The command may have any name, which --command sets, or be Node and our script.
+  const verb = [1, 2].find((at) => words[at] === "mcp" && words[at + 1] === "proxy");
+  const proxied = verb === undefined ? undefined : words[verb + 2];
   if (proxied !== undefined && URL.canParse(proxied)) return { url: proxied, isByAgentauth: true };
   const url = URL_FIELDS.map((field) => entry[field]).find((value) => typeof value === "string");
   return { url, isByAgentauth: url !== undefined && isOurHelper(entry["headersHelper"]) };
@@ -25,6 +25,6 @@ export function originOf(entry: unknown): EntryOrigin {
 
 function isOurHelper(helper: unknown): boolean {
   if (typeof helper !== "string") return false;
-  const [command = "", verb] = helper.split(" ");
-  return (verb === "token" && helper.includes(" --format headers-json")) || basename(command) === "agentauth";
+  const [command = ""] = helper.split(" ");
+  return / token \S+ --format headers-json/.test(helper) || basename(command) === "agentauth";
 }

@@ -18,7 +18,7 @@ import {
 } from "node:fs";
 import platformPath, { dirname } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
-import { shellWord } from "../../../redact.js";
+import { changingMode, moveAway, removing } from "../../../platform/shell.js";
 import { syncFolder, temporaryPath } from "../../../store/file/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
@@ -106,7 +106,7 @@ function targetOf(path: string, project: string | undefined): string {
       if (isOutside(realpathSync.native(project), target)) {
         throw wrongFile(
           `the file ${path} leads out of the project, to ${target}`,
-          `remove the link: rm ${shellWord(path)}`,
+          `remove the link: ${removing(path)}`,
         );
       }
     }
@@ -115,7 +115,7 @@ function targetOf(path: string, project: string | undefined): string {
     if (cause instanceof AgentAuthError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ELOOP") {
-      throw wrongFile(`the file ${path} is a symbolic link that leads nowhere`, `remove it: rm ${shellWord(path)}`);
+      throw wrongFile(`the file ${path} is a symbolic link that leads nowhere`, `remove it: ${removing(path)}`);
     }
     throw storeError(`the file ${path} cannot be read`, cause);
   }
@@ -151,10 +151,7 @@ function readOriginal(path: string, target: string): HostFile["original"] {
     const stat = fstatSync(fd);
     if (!stat.isFile()) {
       const what = stat.isDirectory() ? "is a folder" : "is not an ordinary file";
-      throw wrongFile(
-        `${path} ${what}, not the host's settings`,
-        `move it away: mv ${shellWord(path)} ${shellWord(`${path}.old`)}`,
-      );
+      throw wrongFile(`${path} ${what}, not the host's settings`, `move it away: ${moveAway(path, `${path}.old`)}`);
     }
     if (stat.size > MAX_BYTES) {
       throw wrongFile(
@@ -181,10 +178,10 @@ function checkWritable(path: string, target: string, { mode }: Stats): void {
   try {
     accessSync(target, constants.W_OK);
   } catch (cause) {
-    throw storeError(`the file ${path} cannot be written`, cause, `chmod u+w ${shellWord(path)}`);
+    throw storeError(`the file ${path} cannot be written`, cause, changingMode("u+w", path));
   }
   if ((mode & 0o222) === 0) {
-    throw storeError(`the file ${path} is read-only`, undefined, `chmod u+w ${shellWord(path)}`);
+    throw storeError(`the file ${path} is read-only`, undefined, changingMode("u+w", path));
   }
 }
 

@@ -5,7 +5,7 @@
  * both may contain "$(…)".
  */
 export const BASH_SCRIPT = [
-  "# bash completion for agentauth: source <(agentauth completion bash)",
+  '# bash completion for agentauth: eval "$(agentauth completion bash)"; bash 3.2 of macOS cannot source <(...)',
   "__agentauth_complete() {",
   "    local rest=${COMP_LINE:0:COMP_POINT} words=() tab=$'\\t' flag= prefix= directive=4 piece gap i cur line value",
   '    # Bash also splits words at ":" and "=": join them again as they were typed.',

@@ -19,13 +19,13 @@ function declareCompletion(registry: Registry): void {
 The script also completes your own profiles, accounts, domains, pools and MCP servers. It uses no network and opens no
 keychain.
 
-In ~/.bashrc:                  source <(agentauth completion bash)
+In ~/.bashrc:                  eval "$(agentauth completion bash)"
 In ~/.zshrc, after compinit:   source <(agentauth completion zsh)
 In ~/.config/fish/config.fish: agentauth completion fish | source
 In the profile of PowerShell:  agentauth completion powershell | Out-String | Invoke-Expression
 
 Examples:
-  $ source <(agentauth completion bash)
+  $ eval "$(agentauth completion bash)"
   $ agentauth completion fish > agentauth.fish`,
     )
     .action(

@@ -4,13 +4,15 @@ import type { CommandContext } from "../../runtime/context.js";
 import { BASH_SCRIPT } from "./bash.js";
 import { complete } from "./complete.js";
 import type { CompletionOptions } from "./options.js";
+import { POWERSHELL_SCRIPT } from "./powershell.js";
 import { knownValues } from "./values.js";
 import { ZSH_SCRIPT } from "./zsh.js";
 
 /** `completion`: the script for a shell. */
 export async function runCompletion({ shell }: CompletionOptions, { io }: CommandContext): Promise<undefined> {
-  // The package's bash script evaluates the typed words, and its bash and zsh scripts break at the colon of a URL.
-  const own = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: undefined, powershell: undefined }[shell];
+  // The package's scripts for bash and PowerShell evaluate the typed words, and those for bash and zsh break at the
+  // colon of a URL.
+  const own = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: undefined, powershell: POWERSHELL_SCRIPT }[shell];
   await io.stdout.write(own ?? packagedScript(shell));
   return undefined;
 }

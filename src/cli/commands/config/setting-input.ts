@@ -1,8 +1,11 @@
 import { resolve } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
+import { storingToken } from "../../../platform/shell.js";
+import { system } from "../../../platform/system.js";
 import type { Profile } from "../../config/file.js";
 import { userFolder } from "../../config/home.js";
 import { storeToken } from "../../config/token-file.js";
+import { readHiddenLine } from "../../io/hidden-line.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { ConfigOptions } from "./options.js";
 
@@ -22,7 +25,7 @@ export async function valueToStore(
 }
 
 function absolutePath(path: string, { io }: CommandContext): string {
-  return resolve(path.replace(/^~(?=\/)/, () => userFolder(io.env)));
+  return resolve(path.replace(system.name === "win32" ? /^~(?=[\\/])/ : /^~(?=\/)/, () => userFolder(io.env)));
 }
 
 function absoluteReference(value: string, context: CommandContext): string {
@@ -40,7 +43,7 @@ async function tokenReference(
   return storeToken(context.home(), profile, await readToken(input !== false, context));
 }
 
-async function readToken(mayPrompt: boolean, { io, redactor, signal }: CommandContext): Promise<string> {
+async function readToken(mayPrompt: boolean, { io, redactor, signal, signals }: CommandContext): Promise<string> {
   if (io.stdin.isTTY) {
     if (!mayPrompt || io.env["AGENTAUTH_NO_INPUT"]) {
       throw new AgentAuthError(
@@ -48,13 +51,17 @@ async function readToken(mayPrompt: boolean, { io, redactor, signal }: CommandCo
         "the API token must come from stdin, which is a terminal, and prompts are disabled",
         {
           class: "usage",
-          hint: "agentauth config set api_token - < token.txt",
+          hint: storingToken(),
         },
       );
     }
-    io.say("paste the API token, then press Enter and Ctrl-D");
+    io.say("paste the API token, which is not shown, then press Enter");
   }
-  const token = (await io.stdin.text({ signal })).replace(/\r?\n$/, "");
+  // A console of Windows has no end of the input.
+  const text = io.stdin.isTTY
+    ? await readHiddenLine(io.stdin, () => signals.raise("SIGINT"), signal)
+    : await io.stdin.text({ signal });
+  const token = text.replace(/\r?\n$/, "");
   redactor.add(token);
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new AgentAuthError(

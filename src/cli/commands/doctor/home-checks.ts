@@ -9,9 +9,10 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { platform } from "node:os";
 import { dirname, isAbsolute, join } from "node:path";
-import { shellWord } from "../../../redact.js";
+import { othersWithAccess } from "../../../platform/access.js";
+import { changingMode, takingOwnership } from "../../../platform/shell.js";
+import { system } from "../../../platform/system.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
 import type { Env } from "../../io/env.js";
@@ -21,10 +22,10 @@ import { type Finding, failed, ok, skipped, warning } from "./check.js";
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
 
 /** The source of the home folder; the order is that of `homeFolder`. */
-export function homeSource(env: Env, system: NodeJS.Platform = platform()): string {
-  const variables: Partial<Record<NodeJS.Platform, string[]>> = { win32: ["APPDATA"], darwin: [] };
-  const candidates = ["AGENTAUTH_HOME", ...(variables[system] ?? ["XDG_CONFIG_HOME"])];
-  return candidates.find((name) => env[name]) ?? "default";
+export function homeSource(env: Env, name: NodeJS.Platform = system.name): string {
+  const variables: Partial<Record<NodeJS.Platform, string[]>> = { win32: ["LOCALAPPDATA"], darwin: [] };
+  const candidates = ["AGENTAUTH_HOME", ...(variables[name] ?? ["XDG_CONFIG_HOME"])];
+  return candidates.find((one) => env[one]) ?? "default";
 }
 
 /** Whether the folder exists and only this user can access it. */
@@ -57,11 +58,20 @@ function absent(where: string, home: string): Finding {
 function ownership(where: string, home: string, stat: Stats): Finding | undefined {
   const access = accessOf(stat);
   if (access === "private") return undefined;
+  if (access === "unchecked") return byAccessList(where, home);
   const found = `${where} ${ACCESS_TEXT[access]}`;
-  if (access === "foreign") return failed(found, `chown "$USER" ${shellWord(home)}`);
-  const repair = `chmod 700 ${shellWord(home)}`;
+  if (access === "foreign") return failed(found, takingOwnership(home));
+  const repair = changingMode("700", home);
   // Other users with write access can replace the settings.
   return access === "writable" ? failed(found, repair) : warning(found, repair);
+}
+
+/** What the list of access of Windows says, which needs a program of the system. */
+function byAccessList(where: string, home: string): Finding {
+  const others = othersWithAccess(home);
+  if (others === undefined) return ok(`${where}; who can read it is not checked: its list of access cannot be read`);
+  if (others.length === 0) return ok(`${where}, readable by you and the system alone`);
+  return warning(`${where} can be read by other accounts: ${others.join(", ")}`, changingMode("700", home));
 }
 
 /**

@@ -3,6 +3,7 @@ import { delimiter, join } from "node:path";
 import { chosenByEnvironment } from "../../../login/browser.js";
 import { commandWords } from "../../../login/command-words.js";
 import { detectEnvironment, type LoginEnvironment } from "../../../login/platform.js";
+import { system } from "../../../platform/system.js";
 import { quote } from "../../../redact.js";
 import { readSandboxState } from "../../config/sandbox-state.js";
 import type { Env } from "../../io/env.js";
@@ -45,7 +46,7 @@ export function checkBrowser(env: Env, noInput: string | undefined): Finding {
   const command = chosenByEnvironment(env);
   if (command === "none") return ok(`not opened: BROWSER is none${suffix}`);
   if (command !== undefined) {
-    const [program = ""] = commandWords(command);
+    const [program = ""] = commandWords(command, isFile);
     if (isProgram(program, env)) return ok(`${program} (BROWSER)${suffix}`);
     return warning(`BROWSER names ${quote(program)}, which is not found${suffix}`, "correct or unset BROWSER");
   }
@@ -67,7 +68,7 @@ function placeOf({ ssh, wsl, container, ci, headless }: LoginEnvironment): strin
 /** Whether the program exists: by its path, else in PATH. */
 function isProgram(program: string, env: Env): boolean {
   const folders = /[\\/]/.test(program) ? [""] : (env["PATH"] ?? "").split(delimiter);
-  const endings = process.platform === "win32" ? ["", ...(env["PATHEXT"] ?? ".EXE;.CMD").split(";")] : [""];
+  const endings = system.name === "win32" ? ["", ...(env["PATHEXT"] ?? ".EXE;.CMD").split(";")] : [""];
   return folders.some((folder) => endings.some((ending) => isFile(join(folder, program + ending))));
 }
 

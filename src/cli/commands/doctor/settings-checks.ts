@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { isAgentAuthError } from "../../../errors.js";
+import { storingToken } from "../../../platform/shell.js";
 import { type Config, checkSetting, configPath, readConfig } from "../../config/file.js";
 import { profileOf } from "../../config/profile.js";
 import { resolveSettings } from "../../config/settings.js";
@@ -110,7 +111,7 @@ export function checkIssuer({ settings: { issuer } }: KnownSettings): Finding {
 export function checkApiToken({ settings }: KnownSettings, hide: (token: string) => void): Finding {
   const { apiToken, baseUrl } = settings;
   if (apiToken === undefined) {
-    const hint = "set AGENTAUTH_API_TOKEN, or store a token: agentauth config set api_token - < token.txt";
+    const hint = `set AGENTAUTH_API_TOKEN, or store a token: ${storingToken()}`;
     return baseUrl ? warning(`not set for ${baseUrl.value}`, hint) : skipped("not set: lists need it");
   }
   const token = apiToken.read();

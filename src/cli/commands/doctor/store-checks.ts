@@ -3,6 +3,7 @@ import { basename, join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
 import { CodecError, decodeClient, decodeGrant } from "../../../oauth/grant/codec.js";
 import { decodeStartedLogin } from "../../../oauth/login/login-codec.js";
+import { moveAway } from "../../../platform/shell.js";
 import { quote, shellWord } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
 import { fileStore } from "../../../store/file/file.js";
@@ -88,7 +89,7 @@ function unusableFinding(unusable: readonly Problem[], count: string): Finding {
 }
 
 function examineFile(path: string, decode: ((text: string) => unknown) | undefined): Problem | "sealed" | "usable" {
-  const aside = `mv ${shellWord(path)} ${shellWord(`${path}.broken`)}`;
+  const aside = moveAway(path, `${path}.broken`);
   try {
     const text = readPrivateFile(path);
     if (text === undefined) return "usable";
@@ -100,7 +101,7 @@ function examineFile(path: string, decode: ((text: string) => unknown) | undefin
       return { why: `${path}: ${error.message}`, remedy: aside };
     if (!isAgentAuthError(error)) throw error;
     // Some hints are sentences, and only commands can be joined.
-    const remedy = error.hint !== undefined && /^(?:chmod|chown) /.test(error.hint) ? error.hint : aside;
+    const remedy = error.hint !== undefined && /^(?:chmod|chown|icacls|takeown) /.test(error.hint) ? error.hint : aside;
     return { why: error.message, remedy };
   }
 }

@@ -1,7 +1,9 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
+import { spawner } from "../../../platform/spawner.js";
 import type { LentProcess, ProcessSignals } from "../../runtime/context.js";
 import { forwardSignals, signalExitCode } from "./forward-signals.js";
 import { pipeOutput } from "./pipe-output.js";
+import { isStartFailure } from "./start-failure.js";
 import { createChildStdio, type Masked } from "./stdio.js";
 
 /** The program to run. */
@@ -39,6 +41,7 @@ const GRACE_MS = 2000;
  */
 export async function runChild(options: ChildOptions): Promise<ChildResult> {
   const { own } = options;
+  const spawn = await spawner();
   const readerTimeout = createReaderTimeout();
   let child: ChildProcess | undefined;
   const release = forwardSignals({
@@ -50,7 +53,9 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
   const childStdio = createChildStdio(options.masked, own);
   try {
     try {
-      child = start(options, childStdio.stdio);
+      const [program = "", ...words] = options.command;
+      const { stdio } = childStdio;
+      child = spawn(program, words, { env: options.env(), stdio, shell: false, windowsHide: true });
     } finally {
       childStdio.handOver();
     }
@@ -73,19 +78,17 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
   }
 }
 
-function start({ command, env }: ChildOptions, stdio: ReturnType<typeof createChildStdio>["stdio"]): ChildProcess {
-  const [program = "", ...words] = command;
-  return spawn(program, words, { env: env(), stdio, shell: false, windowsHide: true });
-}
-
-/** Node reports a failed start and, much later, a failed signal with the same event. */
+/**
+ * Node reports a failed start and, much later, a failed signal with the same event. On Windows a program that is not
+ * found can be reported after `cmd.exe` was started for it.
+ */
 function endOf(child: ChildProcess, onSignalFailure: ChildOptions["onSignalFailure"]): Promise<number> {
   return new Promise((resolve, reject) => {
     let hasStarted = false;
     child.once("spawn", () => {
       hasStarted = true;
     });
-    child.on("error", (error) => (hasStarted ? onSignalFailure(error) : reject(error)));
+    child.on("error", (error) => (hasStarted && !isStartFailure(error) ? onSignalFailure(error) : reject(error)));
     child.once("exit", (code, signal) => resolve(signal === null ? (code ?? 0) : signalExitCode(signal)));
   });
 }

@@ -1,8 +1,9 @@
 import { constants } from "node:os";
+import { system } from "../../../platform/system.js";
 import type { ProcessSignals } from "../../runtime/context.js";
 
 /** The signals that ask a program to end. */
-const TERMINATING: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"]);
+const TERMINATING: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGBREAK"]);
 /** The keyboard signals of a terminal, which sends them to the child as well as to us. */
 const KEYBOARD: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
 /** The signals that stop and continue a job; on a terminal the shell sends them to both processes. */
@@ -20,10 +21,15 @@ export interface SignalForwarding {
   signals: ProcessSignals;
 }
 
-/** Forwards signals instead of acting on them. @returns a function that removes the listeners */
+/**
+ * Forwards signals instead of acting on them. A console of Windows sends its signals to all its programs, and passing one
+ * on would kill the child.
+ *
+ * @returns a function that removes the listeners
+ */
 export function forwardSignals({ onTerminal, passOn, onTerminate, signals }: SignalForwarding): () => void {
   const releases = known([...KEYBOARD, ...OTHERS, ...(onTerminal ? [] : JOB)]).map((signal) => {
-    const reached = onTerminal && KEYBOARD.includes(signal);
+    const reached = system.name === "win32" || (onTerminal && KEYBOARD.includes(signal));
     return signals.on(signal, () => {
       if (!reached) passOn(signal);
       if (TERMINATING.has(signal)) onTerminate();
@@ -38,8 +44,7 @@ export function forwardSignals({ onTerminal, passOn, onTerminate, signals }: Sig
 
 /** Windows supports few signals. */
 function known(signals: readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
-  if (process.platform !== "win32") return signals;
-  return signals.filter((signal) => signal === "SIGINT" || signal === "SIGTERM" || signal === "SIGHUP");
+  return system.name === "win32" ? ["SIGINT", "SIGBREAK", "SIGHUP", "SIGTERM"] : signals;
 }
 
 /** The exit code of a program that a signal ended: 128 and the signal's number, as in a shell. */

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
+import { withVariable } from "../../../platform/environment.js";
 import { checkHandOver } from "../../clients/bound-token.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -55,7 +56,7 @@ async function runWith(first: Token, getToken: (signal: AbortSignal) => Promise<
   let file: RefreshedTokenFile | undefined;
   const handOver = () => {
     file = kind === "file" ? createTokenFile(first, getToken, run) : undefined;
-    return { ...own.env, [name]: file?.path ?? first.value };
+    return withVariable(own.env, name, file?.path ?? first.value);
   };
   let result: ChildResult;
   try {

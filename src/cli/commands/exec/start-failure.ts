@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
+import { runnable, shellSyntax } from "../../../platform/shell.js";
 import { quote } from "../../../redact.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
@@ -33,11 +34,11 @@ export async function reportStartFailure(
 function explain(command: string, code: string): { exitCode: number; message: string; hint?: string } {
   const name = quote(command);
   if (NOT_FOUND.has(code)) {
-    const hint = "give the path of a program, or the name of one in PATH; for shell syntax: -- sh -c '...'";
+    const hint = `give the path of a program, or the name of one in PATH; for shell syntax: -- ${shellSyntax()}`;
     return { exitCode: NOT_STARTED.notFound, message: `the command ${name} is not found (${code})`, hint };
   }
   if (NOT_EXECUTABLE.has(code)) {
-    const hint = "a program must be a file with permission to run it: chmod +x";
+    const hint = `a program must be ${runnable()}`;
     return { exitCode: NOT_STARTED.notExecutable, message: `the command ${name} cannot be run (${code})`, hint };
   }
   return {

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs"
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
-import { shellWord } from "../../../redact.js";
+import { changingMode, removing } from "../../../platform/shell.js";
 import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/file/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
@@ -127,7 +127,7 @@ function makeOwnFolder(folder: string): string {
     return mkdtempSync(join(folder, "exec-"));
   } catch (cause) {
     const isDenied = ["EACCES", "EPERM"].includes((cause as NodeJS.ErrnoException).code ?? "");
-    const hint = isDenied ? `chmod 700 ${shellWord(folder)}` : "set AGENTAUTH_HOME to a folder that you can write to";
+    const hint = isDenied ? changingMode("700", folder) : "set AGENTAUTH_HOME to a folder that you can write to";
     throw storeError(`the folder ${folder} cannot be written`, cause, hint);
   }
 }
@@ -138,7 +138,7 @@ function removeOwnFolder(path: string): void {
   } catch (cause) {
     // If a file has replaced a parent folder, the token file is already gone.
     if ((cause as NodeJS.ErrnoException).code === "ENOTDIR") return;
-    throw storeError(`the token file in ${path} cannot be removed`, cause, `rm -r ${shellWord(path)}`);
+    throw storeError(`the token file in ${path} cannot be removed`, cause, removing(path, "folder"));
   }
 }
 

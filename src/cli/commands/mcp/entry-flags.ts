@@ -14,7 +14,10 @@ export function addEntryFlags(command: Command): Command {
         "headers-helper",
       ]),
     )
-    .option("--command <path>", "Command that starts agentauth, if not in the host's PATH (default: agentauth)")
+    .option(
+      "--command <path>",
+      "Command that starts agentauth (default: agentauth; on Windows and macOS Node and the script, by their paths)",
+    )
     .option("--account-hint <account>", "Account to use, if several are logged in at the server");
 }
 

@@ -1,5 +1,6 @@
 import { AgentAuthError } from "../../../errors.js";
-import { quote, Redactor, shellWord } from "../../../redact.js";
+import { system } from "../../../platform/system.js";
+import { posixWord, quote, Redactor, shellWord } from "../../../redact.js";
 import type { McpHost } from "../../clients/mcp-hosts/host.js";
 import { MCP_HOSTS } from "../../clients/mcp-hosts.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -14,6 +15,7 @@ export interface EntryFlags extends GlobalFlags {
   style?: "proxy" | "headers-helper";
   command?: string;
   accountHint?: string;
+  scope?: string;
 }
 
 /** A server as an entry of a host's settings. */
@@ -78,9 +80,11 @@ function dataOf(
   options: EntryFlags,
   context: CommandContext,
 ): Record<string, unknown> {
-  const { style = "proxy", command = "agentauth" } = options;
+  const { style = "proxy" } = options;
+  const platform = context.machine?.platform ?? system.name;
+  const [command, ...before] = startWords(options, platform, context);
   const rest = loginFlags(options, context);
-  if (style === "proxy") return host.proxy(name, { command, args: ["mcp", "proxy", url, ...rest], env });
+  if (style === "proxy") return host.proxy(name, { command, args: [...before, "mcp", "proxy", url, ...rest], env });
   if (host.helper === undefined) {
     const supported = Object.keys(MCP_HOSTS).filter((key) => MCP_HOSTS[key]?.helper);
     throw usage(
@@ -88,9 +92,25 @@ function dataOf(
       `leave --style out; these hosts support it: ${supported.join(", ")}`,
     );
   }
-  const words = [command, "token", url, "--format", "headers-json", ...rest];
-  const platform = context.machine?.platform ?? process.platform;
-  return host.helper({ url, helper: platform === "win32" ? windowsLine(words) : words.map(shellWord).join(" ") });
+  // The shell of the host finds agentauth.cmd.
+  const start = platform === "win32" ? [options.command ?? "agentauth"] : [command, ...before];
+  const words = [...start, "token", url, "--format", "headers-json", ...rest];
+  return host.helper({ url, helper: platform === "win32" ? windowsLine(words) : words.map(posixWord).join(" ") });
+}
+
+/**
+ * The words that start agentauth. A host on Windows cannot start `agentauth.cmd` without a shell, and one that was
+ * started from a window of macOS finds neither `agentauth` nor `node`. The settings of a project are shared: paths of this
+ * machine would be wrong for others.
+ */
+function startWords(
+  { command, scope }: Pick<EntryFlags, "command" | "scope">,
+  platform: string,
+  { program }: Pick<CommandContext, "program">,
+): [string, ...string[]] {
+  if (command !== undefined) return [command];
+  const isLost = (platform === "win32" || platform === "darwin") && scope !== "project";
+  return program !== undefined && isLost ? [...program] : ["agentauth"];
 }
 
 /** On Windows the host's shell may be cmd.exe, which knows no quotes of sh and reads more characters than sh. */

@@ -20,7 +20,10 @@ export function sourcesLine(
   const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
   // Who can read the folder is no matter of a store elsewhere.
   const access = isEngine(store.value) ? undefined : homeAccess(home);
-  const accessText = access === undefined ? "" : `, ${access === "private" ? "" : "which "}${ACCESS_TEXT[access]}`;
+  const accessText =
+    access === undefined
+      ? ""
+      : `, ${access === "private" || access === "unchecked" ? "" : "which "}${ACCESS_TEXT[access]}`;
   const stored = store.value === "memory" ? "nothing is stored after a command ends" : `${location}${accessText}`;
   const only = issuer === undefined ? "" : `, issuer ${issuer.value} (${issuer.source})`;
   return `${whose}${only}, store ${store.value} (${store.source}): ${stored}`;

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
-import { shellWord } from "../../../redact.js";
+import { settingVariable } from "../../../platform/shell.js";
 import { type ResealReport, reseal } from "../../../store/driver/reseal.js";
 import { storeSql } from "../../../store/postgres/store-sql.js";
 import { engineReport } from "../../clients/engine/health.js";
@@ -68,7 +68,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
     }
     const file = newFile(path);
     writeSecretFile(file, keys);
-    io.say(`the key ring is in ${file}; to use it: export AGENTAUTH_STORE_KEYS=${shellWord(`file:${file}`)}`);
+    io.say(`the key ring is in ${file}; to use it: ${settingVariable("AGENTAUTH_STORE_KEYS", `file:${file}`)}`);
     return undefined;
   },
 

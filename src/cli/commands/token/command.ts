@@ -28,6 +28,9 @@ function declareToken(registry: Registry): void {
       `
 Uses the stored token, refreshes it, or logs in (interactive terminals only).
 
+In PowerShell: agentauth token <mcp_url> --format powershell | Out-String | Invoke-Expression
+In cmd.exe:    for /f "delims=" %i in ('agentauth token <mcp_url> --format cmd') do %i
+
 Examples:
   $ curl -H "Authorization: Bearer $(agentauth token https://mcp.example/mcp)" …
   $ agentauth token https://mcp.example/mcp --format headers-json

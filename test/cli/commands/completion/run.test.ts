@@ -88,7 +88,13 @@ describe("agentauth complete", () => {
 
 it("has a script for PowerShell, and for no shell that it does not know", async () => {
   const { stdout } = await runCli(["completion", "powershell"]);
-  expect(stdout).toContain("Register-ArgumentCompleter -CommandName 'agentauth'");
+  expect(stdout).toContain("Register-ArgumentCompleter -Native -CommandName agentauth");
+  expect(stdout).toContain("& agentauth complete -- @words");
+  // What was typed must not run: the comment names how the user loads the script, and no other line evaluates.
+  const lines = stdout.split("\n").filter((line) => !line.trimStart().startsWith("#"));
+  expect(lines.filter((line) => /Invoke-Expression|\biex\b|ScriptBlock\]::Create|ExpandString/i.test(line))).toEqual(
+    [],
+  );
   const { code, stderr } = await runCli(["completion", "bsh"]);
   expect(code).toBe(2);
   expect(stderr).toContain("hint: did you mean bash?");

@@ -1,9 +1,10 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
+import { tokenPath } from "../../../../src/cli/config/token-file.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { configTest, modeOf } from "./support.js";
 
@@ -41,7 +42,7 @@ describe("an API token", () => {
         stdout: "",
         stderr: "api_token is set in profile default\n",
       });
-      const file = join(home, "tokens", "default");
+      const file = tokenPath(home, "default");
       expect([readFileSync(file, "utf8"), modeOf(file), modeOf(join(home, "tokens"))]).toEqual([
         `${TOKEN}\n`,
         "600",
@@ -77,8 +78,40 @@ describe("an API token", () => {
     expect((await run(list)).code).toBe(0);
   });
 
+  it("of profiles whose names differ in case, or are devices of Windows, has files with names of their own", async ({
+    home,
+    run,
+  }) => {
+    const profiles = ["work", "Work", "con", "nul", "x."];
+    for (const name of profiles)
+      await run(["config", "set", "api_token", "-", "--profile", name], { stdin: `tok_${name}` });
+    const names = readdirSync(join(home, "tokens"));
+    expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(profiles.length);
+    expect(names.filter((name) => !/^[0-9a-f]{40}$/.test(name))).toEqual([]);
+    for (const name of profiles) expect(readFileSync(tokenPath(home, name), "utf8")).toBe(`tok_${name}\n`);
+  });
+
+  it("that an earlier version stored is still used, and removed unless another profile names its file", async ({
+    home,
+    run,
+    set,
+  }) => {
+    const file = join(home, "tokens", "Work");
+    mkdirSync(join(home, "tokens"), { mode: 0o700 });
+    writeFileSync(file, TOKEN, { mode: 0o600 });
+    await set("api_token", `file:${file}`, "--profile", "Work");
+    await set("api_token", `file:${join(home, "tokens", "work")}`, "--profile", "work");
+    await run(["config", "unset", "api_token", "--profile", "Work"]);
+    expect(readFileSync(file, "utf8")).toBe(TOKEN);
+    await run(["config", "unset", "api_token", "--profile", "work"]);
+    await set("api_token", `file:${file}`, "--profile", "Work");
+    await run(["config", "set", "api_token", "-", "--profile", "Work"], { stdin: TOKEN });
+    expect(existsSync(file)).toBe(false);
+    expect(existsSync(tokenPath(home, "Work"))).toBe(true);
+  });
+
   it("leaves no file behind when it is replaced or unset", async ({ home, run, set }) => {
-    const file = join(home, "tokens", "default");
+    const file = tokenPath(home, "default");
     await run(["config", "set", "api_token", "-"], { stdin: TOKEN });
     await set("api_token", "env:X");
     expect(existsSync(file)).toBe(false);
@@ -100,7 +133,7 @@ describe("an API token", () => {
   }) => {
     const seen: (string | undefined)[] = [];
     await run(["config", "set", "api_token", "-"], { stdin: TOKEN });
-    const file = join(home, "tokens", "default");
+    const file = tokenPath(home, "default");
     await withService(
       ({ headers }, response) => {
         seen.push(headers.authorization);

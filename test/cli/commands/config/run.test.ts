@@ -2,7 +2,10 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
+import { readSecretFile } from "../../../../src/cli/config/secret-file.js";
+import { tokenPath } from "../../../../src/cli/config/token-file.js";
 import { linesOf, temporaryFolder } from "../../../helpers/cli.js";
+import { onSystem } from "../../../platform/support.js";
 import { configTest, modeOf } from "./support.js";
 
 const windows = process.platform === "win32";
@@ -96,7 +99,6 @@ describe("settings", () => {
     ["a newer schema", '{"schema": 2}', /schema is "2"; this version reads 1/],
     ["a list", "[]", /it must be a JSON object/],
     ["nothing", "", /it ends too early \(line 1, column 1\)/],
-    ["a byte order mark", "\ufeff{}", /\(line 1, column 1\)/],
     [
       "a profile of the sandbox's name",
       '{"profiles": {"sandbox": {}}}',
@@ -274,6 +276,34 @@ describe("settings that cannot be", () => {
   });
 });
 
+describe("text that Windows wrote", () => {
+  it("has its byte order mark left out, on stdin, in the settings and in a token's file", async ({ home, run }) => {
+    expect((await run(["config", "set", "api_token", "-"], { stdin: "\ufefftok_0123456789\r\n" })).code).toBe(0);
+    expect(readFileSync(tokenPath(home, "default"), "utf8")).toBe("tok_0123456789\n");
+    const path = join(home, "config.json");
+    writeFileSync(path, `\ufeff${readFileSync(path, "utf8")}`);
+    expect((await run(["config", "get", "api_token"])).code).toBe(0);
+    writeFileSync(tokenPath(home, "default"), "\ufefftok_0123456789\r\n");
+    expect(readSecretFile(tokenPath(home, "default"))).toBe("tok_0123456789");
+  });
+
+  it("is named where it is UTF-16", async ({ home, run }) => {
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    writeFileSync(join(home, "config.json"), Buffer.from("\ufeff{}", "utf16le"));
+    const { code, stderr } = await run(["config", "list"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("config.json is UTF-16\nhint: save it as UTF-8")]);
+  });
+
+  it.for([
+    ["win32", true],
+    ["linux", false],
+  ] as const)("names the user's folder by ~\\ on Windows alone: %s", async ([name, isHome], { run, set }) => {
+    onSystem({ name });
+    await set("client_cert", "~\\x.pem");
+    expect((await run(["config", "get", "client_cert"])).stdout.includes("~")).toBe(!isHome);
+  });
+});
+
 describe("the API token from a terminal", () => {
   it("is asked for", async ({ run }) => {
     const { code, stderr } = await run(["config", "set", "api_token", "-"], {
@@ -282,7 +312,7 @@ describe("the API token from a terminal", () => {
     });
     expect([code, stderr]).toEqual([
       0,
-      "paste the API token, then press Enter and Ctrl-D\napi_token is set in profile default\n",
+      "paste the API token, which is not shown, then press Enter\napi_token is set in profile default\n",
     ]);
   });
 

@@ -148,7 +148,7 @@ describe("the home folder", () => {
     ["XDG_CONFIG_HOME", { XDG_CONFIG_HOME: "/b" }, "linux"],
     ["default", { APPDATA: "c" }, "linux"],
     ["default", { XDG_CONFIG_HOME: "/b" }, "darwin"],
-    ["APPDATA", { APPDATA: "c", XDG_CONFIG_HOME: "/b" }, "win32"],
+    ["LOCALAPPDATA", { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b" }, "win32"],
     ["default", {}, "win32"],
   ] as const)("comes from %s where %j is set on %s", (source, env, system) => {
     expect(homeSource(env, system)).toBe(source);

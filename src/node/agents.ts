@@ -1,0 +1,132 @@
+import type { Agent, AgentOptions, ClientRequestArgs } from "node:http";
+import type { LookupFunction, Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { ConnectionOptions, SecureContext, SecureContextOptions } from "node:tls";
+import { withoutBrackets } from "../http/address.js";
+import { proxyAuthorization } from "./proxies.js";
+import { ProxyError } from "./proxy-failure.js";
+import type { SsrfGuard } from "./ssrf-guard.js";
+
+/** What a tunnel needs to know of the request that it is opened for. */
+export interface TunnelArgs extends ClientRequestArgs {
+  /** Aborts the tunnel while it is being opened. */
+  until?: AbortSignal | undefined;
+}
+
+/** How the agents of one way connect. */
+export interface AgentsOptions {
+  guard: SsrfGuard | undefined;
+  /** For the server: authorities, and the client certificate. */
+  serverTls: SecureContextOptions;
+  /** For a proxy: the authorities alone. */
+  proxyTls: ConnectionOptions;
+}
+
+/** An idle connection is closed before servers close it. */
+const IDLE_CONNECTION_MS = 4000;
+
+/** Keeps the agents of one way: connections that one way has checked are used by no other. */
+export function agentPool(options: AgentsOptions): (protocol: string, proxy: string | undefined) => Agent {
+  const agents = new Map<string, Agent>();
+  let context: SecureContext | undefined;
+  // To read all authorities takes longer than a handshake: once, not for each connection.
+  const serverTls = () => {
+    context ??= process.getBuiltinModule("node:tls").createSecureContext(options.serverTls);
+    return { rejectUnauthorized: true, ALPNProtocols: ["http/1.1"], secureContext: context };
+  };
+  return (protocol, proxy = "") => {
+    const name = `${protocol} ${proxy}`;
+    const known = agents.get(name);
+    if (known) return known;
+    const agent = createAgent(protocol === "https:" ? serverTls() : undefined, options.guard);
+    if (proxy !== "") openTunnels(agent, new URL(proxy), options.proxyTls, serverTls);
+    agents.set(name, agent);
+    return agent;
+  };
+}
+
+function createAgent(tls: ConnectionOptions | undefined, guard: SsrfGuard | undefined): Agent {
+  // An idle connection does not keep the process running: Node's agent sees to it.
+  const settings = { keepAlive: true, timeout: IDLE_CONNECTION_MS, ...(guard && { lookup: guardedLookup(guard) }) };
+  if (!tls) return new (process.getBuiltinModule("node:http").Agent)(settings as AgentOptions);
+  const { Agent: TlsAgent } = process.getBuiltinModule("node:https");
+  return new TlsAgent({ ...settings, ...tls });
+}
+
+function guardedLookup(guard: SsrfGuard): LookupFunction {
+  return (hostname, { all }, callback) => {
+    guard.resolve(hostname).then(
+      (addresses) => {
+        const [first] = addresses;
+        if (all) callback(null, [...addresses]);
+        else callback(null, first?.address ?? "", first?.family ?? 0);
+      },
+      (error: unknown) => callback(error as Error, "", 0),
+    );
+  };
+}
+
+type OnSocket = (error: Error | null, socket?: Duplex) => void;
+
+/** Makes an agent connect through a proxy, for http too, so that the proxy sees nothing of a request. */
+function openTunnels(agent: Agent, proxy: URL, proxyTls: ConnectionOptions, serverTls: () => ConnectionOptions): void {
+  const isTls = (agent as { protocol?: string }).protocol === "https:";
+  const open = async ({ host, port, until, servername }: TunnelArgs & { servername?: string }): Promise<Duplex> => {
+    const socket = await connectThrough(proxy, proxyTls, `${withBrackets(String(host))}:${port}`, until);
+    // Node would keep the connection of a request that has ended meanwhile.
+    if (until?.aborted) throw socket.destroy() && new Error("aborted");
+    if (!isTls) return socket;
+    const { connect } = process.getBuiltinModule("node:tls");
+    return connect({ ...serverTls(), socket, ...(servername && { servername }) });
+  };
+  Object.assign(agent, {
+    createConnection: (args: TunnelArgs, done: OnSocket) => {
+      open(args).then((socket) => done(null, socket), done);
+    },
+  });
+}
+
+function withBrackets(host: string): string {
+  return host.includes(":") ? `[${withoutBrackets(host)}]` : host;
+}
+
+/** A connection through a proxy (RFC 9110 section 9.3.6). */
+function connectThrough(
+  proxy: URL,
+  tls: ConnectionOptions,
+  authority: string,
+  until: AbortSignal | undefined,
+): Promise<Socket> {
+  const authorization = proxyAuthorization(proxy);
+  const isTls = proxy.protocol === "https:";
+  const { request } = process.getBuiltinModule(isTls ? "node:https" : "node:http") as typeof import("node:https");
+  return new Promise((resolve, reject) => {
+    const asked = request({
+      ...(isTls && { ...tls, ALPNProtocols: ["http/1.1"] }),
+      agent: false,
+      method: "CONNECT",
+      host: withoutBrackets(proxy.hostname),
+      port: proxy.port || (isTls ? 443 : 80),
+      path: authority,
+      headers: { host: authority, ...(authorization && { "proxy-authorization": authorization }) },
+      insecureHTTPParser: false,
+    });
+    const abort = () => asked.destroy(new Error("aborted"));
+    until?.addEventListener("abort", abort, { once: true });
+    const settle = () => until?.removeEventListener("abort", abort);
+    asked.once("error", (error) => {
+      settle();
+      reject(new ProxyError(error));
+    });
+    asked.once("connect", ({ statusCode = 0 }, socket, head) => {
+      settle();
+      if (statusCode >= 200 && statusCode < 300) {
+        if (head.length > 0) socket.unshift(head);
+        return resolve(socket as Socket);
+      }
+      socket.destroy();
+      reject(new ProxyError(undefined, statusCode));
+    });
+    asked.end();
+  });
+}

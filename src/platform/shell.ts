@@ -1,0 +1,105 @@
+/** Commands that messages show, for the shell of the user. Every hint with a command of a system has it from here. */
+
+import { pasting, posixWord, type Shell, shellWord, wordFor } from "../redact.js";
+import { system } from "./system.js";
+
+/** The shell of the user: on Windows PowerShell, unless `cmd.exe` or a shell with `SHELL` has started the process. */
+export function shellOf(env: Readonly<Record<string, string | undefined>>): Shell {
+  if (system.name !== "win32" || env["SHELL"]) return "sh";
+  // PowerShell adds the user's own folder; PROMPT, which only cmd.exe sets, may be inherited from there.
+  const isPowershell = (env["PSModulePath"] ?? "").split(";").some((path) => /\\users\\/i.test(path));
+  return isPowershell || env["PROMPT"] === undefined ? "powershell" : "cmd";
+}
+
+function by(forms: Readonly<Record<Shell, () => string>>): string {
+  return forms[pasting.shell]();
+}
+
+/** Moves a file or a folder out of the way. */
+export function moveAway(path: string, to: string): string {
+  const [from, target] = [shellWord(path), shellWord(to)];
+  return by({
+    sh: () => `mv ${from} ${target}`,
+    powershell: () => `Move-Item -LiteralPath ${from} -Destination ${target}`,
+    cmd: () => `move ${from} ${target}`,
+  });
+}
+
+/** Removes a file, or a folder with everything in it. */
+export function removing(path: string, what: "file" | "folder" = "file"): string {
+  const word = shellWord(path);
+  const isFolder = what === "folder";
+  return by({
+    sh: () => `rm ${isFolder ? "-r " : ""}${word}`,
+    powershell: () => `Remove-Item ${isFolder ? "-Recurse " : ""}-LiteralPath ${word}`,
+    cmd: () => (isFolder ? `rmdir /s ${word}` : `del ${word}`),
+  });
+}
+
+/** Takes rights from others, or gives its owner the right to write, in the modes of `chmod`. */
+export function changingMode(mode: "600" | "700" | "go-w" | "u+w", path: string): string {
+  const word = shellWord(path);
+  const windows = (user: string) =>
+    mode === "u+w" ? `attrib -r ${word}` : `icacls ${word} /inheritance:r /grant:r "${user}:(OI)(CI)F"`;
+  return by({
+    sh: () => `chmod ${mode} ${word}`,
+    // A colon after the name would be part of it.
+    powershell: () => windows("$" + "{env:USERNAME}"),
+    cmd: () => windows("%USERNAME%"),
+  });
+}
+
+/** Makes the user the owner of a file. */
+export function takingOwnership(path: string): string {
+  const word = shellWord(path);
+  const windows = () => `takeown /f ${word}`;
+  return by({ sh: () => `chown "$USER" ${word}`, powershell: windows, cmd: windows });
+}
+
+/** What lets a process go on that stands still, as the end of a sentence. */
+export function wakingUp(pid: number): string {
+  const windows = () => `if it hangs, end it: taskkill /f /pid ${pid}`;
+  return by({ sh: () => `if it is stopped, resume it: kill -CONT ${pid}`, powershell: windows, cmd: windows });
+}
+
+/** A command whose standard input is a file. */
+function withInput(command: string, file: string): string {
+  const redirected = () => `${command} < ${shellWord(file)}`;
+  return by({ sh: redirected, powershell: () => `Get-Content ${shellWord(file)} | ${command}`, cmd: redirected });
+}
+
+/** Sets a variable for the commands that follow in this shell. */
+export function settingVariable(name: string, value: string): string {
+  return by({
+    sh: () => `export ${name}=${posixWord(value)}`,
+    powershell: () => `$env:${name} = ${quotedForPowershell(value)}`,
+    cmd: () => `set "${name}=${value}"`,
+  });
+}
+
+/** A command that writes a file which nobody else can read. */
+export function privately(command: string): string {
+  return by({ sh: () => `(umask 077; ${command})`, powershell: () => command, cmd: () => command });
+}
+
+/** What a file must be so that it can be run. */
+export function runnable(): string {
+  const windows = () => "a file with an extension of PATHEXT, such as .exe or .cmd";
+  return by({ sh: () => "a file with permission to run it: chmod +x", powershell: windows, cmd: windows });
+}
+
+/** How shell syntax is passed to a command that runs programs. */
+export function shellSyntax(): string {
+  return by({ sh: () => "sh -c '...'", powershell: () => "powershell -Command '...'", cmd: () => "cmd /c ..." });
+}
+
+/** The stored token is read from a file, since a command line is seen by others. */
+export function storingToken(): string {
+  return withInput("agentauth config set api_token -", "token.txt");
+}
+
+/** A string, also where a word would need no quotes. */
+export function quotedForPowershell(value: string): string {
+  const word = wordFor("powershell", value);
+  return word === value ? `'${value}'` : word;
+}

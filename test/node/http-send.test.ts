@@ -1,0 +1,79 @@
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { describe, expect, it } from "vitest";
+import { networkError } from "../../src/http/network-error.js";
+import { createFetch } from "../../src/node/dispatcher.js";
+import { sendJson, startServer, startSocketServer } from "../helpers/server.js";
+import { rejection } from "../helpers/service.js";
+
+describe.each([
+  ["Node's fetch", globalThis.fetch],
+  ["node:http", createFetch({}, undefined)],
+])("a request over %s", (_over, fetch) => {
+  it.each([
+    ["gzip", gzipSync("text")],
+    ["x-gzip", gzipSync("text")],
+    ["deflate", deflateSync("text")],
+    ["deflate", deflateRawSync("text")],
+    ["br", brotliCompressSync("text")],
+    ["deflate, gzip", gzipSync(deflateSync("text"))],
+    ["unknown", Buffer.from("text")],
+  ])("reads a body with the content coding %s", async (coding, body) => {
+    const { origin } = await startServer((response) =>
+      response.writeHead(200, { "content-encoding": coding }).end(body),
+    );
+    expect(await (await fetch(origin)).text()).toBe("text");
+  });
+
+  it("joins a header that comes several times, and shows none twice", async () => {
+    const { origin } = await startServer((response) =>
+      response
+        .writeHead(200, ["retry-after", "1", "content-type", "a/b", "retry-after", "2", "content-type", "c/d"])
+        .end(),
+    );
+    const { headers } = await fetch(origin);
+    expect([headers.get("retry-after"), headers.get("content-type")]).toEqual(["1, 2", "a/b, c/d"]);
+  });
+
+  it("is not sent to the port of another protocol", async () => {
+    const error = networkError(await rejection(fetch("http://127.0.0.1:25/")), "http://127.0.0.1:25/");
+    expect(error).toMatchObject({ retryable: false, message: expect.stringContaining("bad port") });
+  });
+
+  it.each(["transfer-encoding", "upgrade", "expect"])("cannot set the header %s", async (name) => {
+    const server = await startServer((response) => response.end());
+    await expect(fetch(server.origin, { method: "POST", headers: { [name]: "chunked" } })).rejects.toThrow(TypeError);
+    expect(server.requests).toEqual([]);
+  });
+
+  it("passes informational responses by", async () => {
+    const { origin } = await startSocketServer((socket) =>
+      socket.end("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
+    );
+    expect(await (await fetch(origin)).text()).toBe("ok");
+  });
+
+  it("fails where the server speaks another protocol from now on", async () => {
+    const { origin } = await startSocketServer((socket) =>
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
+    );
+    expect(networkError(await rejection(fetch(origin)), origin).code).toBe("connection_reset");
+  });
+
+  it("takes no credentials to another origin, and turns into a GET where the status says so", async () => {
+    const target = await startServer((response, { method, headers }) =>
+      sendJson(response, { method, token: headers.authorization, type: headers["content-type"] }),
+    );
+    const { origin } = await startServer((response) =>
+      response.writeHead(303, { location: `${target.origin}/end` }).end(),
+    );
+    const headers = { authorization: "Bearer tok_0123456789", "content-type": "text/plain" };
+    const response = await fetch(origin, { method: "POST", headers, body: "text" });
+    expect(await response.json()).toEqual({ method: "GET" });
+  });
+
+  it("ends in a loop of redirects", async () => {
+    const server = await startServer((response) => response.writeHead(302, { location: "/" }).end());
+    await expect(fetch(server.origin)).rejects.toThrow("fetch failed");
+    expect(server.requests).toHaveLength(21);
+  });
+});
