@@ -1,6 +1,6 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
-// the manual page and docs/cli.md; from the output formats their table in README.md; from the recorded servers
+// the manual page and docs/cli.md; from the output formats their table in docs/lists.md; from the recorded servers
 // docs/servers.md. With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -36,7 +36,8 @@ const { tree, formats, servers } = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);
 settle("docs/servers.md", serversPage(servers), "src/sandbox/like");
-settle("README.md", withFormats(readFileSync(join(root, "README.md"), "utf8"), formats), "src/cli/flags/formats.ts");
+const LISTS = "docs/lists.md";
+settle(LISTS, withFormats(readFileSync(join(root, LISTS), "utf8"), formats), "src/cli/flags/formats.ts");
 
 /** Writes a file, or compares it. */
 function settle(file, text, source) {

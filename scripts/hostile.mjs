@@ -1,6 +1,6 @@
 // Runs every hostile case of test/hostile against the command line and the library, prints a row per case and the
 // count, and exits with 1 if one is not handled safely.
-//   npm run hostile                  --write writes the table into docs/security.md
+//   npm run hostile                  --write writes the table into docs/security-table.md
 //                                    --long  runs 1,000 logins under a flood of forged callbacks, not 20
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
@@ -72,7 +72,7 @@ function summary() {
 }
 
 function writeTable() {
-  const path = join(root, "docs", "security.md");
+  const path = join(root, "docs", "security-table.md");
   const text = readFileSync(path, "utf8");
   const [before, rest] = text.split(BEGIN);
   const after = rest?.split(END)[1];

@@ -36,6 +36,16 @@ function firstCells(page: string): string[] {
   return rows.flatMap((row) => row.split("|")[1]?.match(/`[^`]+`/g) ?? []).map((cell) => cell.slice(1, -1));
 }
 
+/** The addresses of a page's headings, as the site and code hosts write them. */
+function anchorsOf(path: string): string[] {
+  return [...read(path).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => {
+    return heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, "")
+      .replaceAll(" ", "-");
+  });
+}
+
 /** The members of an interface, or the strings of a union, as the source declares them. */
 function declared(path: string, name: string): string[] {
   const source = ts.createSourceFile(path, read(path), ts.ScriptTarget.Latest);
@@ -89,17 +99,43 @@ describe("the sandbox page", () => {
   });
 });
 
-describe("the README", () => {
-  it("has the exit codes with their meanings", () => {
+describe("the pages of settings and lists", () => {
+  it("have the exit codes with their meanings", () => {
     const wanted = Object.entries(EXIT_CODES).map(
       ([name, code]) => `| ${code} | ${EXIT_CODE_MEANINGS[name as Outcome]} |`,
     );
-    expect(wanted.filter((row) => !read("README.md").includes(row))).toEqual([]);
+    expect(wanted.filter((row) => !read("docs/settings.md").includes(row))).toEqual([]);
   });
 
-  it("has every output format and setting", () => {
-    const named = firstCells("README.md");
+  it("have every output format and setting", () => {
+    const named = [...firstCells("docs/lists.md"), ...firstCells("docs/settings.md")];
     expect([...FORMATS, ...Object.keys(PROFILE_KEYS)].filter((name) => !named.includes(name))).toEqual([]);
+  });
+});
+
+describe("the README in the npm package", () => {
+  it("links only to files that are packed", () => {
+    const packed = read("scripts/package-files.txt").split("\n");
+    const links = [...read("README.md").matchAll(/(?:\]\(|src(?:set)?=")(?!https?:)([^)"#]+)/g)].map(
+      ([, link = ""]) => link,
+    );
+    expect(links.length).toBeGreaterThan(20);
+    expect(links.filter((link) => !packed.some((file) => file === link || file.startsWith(link)))).toEqual([]);
+  });
+});
+
+describe("the troubleshooting page", () => {
+  const entries = [...read("docs/troubleshooting.md").matchAll(/^### `(\w+)`\n\n(.*)$/gm)];
+  const headings = entries.map(([, code]) => code);
+
+  it("has one entry for every error code, and no other entry", () => {
+    const path = "src/error-codes.ts";
+    const codes = [...SERVICE_ERROR_CODES, ...declared(path, "ClientErrorCode"), ...declared(path, "OAuthErrorCode")];
+    expect(headings.toSorted()).toEqual([...new Set(codes)].toSorted());
+  });
+
+  it("says in each what happened and what to do", () => {
+    expect(entries.flatMap(([, code, text = ""]) => (text.length > 40 ? [] : [code]))).toEqual([]);
   });
 });
 
@@ -121,6 +157,14 @@ describe.each(PAGES)("%s", (page) => {
     expect(links.filter((link) => !existsSync(join(root, dirname(page), link)))).toEqual([]);
   });
 
+  it("links to headings that are there", () => {
+    const links = [...text.matchAll(/\]\((?!https?:)([^)#]*)#([^)]+)\)/g)];
+    const missing = links.filter(([, link = "", anchor = ""]) => {
+      return !anchorsOf(link === "" ? page : join(dirname(page), link)).includes(anchor);
+    });
+    expect(missing.map(([link]) => link)).toEqual([]);
+  });
+
   it("names npm scripts that exist", () => {
     const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
     const named = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, script]) => script ?? "");
@@ -128,7 +172,7 @@ describe.each(PAGES)("%s", (page) => {
   });
 
   it("shows commands that exist, with flags that they have", () => {
-    const shown = [...text.matchAll(/^(?:.*&& npx )?agentauth (.+)$/gm)].map(([, line]) => line ?? "");
+    const shown = [...text.matchAll(/^(?:\$ |.*&& npx )?agentauth (.+)$/gm)].map(([, line]) => line ?? "");
     for (const line of shown) expect(problemWith(line), line).toBeUndefined();
   });
 });
@@ -152,7 +196,7 @@ const { root: program } = buildProgram(run, { text: "", error: "" });
 function problemWith(line: string): string | undefined {
   let command: Command = program;
   const path: Command[] = [program];
-  const words = line.split(/ (?:>|--) /)[0]?.split(" ") ?? [];
+  const words = line.split(/ (?:>|--|\||&$) ?/)[0]?.split(" ") ?? [];
   for (const word of words) {
     const next = command.commands.find((one) => one.name() === word);
     if (next === undefined) break;

@@ -1,4 +1,4 @@
-// The table of the output formats in README.md, between two comments.
+// The table of the output formats in docs/lists.md, between two comments.
 
 const START = "<!-- formats: written by npm run generate -->";
 const END = "<!-- /formats -->";
@@ -7,7 +7,7 @@ const END = "<!-- /formats -->";
 export function withFormats(page, formats) {
   const start = page.indexOf(START);
   const end = page.indexOf(END);
-  if (start < 0 || end < start) throw new Error(`README.md has no "${START}" before "${END}"`);
+  if (start < 0 || end < start) throw new Error(`docs/lists.md has no "${START}" before "${END}"`);
   const rows = formats.map(({ name, about }) => `| \`${name}\` | ${about.replace(/--[\w-]+/g, "`$&`")} |\n`);
   return `${page.slice(0, start + START.length)}\n\n| \`-o\` | |\n|---|---|\n${rows.join("")}\n${page.slice(end)}`;
 }

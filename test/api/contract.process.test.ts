@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 
 describe("npm run generate", () => {
   const files = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts", "src/cli/commands/schema/service.gen.ts"];
-  const others = ["src/cli/commands/schema/outputs.gen.ts", "src/cli/commands/all.gen.ts", "README.md"];
+  const others = ["src/cli/commands/schema/outputs.gen.ts", "src/cli/commands/all.gen.ts", "docs/lists.md"];
   const pages = ["man/agentauth.1", "docs/cli.md"];
   const generate = (...args: string[]) =>
     spawnSync(process.execPath, [join(copy, "scripts/generate.mjs"), ...args], { encoding: "utf8" });
@@ -17,7 +17,14 @@ describe("npm run generate", () => {
 
   beforeAll(() => {
     copy = mkdtempSync(join(tmpdir(), "agentauth-contract-"));
-    const sources = ["scripts/generate.mjs", "scripts/generate", "src", "README.md", "openapi.yaml", "package.json"];
+    const sources = [
+      "scripts/generate.mjs",
+      "scripts/generate",
+      "src",
+      "docs/lists.md",
+      "openapi.yaml",
+      "package.json",
+    ];
     for (const file of [...sources, "tsconfig.json"]) cpSync(join(root, file), join(copy, file), { recursive: true });
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"), "junction");
     for (const file of files) rmSync(join(copy, file));

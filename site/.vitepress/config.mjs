@@ -1,0 +1,43 @@
+// The documentation site, built from docs/. Nothing of it is fetched from elsewhere when it is read.
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { defineConfig } from "vitepress";
+import { fileLinks } from "./file-links.mjs";
+import { NAVIGATION, SECTIONS } from "./pages.mjs";
+
+const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+
+export default defineConfig({
+  title: "agentauth",
+  description: manifest.description,
+  lang: "en",
+  head: [["link", { rel: "icon", href: "/favicon.svg", type: "image/svg+xml" }]],
+  srcDir: fileURLToPath(new URL("../../docs", import.meta.url)),
+  srcExclude: ["api/**"],
+  outDir: fileURLToPath(new URL("../dist", import.meta.url)),
+  cacheDir: fileURLToPath(new URL("../.cache", import.meta.url)),
+  // typedoc writes its pages after VitePress has checked the links.
+  ignoreDeadLinks: [/^\/api\//],
+  markdown: {
+    theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
+    config(md) {
+      md.use(fileLinks);
+      const fence = md.renderer.rules.fence;
+      md.renderer.rules.fence = (tokens, index, ...rest) =>
+        tokens[index].info.trim() === "mermaid"
+          ? `<Mermaid code="${encodeURIComponent(tokens[index].content)}" />`
+          : fence(tokens, index, ...rest);
+    },
+  },
+  themeConfig: {
+    nav: NAVIGATION,
+    sidebar: SECTIONS,
+    outline: [2, 3],
+    search: {
+      provider: "local",
+      // Eight hundred rows would make the index that every reader loads five times as large.
+      options: { _render: (text, env, md) => (env.relativePath === "security-table.md" ? "" : md.render(text, env)) },
+    },
+    footer: { message: `agentauth ${manifest.version}, MIT licence` },
+  },
+});

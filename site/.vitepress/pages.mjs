@@ -1,0 +1,62 @@
+// The order of the pages. The build fails for a page of docs/ that is in no section.
+import { readdirSync } from "node:fs";
+
+export const SECTIONS = [
+  section("Begin", [
+    ["Getting started", "getting-started"],
+    ["Comparison", "comparison"],
+    ["Moving from other clients", "moving"],
+  ]),
+  section("Tokens", [
+    ["Tokens in scripts", "tokens"],
+    ["The official MCP SDKs", "mcp-sdk"],
+    ["MCP hosts", "mcp-hosts"],
+    ["AI agents", "agents"],
+    ["Machine grants, DPoP", "grants"],
+    ["Web apps", "web-login"],
+    ["Many machines", "fleet"],
+    ["Drivers for the store", "store-drivers"],
+  ]),
+  section("Lists", [["Lists and output", "lists"]]),
+  section("Servers", [
+    ["Resource server", "resource-server"],
+    ["Real servers", "servers"],
+  ]),
+  section("Tests", [
+    ["The sandbox", "sandbox"],
+    ["Testing your own code", "testing"],
+  ]),
+  section("Reference", [
+    ["Commands", "cli"],
+    ["Settings, exit codes", "settings"],
+    ["The SDK", "sdk"],
+    ["Troubleshooting", "troubleshooting"],
+    ["Platforms", "platforms"],
+    ["Glossary", "glossary"],
+  ]),
+  section("Promises", [
+    ["Security", "security"],
+    ["How each promise is kept", "security-details"],
+    ["Hostile inputs", "security-table"],
+    ["Reliability", "reliability"],
+    ["Performance", "performance"],
+    ["Conformance", "conformance"],
+    ["How it works", "how-it-works"],
+  ]),
+];
+
+export const NAVIGATION = [
+  { text: "Getting started", link: "/getting-started" },
+  { text: "Commands", link: "/cli" },
+  // The pages of typedoc are no pages of VitePress: the browser loads them.
+  { text: "API", link: "/api/index.html", target: "_self" },
+];
+
+const listed = SECTIONS.flatMap(({ items }) => items.map(({ link }) => `${link.slice(1)}.md`));
+const pages = readdirSync(new URL("../../docs", import.meta.url)).filter((name) => name.endsWith(".md"));
+const unlisted = pages.filter((name) => name !== "index.md" && !listed.includes(name));
+if (unlisted.length > 0) throw new Error(`in no section of site/.vitepress/pages.mjs: ${unlisted.join(", ")}`);
+
+function section(text, items) {
+  return { text, items: items.map(([title, name]) => ({ text: title, link: `/${name}` })) };
+}

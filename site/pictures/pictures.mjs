@@ -1,0 +1,102 @@
+// Writes docs/images/*-{light,dark}.svg: what the built command prints on a terminal, against a sandbox. With --check it
+// compares the text of the pictures with what is printed now, except for times, ports and identifiers of the run.
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { startSandbox } from "../../dist/sandbox/index.js";
+import { svgOf, THEMES, textOf } from "./svg.mjs";
+import { screenOf } from "./terminal.mjs";
+
+const IMAGES = fileURLToPath(new URL("../../docs/images", import.meta.url));
+/** A client ID as the sandbox makes them. */
+const SAMPLE = "Ltxi85Inm0RC9sBg8kchZwzWGS9CPL-vrYhwrWfIRej";
+const isCheck = process.argv.includes("--check");
+
+const folder = mkdtempSync(join(tmpdir(), "agentauth-pictures-"));
+const port = 4000 + Math.floor(Math.random() * 1000);
+const sandbox = await startSandbox({ port, devices: 120, autoApprove: true });
+try {
+  for (const scene of scenes()) await settle(scene);
+} finally {
+  await sandbox.close();
+  rmSync(folder, { recursive: true, force: true });
+}
+
+function scenes() {
+  const mcp = sandbox.mcpUrl;
+  const pool = `--pool ${sandbox.ids.pool}`;
+  return [
+    {
+      name: "login",
+      columns: 92,
+      commands: [`login ${mcp} --login-timeout 30 --browser ${browser()}`, `mcp call ${mcp} whoami`, "status"],
+    },
+    { name: "list", columns: 100, commands: [`devices list ${pool} --sort last_seen:desc --limit 8 --no-pager`] },
+    { name: "report", columns: 100, commands: [`devices report ${pool} --no-pager`] },
+    { name: "doctor", columns: 100, commands: ["doctor"] },
+  ];
+}
+
+async function settle({ name, columns, commands }) {
+  const lines = await screenOf({ columns, commands }, environment(), rename);
+  const title = commands.map((command) => `agentauth ${rename(command)}`).join(", ");
+  for (const [theme, colors] of Object.entries(THEMES)) {
+    const path = join(IMAGES, `${name}-${theme}.svg`);
+    const svg = svgOf(lines, columns, title, colors);
+    if (!isCheck) writeFileSync(path, svg);
+    else compare(path, textOf(readFileSync(path, "utf8")).map(masked), textOf(svg).map(masked));
+  }
+}
+
+function compare(path, shown, printed) {
+  const nth = Array.from({ length: Math.max(shown.length, printed.length) }, (_, row) => row).find((row) => {
+    return shown[row] !== printed[row];
+  });
+  if (nth === undefined) return;
+  console.error(`${path}: line ${nth + 1} is not what is printed: npm run docs:pictures`);
+  console.error(`  shown:   ${shown[nth]}\n  printed: ${printed[nth]}`);
+  process.exitCode = 1;
+}
+
+/** Without what differs from run to run and from day to day: numbers, times, identifiers, charts, and spaces around them. */
+function masked(line) {
+  return line
+    .replace(/\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?/g, "<time>")
+    .replace(/(?:in )?\b[\d.]+ ?(?:second|minute|hour|day|week|month|year|[smhdwy]|mo|min)s?\b(?: ago)?/g, "<time>")
+    .replace(/Node v[\d.]+|v\d+\.\d+\.\d+|linux \S+ \S+/g, "<machine>")
+    .replace(/\b(dev|pool|dom|acc)_\w+/g, "$1_<id>")
+    .replace(/[\u2581-\u258f]+/g, "<bar>")
+    .replace(/[\d,.]+/g, "<n>")
+    .replace(/(?: +|<bar>)+/g, " ");
+}
+
+/** The addresses, keys and folders of the run as fixed ones of the same width; only the folder of settings is shorter. */
+function rename(text) {
+  return text
+    .replaceAll(` --login-timeout 30 --browser ${join(folder, "browser")}`, "")
+    .replace(/(127\.0\.0\.1(?::|%3A))(\d+)/g, (_, host, number) => `${host}${number === `${port}` ? 4000 : 40723}`)
+    .replace(/((?:client_id|code_challenge|state)(?:=|":"))[\w-]{43}/g, `$1${SAMPLE}`)
+    .replaceAll(join(folder, "home"), "~/.config/agentauth");
+}
+
+function environment() {
+  return {
+    PATH: process.env["PATH"],
+    HOME: folder,
+    TERM: "xterm-256color",
+    LANG: "C.UTF-8",
+    AGENTAUTH_HOME: join(folder, "home"),
+    AGENTAUTH_BASE_URL: sandbox.baseUrl,
+    AGENTAUTH_API_TOKEN: sandbox.apiToken,
+    AGENTAUTH_PAGER: "",
+  };
+}
+
+/** Follows the redirects of the login page, as a browser does that approves. */
+function browser() {
+  const path = join(folder, "browser");
+  writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" -e "fetch(process.argv[1])" "$1"\n`);
+  chmodSync(path, 0o755);
+  return path;
+}

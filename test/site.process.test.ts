@@ -1,0 +1,107 @@
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { extname, join, posix } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { CHROMIUM, startChromium } from "./helpers/chromium.js";
+
+const SITE = fileURLToPath(new URL("../site/dist", import.meta.url));
+const isBuilt = existsSync(join(SITE, "index.html"));
+if (!isBuilt) process.stderr.write("SKIPPED: the tests of the documentation site need it built: npm run docs\n");
+
+const pages = isBuilt ? readdirSync(SITE).filter((name) => name.endsWith(".html") && name !== "404.html") : [];
+const TYPES: Record<string, string> = { ".html": "text/html", ".js": "text/javascript", ".css": "text/css" };
+const PICTURES: Record<string, string> = { ".svg": "image/svg+xml", ".png": "image/png" };
+
+const html = (path: string) => readFileSync(join(SITE, path), "utf8");
+const values = (text: string, attribute: string) =>
+  [...text.matchAll(new RegExp(` ${attribute}="([^"]*)"`, "g"))].map(([, value = ""]) => decodeURI(value));
+
+/** What a link leads to is missing: a file, or an element of a page. */
+function isBroken(link: string): boolean {
+  const { pathname, hash } = new URL(link, "http://site");
+  const path = decodeURI(pathname === "/" ? "/index.html" : pathname);
+  const file = [path, `${path}.html`].find((one) => existsSync(join(SITE, one)) && statSync(join(SITE, one)).isFile());
+  if (file === undefined) return true;
+  return hash !== "" && !values(html(file), "id").includes(decodeURIComponent(hash.slice(1)));
+}
+
+describe.skipIf(!isBuilt)("the documentation site", () => {
+  it("has a page for each file of docs/", () => {
+    const sources = readdirSync("docs").filter((name) => name.endsWith(".md"));
+    expect(pages.toSorted()).toEqual(sources.map((name) => name.replace(/\.md$/, ".html")).toSorted());
+  });
+
+  it.each(pages)("%s links to files and elements that are there", (page) => {
+    const links = [...values(html(page), "href"), ...values(html(page), "src")];
+    const own = links
+      .filter((link) => !/^[a-z]+:/.test(link))
+      .map((link) => posix.join("/", link.startsWith("#") ? `${page}${link}` : link));
+    expect(own.length).toBeGreaterThan(5);
+    expect(own.filter(isBroken)).toEqual([]);
+  });
+});
+
+describe.skipIf(!isBuilt || CHROMIUM === undefined)("in a browser", () => {
+  const server = createServer((request, response) => {
+    const path = decodeURI(new URL(request.url ?? "/", "http://site").pathname);
+    const file = [path, `${path}.html`, join(path, "index.html")].find((one) => {
+      return existsSync(join(SITE, one)) && statSync(join(SITE, one)).isFile();
+    });
+    const type = extname(file ?? "");
+    response.writeHead(file === undefined ? 404 : 200, {
+      "content-type": TYPES[type] ?? PICTURES[type] ?? "text/plain",
+    });
+    response.end(file === undefined ? "" : readFileSync(join(SITE, file)));
+  });
+  let origin: string;
+  let chromium: Awaited<ReturnType<typeof startChromium>>;
+
+  beforeAll(async () => {
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    chromium = await startChromium();
+  });
+  afterAll(async () => {
+    await chromium.context.close();
+    server.close();
+  });
+
+  /** Opens a page on the screen of a telephone, and returns what is wrong with it. */
+  async function problemsOf(path: string) {
+    chromium.log.complaints.length = 0;
+    chromium.log.requested.length = 0;
+    const page = await chromium.context.newPage();
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.goto(`${origin}/${path}`, { waitUntil: "networkidle" });
+    const width = await page.evaluate<number>("document.documentElement.scrollWidth");
+    const foreign = chromium.log.requested.filter((url) => url.origin !== origin && url.protocol.startsWith("http"));
+    await page.close();
+    return { complaints: [...chromium.log.complaints], width, foreign: foreign.map(String) };
+  }
+  const nothing = { complaints: [], width: 390, foreign: [] };
+
+  it.each([...pages, "api/index.html", "api/classes/index.AgentClient.html"])(
+    "%s opens without an error, fits 390 pixels, and needs nothing from elsewhere",
+    async (path) => {
+      expect(await problemsOf(path)).toEqual(nothing);
+    },
+  );
+
+  it("draws the diagrams in both themes, and the search finds a page", async () => {
+    const page = await chromium.context.newPage();
+    await page.setViewportSize({ width: 1400, height: 800 });
+    await page.goto(`${origin}/how-it-works`);
+    await page.locator(".mermaid svg").nth(2).waitFor();
+    const light = await page.locator(".mermaid svg").first().innerHTML();
+    await page.locator(".VPNavBarAppearance button").click();
+    await page.waitForFunction("document.documentElement.classList.contains('dark')");
+    await page.waitForFunction(`document.querySelector(".mermaid svg").innerHTML !== ${JSON.stringify(light)}`);
+
+    await page.keyboard.press("Control+k");
+    await page.locator("#localsearch-input").fill("iss_mismatch");
+    await page.locator("#localsearch-list a[href*='troubleshooting']").first().waitFor();
+    await page.close();
+  });
+});
