@@ -13,6 +13,32 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       "see agentauth devices list --help",
     ],
     ["an unknown command", ["device", "list"], "unknown command 'device'", "did you mean devices?"],
+    ...(
+      [
+        ["version", "agentauth --version"],
+        ["auth", "agentauth login <mcp_url>"],
+        ["whoami", "agentauth status"],
+        ["init", "agentauth config set base_url <url>"],
+        ["ls", "agentauth devices list"],
+      ] as const
+    ).map(([word, command]): [string, string[], string, string] => [
+      `${word}, which is a command elsewhere`,
+      [word],
+      `unknown command '${word}'`,
+      `did you mean ${command}`,
+    ]),
+    [
+      "an MCP server without a scheme",
+      ["status", "localhost:1/mcp"],
+      'has no scheme; did you mean "https://localhost:1/mcp" or "http://localhost:1/mcp"?',
+      "",
+    ],
+    [
+      "a service without a scheme",
+      ["domains", "list", "--base-url", "agentauth.example"],
+      '--base-url "agentauth.example" has no scheme; did you mean "https://agentauth.example"?',
+      "",
+    ],
     ["an unknown verb", ["devices", "lst"], "unknown command 'lst'", "did you mean list?"],
     [
       "a value that an operand cannot have",

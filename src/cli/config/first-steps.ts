@@ -5,12 +5,11 @@ import type { Env } from "../io/env.js";
 import { homeFolder } from "./home.js";
 
 const FIRST_STEPS = [
-  "Nothing is set up here yet. To look around without an account: agentauth demo",
-  "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>",
-  "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt",
+  "Nothing is set up here yet. Without an account: agentauth demo",
+  "For lists of a service: agentauth config set base_url <url>",
 ].join("\n");
 
-/** The first steps, in three lines, for a user without settings and logins; undefined for any other. */
+/** The first steps, in two lines, for a user without settings and logins; undefined for any other. */
 export function firstSteps(env: Env): string | undefined {
   if (env["AGENTAUTH_BASE_URL"]) return undefined;
   const home = homeFolder(env);
