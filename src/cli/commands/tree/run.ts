@@ -19,7 +19,7 @@ const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
 /** `tree`: prints domains, pools and devices as they arrive, so that a large account shows at once. */
 export async function runTree(options: TreeOptions, context: CommandContext): Promise<undefined> {
   const settings = context.settings();
-  const account = requireScope("account", settings.account, "tree");
+  const account = requireScope("account", settings, "tree");
   const format = formatOf(options, settings, context.io);
   if (!FORMATS.includes(format)) {
     throw new AgentAuthError("usage", `tree does not support the format ${quote(format)}`, {
