@@ -9,9 +9,8 @@ const COLORS: Readonly<Record<string, "green" | "red" | "yellow" | "dim">> = {
   failed: "red",
   revoked: "red",
   expired: "yellow",
-  pending: "yellow",
-  suspended: "yellow",
-  disabled: "dim",
+  paused: "yellow",
+  archived: "dim",
 };
 
 // Hebrew, Arabic and their neighbours: a strong right-to-left character reorders what follows it on its line.
