@@ -62,7 +62,7 @@ export function globalFlagRows(root: Command): HelpRow[] {
 }
 
 /** In a list of commands the name and the arguments are enough. */
-export function shortTerm(command: Command): string {
+function shortTerm(command: Command): string {
   const args = command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`));
   return [command.name(), ...args].join(" ");
 }
