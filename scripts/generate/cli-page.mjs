@@ -9,7 +9,7 @@ export function cliPage(tree) {
   const parts = [
     "# The command line",
     "<!-- Generated from the commands' own help by scripts/generate.mjs. Do not edit. -->",
-    `${tree.summary} What follows is also what \`agentauth <command> --help\` says, \`man agentauth\` shows and ` +
+    `${tree.summary} What follows is also what \`agentauth <command> --help --all\` says, \`man agentauth\` shows and ` +
       "`agentauth commands --json` prints as data.",
     contents.join("\n"),
     "## Flags of every command",

@@ -20,7 +20,7 @@ import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.j
 
 /** How an {@link ManagementClient} reaches the service. */
 export interface ManagementClientOptions extends TransportOptions {
-  /** The service's base address, without `/api/v1`; https, or http to this machine. */
+  /** The service's base address, with or without `/api/v1`; https, or http to this machine. */
   baseUrl: string;
   /** The API token, or a function that returns it. It is sent to the origin of `baseUrl` and nowhere else. */
   token?: TokenSource | undefined;
@@ -84,7 +84,7 @@ export class ManagementClient {
 
   constructor(options: ManagementClientOptions) {
     bindMethods(this, ManagementClient.prototype);
-    const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl");
+    const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl").replace(/\/api\/v1$/, "");
     const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
     this.#transport = createTransport(options, auth, mayRetry, this.#mask);
     const { clock = systemClock } = options;

@@ -1,23 +1,22 @@
-import { Command, type Help, type OptionValues } from "commander";
+import type { Command, OptionValues } from "commander";
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
 import { createCommandContext } from "./clients/context.js";
 import { COMMANDS } from "./commands/all.gen.js";
 import { withAgentDefaults } from "./config/agent-defaults.js";
-import { WIDEST_HELP } from "./fast-path/root-help.js";
 import { addGlobalFlags } from "./flags/global.js";
+import { WIDEST_HELP } from "./io/terminal-size.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
 import { declareInOrder } from "./runtime/declaration.js";
+import { HelpedCommand } from "./runtime/help/helped-command.js";
+import type { HelpLayout } from "./runtime/help/parts.js";
 import { givenLoginFlags } from "./runtime/hint-flags.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
 import { logFlags } from "./runtime/log-level.js";
 import type { Registry } from "./runtime/registry.js";
 import { checkShowSecrets } from "./runtime/secret-output-guard.js";
 import type { ParserError } from "./runtime/usage-error.js";
-
-/** With fewer columns than this a description is not wrapped; the parser's own limit is 40. */
-const LEAST_TO_WRAP = 15;
 
 /** The whole command tree. */
 export interface Program {
@@ -39,7 +38,7 @@ export function buildProgram(
   { agent, word }: { agent?: AgentMode | undefined; word?: string | undefined } = {},
 ): Program {
   let exitCode = 0;
-  const root = addGlobalFlags(new Command("agentauth"))
+  const root = addGlobalFlags(new HelpedCommand("agentauth", layoutOf(context)))
     .description("Bearer tokens for protected MCP servers, and the pools, domains and devices behind them.")
     .version(VERSION, "-V, --version", "Print the version")
     .helpOption("-h, --help", "Show help for the command")
@@ -51,10 +50,7 @@ export function buildProgram(
       writeErr: (text) => {
         printed.error += text;
       },
-      getOutHelpWidth: () => Math.min(context.io.stdout.columns, WIDEST_HELP),
-      getErrHelpWidth: () => Math.min(context.io.stdout.columns, WIDEST_HELP),
-    })
-    .configureHelp({ showGlobalOptions: true, subcommandTerm: shortTerm, minWidthToWrap: LEAST_TO_WRAP });
+    });
   const registry: Registry = {
     root,
     context,
@@ -114,10 +110,8 @@ function idFlagOf(command: Command): string | undefined {
   return isGiven ? undefined : option?.long;
 }
 
-/** In a list of commands the name and the arguments are enough. */
-function shortTerm(this: Help, command: Command): string {
-  const args = command.registeredArguments.map((argument) =>
-    argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
-  );
-  return [command.name(), ...args].join(" ");
+function layoutOf({ io, argv }: RunContext): HelpLayout {
+  const end = argv.indexOf("--");
+  const words = end < 0 ? argv : argv.slice(0, end);
+  return { width: Math.min(io.stdout.columns, WIDEST_HELP), isFull: words.includes("--all") };
 }

@@ -23,6 +23,18 @@ export function bareHost(host: string): string {
 }
 
 /**
+ * What an address without a scheme, such as `localhost:3000/mcp`, must have been meant as; undefined for any other text.
+ * Plain http is possible for this machine alone.
+ */
+export function schemelessRule(value: string): string | undefined {
+  const [, host = "", port] = /^([\w.-]+|\[[\da-f:]+\])(:\d+)?(?:[/?]|$)/i.exec(value) ?? [];
+  const isLoopback = isLoopbackHost(host.toLowerCase());
+  if (host === "" || !(isLoopback || port !== undefined || host.includes("."))) return undefined;
+  const forms = [`https://${value}`, ...(isLoopback ? [`http://${value}`] : [])];
+  return `has no scheme; did you mean ${forms.map((form) => quote(form)).join(" or ")}?`;
+}
+
+/**
  * Reads a base address: absolute, https (http only to this machine), without user, password, query or fragment.
  *
  * @returns the address without a trailing slash
@@ -32,6 +44,8 @@ export function parseBaseUrl(value: string, field: string): string {
   // First, because the errors below quote the value.
   if (value.includes("@")) throw new TypeError(`${field} must not contain a user name or password`);
   const error = (rule: string) => new TypeError(`${field} ${quote(value)} ${rule}`);
+  const schemeless = schemelessRule(value);
+  if (schemeless !== undefined) throw error(schemeless);
   const url = parseUrl(value);
   if (url === undefined) throw error("is not an absolute URL such as https://agentauth.example");
   if (url.protocol !== "https:" && url.protocol !== "http:") throw error("must begin with https://");

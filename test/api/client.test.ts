@@ -26,6 +26,12 @@ describe("the management client, on the global fetch", () => {
     expect(response.status).toBe(200);
   });
 
+  it.each(["/api/v1", "/api/v1/"])("takes a base URL that ends in %s", async (path) => {
+    poolList().reply(200, success([POOL]));
+    const client = new ManagementClient({ baseUrl: `${BASE}${path}`, token: "api-token" });
+    expect(await client.pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
+  });
+
   it("returns the documented error of a raw request, and throws it from a list", async () => {
     const failure = { status: "error", code: "not_found", message: "no such domain" };
     poolList().twice().reply(404, failure);

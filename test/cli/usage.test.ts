@@ -13,6 +13,32 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       "see agentauth devices list --help",
     ],
     ["an unknown command", ["device", "list"], "unknown command 'device'", "did you mean devices?"],
+    ...(
+      [
+        ["version", "agentauth --version"],
+        ["auth", "agentauth login <mcp_url>"],
+        ["whoami", "agentauth status"],
+        ["init", "agentauth config set base_url <url>"],
+        ["ls", "agentauth devices list"],
+      ] as const
+    ).map(([word, command]): [string, string[], string, string] => [
+      `${word}, which is a command elsewhere`,
+      [word],
+      `unknown command '${word}'`,
+      `did you mean ${command}`,
+    ]),
+    [
+      "an MCP server without a scheme",
+      ["status", "localhost:1/mcp"],
+      'has no scheme; did you mean "https://localhost:1/mcp" or "http://localhost:1/mcp"?',
+      "",
+    ],
+    [
+      "a service without a scheme",
+      ["domains", "list", "--base-url", "agentauth.example"],
+      '--base-url "agentauth.example" has no scheme; did you mean "https://agentauth.example"?',
+      "",
+    ],
     ["an unknown verb", ["devices", "lst"], "unknown command 'lst'", "did you mean list?"],
     [
       "a value that an operand cannot have",
@@ -116,6 +142,24 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       ["devices", "list"],
       "no pool is named",
       "agentauth devices list --pool <pool_id>, or once for all: agentauth config set pool",
+    ],
+    [
+      "no service, no token and no account, in the order to set them",
+      ["domains", "list"],
+      "no service is configured: the base URL is not set, no API token is set, no account is named",
+      "1. agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL; 2. agentauth config set api_token - < token.txt; 3. agentauth domains list --account <account_id>",
+    ],
+    [
+      "no account, which no command finds",
+      ["domains", "list", "--base-url", "https://agentauth.example"],
+      "error: no account is named",
+      "no operation lists accounts: the service's console shows the account id",
+    ],
+    [
+      "a login without a server",
+      ["login"],
+      "no MCP server is named",
+      "agentauth login <mcp_url>, such as agentauth login https://mcp.example/mcp",
     ],
     ["no domain", ["pools", "list"], "no domain is named", "agentauth pools list --domain <domain_id>"],
     ["no account", ["domains", "list"], "no account is named", "agentauth domains list --account <account_id>"],

@@ -221,7 +221,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     await run.shows(/\n:/);
     run.type("q");
     expect(await run.ended).toBe(0);
-    expect(run.out()).toMatch(/ID +TITLE/);
+    expect(run.out()).toMatch(/TITLE +ID/);
     expect(run.out()).not.toContain(allIds(bench.sandbox).at(-1));
   });
 });

@@ -50,7 +50,9 @@ describe("a base address", () => {
 
   it.each([
     ["", "absolute URL"],
-    ["agentauth.example", "absolute URL"],
+    ["agentauth.example", 'has no scheme; did you mean "https://agentauth.example"?'],
+    ["localhost:3000", 'did you mean "https://localhost:3000" or "http://localhost:3000"?'],
+    ["agentauth", "absolute URL"],
     ["/api", "absolute URL"],
     ["ftp://agentauth.example", "must begin with https://"],
     ["javascript:alert(1)", "must begin with https://"],

@@ -1,5 +1,6 @@
 import type { PlaceToken } from "../../api/auth.js";
 import { AgentAuthError } from "../../errors.js";
+import { inOrder, missingService, WITHOUT_SERVICE } from "../config/missing-service.js";
 import type { Settings } from "../runtime/settings.js";
 
 /**
@@ -7,11 +8,12 @@ import type { Settings } from "../runtime/settings.js";
  *
  * @throws `AgentAuthError` `usage` when no service is configured
  */
-export function requireBaseUrl({ baseUrl }: Pick<Settings, "baseUrl">): string {
-  if (baseUrl) return baseUrl.value;
-  throw new AgentAuthError("usage", "no service is configured: the base URL is not set", {
+export function requireBaseUrl(settings: Pick<Settings, "baseUrl" | "apiToken" | "clientCert">): string {
+  if (settings.baseUrl) return settings.baseUrl.value;
+  const missing = missingService(settings);
+  throw new AgentAuthError("usage", missing.map(({ problem }) => problem).join(", "), {
     class: "usage",
-    hint: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL; to try without a service: agentauth demo",
+    hint: `${inOrder(missing)}; ${WITHOUT_SERVICE}`,
   });
 }
 

@@ -1,10 +1,7 @@
 import { readFileSync } from "node:fs";
-import { COLUMNS, terminalSize } from "../io/terminal-size.js";
+import { COLUMNS, terminalSize, WIDEST_HELP } from "../io/terminal-size.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
 import type { Host } from "../runtime/host.js";
-
-/** Lines longer than this are hard to read, however wide the terminal. */
-export const WIDEST_HELP = 100;
 
 /** The arguments that print the help of the program itself. */
 const HELP_WORDS = ["--help", "-h", "help"];

@@ -20,7 +20,7 @@ import { type ListEnding, reportEnding, selectMatching } from "./summary.js";
 export async function runList(kind: ListKind, given: ListFlags, context: CommandContext): Promise<undefined> {
   const options = given.brief ? { ...given, limit: BRIEF_ITEMS, columns: shortColumns(COLUMNS[kind.noun]) } : given;
   const settings = context.settings();
-  const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
+  const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
   const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
   const format = formatOf(options, settings, context.io);

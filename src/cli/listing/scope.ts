@@ -1,5 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
-import type { Sourced } from "../runtime/settings.js";
+import { inOrder, missingService, WITHOUT_SERVICE } from "../config/missing-service.js";
+import type { Settings } from "../runtime/settings.js";
 
 /**
  * An identifier is sent as it is: a control character in it can only be a mistake of the caller's.
@@ -11,18 +12,35 @@ export function checkIdentifier(value: string, source: string): void {
   throw new AgentAuthError("usage", `${source} has a control character or broken UTF-8 in it`, { class: "usage" });
 }
 
+/** Where the id of each scope comes from. */
+const ORIGINS = {
+  account:
+    "no operation lists accounts: the service's console shows the account id, and every domain has it as account_id",
+  domain: "agentauth domains list prints domain ids",
+  pool: "agentauth pools list prints pool ids",
+} as const;
+
 /**
  * The scope of a list: the flag, else the profile's default.
  *
- * @throws `AgentAuthError` `usage` that names the flag and the setting
+ * @throws `AgentAuthError` `usage` that names the flag and the setting, and what else of the service is not set
  */
-export function requireScope(name: "account" | "domain" | "pool", value: Sourced | undefined, command: string): string {
+export function requireScope(name: "account" | "domain" | "pool", settings: Settings, command: string): string {
+  const value = settings[name];
   if (value) {
     checkIdentifier(value.value, value.source);
     return value.value;
   }
-  throw new AgentAuthError("usage", `no ${name} is named`, {
+  const missing = [
+    ...missingService(settings),
+    {
+      problem: `no ${name} is named`,
+      command: `agentauth ${command} --${name} <${name}_id>, or once for all: agentauth config set ${name} <${name}_id>`,
+    },
+  ];
+  const without = missing.length > 1 ? `; ${WITHOUT_SERVICE}` : "";
+  throw new AgentAuthError("usage", missing.map(({ problem }) => problem).join(", "), {
     class: "usage",
-    hint: `agentauth ${command} --${name} <${name}_id>, or once for all: agentauth config set ${name} <${name}_id>`,
+    hint: `${inOrder(missing)}; ${ORIGINS[name]}${without}`,
   });
 }

@@ -13,10 +13,25 @@ export interface ColumnSet {
   columns: readonly Column[];
   /** What `wide` and `csv` show. */
   wideColumns: readonly Column[];
+  /**
+   * What `table` shows on a terminal, the most important first: the last ones are left out where there is no room. Default:
+   * `columns`, all of them.
+   */
+  screenColumns?: readonly Column[] | undefined;
+  /** The parts of one object on a terminal: a heading, and the paths or the fields whose parts it has. */
+  groups?: readonly FieldGroup[];
   /** The item's own fields, which `--columns` accepts. */
   fields: readonly string[];
   /** Documented fields inside those, as paths: what a mistyped path may have meant. */
   nested?: readonly string[];
+}
+
+/** A part of one object. */
+export interface FieldGroup {
+  /** Absent for what comes first. */
+  heading?: string;
+  /** The paths of its fields; `last_seen.*` stands for all below `last_seen`. */
+  paths: readonly string[];
 }
 
 /** A path to a field that the contract has: `id`, `last_seen.at`. */
@@ -46,27 +61,41 @@ function columnSet<Item>(
   };
 }
 
+/** With fewer columns titles are hard to tell from each other. */
+const LEAST_TITLE = 24;
+
 const NAMES = [
   { path: "id", header: "ID" },
   { path: "title", header: "TITLE" },
   { path: "status", header: "STATUS" },
 ] as const;
 
+const SCREEN_NAMES = [
+  { path: "title", header: "TITLE", least: LEAST_TITLE },
+  { path: "id", header: "ID" },
+  { path: "status", header: "STATUS" },
+] as const;
+
 /** Pools: see `Pool_Summary`. */
-export const POOL = columnSet<Pool>(
-  SHAPES.pool,
-  [...NAMES, { path: "domain_id", header: "DOMAIN" }],
-  [
-    { path: "account_id", header: "ACCOUNT" },
-    { path: "authentication_ruleset_nid", header: "RULESET" },
-  ],
-);
+export const POOL: ColumnSet = {
+  ...columnSet<Pool>(
+    SHAPES.pool,
+    [...NAMES, { path: "domain_id", header: "DOMAIN" }],
+    [
+      { path: "account_id", header: "ACCOUNT" },
+      { path: "authentication_ruleset_nid", header: "RULESET" },
+    ],
+  ),
+  screenColumns: [...SCREEN_NAMES, { path: "domain_id", header: "DOMAIN" }],
+};
 
 /** Domains: see `Domain_Summary`. */
-export const DOMAIN = columnSet<Domain>(SHAPES.domain, [...NAMES, { path: "account_id", header: "ACCOUNT" }]);
+export const DOMAIN: ColumnSet = {
+  ...columnSet<Domain>(SHAPES.domain, [...NAMES, { path: "account_id", header: "ACCOUNT" }]),
+  screenColumns: [...SCREEN_NAMES, { path: "account_id", header: "ACCOUNT" }],
+};
 
-/** Devices: see `Device_Summary`. */
-export const DEVICE = columnSet<Device>(
+const DEVICE_COLUMNS = columnSet<Device>(
   SHAPES.device,
   [
     ...NAMES,
@@ -89,6 +118,24 @@ export const DEVICE = columnSet<Device>(
     { path: "last_seen.user_agent", header: "USER AGENT" },
   ],
 );
+
+/** Devices: see `Device_Summary`. */
+export const DEVICE: ColumnSet = {
+  ...DEVICE_COLUMNS,
+  screenColumns: [
+    ...SCREEN_NAMES,
+    { path: "last_seen.at", header: "LAST SEEN", kind: "time" },
+    { path: "last_seen.city", and: "last_seen.country_code", header: "PLACE", least: 12 },
+    { path: "session_type", header: "SESSION" },
+  ],
+  groups: [
+    { paths: ["title", "status", "session_type", "last_seen.at"] },
+    { heading: "Client", paths: ["dynamic_client_details.*"] },
+    { heading: "First seen", paths: ["first_seen.*"] },
+    { heading: "Last seen", paths: ["last_seen.*"] },
+    { heading: "Ids", paths: ["id", "pool_id", "domain_id", "account_id"] },
+  ],
+};
 
 function nestedPaths({ properties = {} }: Shape, prefix = ""): string[] {
   return Object.entries(properties).flatMap(([name, shape]) => {

@@ -8,9 +8,19 @@ const BORDERS = ["top", "bottom", "left", "right", "mid"].flatMap((side) => [
   ...["mid", "left", "right"].map((part) => `${side}-${part}`),
 ]);
 
-/** One row of a long list as a line, which a stream can print before it knows the next row. */
-export function rowText(cells: readonly string[], widths: readonly number[]): string {
-  const padded = cells.map((cell, index) => cell + " ".repeat(Math.max(0, (widths[index] ?? 0) - textWidth(cell))));
+/**
+ * One row of a long list as a line, which a stream can print before it knows the next row.
+ *
+ * @param paint adds what takes no column to the cell at an index, such as a colour
+ */
+export function rowText(
+  cells: readonly string[],
+  widths: readonly number[],
+  paint = (cell: string, _index: number) => cell,
+): string {
+  const padded = cells.map(
+    (cell, index) => paint(cell, index) + " ".repeat(Math.max(0, (widths[index] ?? 0) - textWidth(cell))),
+  );
   return padded.join(" ".repeat(GAP)).trimEnd();
 }
 

@@ -40,6 +40,7 @@ export async function printObject(io: Io, format: Format, value: object, options
     header: options.noHeader !== true,
     csvRaw: options.csvRaw === true,
     now: options.now ?? Date.now,
+    groups: selected === undefined ? options.groups : undefined,
     fields: (style) => fieldsOf(value, selected, known, style),
   });
   await io.stdout.write(text);

@@ -24,14 +24,20 @@ export interface Pager {
  * From now on the pager handles Ctrl-C. Our own handler only stops a running list, and never exits before the pager, which
  * would lose the terminal.
  *
+ * @param chops whether less cuts long lines at the edge; it then stays open also for a short text, whose ends would be lost
  * @param stop aborted with {@link PipeClosed} when the user quits the pager, and with the error of a signal
  * @returns undefined if no pager is set or none can be started
  */
-export async function startPager(context: CommandContext, stop: AbortController): Promise<Pager | undefined> {
+export async function startPager(
+  context: CommandContext,
+  stop: AbortController,
+  { chops }: { chops: boolean },
+): Promise<Pager | undefined> {
   const own = context.lend();
   try {
     const words = pagerWords(own.env, context.io);
-    const child = words.length === 0 ? undefined : await launch(words, own, context.io);
+    const child =
+      words.length === 0 ? undefined : await launch(words, own, { io: context.io, less: chops ? "RSX" : "FRX" });
     if (child) return attend(child, words[0] ?? "", { own, stop, context });
   } catch (error) {
     own.giveBack();
@@ -56,12 +62,16 @@ function pagerWords(env: Env, io: Io): string[] {
 }
 
 /** The running pager; undefined, with a message, if it cannot be started. */
-async function launch([program = "", ...args]: string[], own: LentProcess, io: Io): Promise<ChildProcess | undefined> {
+async function launch(
+  [program = "", ...args]: string[],
+  own: LentProcess,
+  { io, less }: { io: Io; less: string },
+): Promise<ChildProcess | undefined> {
   const spawn = await spawner();
   const child = spawn(program, args, {
     stdio: ["pipe", fileOf(own.stdout) ?? "pipe", fileOf(own.stderr) ?? "pipe"],
     // Our output is UTF-8 in every locale.
-    env: { LESS: "FRX", LESSCHARSET: "utf-8", ...withoutOurs(own.env) },
+    env: { LESS: less, LESSCHARSET: "utf-8", ...withoutOurs(own.env) },
     shell: false,
   });
   // A pager that quits early breaks the pipe; the failed write reports that.

@@ -33,7 +33,8 @@ export async function withPager(
   else context.signal.addEventListener("abort", follow, { once: true });
   let pager: Promise<Pager | undefined> | undefined;
   const start = async () => {
-    const started = await startPager(context, stop);
+    // A line of a wide table is cut at the edge, and the arrow keys move it: less has no other way to stay readable.
+    const started = await startPager(context, stop, { chops: flags.format === "wide" });
     if (started) messages.hold();
     return started;
   };

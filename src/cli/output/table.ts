@@ -4,25 +4,30 @@ import { escapeText } from "../../redact.js";
 import { cutText, textWidth } from "../io/width.js";
 import { type ColumnWidths, fitColumns, growColumns } from "./fit.js";
 import { rowText, tableText } from "./layout.js";
+import { painter } from "./paint.js";
 import { recordText } from "./records.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
-import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
+import type { ObjectContext, ObjectField, Writer, WriterContext } from "./writer-types.js";
 
 /** Rows measured together. The first ones decide the widths. */
 const CHUNK = 200;
 /** A column of long text stays readable down to this width. */
 const NARROW = 6;
+/** With fewer columns than a title and an id, a table says less than records. */
+const LEAST_COLUMNS = 2;
 
 /**
- * Rows under a header. With `fit`, the table fits the terminal: long cells are cut, and stderr reports that once; if not
- * every column fits, items are printed as records, since a missing column would go unnoticed. In a pipe nothing is cut.
+ * Rows under a header. With `fit`, the table fits the terminal: long cells are cut, and stderr reports that once; where
+ * not every column fits, the least important ones of `screenColumns` are left out, which stderr reports, and other items are
+ * printed as records. In a pipe nothing is cut.
  * cli-table3 draws a bounded table; the rows of a long list are printed as they arrive.
  */
 export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): Writer {
-  const { io, columns } = context;
+  const { io } = context;
+  const columns = (fit && io.stdout.isTTY ? context.screenColumns : undefined) ?? context.columns;
   const available = fit && io.stdout.isTTY ? io.stdout.columns : Number.POSITIVE_INFINITY;
-  const style = cellStyle(context);
-  const print = rowPrinter(context, available);
+  const style = { ...cellStyle(context), short: true };
+  const print = rowPrinter({ ...context, columns }, available);
   let pending: string[][] = [];
   const flush = async (isEnd: boolean) => {
     if (pending.length === 0) return;
@@ -32,7 +37,7 @@ export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): 
   };
   const finish = async () => {
     await flush(true);
-    print.reportCutCells();
+    print.reportMissing();
   };
   return {
     async write(items) {
@@ -46,12 +51,35 @@ export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): 
   };
 }
 
-/** One object as `key: value` lines. */
+/** One object as `key: value` lines, in its parts on a terminal. */
 export function recordObject(_value: object, context: ObjectContext): string {
-  return recordText(
-    context.fields(cellStyle(context)).map(({ path, text }) => [escapeText(path), shownCell(text)]),
-    context.io.stdout.colors.bold,
+  const { bold } = context.io.stdout.colors;
+  const lines = (fields: readonly ObjectField[]) =>
+    recordText(
+      fields.map(({ path, text }) => [escapeText(path), shownCell(text)]),
+      bold,
+    );
+  const fields = context.fields(cellStyle(context));
+  if (context.groups === undefined || !context.io.stdout.isTTY) return lines(fields);
+  const left = new Map(fields.map((field) => [field.path, field]));
+  const parts = context.groups.map(({ heading, paths }) => {
+    const found = paths.flatMap((path) => takeFields(left, path));
+    return { heading, found };
+  });
+  return [...parts, { heading: "More", found: [...left.values()] }]
+    .filter(({ found }) => found.length > 0)
+    .map(({ heading, found }) => `${heading === undefined ? "" : `${bold(heading)}\n`}${lines(found)}`)
+    .join("\n");
+}
+
+/** Takes out the fields of a path; those of `last_seen.*` without what they share, which the heading says. */
+function takeFields(left: Map<string, ObjectField>, path: string): ObjectField[] {
+  const shared = path.endsWith(".*") ? path.slice(0, -1) : undefined;
+  const found = [...left.values()].filter((field) =>
+    shared === undefined ? field.path === path : field.path.startsWith(shared),
   );
+  for (const field of found) left.delete(field.path);
+  return found.map((field) => ({ ...field, path: field.path.slice(shared?.length ?? 0) }));
 }
 
 const ASCII = /^[\x20-\x7e]*$/;
@@ -68,9 +96,11 @@ export function cellStyle({ io, reveal, now }: Pick<WriterContext, "io" | "revea
   return { reveal, now: io.stdout.isTTY ? now : undefined, listSeparator: ", " };
 }
 
-function rowPrinter({ io, columns, header, bounded }: WriterContext, available: number) {
+function rowPrinter({ io, columns, screenColumns, header, bounded }: WriterContext, available: number) {
   const headings = columns.map((column) => escapeText(column.header));
   const { bold } = io.stdout.colors;
+  const isScreen = io.stdout.isTTY;
+  const paint = isScreen ? painter(columns, io.stdout.colors) : undefined;
   // Undefined before the first rows, empty for records.
   let widths: number[] | undefined;
   let cut = false;
@@ -79,12 +109,19 @@ function rowPrinter({ io, columns, header, bounded }: WriterContext, available: 
     cut ||= fitted !== cell;
     return fitted;
   };
+  const firstWidths = (measured: readonly number[]) => {
+    const wanted = columnWidths(columns, measured, header ? headings : []);
+    const least = screenColumns === columns ? LEAST_COLUMNS : columns.length;
+    for (let count = columns.length; count >= least; count--) {
+      const fitted = fitColumns(wanted.slice(0, count), available);
+      if (fitted) return fitted;
+    }
+    return [];
+  };
   const rows = async (cells: readonly string[][], isEnd: boolean): Promise<string> => {
     const first = widths === undefined;
     const measured = columns.map((_, index) => Math.max(...cells.map((row) => textWidth(row[index] ?? ""))));
-    widths = widths
-      ? growColumns(widths, measured, available)
-      : (fitColumns(columnWidths(columns, measured, header ? headings : []), available) ?? []);
+    widths = widths ? growColumns(widths, measured, available) : firstWidths(measured);
     if (widths.length === 0) return records(cells, first);
     const lines = first && header ? [headings, ...cells] : cells;
     const fitted = widths;
@@ -92,7 +129,7 @@ function rowPrinter({ io, columns, header, bounded }: WriterContext, available: 
     const fits = available === Number.POSITIVE_INFINITY;
     const shown = fits ? lines : lines.map((row) => fitted.map((width, index) => fitCell(row[index] ?? "", width)));
     const isWhole = bounded && first && isEnd;
-    const text = isWhole ? await tableText(shown) : shown.map((row) => rowText(row, fitted)).join("\n");
+    const text = isWhole ? await tableText(shown) : shown.map((row) => rowText(row, fitted, paint)).join("\n");
     return `${first && header ? text.replace(/^.*/, bold) : text}\n`;
   };
   const records = (cells: readonly string[][], first: boolean) => {
@@ -104,10 +141,12 @@ function rowPrinter({ io, columns, header, bounded }: WriterContext, available: 
     );
     return `${first ? "" : "\n"}${blocks.join("\n")}`;
   };
-  const reportCutCells = () => {
+  const reportMissing = () => {
+    const missing = widths?.length ? headings.slice(widths.length) : [];
+    if (missing.length > 0) io.say(`no room for ${missing.join(", ")}; -o wide shows every column`);
     if (cut) io.say("cells that end with … are cut; -o wide and -o plain show them whole");
   };
-  return { rows, reportCutCells };
+  return { rows, reportMissing };
 }
 
 function columnWidths(
@@ -115,11 +154,11 @@ function columnWidths(
   measured: readonly number[],
   headings: readonly string[],
 ): ColumnWidths[] {
-  return columns.map(({ path, kind }, index) => {
+  return columns.map(({ path, kind, least }, index) => {
     const heading = textWidth(headings[index] ?? "");
     const natural = Math.max(heading, measured[index] ?? 0);
     // Half an id or half a number is of no use.
     const whole = path === "id" || (kind !== undefined && kind !== "text" && kind !== "list");
-    return { natural, minimum: whole ? natural : Math.min(natural, Math.max(heading, NARROW)) };
+    return { natural, minimum: whole ? natural : Math.min(natural, Math.max(heading, least ?? NARROW)) };
   });
 }

@@ -13,6 +13,10 @@ export interface Column {
   header: string;
   /** Default: `text`. */
   kind?: ColumnKind;
+  /** The path of a second value, printed after a comma: the country after the city. */
+  and?: string;
+  /** The least useful width on a terminal. */
+  least?: number;
 }
 
 /** The style of a cell. */
@@ -21,6 +25,8 @@ export interface CellStyle {
   reveal: boolean;
   /** The current time in milliseconds, for relative times. Without it times are RFC 3339 in UTC. */
   now?: (() => number) | undefined;
+  /** Whether relative times are abbreviated, as in `5mo ago`. */
+  short?: boolean | undefined;
   /** The separator for a list of plain values; without it lists are JSON. */
   listSeparator?: string | undefined;
 }
@@ -90,7 +96,9 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 /** The value of a column as text, not escaped; empty if the item has none. */
 export function cellText(item: unknown, column: Column, style: CellStyle): string {
-  return cellOf(readPath(item, column.path), column, style);
+  const text = cellOf(readPath(item, column.path), column, style);
+  if (column.and === undefined) return text;
+  return [text, cellText(item, { path: column.and, header: "" }, style)].filter((part) => part !== "").join(", ");
 }
 
 /** The text of a value that was read at the path of a column. */
@@ -102,9 +110,9 @@ export function cellOf(value: unknown, { path, kind }: Column, style: CellStyle)
 export function valueText(key: string, found: unknown, kind: ColumnKind | undefined, style: CellStyle): string {
   const value = secretOr(key, found, style.reveal);
   if (value === undefined || value === null) return "";
-  if (kind === "time" && typeof value === "number") return timeText(value, style.now);
+  if (kind === "time" && typeof value === "number") return timeText(value, style);
   if (kind === "time" && style.now !== undefined && !Number.isNaN(Date.parse(String(value)))) {
-    return timeText(Date.parse(String(value)) / 1000, style.now);
+    return timeText(Date.parse(String(value)) / 1000, style);
   }
   if (typeof value === "string") return value;
   if (typeof value !== "object") return String(value);
@@ -123,26 +131,27 @@ export function leaves(value: object, prefix = ""): { path: string; key: string;
   });
 }
 
-const UNITS: readonly [string, number][] = [
-  ["year", 365 * 86_400],
-  ["month", 30 * 86_400],
-  ["day", 86_400],
-  ["hour", 3600],
-  ["minute", 60],
-  ["second", 1],
+const UNITS: readonly [string, number, string][] = [
+  ["year", 365 * 86_400, "y"],
+  ["month", 30 * 86_400, "mo"],
+  ["day", 86_400, "d"],
+  ["hour", 3600, "h"],
+  ["minute", 60, "min"],
+  ["second", 1, "s"],
 ];
 const LAST_SECOND = 8.64e12;
 
-function timeText(seconds: number, now: (() => number) | undefined): string {
+function timeText(seconds: number, { now, short }: CellStyle): string {
   // Outside the range of Date, print the number.
   if (!(Math.abs(seconds) <= LAST_SECOND)) return String(seconds);
   if (now === undefined) return new Date(seconds * 1000).toISOString().replace(".000Z", "Z");
   const distance = seconds - now() / 1000;
   const found = UNITS.find(([, length]) => Math.abs(distance) >= length);
   if (found === undefined) return "now";
-  const [unit, size] = found;
+  const [unit, size, abbreviation] = found;
   const count = Math.trunc(Math.abs(distance) / size);
-  const text = `${groupThousands(count)} ${unit}${count === 1 ? "" : "s"}`;
+  const name = short ? abbreviation : ` ${unit}${count === 1 ? "" : "s"}`;
+  const text = `${groupThousands(count)}${name}`;
   return distance < 0 ? `${text} ago` : `in ${text}`;
 }
 

@@ -1,6 +1,7 @@
 /** What every writer of lists and every printer of a single object is, and what it knows. */
 
 import type { Io } from "../io/io.js";
+import type { FieldGroup } from "./columns.js";
 import type { CellStyle, Column } from "./value.js";
 
 /** Prints a list, a page at a time. */
@@ -22,6 +23,8 @@ export interface WriterContext {
   io: Io;
   /** The columns to show. */
   columns: readonly Column[];
+  /** The columns of a terminal, the most important first, if some may be left out. */
+  screenColumns?: readonly Column[] | undefined;
   /** The paths that `--columns` named, if it was given. */
   paths: readonly string[] | undefined;
   reveal: boolean;
@@ -36,7 +39,9 @@ export interface WriterContext {
 export type ObjectPrinter = (value: object, context: ObjectContext) => string | Promise<string>;
 
 /** What a printer of a single object knows. */
-export interface ObjectContext extends Omit<WriterContext, "columns" | "bounded"> {
+export interface ObjectContext extends Omit<WriterContext, "columns" | "screenColumns" | "bounded"> {
+  /** The parts of the object on a terminal. */
+  groups?: readonly FieldGroup[] | undefined;
   /** The object's fields as texts: those that `--columns` named, or every one that holds no others. */
   fields(style: CellStyle): ObjectField[];
 }

@@ -40,6 +40,7 @@ export function createWriter(format: Format, options: OutputOptions, io: Io): Wr
   const context: WriterContext = {
     io,
     columns: selected ?? (all ? options.wideColumns : options.columns),
+    screenColumns: selected || all ? undefined : options.screenColumns,
     paths: selected?.map(({ path }) => path),
     reveal: options.showSecrets === true,
     header: options.noHeader !== true,

@@ -14,8 +14,18 @@ export type ParserError = CommanderError & {
 const BAD_VALUE = /^option '(?:-\w, )?(?<name>--[\w-]+)[^']*' argument '(?<value>.*)' is invalid\. (?<rule>.*)$/s;
 const BAD_OPERAND = /^command-argument value '(?<value>.*)' is invalid for argument '(?<name>[\w-]+)'\. (?<rule>.*)$/s;
 // Without the value, which may be a secret.
+const UNKNOWN_COMMAND = /^unknown command '([\w-]+)'/;
 const UNKNOWN_FLAG = /^unknown option '([^='\s]+)/;
 const CHOICES = /^Allowed choices are (.+)\.$/;
+
+/** Words of other programs, and the command lines that do what they mean there. */
+const WORDS_OF_OTHERS: Readonly<Record<string, string>> = {
+  auth: "agentauth login <mcp_url>",
+  init: "agentauth config set base_url <url>, or agentauth demo",
+  ls: "agentauth devices list",
+  version: "agentauth --version",
+  whoami: "agentauth status",
+};
 
 /** The parser's error in the form of every other error. */
 export function usageError(error: ParserError): AgentAuthError {
@@ -24,7 +34,7 @@ export function usageError(error: ParserError): AgentAuthError {
   const flag = UNKNOWN_FLAG.exec(first)?.[1];
   const secret = flag === undefined ? undefined : secretFlagError(flag);
   if (secret) return secret;
-  const suggestion = /^\(Did you mean (.+)\?\)$/.exec(rest.join(" ").trim())?.[1];
+  const suggestion = /^\(Did you mean (.+)\?\)$/.exec(rest.join(" ").trim())?.[1] ?? wordOfOthers(error, first);
   const message = flag === undefined ? first : `unknown option '${flag}'`;
   const problem = badValue(complaint) ?? unexpectedArgument(error) ?? { message, suggestion };
   return new AgentAuthError("usage", problem.message, {
@@ -36,6 +46,11 @@ export function usageError(error: ParserError): AgentAuthError {
     // Its message repeats what was typed.
     ...(flag === undefined && { cause: error }),
   });
+}
+
+function wordOfOthers({ command }: ParserError, complaint: string): string | undefined {
+  const word = command === "agentauth" ? UNKNOWN_COMMAND.exec(complaint)?.[1] : undefined;
+  return word !== undefined && Object.hasOwn(WORDS_OF_OTHERS, word) ? WORDS_OF_OTHERS[word] : undefined;
 }
 
 /** Whether an unknown flag may be an id: some issuers and services draw ids that begin with a dash. */

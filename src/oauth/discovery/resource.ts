@@ -1,4 +1,4 @@
-import { isLoopbackHost } from "../../http/address.js";
+import { isLoopbackHost, schemelessRule } from "../../http/address.js";
 import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 
@@ -11,6 +11,8 @@ import { quote } from "../../redact.js";
  */
 export function parseMcpUrl(value: string): { url: string; resource: string; loopback: boolean } {
   const complain = (rule: string) => new TypeError(`the MCP server's address ${quote(value)} ${rule}`);
+  const schemeless = schemelessRule(value);
+  if (schemeless !== undefined) throw complain(schemeless);
   const url = parseUrl(value);
   if (url === undefined) throw complain("is not an absolute URL such as https://mcp.example/mcp");
   if (url.username !== "" || url.password !== "")

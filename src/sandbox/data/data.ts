@@ -4,7 +4,7 @@ import { type DeviceDraft, PoolDevices } from "./pool-devices.js";
 import { mix } from "./random.js";
 
 const DOMAIN_TITLES = ["agents.example.com", "Example GmbH – München", "例子有限公司", "Пример", "مثال للتجارة"];
-const POOL_TITLES = ["Production agents", "Staging", "客户支持", "Équipe données", "Партнёры", "Field devices 📡"];
+const POOL_TITLES = ["Production agents", "Staging", "Équipe données", "Field devices 📡", "客户支持", "Партнёры"];
 const STATUSES = ["active", "active", "active", "active", "paused", "archived"];
 
 /** How many objects of each kind there are. */

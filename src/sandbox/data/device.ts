@@ -1,12 +1,15 @@
 import type { Device, InteractionDetails, SessionType } from "../wire-types.js";
 import { CLIENTS, type ClientProfile } from "./clients.js";
-import { PLACES, type Place } from "./places.js";
+import { LATIN_PLACES, PLACES, type Place } from "./places.js";
 import { type Draw, drawsFrom, mix, pick } from "./random.js";
 
 const DAY = 86_400;
 const NETWORKS = ["192.0.2", "198.51.100", "203.0.113"];
 const SESSIONS: readonly SessionType[] = ["browser", "browser", "api", "mcp", "mcp"];
 const JOBS = ["billing-sync", "nightly export", "deploy bot 🚀", "請求同期", "сверка счетов", "تصدير البيانات"];
+/** The first devices of a pool are in Latin script, which every terminal and every reader can show; the others follow. */
+const LATIN_DEVICES = 12;
+const LATIN_JOBS = JOBS.slice(0, 3);
 const AGENTS = ["coding agent", "Claude Code", "Cursor", "research agent 🤖"];
 
 /** What all devices of a pool share. */
@@ -27,7 +30,9 @@ export function makeDevice(context: DeviceContext, id: string, n: number): Devic
   const { anchor, account_id, domain_id, pool_id } = context;
   const draw = drawsFrom(mix(context.seed, n));
   const session_type = pick(draw, SESSIONS);
-  const place = pick(draw, PLACES);
+  const isLatin = n < LATIN_DEVICES;
+  const places = isLatin ? LATIN_PLACES : PLACES;
+  const place = pick(draw, places);
   const client = pick(draw, CLIENTS[session_type]);
   // Most devices were seen lately, few long ago.
   const lastSeenAt = timeBefore(anchor, 400 * DAY * draw(1) ** 3, draw);
@@ -35,7 +40,7 @@ export function makeDevice(context: DeviceContext, id: string, n: number): Devic
   const firstSeenAt = cameOnce ? lastSeenAt : timeBefore(lastSeenAt, 300 * DAY * draw(1) ** 2, draw);
   const first_seen = interaction(draw, firstSeenAt, place, client);
   const travelled = !cameOnce && draw(1) < 0.08;
-  const last_seen = interaction(draw, lastSeenAt, travelled ? pick(draw, PLACES) : place, client);
+  const last_seen = interaction(draw, lastSeenAt, travelled ? pick(draw, places) : place, client);
   if (!travelled) Object.assign(last_seen, { asn: first_seen.asn, remote_ip: first_seen.remote_ip });
   if (!cameOnce) last_seen.user_agent = pick(draw, client.agents);
   return {
@@ -48,14 +53,14 @@ export function makeDevice(context: DeviceContext, id: string, n: number): Devic
     last_seen,
     session_type,
     status: draw(1) < 0.1 ? "revoked" : "active",
-    title: titleOf(draw, place, session_type),
+    title: titleOf(draw, place, session_type, isLatin ? LATIN_JOBS : JOBS),
     type: "device",
   };
 }
 
 /** The title of a device: a numbered job, an agent or a thing, the latter two with their owner. */
-function titleOf(draw: Draw, { owners, things }: Place, session: SessionType): string {
-  if (session === "api") return `${pick(draw, JOBS)} ${String(1 + Math.floor(draw(24))).padStart(2, "0")}`;
+function titleOf(draw: Draw, { owners, things }: Place, session: SessionType, jobs: readonly string[]): string {
+  if (session === "api") return `${pick(draw, jobs)} ${String(1 + Math.floor(draw(24))).padStart(2, "0")}`;
   const owner = pick(draw, owners);
   return session === "mcp" ? `${pick(draw, AGENTS)} (${owner})` : `${pick(draw, things)} – ${owner}`;
 }

@@ -37,3 +37,8 @@ const ROWS: readonly Row[] = [
 export const PLACES: readonly Place[] = ROWS.map(([city, country, region, latLong, timezone, asns, owners, thing]) => {
   return { city, country, region, latLong, timezone, asns, owners: owners.split(" "), things: ["iPhone", thing] };
 });
+
+/** Those whose names are in Latin script. */
+export const LATIN_PLACES: readonly Place[] = PLACES.filter(({ city, owners, things }) =>
+  /^[\p{Script=Latin}\p{Script=Common}\p{M}]*$/u.test([city, ...owners, ...things].join("")),
+);

@@ -24,12 +24,18 @@ describe("one object", () => {
   it("is a record for people", async () => {
     expect(await show("table", small, DEVICE, true)).toBe(
       [
-        "id:            dev_1",
-        "last_seen.at:  3 days ago",
-        "last_seen.asn: -1",
-        "tags:          a, b",
-        "none:          -",
-        "title:         =x\\u{202e}",
+        "title:        =x\\u{202e}",
+        "last_seen.at: 3 days ago",
+        "",
+        "Last seen",
+        "asn: -1",
+        "",
+        "Ids",
+        "id: dev_1",
+        "",
+        "More",
+        "tags: a, b",
+        "none: -",
         "",
       ].join("\n"),
     );

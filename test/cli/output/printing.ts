@@ -42,7 +42,8 @@ export const TERMINAL: MemoryIoOptions = { tty: true, columns: 80, env: { NO_COL
 export async function print(format: Format, items: readonly object[], how: How = {}): Promise<Printed> {
   const { pageSize = 50, abort = false } = how;
   const io = createMemoryIo(how.io);
-  const writer = createWriter(format, { ...DEVICE, now: () => NOW, ...how.flags }, io);
+  const own = how.flags?.columns === undefined ? {} : { screenColumns: undefined };
+  const writer = createWriter(format, { ...DEVICE, ...own, now: () => NOW, ...how.flags }, io);
   for (let start = 0; start < items.length; start += pageSize) await writer.write(items.slice(start, start + pageSize));
   await (abort ? writer.abort() : writer.end());
   await io.stderr.write("");

@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { columnsOf, device, print, TERMINAL } from "./printing.js";
 
 const terminal = (columns: number) => ({ ...TERMINAL, columns });
+const LAST_SEEN = { at: 1_700_000_000, country_code: "US", city: "Ashburn" };
 const linesOf = (out: string) => out.split("\n").slice(0, -1);
 const WIDE = /[\u3000-\u9fff\uac00-\ud7af\uff01-\uff60\u{1f300}-\u{1faff}]/gu;
 const NONE = /\p{M}/gu;
@@ -11,20 +12,19 @@ const width = (line: string) => columnsOf(line, WIDE, NONE);
 describe("a table on a terminal", () => {
   it("has a heading, relative times and no vertical lines", async () => {
     expect((await print("table", [device()], { io: TERMINAL })).out).toBe(
-      "ID     TITLE   STATUS  SESSION  LAST SEEN   COUNTRY  CITY\n" +
-        "dev_1  Laptop  active  mcp      3 days ago  DE       Köln\n",
+      "TITLE   ID     STATUS  LAST SEEN  PLACE     SESSION\n" + "Laptop  dev_1  active  3d ago     Köln, DE  mcp\n",
     );
   });
 
   it.each([
     [0, "now"],
-    [45, "45 seconds ago"],
-    [60, "1 minute ago"],
-    [7200, "2 hours ago"],
-    [86_400 * 45, "1 month ago"],
-    [86_400 * 800, "2 years ago"],
-    [-3600, "in 1 hour"],
-    [-86_400 * 365 * 1200, "in 1,200 years"],
+    [45, "45s ago"],
+    [60, "1min ago"],
+    [7200, "2h ago"],
+    [86_400 * 45, "1mo ago"],
+    [86_400 * 800, "2y ago"],
+    [-3600, "in 1h"],
+    [-86_400 * 365 * 1200, "in 1,200y"],
   ])("says %i seconds ago as %j", async (seconds, expected) => {
     const item = { last_seen: { at: 1_700_259_200 - seconds } };
     const { out } = await print("table", [item], {
@@ -41,10 +41,10 @@ describe("a table on a terminal", () => {
 
   it("has its heading in bold where there is colour, and none with --no-header", async () => {
     const colour = await print("table", [device()], { io: { tty: true, columns: 80 } });
-    expect(colour.out.split("\n")[0]).toBe(
-      "\u001b[1mID     TITLE   STATUS  SESSION  LAST SEEN   COUNTRY  CITY\u001b[22m",
+    expect(colour.out.split("\n")[0]).toBe("\u001b[1mTITLE   ID     STATUS  LAST SEEN  PLACE     SESSION\u001b[22m");
+    expect((await print("table", [device()], { io: TERMINAL, flags: { noHeader: true } })).out).toMatch(
+      /^Laptop +dev_1/,
     );
-    expect((await print("table", [device()], { io: TERMINAL, flags: { noHeader: true } })).out).toMatch(/^dev_1/);
   });
 
   it("keeps columns in line for wide, emoji and combining characters", async () => {
@@ -69,7 +69,7 @@ describe("a table on a terminal", () => {
 
   it("gives a mark without a letter something to stand on", async () => {
     const { out } = await print("table", [device({ title: "\u0301x" })], { io: TERMINAL });
-    expect(out).toContain("dev_1  \u25cc\u0301x ");
+    expect(out).toContain("\n\u25cc\u0301x  ");
   });
 
   it("measures text after escaping it", async () => {
@@ -89,11 +89,39 @@ describe("a narrow terminal", () => {
     for (const line of linesOf(out)) expect(width(line)).toBeLessThanOrEqual(columns);
   });
 
-  it("of 40 columns gets records, since no column is ever left out", async () => {
+  it("of 30 columns gets records, where a title and an id do not fit", async () => {
     const many = Array.from({ length: 450 }, () => items).flat();
-    const { out, err } = await print("table", many, { io: terminal(40) });
+    const { out, err } = await print("table", many, { io: terminal(30) });
     expect(out.match(/^last_seen\.city: /gm)).toHaveLength(many.length);
     expect(err).toBe("");
+  });
+
+  it.each([
+    [100, /^TITLE +ID +STATUS +LAST SEEN +PLACE +SESSION$/, undefined],
+    [78, /^TITLE {10,}ID +STATUS +LAST SEEN +PLACE$/, "no room for SESSION; -o wide shows every column"],
+    [56, /^TITLE {10,}ID +STATUS$/, "no room for LAST SEEN, PLACE, SESSION; -o wide shows every column"],
+  ])(
+    "of %i columns leaves out the last columns before it cuts a title, and reports which",
+    async (columns, head, note) => {
+      const agents = ["one", "two"].map((name) =>
+        device({ id: `dev_${"x".repeat(14)}`, title: `research-agent-${name}`, last_seen: LAST_SEEN }),
+      );
+      const { out, err } = await print("table", agents, { io: terminal(columns) });
+      expect(linesOf(out)[0]).toMatch(head);
+      for (const name of ["one", "two"]) expect(out).toContain(`research-agent-${name} `);
+      expect(linesOf(err)).toEqual(note === undefined ? [] : [note]);
+    },
+  );
+
+  it("colours states and isolates text from right to left, which takes no column", async () => {
+    const states = ["active", "revoked", "odd"].map((status) => device({ status, title: "سطح المكتب" }));
+    const { out } = await print("table", states, { io: { tty: true, columns: 80 } });
+    const [, first = "", second = "", third = ""] = linesOf(out);
+    expect(first).toContain("\u001b[32mactive\u001b[39m");
+    expect(second).toContain("\u001b[31mrevoked\u001b[39m");
+    expect(third).toContain("  odd ");
+    expect(first).toMatch(/^\u2068سطح المكتب\u2069 {2}dev_1/);
+    expect((await print("table", states)).out).not.toContain("\u2068");
   });
 
   it("of 40 columns gets a table where the columns fit when cut, and says so once", async () => {
@@ -109,8 +137,10 @@ describe("a narrow terminal", () => {
 
   it("of 80 columns cuts long text with … and says so once", async () => {
     const { out, err } = await print("table", items, { io: TERMINAL });
-    expect(out).toMatch(/A laptop with quite a … {2}active/);
-    expect(err).toBe("cells that end with … are cut; -o wide and -o plain show them whole\n");
+    expect(out).toMatch(/A laptop with quite a lo.*… {2}dev/);
+    expect(err).toEqual(
+      expect.stringContaining("cells that end with … are cut; -o wide and -o plain show them whole\n"),
+    );
   });
 
   it("says nothing where everything is shown", async () => {
@@ -126,9 +156,9 @@ describe("a narrow terminal", () => {
     const { out, err } = await print("table", items, { io: terminal(20), pageSize: 1 });
     const [first, second, ...rest] = out.split("\n\n");
     expect(rest).toEqual([]);
-    expect(first).toContain("title:                  A laptop with quite a long name that goes on\n");
-    expect(second).toMatch(/^id: {21}dev_1\n/);
-    expect(second).toContain("last_seen.city:         Köln\n");
+    expect(first).toContain("title:          A laptop with quite a long name that goes on\n");
+    expect(second).toMatch(/^title: {10}Laptop\nid: {13}dev_1\n/);
+    expect(second).toContain("last_seen.city: Köln, DE\n");
     expect(err).toBe("");
   });
 
@@ -150,8 +180,8 @@ describe("more rows than are measured at once", () => {
   it("come out one a line, ten thousand of them", async () => {
     const lines = linesOf((await print("table", rows(10_000), { io: TERMINAL, pageSize: 100 })).out);
     expect(lines).toHaveLength(10_001);
-    expect(lines.at(-1)).toMatch(/^dev_9999 +Laptop +active/);
-    expect(lines.filter((line) => line.startsWith("ID"))).toHaveLength(1);
+    expect(lines.at(-1)).toMatch(/^Laptop +dev_9999 +active/);
+    expect(lines.filter((line) => line.startsWith("TITLE"))).toHaveLength(1);
   });
 
   it("are cut on a terminal when they are wider than it, and never in a pipe", async () => {
@@ -166,7 +196,7 @@ describe("more rows than are measured at once", () => {
   });
 
   it("are separated by a blank line as records", async () => {
-    const { out } = await print("table", rows(401), { io: terminal(20) });
+    const { out } = await print("table", rows(401), { io: terminal(20), flags: { columnsFlag: "id,title,status" } });
     expect(out.split("\n\n")).toHaveLength(401);
   });
 });

@@ -34,6 +34,10 @@ describe("an empty list", () => {
   });
 });
 
+// A table on a terminal isolates a cell from right to left.
+const ISOLATED =
+  /\u2068([^\u2066-\u2069]*[\p{sc=Hebrew}\p{sc=Arabic}\p{sc=Syriac}\p{sc=Thaana}\p{sc=Nko}][^\u2066-\u2069]*)\u2069/gu;
+
 describe("hostile text", () => {
   const items = everyCharacter().map((id) => ({ id }));
   // The planes in which characters are assigned: enough for what shares its code with what is swept whole.
@@ -59,7 +63,7 @@ describe("hostile text", () => {
     ["yaml", assigned, pipe],
   ] as const)("never goes out raw as %s (%#)", async (format, list, io) => {
     const { out, err } = await print(format, list, { io });
-    expect(hostileIn(out.replace(STRUCTURE[format] ?? /\n/g, ""))).toEqual([]);
+    expect(hostileIn(out.replace(ISOLATED, "$1").replace(STRUCTURE[format] ?? /\n/g, ""))).toEqual([]);
     expect(hostileIn(err.replaceAll("\n", ""))).toEqual([]);
   });
 

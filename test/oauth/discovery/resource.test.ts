@@ -18,7 +18,7 @@ describe("parseMcpUrl", () => {
   });
 
   it.each([
-    ["mcp.example/mcp", "is not an absolute URL"],
+    ["mcp.example/mcp", 'has no scheme; did you mean "https://mcp.example/mcp"?'],
     ["", "is not an absolute URL"],
     ["ftp://mcp.example/", "must begin with https://"],
     ["javascript:alert(1)", "must begin with https://"],

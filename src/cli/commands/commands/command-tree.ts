@@ -1,11 +1,12 @@
 /** The commands as data: the output of `agentauth commands`, and the source of the manual page and docs/cli.md. */
 
-import type { EventEmitter } from "node:events";
 import type { Argument, Command } from "commander";
 import { VERSION } from "../../../http/user-agent.js";
 import { describeFlag, type FlagInfo } from "../../flags/describe.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
+import { visibleCommands } from "../../runtime/help/page.js";
+import { moreOf, readHelpText } from "../../runtime/help/parts.js";
 
 /** An operand of a command. */
 export interface ArgumentInfo {
@@ -99,18 +100,11 @@ export function leafCommands(commands: readonly CommandInfo[]): CommandInfo[] {
 }
 
 function commandsOf(parent: Command, prefix: string): CommandInfo[] {
-  return (
-    parent
-      .createHelp()
-      .visibleCommands(parent)
-      // The parser gives each group a command "help" that was not declared.
-      .filter((command) => parent.commands.includes(command))
-      .map((command) => describeCommand(command, `${prefix}${command.name()}`))
-  );
+  return visibleCommands(parent).map((command) => describeCommand(command, `${prefix}${command.name()}`));
 }
 
 function describeCommand(command: Command, name: string): CommandInfo {
-  const { text, examples } = readHelpText(helpTextOf(command));
+  const { text, examples } = readHelpText(moreOf(command));
   return {
     name,
     group: (command.helpGroup() ?? "").replace(/:$/, ""),
@@ -140,30 +134,4 @@ function flagsOf(command: Command): FlagInfo[] {
   const flags =
     command.parent === null ? help.visibleOptions(command) : command.options.filter(({ hidden }) => !hidden);
   return flags.map(describeFlag);
-}
-
-/** The text passed to `addHelpText`: commander stores it only in listeners, which its types do not declare. */
-function helpTextOf(command: Command): string {
-  let text = "";
-  const write = (part: string) => {
-    text += part;
-  };
-  (command as Command & Pick<EventEmitter, "emit">).emit("afterHelp", { error: false, command, write });
-  return text;
-}
-
-const EXAMPLE = /^ {2}\$ (.*)$/;
-
-/** Splits a help text into its examples and the rest. */
-function readHelpText(help: string): { text: string; examples: string[] } {
-  const lines = help.split("\n");
-  const examples = lines.flatMap((line) => EXAMPLE.exec(line)?.[1] ?? []);
-  const rest = lines.filter((line) => !EXAMPLE.test(line) && !/^Examples?:$/.test(line));
-  return {
-    text: rest
-      .join("\n")
-      .replace(/\n{3,}/g, "\n\n")
-      .trim(),
-    examples,
-  };
 }

@@ -7,7 +7,7 @@ import type { ConfigOptions } from "./options.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 1, names: ["config"], declare: declareConfig };
 
-const KEY = "Name of the setting (all names: agentauth config --help)";
+const KEY = "Name of the setting (all names: agentauth config --help --all)";
 
 /** `config get|set|unset|list|path`. */
 function declareConfig(registry: Registry): void {

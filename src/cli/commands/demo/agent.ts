@@ -8,8 +8,15 @@ import { textOf } from "../../clients/mcp-content.js";
 /** The client name of the demo's agent. */
 export const DEMO_CLIENT = "agentauth demo";
 
-/** An agent whose user logs in through a "browser" that follows the redirects. */
-export function demoAgent(): AgentClient {
+/** A client whose user logs in through a "browser" that follows the redirects. */
+export interface DemoAgent {
+  client: AgentClient;
+  /** Another client with the same store, as in another process. */
+  sharing: () => AgentClient;
+}
+
+/** The demo's agent. */
+export function demoAgent(): DemoAgent {
   const login = terminalLogin({
     say: () => {},
     env: {},
@@ -19,7 +26,9 @@ export function demoAgent(): AgentClient {
       return "opened";
     },
   });
-  return new AgentClient({ store: memoryStore(), login, clientName: DEMO_CLIENT });
+  const store = memoryStore();
+  const sharing = () => new AgentClient({ store, login, clientName: DEMO_CLIENT });
+  return { client: sharing(), sharing };
 }
 
 /** The answer of the MCP server's tool `whoami` for the agent's token. */

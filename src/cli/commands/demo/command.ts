@@ -8,7 +8,7 @@ export const command: CommandDeclaration = { group: "Start:", order: 1, names: [
 function declareDemo(registry: Registry): void {
   registry.root
     .command("demo")
-    .description("Take a guided tour against a local sandbox (no account needed)")
+    .description("Take a guided tour (no account needed)")
     .addHelpText(
       "after",
       "\nThe demo sends nothing to other machines and stores nothing.\n\nExample:\n  $ agentauth demo",

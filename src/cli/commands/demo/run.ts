@@ -10,9 +10,13 @@ import type { Io } from "../../io/io.js";
 import type { ListKind } from "../../listing/kinds.js";
 import { runList } from "../../listing/print-list.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { callWhoami, DEMO_CLIENT, demoAgent } from "./agent.js";
+import { callWhoami, DEMO_CLIENT, type DemoAgent, demoAgent } from "./agent.js";
 
 const DEVICES = 1200;
+/** The clients that share one login. */
+const CLIENTS = 8;
+/** Longer than any access token of the sandbox lives. */
+const EXPIRED_MS = 2 * 3_600_000;
 
 /** `demo`: starts the sandbox in this process, runs the main commands against it, and shows each step. */
 export async function runDemo(context: CommandContext): Promise<undefined> {
@@ -57,6 +61,9 @@ class Demo {
     const { account, domain, pool } = ids;
     await this.#say(`A sandbox of the whole service now runs in this process, at ${origin}.`);
     await this.#say("Its data is sample data; nothing leaves this machine.");
+    const agent = demoAgent();
+    await this.#logIn(agent);
+    await this.#shareLogin(agent);
     await this.#list("The domains of an account", KINDS.domains, { account });
     await this.#list("The pools of a domain", KINDS.pools, { domain });
     await this.#list("A page of the devices of a pool", KINDS.devices, { pool, limit: 5 });
@@ -69,7 +76,7 @@ class Demo {
       jq: "{id, title, at: .last_seen.at}",
     });
     await this.#surviveFaults(pool);
-    await this.#useMcpServer(pool);
+    await this.#logOut(agent, pool);
     await this.#showRequests();
     await this.#say(
       "\nThe sandbox has stopped. To continue with a sandbox of your own:\n  agentauth sandbox start\n  agentauth --help",
@@ -127,22 +134,44 @@ class Demo {
     await this.#say(`All ${count} devices arrived in order, none twice, with four pages in flight.`);
   }
 
-  /** Logs in at the sandbox's MCP server, uses it, finds the agent among the devices, and logs out. */
-  async #useMcpServer(pool: string): Promise<void> {
-    const { signal } = this.#context;
+  /** Logs in at the sandbox's MCP server. */
+  async #logIn({ client }: DemoAgent): Promise<void> {
     const { mcpUrl } = this.#sandbox;
-    const agent = demoAgent();
     await this.#title("A token for a protected MCP server", `agentauth token ${shellWord(mcpUrl)}`);
     await this.#say("(a user would now log in with a browser; this sandbox approves the login itself)");
-    const token = await agent.token(mcpUrl, { signal });
+    const token = await client.token(mcpUrl, { signal: this.#context.signal });
     await this.#say(
       `${MASK}  for ${token.resource}, until ${token.expiresAt?.toISOString() ?? "the server refuses it"}`,
     );
-    await this.#title("A tool called with it", `agentauth mcp call ${shellWord(mcpUrl)} whoami`);
-    await this.#say(await callWhoami(agent, mcpUrl, signal));
+  }
+
+  /** Has several clients find the token expired at the same moment, and counts the refreshes. */
+  async #shareLogin({ sharing }: DemoAgent): Promise<void> {
+    const { mcpUrl, clock, requests } = this.#sandbox;
+    const { signal } = this.#context;
+    await this.#title(
+      `One login, ${CLIENTS} clients, and the token expires`,
+      `agentauth mcp call ${shellWord(mcpUrl)} whoami`,
+    );
+    clock.advance(EXPIRED_MS);
+    const tokenRequests = () => [...requests].filter(({ path }) => path.endsWith("/token")).length;
+    const before = tokenRequests();
+    const clients = Array.from({ length: CLIENTS }, sharing);
+    const answers = await Promise.all(clients.map((client) => callWhoami(client, mcpUrl, signal)));
+    const refreshes = tokenRequests() - before;
+    await this.#say(answers[0] ?? "");
+    if (refreshes !== 1) throw new Error(`${CLIENTS} clients sent ${refreshes} refreshes`);
+    await this.#say(
+      `${answers.length} of ${CLIENTS} clients, which share one store as processes do, were answered after 1 refresh.`,
+    );
+  }
+
+  /** Finds the agent among the devices, and logs out. */
+  async #logOut({ client }: DemoAgent, pool: string): Promise<void> {
+    const { mcpUrl } = this.#sandbox;
     await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
     await this.#title("Logged out", `agentauth logout ${shellWord(mcpUrl)}`);
-    const { removed, revoked } = await agent.logout(mcpUrl, { signal });
+    const { removed, revoked } = await client.logout(mcpUrl, { signal: this.#context.signal });
     await this.#say(
       `${removed ? "The stored login is deleted" : "There was no login"}${revoked ? ", and its tokens are revoked at the issuer." : "."}`,
     );

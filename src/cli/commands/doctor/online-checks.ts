@@ -60,7 +60,7 @@ async function smallestList(
   signal: AbortSignal,
 ): Promise<{ result: string; response: Response | undefined }> {
   const options = { pageSize: 1, maxItems: 1, signal };
-  const id = (name: "account" | "domain" | "pool") => requireScope(name, settings[name], "doctor --online");
+  const id = (name: "account" | "domain" | "pool") => requireScope(name, settings, "doctor --online");
   const { account, domain, pool } = settings;
   if (!account && !domain && !pool) return withoutScope(service, signal);
   const [what, listing] = account

@@ -17,6 +17,7 @@ function declareHelp(registry: Registry): void {
     .command("help")
     .description("Show help for a command or a topic")
     .argument("[command...]", "Command such as devices list, or a topic")
+    .option("--all", "Describe every flag")
     .addHelpText("after", "\nExamples:\n  $ agentauth help devices list\n  $ agentauth help exit-codes")
     .action(
       registry.action<{ words: string[] }>(async ({ words }) => {

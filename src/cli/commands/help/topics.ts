@@ -1,14 +1,17 @@
+import type { Command } from "commander";
 import { OUTPUT_FORMATS } from "../../flags/formats.js";
+import { WIDEST_HELP } from "../../io/terminal-size.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
+import { globalFlagRows } from "../../runtime/help/page.js";
+import { prose } from "../../runtime/help/text.js";
 import type { Registry } from "../../runtime/registry.js";
 
 const AGENTS = `If an AI agent runs agentauth:
   - lists, status and the like are printed as JSON, as with -o json; token still prints the bare token
   - errors are one line of JSON, the last line on stderr
   - there is no prompt, no browser and no pager, as with --no-input --browser none
-  - lists and tree print 50 items in short columns, and on stderr the command for the next ones, unless --limit,
-    --columns, --jq or a format other than JSON is given
+  - lists and tree print 50 items in short columns, and on stderr the command for the next ones, unless --limit, --columns, --jq or a format other than JSON is given
   - commands prints names and summaries; with --json, or for one command, everything
 
 A line on stderr reports this mode, once per session of the agent. Flags, and the output setting of a profile, take precedence: -o table prints a table.
@@ -28,7 +31,12 @@ function table(rows: readonly (readonly [string, string])[]): string {
   return rows.map(([name, about]) => `  ${name.padEnd(width)}  ${about}`).join("\n");
 }
 
-const TOPICS: readonly { name: string; about: string; text: () => string }[] = [
+const TOPICS: readonly { name: string; about: string; text: (root: Command) => string }[] = [
+  {
+    name: "flags",
+    about: "Flags of every command",
+    text: (root) => `Flags of every command:\n${table(globalFlagRows(root))}`,
+  },
   {
     name: "exit-codes",
     about: "Meaning of each exit code",
@@ -55,12 +63,13 @@ const TOPICS: readonly { name: string; about: string; text: () => string }[] = [
 ];
 
 /** The topics of `help`: hidden commands. */
-export function declareHelpTopics(registry: Registry): void {
+export function declareHelpTopics({ root, context, action }: Registry): void {
   for (const topic of TOPICS) {
-    const command = registry.root.command(topic.name, { hidden: true }).description(topic.about);
-    command.helpInformation = () => `${topic.text()}\n`;
-    command.action(registry.action(async () => void (await registry.context.io.stdout.write(`${topic.text()}\n`))));
+    const command = root.command(topic.name, { hidden: true }).description(topic.about);
+    const text = () => `${prose(topic.text(root), Math.min(context.io.stdout.columns, WIDEST_HELP)).join("\n")}\n`;
+    command.helpInformation = text;
+    command.action(action(async () => void (await context.io.stdout.write(text()))));
   }
   const names = TOPICS.map(({ name, about }) => `  ${`help ${name}`.padEnd(18)}  ${about}`);
-  registry.root.addHelpText("after", `\nTopics:\n${names.join("\n")}\n\nTo start without an account: agentauth demo`);
+  root.addHelpText("after", `\nTopics:\n${names.join("\n")}`);
 }

@@ -11,7 +11,7 @@ import type { CommandContext } from "../../runtime/context.js";
 /** `devices get`. */
 export async function runGet(options: ListFlags & { id: string }, context: CommandContext): Promise<undefined> {
   const settings = context.settings();
-  const pool_id = requireScope("pool", settings.pool, "devices get <device_id>");
+  const pool_id = requireScope("pool", settings, "devices get <device_id>");
   if (options.id === "") throw new AgentAuthError("usage", "the device id is empty", { class: "usage" });
   checkIdentifier(options.id, "the device id");
   const service = await context.management();

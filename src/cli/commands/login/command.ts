@@ -9,7 +9,10 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 1, names: 
 /** `login`. */
 function declareLogin(registry: Registry): void {
   const { root } = registry;
-  addAgentFlags(root.command("login").description("Log in at an MCP server and store the login"))
+  const command = root.command("login").description("Log in at an MCP server and store the login");
+  // The command itself reports that the server is missing, with those that it knows.
+  Object.assign(command, { missingArgument: () => {} });
+  addAgentFlags(command)
     .argument("<mcp_url>", "URL of the MCP server")
     .option("--no-wait", "Print the login URL (with --flow device: the code) and exit")
     .option("--wait <login_id>", "Finish a login that --no-wait started")

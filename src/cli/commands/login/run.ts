@@ -51,6 +51,7 @@ function wantsJson(options: TokenFlags, context: CommandContext): boolean {
 
 /** `login`: logs in even if a login is stored; in one step, or in two. */
 async function logIn(options: TokenFlags, context: CommandContext): Promise<number | undefined> {
+  if ((options.url as string | undefined) === undefined) throw await noServer(context);
   const url = parseMcpUrlArgument(options.url);
   if (options.grant !== undefined) throw noUserLogin(url, options.grant);
   const home = context.home();
@@ -98,6 +99,21 @@ function whyTwoSteps({ wait, flow, browser, isForAgent }: TokenFlags, { io }: Co
   if (isForAgent) return "an AI agent runs it";
   const canReachUser = browser !== undefined || flow !== undefined || Boolean(io.env["BROWSER"]);
   return canReachUser || (io.stdin.isTTY && io.stderr.isTTY) ? undefined : "there is no terminal";
+}
+
+/** The form of the command, with the servers where a login is stored. */
+async function noServer(context: CommandContext): Promise<AgentAuthError> {
+  const profile = context.settings().profile.value;
+  const logins = await context
+    .store()
+    .then((store) => store.list({ profile }))
+    .catch(() => []);
+  const servers = [...new Set(logins.map(({ server }) => server))].map((server) => shellWord(server));
+  const known = servers.length === 0 ? "" : `; servers with a stored login: ${servers.join(", ")}`;
+  return new AgentAuthError("usage", "no MCP server is named", {
+    class: "usage",
+    hint: `agentauth login <mcp_url>, such as agentauth login https://mcp.example/mcp${known}`,
+  });
 }
 
 function callbackWithoutWait(): AgentAuthError {

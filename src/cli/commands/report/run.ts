@@ -26,7 +26,7 @@ const STDOUT = "-";
 /** `devices report`. */
 export async function runReport(options: ReportFlags, context: CommandContext): Promise<undefined> {
   const settings = context.settings();
-  const poolId = requireScope("pool", settings.pool, "devices report");
+  const poolId = requireScope("pool", settings, "devices report");
   const filter = buildFilter(options, context.now(), documentedValues("devices"));
   const format = formatOf(options, settings);
   const { html, force = false } = options;

@@ -11,24 +11,15 @@ import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { readBriefTree } from "./brief-tree.js";
+import { branches, type Line, treeLine } from "./tree-line.js";
 import { idOf, Walk } from "./walk.js";
 
 const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
 
-/** One line of the tree. */
-interface Line {
-  depth: number;
-  last: boolean;
-  kind: string;
-  id: string;
-  title: string;
-  note: string;
-}
-
 /** `tree`: prints domains, pools and devices as they arrive, so that a large account shows at once. */
 export async function runTree(options: TreeOptions, context: CommandContext): Promise<undefined> {
   const settings = context.settings();
-  const account = requireScope("account", settings.account, "tree");
+  const account = requireScope("account", settings, "tree");
   const format = formatOf(options, settings, context.io);
   if (!FORMATS.includes(format)) {
     throw new AgentAuthError("usage", `tree does not support the format ${quote(format)}`, {
@@ -84,7 +75,7 @@ async function printLines(
 ): Promise<void> {
   const { stdout } = context.io;
   const print = (line: Line, open: readonly boolean[]) =>
-    stdout.write(format === "plain" ? plainLine(line) : treeLine(line, open, stdout.colors));
+    stdout.write(format === "plain" ? plainLine(line) : treeLine(line, open, stdout));
   await print({ depth: 0, last: true, kind: "account", id: account, title: "", note: "" }, []);
   for (const [d, domain] of domains.entries()) {
     const lastDomain = d === domains.length - 1;
@@ -126,16 +117,6 @@ function lineOf(
 
 function plainLine({ kind, id, title, note }: Line): string {
   return `${[kind, id, title, note].map(escapeText).join("\t")}\n`;
-}
-
-function treeLine(line: Line, open: readonly boolean[], colors: CommandContext["io"]["stdout"]["colors"]): string {
-  const name = line.title === "" ? line.id : `${escapeText(line.title)}  ${colors.dim(escapeText(line.id))}`;
-  const note = line.note === "" ? "" : `  ${colors.dim(`(${escapeText(line.note)})`)}`;
-  return `${line.depth === 0 ? "" : branches(open, line.last)}${line.depth === 0 ? `account ${escapeText(line.id)}` : name}${note}\n`;
-}
-
-function branches(open: readonly boolean[], last: boolean): string {
-  return `${open.map((more) => (more ? "│   " : "    ")).join("")}${last ? "└── " : "├── "}`;
 }
 
 /** Options of `tree`. */

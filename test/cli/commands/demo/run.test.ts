@@ -17,10 +17,12 @@ describe("demo", () => {
     ]) {
       expect(stdout).toContain(`# ${title}\n`);
     }
+    expect(stdout).toContain("8 of 8 clients, which share one store as processes do, were answered after 1 refresh.\n");
+    expect(stdout.indexOf("# A token for")).toBeLessThan(stdout.indexOf("# The domains"));
     expect(stdout).toMatch(/^\$ agentauth devices list --pool pool_\w+ --sort last_seen:desc --limit 5$/m);
-    expect(stdout).toMatch(/^shown 5 of 1200; continue with: /m);
+    expect(stdout).toMatch(/^shown 5 of 1201; continue with: /m);
     expect(stdout).toMatch(/^Survived: HTTP 503, .*HTTP 429/m);
-    expect(stdout).toContain("All 1200 devices arrived in order, none twice, with four pages in flight.\n");
+    expect(stdout).toContain("All 1201 devices arrived in order, none twice, with four pages in flight.\n");
     expect(stdout).not.toMatch(/<CLIENT_SECRET>|sandbox_/);
     expect(existsSync(home)).toBe(false);
   });

@@ -29,25 +29,45 @@ describe("help is on stdout, exit 0", () => {
     const words = [[], ["help"], ["-h"], ["--help"]];
     const [plain, ...others] = await Promise.all(words.map((args) => runCli(args, { env })));
     expect(plain?.code).toBe(0);
-    for (const word of ["demo", "devices", "tree", "help exit-codes", "To start without an account: agentauth demo"]) {
+    for (const word of ["demo", "devices", "tree", "help exit-codes", "agentauth --help --all"]) {
       expect(plain?.stdout).toContain(word);
     }
     for (const other of others) expect(other).toEqual(plain);
   });
 
-  it.each([
-    [60, ["mcp", "tools"]],
-    [40, ["config"]],
-  ] as const)("is broken between words for %i columns: %j", async (columns, words) => {
-    const { stdout } = await runCli([...words, "--help"], { env: { COLUMNS: String(columns) } });
-    const flags = linesOf(stdout).filter((line) => /^(?: {2}-| {15})/.test(line));
-    expect(flags.length).toBeGreaterThan(20);
-    // A word that is longer than the room cannot be broken.
-    expect(flags.filter((line) => line.length > columns && line.trim().includes(" "))).toEqual([]);
+  it.each([40, 80, 100, 200])("fits %i columns, on every page", async (columns) => {
+    const pages = [[], ...GROUPS, ...COMMANDS].flatMap((words) => [
+      [...words, "--help"],
+      [...words, "--help", "--all"],
+    ]);
+    const topics = ["flags", "exit-codes", "environment", "agents", "formats"].map((name) => ["help", name]);
+    for (const args of [...pages, ...topics]) {
+      const { stdout } = await runCli(args, { env: { COLUMNS: String(columns) } });
+      const wide = linesOf(stdout).filter((line) => line.length > columns);
+      // A quoted word of the shell, an address and a long placeholder cannot be broken.
+      const unbreakable = /^ *(?:\$ )?(?:'.*'|".*"|[^ ]+)(?: \\)?$/;
+      expect(columns < 80 ? wide.filter((line) => !unbreakable.test(line)) : wide, args.join(" ")).toEqual([]);
+    }
+  });
+
+  it("has at most 40 lines and at least one example, and names the page that describes every flag", async () => {
+    for (const words of [...GROUPS, ...COMMANDS]) {
+      const { stdout } = await runCli([...words, "--help"], { env: { COLUMNS: "80" } });
+      expect(linesOf(stdout).length, words.join(" ")).toBeLessThanOrEqual(40);
+      expect(stdout, words.join(" ")).toContain("\n  $ ");
+      expect(stdout).toContain("agentauth help flags");
+    }
+    const { stdout } = await runCli(["login", "--help"]);
+    expect(stdout).toContain("More: agentauth login --help --all");
+    expect(stdout).not.toContain("--allow-missing-pkce-metadata");
+    const full = (await runCli(["login", "--help", "--all"])).stdout;
+    for (const flag of ["--allow-missing-pkce-metadata", "--redirect-port", "--proxy"]) expect(full).toContain(flag);
+    expect(full.indexOf("Security policy:")).toBeGreaterThan(full.indexOf("Login:"));
+    expect((await runCli(["help", "login", "--all"])).stdout).toBe(full);
   });
 
   it("says of the filters that they are applied here", async () => {
-    const { stdout } = await runCli(["devices", "list", "--help"]);
+    const { stdout } = await runCli(["devices", "list", "--help", "--all"]);
     expect(stdout.replace(/\s+/g, " ")).toMatch(
       /--status <status> Filter by status \(client-side, after reading the whole list\)/,
     );
@@ -62,7 +82,8 @@ describe("topics", () => {
     expect((await runCli(["exit-codes"])).stdout).toBe(stdout);
   });
 
-  it("environment, formats and agents", async () => {
+  it("flags, environment, formats and agents", async () => {
+    expect((await runCli(["help", "flags"])).stdout).toMatch(/^ {2}--profile <name> /m);
     expect((await runCli(["help", "environment"])).stdout).toContain("AGENTAUTH_API_TOKEN");
     expect((await runCli(["help", "formats"])).stdout).toMatch(/^ {2}ndjson /m);
     expect((await runCli(["help", "agents"])).stdout).toContain("AGENTAUTH_AGENT=0");
@@ -74,10 +95,4 @@ it("prints its version, that of the package", async () => {
   for (const flag of ["--version", "-V"]) {
     expect(await runCli([flag])).toEqual({ code: 0, signal: null, stdout: `${version}\n`, stderr: "" });
   }
-});
-
-it("fits help to the width", async () => {
-  const { stdout } = await runCli(["devices", "list", "--help"], { env: { COLUMNS: "80" } });
-  const prose = linesOf(stdout).filter((line) => !line.includes("$ agentauth"));
-  expect(Math.max(...prose.map((line) => line.length))).toBeLessThanOrEqual(80);
 });

@@ -38,6 +38,15 @@ it("logs in with the URL that it prints, and says for how long", async () => {
   expect(await user.store.list()).toHaveLength(1);
 });
 
+it("lists the servers that it knows where none is named", async () => {
+  const user = desk.user();
+  await user.signIn();
+  const { code, stdout, stderr } = await user.run(["login"]);
+  expect([code, stdout]).toEqual([2, ""]);
+  expect(stderr).toContain("error: no MCP server is named\nhint: agentauth login <mcp_url>, such as");
+  expect(stderr).toContain(`; servers with a stored login: ${desk.url}\n`);
+});
+
 it("prints the login as JSON", async () => {
   const { code, stdout } = await login(desk.user(), [desk.url, "--browser", "none", "--json"]);
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, server: desk.url, state: "valid" }]);

@@ -159,7 +159,7 @@ describe("agentauth mcp config refuses", () => {
     ["https://mcp.example/mcp?accessTokens=secret-1", 'the parameter "accessTokens"'],
     ["https://mcp.example/mcp?k=a1B2c3D4e5F6g7H8i9J0secret-1", 'the parameter "k"'],
     ["http://mcp.example/mcp", "must begin with https://"],
-    ["mcp.example", "is not an absolute URL"],
+    ["mcp.example", "has no scheme"],
   ])("the address %s, without repeating a secret", async (url, message) => {
     const error = await refusal(["cursor", url]);
     expect(error).toMatchObject({ class: "usage", message: expect.stringContaining(message) });

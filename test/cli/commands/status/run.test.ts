@@ -69,9 +69,8 @@ it("says which profile and store it looked at, and why", async () => {
     4,
     `profile default (default), store file (default): ${home}, readable by you alone\n` +
       "Not logged in. Run: agentauth login <mcp_url>\n" +
-      "Nothing is set up here yet. To look around without an account: agentauth demo\n" +
-      "For tokens of an MCP server: agentauth login <mcp_url>, and then agentauth token <mcp_url>\n" +
-      "For lists of a service: agentauth config set base_url <url>, and agentauth config set api_token - < token.txt\n",
+      "Nothing is set up here yet. Without an account: agentauth demo\n" +
+      "For lists of a service: agentauth config set base_url <url>\n",
   ]);
   await runCli(["config", "set", "pool", "p", "--profile", "work"], { env: { AGENTAUTH_HOME: home } });
   const chosen = await status({ AGENTAUTH_PROFILE: "work", AGENTAUTH_STORE: "memory" }, "--json");

@@ -27,7 +27,7 @@ import type { View } from "./view.js";
 export async function runWatch(kind: ListKind, options: ListFlags, context: CommandContext): Promise<undefined> {
   checkWatchFlags(options);
   const settings = context.settings();
-  const scopeId = requireScope(kind.scope, settings[kind.scope], `${kind.noun} list`);
+  const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
   const format = watchFormat(options, settings, context.io);
   const { view, close } = openView(kind, options, format, context);

@@ -1,0 +1,174 @@
+import type { Command, Option } from "commander";
+import { type HelpLayout, moreOf, readHelpText } from "./parts.js";
+import { commandLine, fill, type HelpRow, prose, rows } from "./text.js";
+
+/** The lines that a page has at most, unless everything is asked for. */
+const MOST_LINES = 40;
+/** The width for which the lines are counted: a narrow window does not hide more flags than a usual one. */
+const USUAL_WIDTH = 80;
+/** The examples of a group that has none itself: the first one of each of its commands. */
+const MOST_EXAMPLES = 6;
+
+/** How much a page shows: rare flags by name, only the headings that they are under, and then no prose either. */
+type Detail = "everything" | "flags" | "common" | "short" | "brief";
+
+/** The heading of the flags that only this command has. */
+const OWN = "Flags:";
+/** The flags that most users need, of those that several commands share. */
+const COMMON: ReadonlySet<string> = new Set([
+  "--scope",
+  "--flow",
+  "--browser",
+  "--client-id",
+  "--grant",
+  "--output",
+  "--json",
+  "--jq",
+  "--columns",
+  "--sort",
+  "--limit",
+  "--status",
+  "--title",
+  "--watch",
+]);
+/** The headings that come after every other. */
+const LAST = ["Global flags:", "Machine grants:", "Security policy:"];
+
+/** The help of a command or of a group, as lines. */
+export function commandPage(command: Command, { width, isFull }: HelpLayout): string[] {
+  if (isFull) return page(command, width, "everything");
+  const detail = (["flags", "common", "short", "brief"] as const).find(
+    (one) => page(command, USUAL_WIDTH, one).length <= MOST_LINES,
+  );
+  return page(command, width, detail ?? "brief");
+}
+
+/** The subcommands of a command, with their summaries. */
+export function commandRows(commands: readonly Command[]): HelpRow[] {
+  return commands.map((command) => [shortTerm(command), command.description()]);
+}
+
+/** The commands that the help lists. */
+export function visibleCommands(command: Command): Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((one) => command.commands.includes(one));
+}
+
+/** The global flags. */
+export function globalFlagRows(root: Command): HelpRow[] {
+  return root.createHelp().visibleOptions(root).map(flagRow);
+}
+
+/** In a list of commands the name and the arguments are enough. */
+function shortTerm(command: Command): string {
+  const args = command.registeredArguments.map((one) => (one.required ? `<${one.name()}>` : `[${one.name()}]`));
+  return [command.name(), ...args].join(" ");
+}
+
+function page(command: Command, width: number, detail: Detail): string[] {
+  const { text, examples } = readHelpText(moreOf(command));
+  const subcommands = visibleCommands(command);
+  const name = fullName(command);
+  const groups = flagGroups(command, detail === "everything");
+  const isAll = detail === "everything" || detail === "flags";
+  const shown = isAll ? groups : groups.map(commonFlags).filter(({ options }) => options.length > 0);
+  const rest = isAll ? [] : groups.map(rareFlags).filter(({ options }) => options.length > 0);
+  const shownExamples = examples.length > 0 ? examples : subcommands.flatMap(firstExample);
+  const parts = [
+    fill(`Usage: ${name} ${command.usage()}`.trimEnd(), width, 4),
+    fill(command.description(), width),
+    titled(
+      shownExamples.length === 1 ? "Example:" : "Examples:",
+      shownExamples
+        .slice(0, detail === "everything" ? undefined : MOST_EXAMPLES)
+        .flatMap((line) => commandLine(line, width)),
+    ),
+    titled("Commands:", rows(commandRows(subcommands), width)),
+    titled("Arguments:", rows(argumentRows(command), width)),
+    isAll
+      ? shown.flatMap(({ heading, options }, index) => [
+          ...(index === 0 ? [] : [""]),
+          heading,
+          ...rows(options.map(flagRow), width),
+        ])
+      : titled(OWN, rows(shown.flatMap(({ options }) => options).map(flagRow), width)),
+    detail === "brief" || text === "" ? [] : prose(text, width),
+    rareLines(rest, detail, width),
+    fill(footer(name, subcommands.length > 0, detail), width, 2),
+  ];
+  return parts.filter((lines) => lines.length > 0).flatMap((lines, index) => (index === 0 ? lines : ["", ...lines]));
+}
+
+/** The rare flags by their names, or by the headings that they are under. */
+function rareLines(rest: readonly FlagGroup[], detail: Detail, width: number): string[] {
+  if (rest.length === 0) return [];
+  if (detail === "common") {
+    return rest.flatMap(({ heading, options }) =>
+      fill(`${heading} ${options.map(({ long }) => long).join(", ")}`, width, 2),
+    );
+  }
+  return fill(`More flags: ${rest.map(({ heading }) => heading.replace(/:$/, "").toLowerCase()).join(", ")}`, width, 2);
+}
+
+function footer(name: string, isGroup: boolean, detail: Detail): string {
+  const global = "Global flags: agentauth help flags";
+  if (detail === "everything") return "Topics: agentauth help";
+  const more = `${name} --help --all`;
+  if (isGroup) return `More: ${detail === "flags" ? "" : `${more}, `}${name} <command> --help. ${global}`;
+  return detail === "flags" ? global : `More: ${more}. ${global}`;
+}
+
+function titled(heading: string, lines: string[]): string[] {
+  return lines.length === 0 ? [] : [heading, ...lines];
+}
+
+function fullName(command: Command): string {
+  return command.parent === null ? command.name() : `${fullName(command.parent)} ${command.name()}`;
+}
+
+function firstExample(command: Command): string[] {
+  const { examples } = readHelpText(moreOf(command));
+  const own = examples.find((line) => line.includes(fullName(command))) ?? examples[0];
+  return own === undefined ? [] : [own];
+}
+
+function argumentRows(command: Command): HelpRow[] {
+  const help = command.createHelp();
+  return help.visibleArguments(command).map((one) => [help.argumentTerm(one), help.argumentDescription(one)]);
+}
+
+function flagRow(option: Option): HelpRow {
+  const choices = option.argChoices?.length ? ` (${option.argChoices.join(", ")})` : "";
+  return [option.flags, `${option.description}${choices}`];
+}
+
+interface FlagGroup {
+  heading: string;
+  options: readonly Option[];
+}
+
+/** The flags of a command by their headings, its own first and the security policy last. */
+function flagGroups(command: Command, withGlobal: boolean): FlagGroup[] {
+  const found = new Map<string, Option[]>();
+  const add = (heading: string, option: Option) => found.set(heading, [...(found.get(heading) ?? []), option]);
+  for (const option of command.options) if (!option.hidden) add(option.helpGroupHeading ?? OWN, option);
+  if (withGlobal) {
+    let root = command;
+    while (root.parent !== null) root = root.parent;
+    for (const option of root.createHelp().visibleOptions(root)) add("Global flags:", option);
+  }
+  const place = (heading: string) => (heading === OWN ? -1 : LAST.indexOf(heading) + 1);
+  return [...found]
+    .map(([heading, options]) => ({ heading, options }))
+    .sort((a, b) => place(a.heading) - place(b.heading));
+}
+
+function commonFlags({ heading, options }: FlagGroup): FlagGroup {
+  return { heading, options: options.filter((one) => heading === OWN || COMMON.has(one.long ?? "")) };
+}
+
+function rareFlags({ heading, options }: FlagGroup): FlagGroup {
+  return { heading, options: options.filter((one) => heading !== OWN && !COMMON.has(one.long ?? "")) };
+}
