@@ -1,5 +1,6 @@
 // Builds the documentation site into site/dist: the pages of docs/, the files that they link to, and the API pages of
-// typedoc. Installs the generator into site/ the first time. With --dev it serves docs/ and follows their changes.
+// typedoc. Installs the generator into site/ the first time; its package.json holds rollup at the last version that has
+// binaries for all machines. With --dev it serves docs/ and follows their changes.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
