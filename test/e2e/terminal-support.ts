@@ -78,3 +78,8 @@ export function screenOf(raw: string): string[] {
   }
   return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
 }
+
+/** The ids of the devices in a table or in records, in order. */
+export function deviceIds(lines: readonly string[]): string[] {
+  return lines.flatMap((line) => line.match(/\bdev_\w+/) ?? []);
+}

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { allIds, temporaryFolder, until } from "../helpers/cli.js";
 import { benchTest } from "./support.js";
-import { hasTerminal, screenOf, startOnTerminal, type TerminalRun } from "./terminal-support.js";
+import { deviceIds, hasTerminal, screenOf, startOnTerminal, type TerminalRun } from "./terminal-support.js";
 
 const ESC = "\u001b";
 const HIDE = `${ESC}[?25l`;
@@ -22,10 +22,6 @@ function drawn(run: TerminalRun): number {
   return run.out().split(SHOW).length - 1;
 }
 
-function ids(lines: readonly string[]): string[] {
-  return lines.map((line) => line.split(" ")[0] ?? "").filter((word) => word.startsWith("dev_"));
-}
-
 describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
   it("draws the table again in its own place, and Ctrl-C ends it with 130", async ({ bench, watch }) => {
     const run = watch();
@@ -33,8 +29,8 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     run.type("\u0003");
     expect(await run.ended).toBe(130);
     const lines = screenOf(run.out());
-    expect(lines[0]).toMatch(/^ID +TITLE +STATUS/);
-    expect(ids(lines)).toEqual(allIds(bench.sandbox));
+    expect(lines[0]).toMatch(/^TITLE +ID +STATUS/);
+    expect(deviceIds(lines)).toEqual(allIds(bench.sandbox));
     expect(lines[7]).toMatch(/^6 devices at \d\d:\d\d:\d\d, every 1s, Ctrl-C to stop$/);
     expect(lines.slice(8).join("").replace("^C", "")).toBe("");
   });
@@ -60,7 +56,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     run.signal("SIGTERM");
     expect(await run.ended).toBe(143);
     const lines = screenOf(run.out());
-    expect(ids(lines)).toEqual(allIds(bench.sandbox));
+    expect(deviceIds(lines)).toEqual(allIds(bench.sandbox));
     expect(lines.filter((line) => line !== "")).toHaveLength(7);
     data.insertDevice(scope.pool, gone);
   });
@@ -72,7 +68,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     await run.ended;
     const lines = screenOf(run.out()).filter((line) => line !== "");
     expect(lines).toHaveLength(4);
-    expect(ids(lines)).toEqual(allIds(bench.sandbox).slice(0, 1));
+    expect(deviceIds(lines)).toEqual(allIds(bench.sandbox).slice(0, 1));
     expect(lines.slice(2)).toEqual(["… more rows than fit on the screen", expect.stringMatching(/^6 devices at /)]);
   });
 
@@ -86,8 +82,8 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     const lines = screenOf(run.out());
     expect(lines[0]).toMatch(/^warning: the list cannot be read: .*HTTP 503.*; next attempt in \ds$/);
     expect(lines.filter((line) => line.includes("cannot be read"))).toHaveLength(1);
-    expect(ids(lines)).toEqual(allIds(bench.sandbox));
-    expect(lines.filter((line) => line.startsWith("ID "))).toHaveLength(1);
+    expect(deviceIds(lines)).toEqual(allIds(bench.sandbox));
+    expect(lines.filter((line) => line.startsWith("TITLE "))).toHaveLength(1);
   });
 
   it("an error that ends it stands below the table", async ({ bench, watch }) => {
@@ -103,7 +99,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
   it("what is on the screen already stays", async ({ watch }) => {
     const run = watch(["--until", "length == 6", "-v"]);
     expect(await run.ended).toBe(0);
-    expect(screenOf(run.out()).join("\n")).toMatch(/> GET .*\n.*< 200[\s\S]*\nID +TITLE/);
+    expect(screenOf(run.out()).join("\n")).toMatch(/> GET .*\n.*< 200[\s\S]*\nTITLE +ID/);
   });
 
   it("hostile text does not reach the terminal", async ({ bench, watch }) => {
@@ -112,11 +108,11 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     await until(() => drawn(run) >= 2);
     run.signal("SIGINT");
     await run.ended;
-    expect(ids(screenOf(run.out()))).toEqual(allIds(bench.sandbox));
+    expect(deviceIds(screenOf(run.out()))).toEqual(allIds(bench.sandbox));
   });
 
   it("items are records where the table has no room", async ({ watch }) => {
-    const run = watch(["--until", "true"], { COLUMNS: "50", LINES: "200" });
+    const run = watch(["--until", "true"], { COLUMNS: "30", LINES: "200" });
     expect(await run.ended).toBe(0);
     const lines = screenOf(run.out());
     expect(lines.filter((line) => line.startsWith("id: "))).toHaveLength(6);
