@@ -63,7 +63,7 @@ export function wakingUp(pid: number): string {
 }
 
 /** A command whose standard input is a file. */
-function withInput(command: string, file: string): string {
+export function withInput(command: string, file: string): string {
   const redirected = () => `${command} < ${shellWord(file)}`;
   return by({ sh: redirected, powershell: () => `Get-Content ${shellWord(file)} | ${command}`, cmd: redirected });
 }
@@ -91,11 +91,6 @@ export function runnable(): string {
 /** How shell syntax is passed to a command that runs programs. */
 export function shellSyntax(): string {
   return by({ sh: () => "sh -c '...'", powershell: () => "powershell -Command '...'", cmd: () => "cmd /c ..." });
-}
-
-/** The stored token is read from a file, since a command line is seen by others. */
-export function storingToken(): string {
-  return withInput("agentauth config set api_token -", "token.txt");
 }
 
 /** A string, also where a word would need no quotes. */

@@ -1,4 +1,5 @@
 import type { Settings } from "../runtime/settings.js";
+import { storingToken } from "../runtime/storing-token.js";
 
 /** What a command needs and nobody has set, and the command that sets it. */
 export interface MissingSetting {
@@ -21,7 +22,7 @@ export function missingService({
     problem: "no service is configured: the base URL is not set",
     command: "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL",
   };
-  const token = { problem: "no API token is set", command: "agentauth config set api_token - < token.txt" };
+  const token = { problem: "no API token is set", command: storingToken() };
   return apiToken || clientCert ? [service] : [service, token];
 }
 

@@ -2,7 +2,6 @@ import { type AgentAuthError, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/url.js";
 import { NO_RESOURCE } from "../../oauth/discovery/resource.js";
 import { LOGIN_HINT } from "../../oauth/login/login-required.js";
-import { storingToken } from "../../platform/shell.js";
 import { quote, shellWord } from "../../redact.js";
 import type {
   AllowRemedy,
@@ -14,6 +13,7 @@ import type {
 } from "../../remedy.js";
 import { flagText } from "./flag-text.js";
 import { ANY_URL, CLIENT_ID, operand, urlToPaste, valueToPaste, wordOf } from "./pasted-words.js";
+import { storingToken } from "./storing-token.js";
 
 /** What a hint depends on beside its error. */
 export interface HintContext {

@@ -34,8 +34,7 @@ export async function engineHealth(run: Run, { record, plain }: TableNames): Pro
     Number(number) < OLDEST && "PostgreSQL 13 or later is needed",
     encoding !== "UTF8" && "the encoding of the database is not UTF8, so that some texts cannot be stored",
     isYes(standby) && "the server is a standby: it cannot be written to, and reads may be out of date",
-    persistence == null &&
-      `the table ${plain} is missing: run the SQL that storeSql() returns, or agentauth store sql prints`,
+    persistence == null && `the table ${plain} is missing: the SQL of the store was not run on this database`,
     schema !== undefined && Number(schema) > SCHEMA_VERSION && `the tables are of version ${schema}: update agentauth`,
   ];
   return {

@@ -59,7 +59,7 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     await expect(driver.claim(KEY, CLAIM)).rejects.toMatchObject(failure);
     await expect(open({ table: "missing.records" }).put(KEY, "v", undefined)).rejects.toMatchObject(failure);
     expect((await driver.health?.())?.errors).toEqual([
-      "the table missing is missing: run the SQL that storeSql() returns, or agentauth store sql prints",
+      "the table missing is missing: the SQL of the store was not run on this database",
     ]);
   });
 

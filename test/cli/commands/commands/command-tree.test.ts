@@ -65,7 +65,8 @@ describe("the command tree", () => {
   it("keeps examples and the rest of the help apart", () => {
     const { examples, description } = command("token");
     expect(examples).toContain("agentauth token https://mcp.example/mcp --format headers-json");
-    expect(description).toBe("Uses the stored token, refreshes it, or logs in (interactive terminals only).");
+    expect(description).toMatch(/^Uses the stored token, refreshes it, or logs in \(interactive terminals only\)\.\n/);
+    expect(description).not.toContain("https://mcp.example");
   });
 
   it("has every exit code", () => {
