@@ -17,6 +17,11 @@ async function onTerminal(args: readonly string[], env: Record<string, string>) 
   return { code, stdout: out() };
 }
 
+/** Without the pairs of marks that a table puts around a cell with right-to-left letters. */
+function withoutIsolates(text: string): string {
+  return text.replace(/\u2068([^\u2068\u2069\n]*)\u2069/g, "$1");
+}
+
 describe("a service whose every text is made of all of Unicode", () => {
   it.skipIf(!script)("is harmless on a terminal, where only our own colours are escape sequences", async () => {
     const { origin } = await startUnicodeService();
@@ -30,11 +35,15 @@ describe("a service whose every text is made of all of Unicode", () => {
     for (const format of ["table", "json", "csv"]) {
       const args = ["devices", "list", "--pool", "p", "-o", format];
       const { code, stdout } = await onTerminal(args, { ...env, TERM: "dumb" });
-      expect([format, code, unsafeCharacters(stdout.replace(/\r+\n/g, "\n"))]).toEqual([format, 0, []]);
+      expect([format, code, unsafeCharacters(withoutIsolates(stdout.replace(/\r+\n/g, "\n")))]).toEqual([
+        format,
+        0,
+        [],
+      ]);
     }
     const { stdout } = await onTerminal(["devices", "list", "--pool", "p"], { ...env, TERM: "xterm", NO_COLOR: "" });
     // Bold, dim, a colour or its end; a line of progress taken away. No address is made a link.
     const ours = new RegExp(`${ESC}\\[(?:1|2|3\\d|22|39)m|\r${ESC}\\[2K`, "g");
-    expect(unsafeCharacters(stdout.replace(/\r+\n/g, "\n").replace(ours, ""))).toEqual([]);
+    expect(unsafeCharacters(withoutIsolates(stdout.replace(/\r+\n/g, "\n").replace(ours, "")))).toEqual([]);
   });
 });

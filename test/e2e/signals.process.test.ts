@@ -118,7 +118,7 @@ describe("the reader of a list", () => {
     const big = await startBench({ devices: 20_000 });
     try {
       const child = startProcess([...big.devices, "--page-size", "100", "-o", "json"], { env: big.env });
-      await until(() => big.asked() > 3);
+      await until(() => big.asked() > 1);
       let before = -1;
       // Steady means that the program waits for its reader: everything that was under way has come.
       while (before !== big.asked()) {
