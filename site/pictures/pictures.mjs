@@ -1,6 +1,6 @@
 // Writes docs/images/*-{light,dark}.svg: what the built command prints on a terminal, against a sandbox. With --check it
-// compares the text of the pictures with what is printed now, except for times, ports and identifiers of the run. The
-// report of doctor is not compared: it shows the machine.
+// compares the text of the pictures with what is printed now, except for times, ports and identifiers of the run. Two are
+// not compared: that of doctor shows the machine, and that of the report the day.
 import { spawnSync } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -39,8 +39,12 @@ function scenes() {
       commands: [`login ${mcp} --login-timeout 30 --browser ${browser()}`, `mcp call ${mcp} whoami`, "status"],
     },
     { name: "list", columns: 100, commands: [`devices list ${pool} --sort last_seen:desc --limit 8 --no-pager`] },
-    { name: "report", columns: 100, commands: [`devices report ${pool} --no-pager`] },
-    ...(isCheck ? [] : [{ name: "doctor", columns: 100, commands: ["doctor"] }]),
+    ...(isCheck
+      ? []
+      : [
+          { name: "report", columns: 100, commands: [`devices report ${pool} --no-pager`] },
+          { name: "doctor", columns: 100, commands: ["doctor"] },
+        ]),
   ];
 }
 
@@ -69,7 +73,7 @@ function compare(path, shown, printed) {
 function masked(line) {
   return line
     .replace(/\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?/g, "<time>")
-    .replace(/(?:in )?\b[\d.]+ ?(?:second|minute|hour|day|week|month|year|[smhdwy]|mo|min)s?\b(?: ago)?/g, "<time>")
+    .replace(/(?:in )?\b[\d.]+ ?(?:second|minute|hour|day|week|month|year|[smhdwy]|mo|min)s?\b(?: ago)?|\bnow\b/g, "<time>")
     .replace(/Node v[\d.]+|v\d+\.\d+\.\d+|linux \S+ \S+/g, "<machine>")
     .replace(/\b(dev|pool|dom|acc)_\w+/g, "$1_<id>")
     .replace(/[\u2581-\u258f]+/g, "<bar>")
