@@ -73,7 +73,10 @@ function compare(path, shown, printed) {
 function masked(line) {
   return line
     .replace(/\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?/g, "<time>")
-    .replace(/(?:in )?\b[\d.]+ ?(?:second|minute|hour|day|week|month|year|[smhdwy]|mo|min)s?\b(?: ago)?|\bnow\b/g, "<time>")
+    .replace(
+      /(?:in )?\b[\d.]+ ?(?:second|minute|hour|day|week|month|year|[smhdwy]|mo|min)s?\b(?: ago)?|\bnow\b/g,
+      "<time>",
+    )
     .replace(/Node v[\d.]+|v\d+\.\d+\.\d+|linux \S+ \S+/g, "<machine>")
     .replace(/\b(dev|pool|dom|acc)_\w+/g, "$1_<id>")
     .replace(/[\u2581-\u258f]+/g, "<bar>")
