@@ -110,14 +110,15 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
   });
 
   it("in the report of doctor", async () => {
-    // One report for each text: in one of all, most of the time goes into blanks up to the width of the widest.
-    for (const text of TEXTS) {
+    for (const [index, text] of TEXTS.entries()) {
+      // Cells are swept above, and the library of the table takes 4 ms for each of these long ones.
+      const settings = index % 8 === 0 ? [{ name: "x", value: text, source: text }] : [];
       const report = {
         version: "0",
         node: "0",
         platform: "test",
         checks: [{ name: "x", state: "failed", found: text, hint: text, code: 1 } as const],
-        settings: [{ name: "x", value: text, source: text }],
+        settings,
       };
       expect(unsafeCharacters(await reportText(report as never, plain), "\n")).toEqual([]);
     }
