@@ -4,7 +4,7 @@ import type { Page } from "./page.js";
 export class SeenIds {
   /** The minimum number of last ids that are known, once that many were read; at most twice as many are. */
   static readonly WINDOW = 2_000;
-  /** While ids ascend, the last one tells a new id from all before it, at a third of the cost of the two sets. */
+  /** While ids ascend, comparing with the last one shows that an id is new, at a third of the cost of the two sets. */
   #ascending: string[] | undefined = [];
   #recent = new Set<string>();
   #older = new Set<string>();

@@ -99,7 +99,7 @@ export class HttpSession {
     await response.body?.cancel();
   }
 
-  /** Ends the messages that nobody waits for. */
+  /** Ends the messages without a waiting caller. */
   close(): void {
     this.#closing.abort();
   }

@@ -73,7 +73,7 @@ function openTunnels(agent: Agent, proxy: URL, proxyTls: ConnectionOptions, serv
   const isTls = (agent as { protocol?: string }).protocol === "https:";
   const open = async ({ host, port, until, servername }: TunnelArgs & { servername?: string }): Promise<Duplex> => {
     const socket = await connectThrough(proxy, proxyTls, `${withBrackets(String(host))}:${port}`, until);
-    // Node would keep the connection of a request that has ended meanwhile.
+    // Node would keep the connection of a request that has ended in the meantime.
     if (until?.aborted) throw socket.destroy() && new Error("aborted");
     if (!isTls) return socket;
     const { connect } = process.getBuiltinModule("node:tls");

@@ -34,7 +34,7 @@ export function decoded(body: Readable, contentEncoding: string): Readable {
   return stages.at(-1) ?? body;
 }
 
-/** Servers send `deflate` with and without the header of zlib; the first byte tells which. */
+/** Servers send `deflate` with and without the header of zlib; the first byte shows which. */
 class AnyInflate extends Transform {
   readonly #options: ZlibOptions;
   #inner: Inflate | InflateRaw | undefined;

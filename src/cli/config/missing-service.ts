@@ -1,7 +1,7 @@
 import type { Settings } from "../runtime/settings.js";
 import { storingToken } from "../runtime/storing-token.js";
 
-/** What a command needs and nobody has set, and the command that sets it. */
+/** A required setting that is not set, and the command that sets it. */
 export interface MissingSetting {
   problem: string;
   command: string;

@@ -61,7 +61,7 @@ function columnSet<Item>(
   };
 }
 
-/** With fewer columns titles are hard to tell from each other. */
+/** With fewer columns similar titles look the same. */
 const LEAST_TITLE = 24;
 
 const NAMES = [
