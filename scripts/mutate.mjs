@@ -5,13 +5,14 @@
 // why the mutation is equivalent.
 //
 //   node scripts/mutate.mjs [--jobs <n>] [part of a file name or of a guard …]
-//   node scripts/mutate.mjs --check   only whether the source still has what each row replaces
+//   node scripts/mutate.mjs --check   only whether the source still has what each row replaces, and the tests its titles
 import { spawn } from "node:child_process";
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { unmatched } from "./mutations/titles.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values, positionals } = parseArgs({
@@ -25,7 +26,11 @@ const chosen = ["store", "oauth", "resource-server", "mcp", "cli"].flatMap(readT
 });
 const stale = chosen.filter(({ file, from }) => readFileSync(join(root, file), "utf8").split(from).length !== 2);
 for (const { file, from } of stale) console.log(`stale     ${file}: ${oneLine(from)}`);
-if (values.check) process.exit(stale.length === 0 ? 0 : 1);
+if (values.check) {
+  const untested = chosen.flatMap(({ tests, only = "", file }) => unmatched(tests, only).map((title) => [file, title]));
+  for (const [file, title] of untested) console.log(`no test   ${file}: no title matches "${title}"`);
+  process.exit(stale.length + untested.length === 0 ? 0 : 1);
+}
 
 const copies = Array.from({ length: Number(values.jobs) }, copyOfProject);
 process.once("exit", () => {
