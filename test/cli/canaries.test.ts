@@ -2,19 +2,15 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { systemClock } from "../../src/http/deadline.js";
+import { benchTest } from "../helpers/bench-test.js";
 import { plant, shownSecrets, watch } from "../helpers/canaries.js";
-import { type Bench, collect, runCli, startBench, temporaryFolder } from "../helpers/cli.js";
+import { collect, runCli, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 5, autoApprove: true });
-});
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 5, autoApprove: true });
 
 /** A run that prints a text, watched as the program is. */
 async function sayer(text: string, args: readonly string[], home = temporaryFolder()): Promise<string[]> {
@@ -58,26 +54,24 @@ describe("the check that runs after each test", () => {
 });
 
 describe("a bug in agentauth", () => {
-  const token = () => bench.sandbox.apiToken;
-  const bug = () =>
-    Object.assign(new Error(`\u001b[31mbug with ${token()}`, { cause: new Error(`deeper ${token()}`) }), {
-      token: token(),
-    });
+  const bug = (token: string) =>
+    Object.assign(new Error(`\u001b[31mbug with ${token}`, { cause: new Error(`deeper ${token}`) }), { token });
 
-  it.each<[string, () => unknown]>([
+  it.for<[string, (token: string) => unknown]>([
     ["an error", bug],
-    ["a value that is no error", () => ({ toString: bug, token: token() })],
-  ])("is reported without the secrets of the run: %s", async (_what, thrown) => {
+    ["a value that is no error", (token) => ({ toString: () => bug(token), token })],
+  ])("is reported without the secrets of the run: %s", async ([_what, thrown], { bench }) => {
+    const token = bench.sandbox.apiToken;
     const clock = {
       ...systemClock,
       sleep: () => {
-        throw thrown();
+        throw thrown(token);
       },
     };
     for (const flags of [[], ["--debug"], ["-o", "ndjson", "-v"]]) {
       const { code, stderr } = await bench.run([...bench.devices, "--watch=1", ...flags], { clock });
       expect([code, stderr]).toEqual([1, expect.stringContaining("a bug in agentauth")]);
-      expect(stderr).not.toContain(token());
+      expect(stderr).not.toContain(token);
       expect(unsafeCharacters(stderr, "\n")).toEqual([]);
     }
   });
@@ -91,7 +85,7 @@ describe("every command with --debug", () => {
   };
   const { account, pool } = { account: "acc", pool: "pool" };
 
-  it.each([
+  it.for([
     ["devices", "list", "--pool", pool],
     ["devices", "get", "dev", "--pool", pool],
     ["tree", "--account", account],
@@ -107,7 +101,7 @@ describe("every command with --debug", () => {
     ["discover", "https://person:canary-password@mcp.example/mcp"],
     ["token", "https://mcp.invalid/mcp", "--client-id", "x"],
     ["mcp", "tools", "https://mcp.invalid/mcp"],
-  ])("shows no secret of its surroundings: %s %s", async (...args) => {
+  ])("shows no secret of its surroundings: %s %s", async ([...args], { bench }) => {
     const { stdout, stderr } = await bench.run([...args, "--debug", "--timeout", "3", "--retries", "0"], {
       env: { ...env, AGENTAUTH_HOME: temporaryFolder() },
     });

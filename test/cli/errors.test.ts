@@ -1,17 +1,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Fault } from "../../src/sandbox/index.js";
-import { type Bench, linesOf, runCli, startBench } from "../helpers/cli.js";
+import { benchTest } from "../helpers/bench-test.js";
+import { type Bench, linesOf, runCli } from "../helpers/cli.js";
 import { CLOSED_PORT } from "../helpers/port.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 30 });
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 30 });
 
 interface Expected {
   exit_code: number;
@@ -23,6 +18,7 @@ interface Expected {
 
 /** Runs a command twice, for a user and for a program, and compares both errors with what is expected. */
 async function expectError(
+  { sandbox, run }: Bench,
   args: string[],
   expected: Expected,
   words: RegExp[],
@@ -31,9 +27,9 @@ async function expectError(
 ) {
   const results = [];
   for (const extra of [[], ["-o", "json"]]) {
-    bench.sandbox.faults.clear();
-    if (fault) bench.sandbox.faults.add(fault);
-    results.push(await bench.run([...args, ...extra], { env }));
+    sandbox.faults.clear();
+    if (fault) sandbox.faults.add(fault);
+    results.push(await run([...args, ...extra], { env }));
   }
   for (const { code, stdout } of results) expect({ code, stdout }).toEqual({ code: expected.exit_code, stdout: "" });
   const [text, json] = results.map(({ stderr }) => stderr);
@@ -43,8 +39,9 @@ async function expectError(
 }
 
 describe("authentication: exit 4", () => {
-  it("no token", async () => {
+  it("no token", async ({ bench }) => {
     await expectError(
+      bench,
       bench.devices,
       { exit_code: 4, code: "not_authenticated", class: "auth", status: 401 },
       [
@@ -55,8 +52,9 @@ describe("authentication: exit 4", () => {
     );
   });
 
-  it("a wrong token", async () => {
+  it("a wrong token", async ({ bench }) => {
     await expectError(
+      bench,
       bench.devices,
       { exit_code: 4, code: "bad_authtoken", class: "auth", status: 401 },
       [/^error: .*bad_authtoken, HTTP 401/, /hint: the API token is wrong or has expired; set AGENTAUTH_API_TOKEN/],
@@ -64,7 +62,7 @@ describe("authentication: exit 4", () => {
     );
   });
 
-  it("a token that cannot be sent", async () => {
+  it("a token that cannot be sent", async ({ bench }) => {
     const { code, stdout, stderr } = await bench.run(bench.devices, {
       env: { AGENTAUTH_API_TOKEN: "to\nken-with-a-break" },
     });
@@ -76,17 +74,20 @@ describe("authentication: exit 4", () => {
 describe("unavailable: exit 5", () => {
   const NO_RETRY = ["--retries", "0"];
 
-  it("a port without a listener", async () => {
+  it("a port without a listener", async ({ bench }) => {
     const args = [...bench.devices, "--base-url", `http://127.0.0.1:${CLOSED_PORT}`, ...NO_RETRY];
-    await expectError(args, { exit_code: 5, code: "connection_refused", class: "unavailable", retryable: true }, [
-      /127\.0\.0\.1:\d+: the connection was refused/,
-      /hint: check that the service runs at this address and port/,
-    ]);
+    await expectError(
+      bench,
+      args,
+      { exit_code: 5, code: "connection_refused", class: "unavailable", retryable: true },
+      [/127\.0\.0\.1:\d+: the connection was refused/, /hint: check that the service runs at this address and port/],
+    );
   });
 
-  it("a host that does not exist", async () => {
+  it("a host that does not exist", async ({ bench }) => {
     const args = [...bench.devices, "--base-url", "https://agentauth.invalid", ...NO_RETRY];
     await expectError(
+      bench,
       args,
       { exit_code: 5, code: "dns_failed", class: "unavailable" },
       [/agentauth\.invalid: the host name could not be resolved/, /hint: check the host name and the network/],
@@ -95,16 +96,17 @@ describe("unavailable: exit 5", () => {
     );
   });
 
-  it("TLS where there is none", async () => {
+  it("TLS where there is none", async ({ bench }) => {
     const args = [...bench.devices, "--base-url", bench.sandbox.baseUrl.replace("http:", "https:"), ...NO_RETRY];
-    await expectError(args, { exit_code: 5, code: "tls_failed", class: "unavailable", retryable: false }, [
+    await expectError(bench, args, { exit_code: 5, code: "tls_failed", class: "unavailable", retryable: false }, [
       /TLS failed/,
       /hint: check the port: the server speaks no TLS there/,
     ]);
   });
 
-  it("503 for ever", async () => {
+  it("503 for ever", async ({ bench }) => {
     await expectError(
+      bench,
       [...bench.devices, ...NO_RETRY],
       { exit_code: 5, code: "unexpected", class: "unavailable", status: 503 },
       [/HTTP 503/, /\(request req_\w+\)/, /hint: call again later/],
@@ -113,15 +115,16 @@ describe("unavailable: exit 5", () => {
     );
   });
 
-  it("as often as --retries says, and no more", async () => {
+  it("as often as --retries says, and no more", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "status", status: 503, times: 0 });
     const before = bench.asked();
     await bench.run([...bench.devices, "--retries", "1"]);
     expect(bench.asked() - before).toBe(2);
   });
 
-  it("an answer that takes too long", async () => {
+  it("an answer that takes too long", async ({ bench }) => {
     await expectError(
+      bench,
       [...bench.devices, ...NO_RETRY, "--timeout", "0.3"],
       { exit_code: 5, code: "timeout", class: "unavailable" },
       [/no complete response in 0\.3 s/, /hint: --timeout <seconds> allows more time/],
@@ -130,8 +133,9 @@ describe("unavailable: exit 5", () => {
     );
   });
 
-  it("a wait that is longer than there is time for", async () => {
+  it("a wait that is longer than there is time for", async ({ bench }) => {
     await expectError(
+      bench,
       bench.devices,
       { exit_code: 5, code: "rate_limited", class: "unavailable", status: 429 },
       [/HTTP 429, and it asks to wait 3600 s \(Retry-After "3600"\)/],
@@ -140,8 +144,9 @@ describe("unavailable: exit 5", () => {
     );
   });
 
-  it.each(["reset-before", "reset-mid-body"] as const)("a connection that breaks: %s", async (kind) => {
+  it.for(["reset-before", "reset-mid-body"] as const)("a connection that breaks: %s", async (kind, { bench }) => {
     await expectError(
+      bench,
       [...bench.devices, ...NO_RETRY],
       { exit_code: 5, code: "connection_reset", class: "unavailable" },
       [/the connection broke/],
@@ -152,38 +157,43 @@ describe("unavailable: exit 5", () => {
 });
 
 describe("the service says no: exit 6", () => {
-  it("a pool that does not exist", async () => {
+  it("a pool that does not exist", async ({ bench }) => {
     const [first = ""] = bench.sandbox.data.pools(bench.sandbox.ids.domain).map(({ id }) => id);
     const args = ["devices", "list", "--pool", `${first.slice(0, -3)}zzz`];
-    await expectError(args, { exit_code: 6, code: "not_found", class: "remote", status: 404 }, [
+    await expectError(bench, args, { exit_code: 6, code: "not_found", class: "remote", status: 404 }, [
       /not_found, HTTP 404/,
       /hint: check the identifier/,
     ]);
   });
 
-  it("a device that the pool does not have", async () => {
+  it("a device that the pool does not have", async ({ bench }) => {
     const args = ["devices", "get", "dev_nope", "--pool", bench.sandbox.ids.pool];
-    await expectError(args, { exit_code: 6, code: "not_found", class: "remote" }, [
+    await expectError(bench, args, { exit_code: 6, code: "not_found", class: "remote" }, [
       /no device "dev_nope" in pool "pool_\w+"/,
       /hint: .*agentauth devices list --pool <pool_id> -o id/,
     ]);
   });
 
-  it("a raw path that is not there", async () => {
+  it("a raw path that is not there", async ({ bench }) => {
     await expectError(
+      bench,
       ["api", "GET", "/api/v1/nope"],
       { exit_code: 6, code: "not_found", class: "remote", status: 404 },
       [/\/api\/v1\/nope/],
     );
-    await expectError(["api", "GET", "device"], { exit_code: 6, code: "not_found", class: "remote", status: 404 }, [
-      /hint: paths start with \/api\/v1, such as \/api\/v1\/device/,
-    ]);
+    await expectError(
+      bench,
+      ["api", "GET", "device"],
+      { exit_code: 6, code: "not_found", class: "remote", status: 404 },
+      [/hint: paths start with \/api\/v1, such as \/api\/v1\/device/],
+    );
   });
 });
 
 describe("a peer that breaks the rules: exit 3", () => {
-  it("a login page in place of the service", async () => {
+  it("a login page in place of the service", async ({ bench }) => {
     await expectError(
+      bench,
       bench.devices,
       { exit_code: 3, code: "bad_content_type", class: "refused", status: 200 },
       [/"text\/html/, /hint: a proxy or a login page/],
@@ -195,7 +205,7 @@ describe("a peer that breaks the rules: exit 3", () => {
     );
   });
 
-  it("a redirect to another origin, which is not followed", async () => {
+  it("a redirect to another origin, which is not followed", async ({ bench }) => {
     const seen: string[] = [];
     const other = createServer((request, response) => {
       seen.push(request.url ?? "");
@@ -205,6 +215,7 @@ describe("a peer that breaks the rules: exit 3", () => {
     const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/api/v1/device`;
     try {
       await expectError(
+        bench,
         bench.devices,
         { exit_code: 3, code: "redirect_refused", class: "refused" },
         [/redirects off the origin are not followed/],
@@ -221,12 +232,13 @@ describe("a peer that breaks the rules: exit 3", () => {
     }
   });
 
-  it.each([
+  it.for([
     ["no object", []],
     ["no summaries", { status: "success" }],
     ["an unknown status", { status: "maybe", summaries: [] }],
-  ])("an envelope with %s", async (_what, body) => {
+  ])("an envelope with %s", async ([_what, body], { bench }) => {
     await expectError(
+      bench,
       bench.devices,
       { exit_code: 3, code: "bad_envelope", class: "refused" },
       [/^error: /],
@@ -235,9 +247,10 @@ describe("a peer that breaks the rules: exit 3", () => {
     );
   });
 
-  it("JSON that is cut, each time", async () => {
+  it("JSON that is cut, each time", async ({ bench }) => {
     const args = [...bench.devices, "--retries", "0"];
     await expectError(
+      bench,
       args,
       { exit_code: 3, code: "bad_json", class: "refused" },
       [/not JSON/],

@@ -1,19 +1,14 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, startBench, unsafeIn } from "../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../helpers/bench-test.js";
+import { linesOf, unsafeIn } from "../helpers/cli.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 30 });
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 30 });
 
 const SECRET = "<CLIENT_SECRET>";
 const COLUMNS = ["--columns", "id,dynamic_client_details.client_secret,dynamic_client_details"];
 
 describe("a client secret", () => {
-  it.each(["json", "ndjson", "yaml"])("is masked in %s until --show-secrets is given", async (format) => {
+  it.for(["json", "ndjson", "yaml"])("is masked in %s until --show-secrets is given", async (format, { bench }) => {
     const args = [...bench.devices, "--limit", "2", "-q", "-o", format];
     const hidden = await bench.run(args);
     expect(hidden.stdout).toContain("********");
@@ -21,9 +16,9 @@ describe("a client secret", () => {
     expect((await bench.run([...args, "--show-secrets"])).stdout.split(SECRET)).toHaveLength(3);
   });
 
-  it.each(["table", "wide", "plain", "csv", "json", "yaml"])(
+  it.for(["table", "wide", "plain", "csv", "json", "yaml"])(
     "is masked in %s where a column names it",
-    async (format) => {
+    async (format, { bench }) => {
       const args = [...bench.devices, "--limit", "1", "-q", "-o", format, ...COLUMNS];
       const hidden = await bench.run(args);
       expect(hidden.stdout).toContain("********");
@@ -32,7 +27,7 @@ describe("a client secret", () => {
     },
   );
 
-  it.each(["table", "plain", "json", "yaml", "csv"])("is masked in devices get as %s", async (format) => {
+  it.for(["table", "plain", "json", "yaml", "csv"])("is masked in devices get as %s", async (format, { bench }) => {
     const { pool } = bench.sandbox.ids;
     const id = bench.sandbox.data.device(pool, 3)?.id ?? "";
     const args = ["devices", "get", id, "--pool", pool, "-o", format];
@@ -40,7 +35,7 @@ describe("a client secret", () => {
     expect((await bench.run([...args, "--show-secrets"])).stdout).toContain(SECRET);
   });
 
-  it("is masked in raw answers, for jq and in a tree", async () => {
+  it("is masked in raw answers, for jq and in a tree", async ({ bench }) => {
     const { pool, account } = bench.sandbox.ids;
     const api = ["api", "GET", "/api/v1/device", "-f", `pool_id=${pool}`];
     expect((await bench.run(api)).stdout).not.toContain(SECRET);
@@ -55,7 +50,7 @@ describe("a client secret", () => {
 });
 
 describe("the API token", () => {
-  it("is in no output, trace or error, however much is told", async () => {
+  it("is in no output, trace or error, however much is told", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "status", status: 400, body: "html", after: 1, path: "device" });
     for (const flags of [["--debug"], ["-v"], ["-o", "json", "--debug"]]) {
       const { stdout, stderr } = await bench.run([...bench.devices, "--page-size", "10", ...flags]);
@@ -64,7 +59,7 @@ describe("the API token", () => {
     }
   });
 
-  it("is masked where a service says it back", async () => {
+  it("is masked where a service says it back", async ({ bench }) => {
     const body = { status: "error", code: "bad_request", message: `no such thing: ${bench.sandbox.apiToken}` };
     bench.sandbox.faults.add({ kind: "wrong-envelope", body });
     const { code, stderr } = await bench.run(bench.devices);
@@ -75,14 +70,17 @@ describe("the API token", () => {
 });
 
 describe("text that a terminal would act on", () => {
-  it.each(["table", "wide", "plain", "json", "ndjson", "yaml", "id"])("comes out harmless as %s", async (format) => {
-    bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
-    const { code, stdout, stderr } = await bench.run([...bench.devices, "-o", format]);
-    expect(code).toBe(0);
-    expect(unsafeIn(stdout + stderr)).toEqual([]);
-  });
+  it.for(["table", "wide", "plain", "json", "ndjson", "yaml", "id"])(
+    "comes out harmless as %s",
+    async (format, { bench }) => {
+      bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
+      const { code, stdout, stderr } = await bench.run([...bench.devices, "-o", format]);
+      expect(code).toBe(0);
+      expect(unsafeIn(stdout + stderr)).toEqual([]);
+    },
+  );
 
-  it("keeps one line an item", async () => {
+  it("keeps one line an item", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "hostile-text", text: "a\nb\rc\u2028d\te", times: 0 });
     for (const format of ["plain", "ndjson"]) {
       const { stdout } = await bench.run([...bench.devices, "-o", format]);
@@ -92,7 +90,7 @@ describe("text that a terminal would act on", () => {
     expect(stdout.split("\t")[1]).toBe("a\\nb\\rc\\u{2028}d\\te");
   });
 
-  it("parses back equal from JSON", async () => {
+  it("parses back equal from JSON", async ({ bench }) => {
     const text = "\u001b[31mred\u0007 \u202egnp.exe \u200b\u2028 \u009b2J";
     bench.sandbox.faults.add({ kind: "hostile-text", text, times: 0 });
     const { stdout } = await bench.run([...bench.devices, "--limit", "1", "-q", "-o", "json"]);
@@ -100,7 +98,7 @@ describe("text that a terminal would act on", () => {
     expect(unsafeIn(stdout)).toEqual([]);
   });
 
-  it("is harmless in an error, in a tree and in devices get", async () => {
+  it("is harmless in an error, in a tree and in devices get", async ({ bench }) => {
     const hostile = "\u001b]0;title\u0007\u202e\r\nerror: not ours";
     const fault = { kind: "wrong-envelope", body: { status: "error", code: "bad_request", message: hostile } } as const;
     bench.sandbox.faults.add(fault);
@@ -125,7 +123,7 @@ describe("text that a terminal would act on", () => {
     expect([tree.code, get.code, unsafeIn(tree.stdout + get.stdout)]).toEqual([0, 0, []]);
   });
 
-  it("is harmless where the user typed it", async () => {
+  it("is harmless where the user typed it", async ({ bench }) => {
     const { stderr } = await bench.run([...bench.devices, "--sort", "\u001b[31mx\u202e"]);
     expect(unsafeIn(stderr)).toEqual([]);
     const flag = await bench.run([...bench.devices, "--\u001b[31mflag"]);

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
+import { benchTest } from "../helpers/bench-test.js";
 import { linesOf, runProcess, temporaryFolder } from "../helpers/cli.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
-import { benchTest } from "./support.js";
 
 const it = benchTest({ devices: 5, autoApprove: true }).extend(
   "run",

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
+import { benchTest } from "../helpers/bench-test.js";
 import { BIN, cleanEnv, collect, runProcess, startCliSandbox, temporaryFolder } from "../helpers/cli.js";
 import { sendJson, startServer } from "../helpers/server.js";
-import { benchTest } from "./support.js";
 
 const it = benchTest({ devices: 3 });
 

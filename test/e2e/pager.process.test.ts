@@ -3,8 +3,8 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect } from "vitest";
+import { benchTest } from "../helpers/bench-test.js";
 import { allIds, linesOf, temporaryFolder, until } from "../helpers/cli.js";
-import { benchTest } from "./support.js";
 import { hasTerminal, startOnTerminal } from "./terminal-support.js";
 
 const hasLess = spawnSync("sh", ["-c", "command -v less"]).status === 0;

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
+import { benchTest } from "../helpers/bench-test.js";
 import { runProcess, temporaryFolder } from "../helpers/cli.js";
-import { benchTest } from "./support.js";
 
 const it = benchTest({ devices: 20 }).extend("report", ({ bench }) => [
   "devices",

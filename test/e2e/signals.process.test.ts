@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { describe, expect } from "vitest";
+import { benchTest } from "../helpers/bench-test.js";
 import {
   allIds,
   type Bench,
@@ -14,7 +15,6 @@ import {
   startProcess,
   until,
 } from "../helpers/cli.js";
-import { benchTest } from "./support.js";
 
 const it = benchTest({ devices: 500 })
   /** A list that takes many pages. */

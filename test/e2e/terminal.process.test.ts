@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { shellWord } from "../../src/redact.js";
+import { benchTest } from "../helpers/bench-test.js";
 import { allIds, BIN, cleanEnv, collect, linesOf, temporaryFolder, unsafeIn } from "../helpers/cli.js";
-import { benchTest } from "./support.js";
 import { deviceIds, hasTerminal } from "./terminal-support.js";
 
 const ESC = "\u001b";

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
+import { benchTest } from "../helpers/bench-test.js";
 import { allIds, temporaryFolder, until } from "../helpers/cli.js";
-import { benchTest } from "./support.js";
 import { deviceIds, hasTerminal, screenOf, startOnTerminal, type TerminalRun } from "./terminal-support.js";
 
 const ESC = "\u001b";

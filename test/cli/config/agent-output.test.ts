@@ -1,31 +1,28 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { ManagementClient } from "../../../src/api/client.js";
 import type { ListOptions } from "../../../src/api/page.js";
 import { readBriefTree } from "../../../src/cli/commands/tree/brief-tree.js";
 import { Walk } from "../../../src/cli/commands/tree/walk.js";
 import { isNewSession } from "../../../src/cli/config/agent-session.js";
 import type { CommandContext } from "../../../src/cli/runtime/context.js";
-import { type Bench, linesOf, type RunOptions, runCli, startBench, temporaryFolder } from "../../helpers/cli.js";
+import { benchTest } from "../../helpers/bench-test.js";
+import { linesOf, type RunOptions, runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const AGENT = { AGENTAUTH_AGENT: "1" };
 const SHORT = ["id", "title", "status", "session_type", "last_seen"];
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await startBench({ devices: 120 });
+const it = benchTest({ devices: 120 }).extend("run", ({ bench }) => {
+  return (args: readonly string[], more: RunOptions = {}) =>
+    bench.run(args, { ...more, env: { ...AGENT, ...more.env } });
 });
-afterAll(() => bench.sandbox.close());
-
-const run = (args: readonly string[], more: RunOptions = {}) =>
-  bench.run(args, { ...more, env: { ...AGENT, ...more.env } });
 const noticeOf = (stderr: string) => JSON.parse(linesOf(stderr).at(-1) ?? "");
 
 describe("a list for an AI agent", () => {
-  it.each([[[]], [["--json"]]])(
+  it.for<[string[]]>([[[]], [["--json"]]])(
     "is 50 items in short columns, and the command for the next ones: %j",
-    async (flags) => {
+    async ([flags], { bench, run }) => {
       const { code, stdout, stderr } = await run([...bench.devices, ...flags]);
       const items = JSON.parse(stdout) as Record<string, unknown>[];
       expect([code, items.length]).toEqual([0, 50]);
@@ -39,12 +36,12 @@ describe("a list for an AI agent", () => {
     },
   );
 
-  it.each([
+  it.for<[string[], number]>([
     [["--limit", "70"], 70],
     [["--columns", "id"], 120],
     [["-o", "ndjson"], 120],
     [["--jq", "."], 120],
-  ])("is what the flags say: %j", async (flags, count) => {
+  ])("is what the flags say: %j", async ([flags, count], { bench, run }) => {
     const args = [...bench.devices, ...flags];
     const { stdout } = await run(args);
     const asked = await bench.run([...args, ...(flags.includes("-o") || flags.includes("--jq") ? [] : ["--json"])]);
@@ -53,19 +50,19 @@ describe("a list for an AI agent", () => {
     expect(items).toHaveLength(count);
   });
 
-  it("is complete for a user who gives --json", async () => {
+  it("is complete for a user who gives --json", async ({ bench }) => {
     const { stdout, stderr } = await bench.run([...bench.devices, "--json"]);
     expect([JSON.parse(stdout).length, stderr]).toEqual([120, ""]);
   });
 
-  it("says what it leaves out with --quiet too, and nothing where it leaves out nothing", async () => {
+  it("says what it leaves out with --quiet too, and nothing where it leaves out nothing", async ({ bench, run }) => {
     const { stdout, stderr } = await run([...bench.devices, "--json", "-q"]);
     expect([JSON.parse(stdout).length, noticeOf(stderr).next.offset]).toEqual([50, 50]);
     const end = await run([...bench.devices, "--json", "-q", "--offset", "100"]);
     expect([JSON.parse(end.stdout).length, end.stderr]).toEqual([20, ""]);
   });
 
-  it("says where a filtered one continues", async () => {
+  it("says where a filtered one continues", async ({ bench, run }) => {
     const { stdout, stderr } = await run([...bench.devices, "--title", "*"]);
     const { next } = noticeOf(stderr);
     expect([JSON.parse(stdout).length, next.offset]).toEqual([50, 50]);
@@ -79,7 +76,7 @@ const DEFAULTS = {
 };
 
 describe("a tree for an AI agent", () => {
-  it("has 50 items at most, and every upper level before devices", async () => {
+  it("has 50 items at most, and every upper level before devices", async ({ bench, run }) => {
     const { account } = bench.sandbox.ids;
     const { code, stdout, stderr } = await run(["tree", "--account", account]);
     const { domains } = JSON.parse(stdout) as { domains: { pools: { devices: object[]; device_count: number }[] }[] };
@@ -95,7 +92,7 @@ describe("a tree for an AI agent", () => {
     expect(whole.stdout).toBe((await bench.run(["tree", "--account", account, "--limit", "0", "--json"])).stdout);
   });
 
-  it("says what it leaves out with --quiet too, and repeats the flags of the service", async () => {
+  it("says what it leaves out with --quiet too, and repeats the flags of the service", async ({ bench, run }) => {
     const { account } = bench.sandbox.ids;
     const home = temporaryFolder();
     const env = { AGENTAUTH_HOME: home };

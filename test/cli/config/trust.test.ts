@@ -1,18 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, runCli, startBench, temporaryFolder } from "../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../../helpers/bench-test.js";
+import { runCli, temporaryFolder } from "../../helpers/cli.js";
 import { sendJson, startServer } from "../../helpers/server.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 3 });
-});
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 3 });
 
 describe("a profile's token", () => {
-  it("is not drawn out by an address from a flag or from the environment", async () => {
+  it("is not drawn out by an address from a flag or from the environment", async ({ bench }) => {
     const thief = await startServer((response) => sendJson(response, {}));
     const home = temporaryFolder();
     const run = (args: string[], more: { stdin?: string; env?: Record<string, string> } = {}) =>
@@ -86,9 +82,9 @@ describe("a settings file that is wrong", () => {
 });
 
 describe("an identifier", () => {
-  it.each(["../../x", "a/../b", "?a=b", "a&pool_id=other", "#frag", "%2e%2e%2f", "a b+c", "日本語", "..", "."])(
+  it.for(["../../x", "a/../b", "?a=b", "a&pool_id=other", "#frag", "%2e%2e%2f", "a b+c", "日本語", "..", "."])(
     "is sent as it is and changes nothing else: %s",
-    async (id) => {
+    async (id, { bench }) => {
       const before = bench.sandbox.requests.length;
       const { code } = await bench.run(["devices", "list", "--pool", id]);
       expect(code).toBe(6);

@@ -1,21 +1,16 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, linesOf, startBench } from "../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../../helpers/bench-test.js";
+import { allIds, linesOf } from "../../helpers/cli.js";
 import { pasteHint } from "../paste-hint.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 500 });
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 500 });
 
 const broken = { kind: "status", status: 503, path: "device", times: 0 } as const;
 
 describe("a list that ends in the middle: exit 7", () => {
-  it.each(["id", "plain", "csv", "ndjson", "table"])(
+  it.for(["id", "plain", "csv", "ndjson", "table"])(
     "as %s, and the command in the hint yields exactly the rest",
-    async (format) => {
+    async (format, { bench }) => {
       const idsIn = (text: string) =>
         text.match(/dev_\w+/g)?.filter((id, index, all) => all.indexOf(id) === index) ?? [];
       bench.sandbox.faults.add({ ...broken, after: 4 });
@@ -41,7 +36,7 @@ describe("a list that ends in the middle: exit 7", () => {
     },
   );
 
-  it("as json: an array that no parser takes for the whole", async () => {
+  it("as json: an array that no parser takes for the whole", async ({ bench }) => {
     bench.sandbox.faults.add({ ...broken, after: 3 });
     const args = [...bench.devices, "-o", "json", "--page-size", "30", "--retries", "0", "--concurrency", "1"];
     const { code, stdout, stderr } = await bench.run(args);
@@ -60,7 +55,9 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(error["hint"]).toMatch(/^continue with: agentauth devices list .* --offset 90$/);
   });
 
-  it("continues to the limit that was set, from the offset that was set, with the filters that were set", async () => {
+  it("continues to the limit that was set, from the offset that was set, with the filters that were set", async ({
+    bench,
+  }) => {
     bench.sandbox.faults.add({ ...broken, after: 3 });
     const args = [
       "--offset",
@@ -89,7 +86,7 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(chosen.stdout + others.stdout).toBe(whole.stdout);
   });
 
-  it("keeps what it gave before where a page's numbers go in circles", async () => {
+  it("keeps what it gave before where a page's numbers go in circles", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "stuck-offset", after: 2, times: 0 });
     const { code, stdout, stderr } = await bench.run([
       ...bench.devices,
@@ -104,7 +101,9 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(stderr).toMatch(/^error: the listing ended after 90 items: /);
   });
 
-  it("has the offset to continue from where a page has no pagination, and is refused where that is the first", async () => {
+  it("has the offset to continue from where a page has no pagination, and is refused where that is the first", async ({
+    bench,
+  }) => {
     const args = [...bench.devices, "-o", "id", "--page-size", "30", "--concurrency", "1"];
     bench.sandbox.faults.add({ kind: "omit-pagination", after: 2, path: "device" });
     const { code, stdout, stderr } = await bench.run(args);
@@ -115,13 +114,13 @@ describe("a list that ends in the middle: exit 7", () => {
     expect(await bench.run(args)).toMatchObject({ code: 3, stdout: "" });
   });
 
-  it("prints nothing where the first page fails, and is not partial then", async () => {
+  it("prints nothing where the first page fails, and is not partial then", async ({ bench }) => {
     bench.sandbox.faults.add(broken);
     const { code, stdout } = await bench.run([...bench.devices, "-o", "json", "--retries", "0"]);
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
   });
 
-  it("with --jq on the whole array says that nothing was printed", async () => {
+  it("with --jq on the whole array says that nothing was printed", async ({ bench }) => {
     bench.sandbox.faults.add({ ...broken, after: 2 });
     const { code, stdout, stderr } = await bench.run([
       ...bench.devices,

@@ -1,26 +1,17 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import {
-  allIds,
-  type Bench,
-  collect,
-  linesOf,
-  runCli,
-  startBench,
-  startCli,
-  temporaryFolder,
-  until,
-} from "../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../../helpers/bench-test.js";
+import { allIds, collect, linesOf, runCli, startCli, temporaryFolder, until } from "../../helpers/cli.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench();
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest()
+  .extend("args", ({ bench }) => [...bench.devices, "-o", "id"])
+  .extend("env", ({ bench }) => ({ NO_COLOR: "1", TERM: "xterm", LINES: "10", ...bench.env }))
+  .extend("run", ({ args, env }) => {
+    return (variables: Record<string, string>, ...more: string[]) =>
+      runCli([...args, ...more], { env: { ...env, ...variables }, tty: { stdin: true, stdout: true }, columns: 100 });
+  });
 
 /** A pager of the system's own tools, and the file that it copies its input to. */
 function makePager(script = "") {
@@ -28,13 +19,8 @@ function makePager(script = "") {
   return { command: `sh -c 'tee "$0"; ${script}' ${file}`, seen: () => readFileSync(file, "utf8") };
 }
 
-const args = () => [...bench.devices, "-o", "id"];
-const envOf = (env: Record<string, string>) => ({ NO_COLOR: "1", TERM: "xterm", LINES: "10", ...bench.env, ...env });
-const run = (env: Record<string, string>, ...more: string[]) =>
-  runCli([...args(), ...more], { env: envOf(env), tty: { stdin: true, stdout: true }, columns: 100 });
-
 describe("the pager of output to a terminal", () => {
-  it("gets the output, and what it prints is that of the run; messages come after it", async () => {
+  it("gets the output, and what it prints is that of the run; messages come after it", async ({ bench, run }) => {
     const pager = makePager("echo the pager has ended");
     const { code, stdout, stderr } = await run({ AGENTAUTH_PAGER: pager.command }, "--limit", "50");
     expect([code, linesOf(pager.seen())]).toEqual([0, allIds(bench.sandbox).slice(0, 50)]);
@@ -42,7 +28,7 @@ describe("the pager of output to a terminal", () => {
     expect(stderr).toMatch(/shown 50 of 60; continue with: /);
   });
 
-  it.each<[string, string[], Record<string, string>]>([
+  it.for<[string, string[], Record<string, string>]>([
     ["--no-pager", ["--no-pager"], {}],
     ["--no-input", ["--no-input"], {}],
     ["AGENTAUTH_NO_INPUT", [], { AGENTAUTH_NO_INPUT: "1" }],
@@ -50,12 +36,12 @@ describe("the pager of output to a terminal", () => {
     ["TERM=dumb", [], { TERM: "dumb" }],
     ["an empty AGENTAUTH_PAGER", [], { AGENTAUTH_PAGER: "" }],
     ["AGENTAUTH_PAGER=cat", [], { AGENTAUTH_PAGER: "cat" }],
-  ])("is not started with %s", async (_what, flags, env) => {
+  ])("is not started with %s", async ([_what, flags, env], { bench, run }) => {
     const { code, stdout } = await run({ PAGER: "false", ...env }, ...flags);
     expect([code, linesOf(stdout)]).toEqual([0, allIds(bench.sandbox)]);
   });
 
-  it("that does not exist, or is no command, is passed over", async () => {
+  it("that does not exist, or is no command, is passed over", async ({ bench, run }) => {
     const missing = await run({ PAGER: "/nowhere/at-all --flag" }, "--verbose");
     expect([missing.code, linesOf(missing.stdout)]).toEqual([0, allIds(bench.sandbox)]);
     expect(missing.stderr).toContain('the pager "/nowhere/at-all" cannot be started (ENOENT)');
@@ -64,7 +50,7 @@ describe("the pager of output to a terminal", () => {
     expect(unsplit.stderr).toContain('warning: PAGER "less \'x" is not a valid command; printing without a pager');
   });
 
-  it("that fails is reported, with its exit code", async () => {
+  it("that fails is reported, with its exit code", async ({ run }) => {
     const { code, stderr } = await run({ PAGER: makePager("exit 3").command });
     expect([code, stderr]).toEqual([
       0,
@@ -72,14 +58,14 @@ describe("the pager of output to a terminal", () => {
     ]);
   });
 
-  it("that the user quits early ends the list: exit 0, no message", async () => {
+  it("that the user quits early ends the list: exit 0, no message", async ({ bench, run }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, after: 3, path: "device", times: 0 });
     const few = ["--page-size", "10", "--concurrency", "1"];
     const { code, stderr } = await run({ PAGER: "head -n 1" }, ...few);
     expect([code, stderr]).toEqual([0, ""]);
   });
 
-  it("is waited for where the list ends early, and the error comes after it", async () => {
+  it("is waited for where the list ends early, and the error comes after it", async ({ bench, run }) => {
     bench.sandbox.faults.add({ kind: "status", status: 503, after: 3, path: "device", times: 0 });
     const pager = makePager("echo the pager has ended");
     const few = ["--page-size", "10", "--concurrency", "1", "--retries", "0"];
@@ -89,14 +75,14 @@ describe("the pager of output to a terminal", () => {
     expect(stderr).toMatch(/error: .*HTTP 503/);
   });
 
-  it.each([
+  it.for([
     ["SIGINT", 130],
     ["SIGTERM", 143],
-  ] as const)("is waited for after %s, which ends the list with %i", async (name, expected) => {
+  ] as const)("is waited for after %s, which ends the list with %i", async ([name, expected], { bench, args, env }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, after: 3, path: "device", times: 0 });
     const pager = makePager();
-    const child = startCli([...args(), "--page-size", "10", "--concurrency", "1"], {
-      env: envOf({ PAGER: pager.command }),
+    const child = startCli([...args, "--page-size", "10", "--concurrency", "1"], {
+      env: { ...env, PAGER: pager.command },
       tty: true,
       columns: 100,
     });

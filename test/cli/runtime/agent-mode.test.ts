@@ -1,24 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, runCli, startBench, temporaryFolder } from "../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../../helpers/bench-test.js";
+import { linesOf, runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const NOTE = (name: string) =>
   `for an AI agent (${name}): JSON, no prompt, no browser; AGENTAUTH_AGENT=0 turns that off`;
 const CLAUDE = { CLAUDECODE: "1" };
 
-let bench: Bench;
-beforeAll(async () => {
-  bench = await startBench({ devices: 3 });
-});
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 3 });
 
 describe("where an AI agent runs the program", () => {
-  it.each<[string, Record<string, string>, string]>([
+  it.for<[string, Record<string, string>, string]>([
     ["Claude Code", CLAUDE, "claude"],
     ["Codex", { CODEX_SANDBOX: "seatbelt" }, "codex"],
     ["Cursor", { CURSOR_AGENT: "1" }, "cursor"],
     ["one that names itself", { AI_AGENT: "mine" }, "mine"],
     ["one that somebody says is there", { AGENTAUTH_AGENT: "1" }, "AGENTAUTH_AGENT is set"],
-  ])("lists are JSON and stderr says so: %s", async (_who, env, name) => {
+  ])("lists are JSON and stderr says so: %s", async ([_who, env, name], { bench }) => {
     const { code, stdout, stderr } = await bench.run(bench.devices, { env });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toHaveLength(3);
@@ -27,16 +24,16 @@ describe("where an AI agent runs the program", () => {
     expect(JSON.parse(brief ?? "")).toMatchObject({ shown: 3, total: 3, next: null });
   });
 
-  it.each<[string, Record<string, string>]>([
+  it.for<[string, Record<string, string>]>([
     ["nobody", {}],
     ["CI", { CI: "true", GITHUB_ACTIONS: "true" }],
     ["an agent that is not to count", { ...CLAUDE, AGENTAUTH_AGENT: "0" }],
-  ])("and not for %s", async (_who, env) => {
+  ])("and not for %s", async ([_who, env], { bench }) => {
     const { stdout, stderr } = await bench.run(bench.devices, { env });
     expect([stdout.startsWith("dev_"), stderr]).toEqual([true, ""]);
   });
 
-  it("flags and the profile's format come first, and the line on stderr can be hushed", async () => {
+  it("flags and the profile's format come first, and the line on stderr can be hushed", async ({ bench }) => {
     for (const flags of [["-o", "plain"], ["-o", "csv"], ["--output=id"]]) {
       const asked = await bench.run([...bench.devices, ...flags], { env: CLAUDE });
       expect(asked).toEqual(await bench.run([...bench.devices, ...flags]));
@@ -56,7 +53,7 @@ describe("where an AI agent runs the program", () => {
     },
   );
 
-  it("a watched list is a JSON event a line", async () => {
+  it("a watched list is a JSON event a line", async ({ bench }) => {
     const { stdout } = await bench.run([...bench.devices, "--watch", "--until", "length > 0"], { env: CLAUDE });
     expect(linesOf(stdout).map((line) => JSON.parse(line).type)).toEqual(["added", "added", "added"]);
   });

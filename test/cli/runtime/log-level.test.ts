@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, startBench } from "../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../../helpers/bench-test.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench();
-});
-afterAll(() => bench.sandbox.close());
+const it = benchTest();
 
 describe("AGENTAUTH_LOG", () => {
-  it.each(["info", "debug"])("%s logs each request to stderr, and no token", async (level) => {
+  it.for(["info", "debug"])("%s logs each request to stderr, and no token", async (level, { bench }) => {
     const { code, stderr } = await bench.run(bench.pools, { env: { AGENTAUTH_LOG: level } });
     expect(code).toBe(0);
     expect(stderr).toContain(`> GET ${bench.sandbox.baseUrl}/api/v1/pool`);
@@ -17,7 +12,7 @@ describe("AGENTAUTH_LOG", () => {
     expect(stderr).not.toContain(bench.sandbox.apiToken);
   });
 
-  it("is refused where it is no level", async () => {
+  it("is refused where it is no level", async ({ bench }) => {
     const { code, stderr } = await bench.run(bench.pools, { env: { AGENTAUTH_LOG: "loud" } });
     expect(code).toBe(2);
     expect(stderr).toContain('AGENTAUTH_LOG "loud" must be one of info, debug');

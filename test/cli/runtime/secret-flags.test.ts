@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Bench, linesOf, runCli, startBench } from "../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../../helpers/bench-test.js";
+import { linesOf, runCli } from "../../helpers/cli.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 3 });
-});
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 3 });
 
 const TYPED = "hunter2-hunter2";
 const JWT = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.c2lnbmF0dXJl";
@@ -90,7 +86,7 @@ describe("a secret on the command line", () => {
 describe("--show-secrets", () => {
   const ask = ["-o", "yaml", "--limit", "1", "--show-secrets"];
 
-  it("is refused in the log of a CI job until --yes is given", async () => {
+  it("is refused in the log of a CI job until --yes is given", async ({ bench }) => {
     const refused = await bench.run([...bench.devices, ...ask], { env: { CI: "true" } });
     expect([refused.code, refused.stdout]).toEqual([2, ""]);
     expect(linesOf(refused.stderr)).toEqual([
@@ -101,7 +97,7 @@ describe("--show-secrets", () => {
     expect([given.code, given.stdout]).toEqual([0, expect.stringContaining("<CLIENT_SECRET>")]);
   });
 
-  it.each(["false", "0", ""])("is taken where CI is %j", async (ci) => {
+  it.for(["false", "0", ""])("is taken where CI is %j", async (ci, { bench }) => {
     const { code, stdout } = await bench.run([...bench.devices, ...ask], { env: { CI: ci } });
     expect([code, stdout]).toEqual([0, expect.stringContaining("<CLIENT_SECRET>")]);
   });

@@ -1,18 +1,13 @@
 import type { ServerResponse } from "node:http";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, runCli, startBench } from "../../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../../../helpers/bench-test.js";
+import { allIds, runCli } from "../../../helpers/cli.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 12 });
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 12 });
 
 describe("api", () => {
-  it("gives an answer as the service gave it", async () => {
+  it("gives an answer as the service gave it", async ({ bench }) => {
     const { ids } = bench.sandbox;
     const query = ["-f", `pool_id=${ids.pool}`, "-f", "pagination[offset]=3", "-f", "pagination[page_size]=2"];
     const { code, stdout, stderr } = await bench.run(["api", "GET", "/api/v1/device", ...query]);
@@ -22,7 +17,7 @@ describe("api", () => {
     expect(body.summaries.map(({ id }: { id: string }) => id)).toEqual(allIds(bench.sandbox).slice(3, 5));
   });
 
-  it("needs no leading slash, takes jq, and encodes values", async () => {
+  it("needs no leading slash, takes jq, and encodes values", async ({ bench }) => {
     const { ids } = bench.sandbox;
     const jq = await bench.run([
       "api",
@@ -38,7 +33,7 @@ describe("api", () => {
     expect(bench.sandbox.requests.at(-1)?.query).toEqual({ domain_id: "a&b=c#d e" });
   });
 
-  it.each<[string, string[], string, string]>([
+  it.for<[string, string[], string, string]>([
     ["another method", ["POST", "/api/v1/device"], 'the method "POST" is not supported', "GET operations only"],
     [
       "a whole address",
@@ -55,7 +50,7 @@ describe("api", () => {
     ["a parameter without a value", ["GET", "/api/v1/device", "-f", "x"], '-f "x" is not name=value', "for example -f"],
     ["a path with a query", ["GET", "/api/v1/device?pool_id=p"], "", "pass parameters with -f name=value"],
     ["a path that leaves the interface", ["GET", "//other.example/x"], "", "give only the path"],
-  ])("refuses %s, and sends nothing", async (_what, args, message, hint) => {
+  ])("refuses %s, and sends nothing", async ([_what, args, message, hint], { bench }) => {
     const before = bench.sandbox.requests.length;
     const { code, stdout, stderr } = await bench.run(["api", ...args]);
     expect([code, stdout, bench.sandbox.requests.length]).toEqual([2, "", before]);
@@ -75,7 +70,7 @@ describe("api", () => {
     expect(stderr).toMatch(/^error: .*JSON/);
   });
 
-  it("masks secrets unless a flag asks for them, and prints yaml", async () => {
+  it("masks secrets unless a flag asks for them, and prints yaml", async ({ bench }) => {
     const args = ["api", "GET", "/api/v1/device", "-f", `pool_id=${bench.sandbox.ids.pool}`, "-o", "yaml"];
     const masked = await bench.run(args);
     expect(masked.stdout).toMatch(/^status: success$/m);
@@ -83,7 +78,7 @@ describe("api", () => {
     expect((await bench.run([...args, "--show-secrets"])).stdout).toContain("<CLIENT_SECRET>");
   });
 
-  it("ends with exit 5 where the service is unavailable", async () => {
+  it("ends with exit 5 where the service is unavailable", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "status", status: 503, times: 0 });
     const { code, stdout } = await bench.run(["api", "GET", "/api/v1/device", "--retries", "0"]);
     expect([code, stdout]).toEqual([5, ""]);

@@ -1,14 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { parse as parseYaml } from "yaml";
-import { allIds, type Bench, linesOf, startBench } from "../../../helpers/cli.js";
+import { benchTest } from "../../../helpers/bench-test.js";
+import { allIds, linesOf } from "../../../helpers/cli.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench();
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest();
 
 const READERS: Record<string, (text: string) => unknown[]> = {
   json: (text) => (JSON.parse(text) as { id: string }[]).map(({ id }) => id),
@@ -33,13 +28,13 @@ const READERS: Record<string, (text: string) => unknown[]> = {
 };
 
 describe("a list holds what the library gives, in its order", () => {
-  it.each(Object.keys(READERS))("devices as %s", async (format) => {
+  it.for(Object.keys(READERS))("devices as %s", async (format, { bench }) => {
     const { code, stdout, stderr } = await bench.run([...bench.devices, "-o", format, "--page-size", "7"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(READERS[format]?.(stdout)).toEqual(allIds(bench.sandbox));
   });
 
-  it("pools and domains, whole objects", async () => {
+  it("pools and domains, whole objects", async ({ bench }) => {
     const { account, domain } = bench.sandbox.ids;
     const pools = await bench.run([...bench.pools, "--json"]);
     expect(JSON.parse(pools.stdout)).toEqual(await bench.service.pools.list({ domain_id: domain }).toArray());
@@ -47,7 +42,7 @@ describe("a list holds what the library gives, in its order", () => {
     expect(JSON.parse(domains.stdout)).toEqual(await bench.service.domains.list({ account_id: account }).toArray());
   });
 
-  it("sorted by the service", async () => {
+  it("sorted by the service", async ({ bench }) => {
     const { pool } = bench.sandbox.ids;
     const sorting = { field: "last_seen", direction: "desc" } as const;
     const expected = await bench.service.devices.list({ pool_id: pool, sorting }).toArray();
@@ -55,7 +50,7 @@ describe("a list holds what the library gives, in its order", () => {
     expect(linesOf(stdout)).toEqual(expected.map(({ id }) => id));
   });
 
-  it("in a pipe as plain lines, without anything on stderr", async () => {
+  it("in a pipe as plain lines, without anything on stderr", async ({ bench }) => {
     const { stdout, stderr } = await bench.run(bench.devices);
     const first = bench.sandbox.data.device(bench.sandbox.ids.pool, 0);
     expect(stdout.split("\n")[0]?.split("\t").slice(0, 4)).toEqual([
@@ -69,7 +64,7 @@ describe("a list holds what the library gives, in its order", () => {
 });
 
 describe("how much of a list", () => {
-  it("--limit, and the command that continues", async () => {
+  it("--limit, and the command that continues", async ({ bench }) => {
     const { code, stdout, stderr } = await bench.run([...bench.devices, "--limit", "5", "-o", "id"]);
     expect(code).toBe(0);
     expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(0, 5));
@@ -79,13 +74,13 @@ describe("how much of a list", () => {
     );
   });
 
-  it("--offset, reported as a range of the whole list", async () => {
+  it("--offset, reported as a range of the whole list", async ({ bench }) => {
     const { stdout, stderr } = await bench.run([...bench.devices, "--offset", "10", "--limit", "5", "-o", "id"]);
     expect(linesOf(stdout)).toEqual(allIds(bench.sandbox).slice(10, 15));
     expect(stderr).toMatch(/^shown 11 to 15 of 60; continue with: .* --offset 15 --limit 5\n$/);
   });
 
-  it("no word about going on where the list has ended, or with --quiet", async () => {
+  it("no word about going on where the list has ended, or with --quiet", async ({ bench }) => {
     const last = await bench.run([...bench.devices, "--offset", "55", "--limit", "5", "-o", "id"]);
     const quiet = await bench.run([...bench.devices, "--limit", "5", "-q", "-o", "id"]);
     expect([linesOf(last.stdout).length, last.stderr, linesOf(quiet.stdout).length, quiet.stderr]).toEqual([
@@ -96,12 +91,12 @@ describe("how much of a list", () => {
     ]);
   });
 
-  it("nothing at all: exit 0 and an empty array", async () => {
+  it("nothing at all: exit 0 and an empty array", async ({ bench }) => {
     const { code, stdout, stderr } = await bench.run([...bench.devices, "--offset", "60", "-o", "json"]);
     expect({ code, stdout, stderr }).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
   });
 
-  it("--page-size is asked for, and a page is asked for once", async () => {
+  it("--page-size is asked for, and a page is asked for once", async ({ bench }) => {
     const before = bench.sandbox.requests.length;
     await bench.run([...bench.devices, "--page-size", "25", "--concurrency", "3", "-o", "id"]);
     const queries = bench.sandbox.requests.slice(before).map(({ query }) => query);
@@ -109,7 +104,7 @@ describe("how much of a list", () => {
     expect(new Set(queries.map((query) => query["pagination[offset]"] ?? "0")).size).toBe(3);
   });
 
-  it("--concurrency 1 never has two requests on the way", async () => {
+  it("--concurrency 1 never has two requests on the way", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60, times: 0 });
     const { stderr } = await bench.run([...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id", "-v"]);
     const marks = linesOf(stderr).flatMap((line) => (/^[<>] /.test(line) ? [line[0]] : []));
@@ -118,7 +113,7 @@ describe("how much of a list", () => {
 });
 
 describe("choosing", () => {
-  it("--status, --session-type and --title, and reports what was left out", async () => {
+  it("--status, --session-type and --title, and reports what was left out", async ({ bench }) => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const chosen = all.filter(({ status, session_type }) => status === "active" && session_type === "mcp");
     const { stdout, stderr } = await bench.run([
@@ -137,7 +132,7 @@ describe("choosing", () => {
     expect(linesOf(titled.stdout)).toContain(all[0]?.id);
   });
 
-  it("--limit counts what matches, and stops reading there", async () => {
+  it("--limit counts what matches, and stops reading there", async ({ bench }) => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const active = all.filter(({ status }) => status === "active");
     const before = bench.asked();
@@ -150,7 +145,7 @@ describe("choosing", () => {
     expect(bench.asked() - before).toBeLessThan(6);
   });
 
-  it("--limit on what matches continues exactly behind the last item that was shown", async () => {
+  it("--limit on what matches continues exactly behind the last item that was shown", async ({ bench }) => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const expected = all.filter(({ session_type }) => session_type === "mcp").map(({ id }) => id);
     const found: (string | undefined)[] = [];
@@ -165,7 +160,7 @@ describe("choosing", () => {
     expect(found).toEqual(expected);
   });
 
-  it("where the limit ends with the list, nothing is left to continue with", async () => {
+  it("where the limit ends with the list, nothing is left to continue with", async ({ bench }) => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const last = all.at(-1)?.title ?? "";
     const args = ["--title", last.replace(/[^a-z]/gi, "?"), "--offset", "59", "--limit", "1", "-o", "id"];
@@ -173,13 +168,13 @@ describe("choosing", () => {
     expect([linesOf(stdout), stderr]).toEqual([[all.at(-1)?.id], expect.stringMatching(/^1 of 1 match \([^;]*\)\n$/)]);
   });
 
-  it("warns about a value that no item has, with a suggestion", async () => {
+  it("warns about a value that no item has, with a suggestion", async ({ bench }) => {
     const { code, stdout, stderr } = await bench.run([...bench.devices, "--status", "actve", "-o", "json"]);
     expect([code, stdout]).toEqual([0, "[]\n"]);
     expect(stderr).toContain('warning: --status "actve": nothing has this status; did you mean "active"?');
   });
 
-  it("--columns, --no-header and --jq", async () => {
+  it("--columns, --no-header and --jq", async ({ bench }) => {
     const [first] = allIds(bench.sandbox);
     const args = [...bench.devices, "--limit", "1", "-q"];
     const columns = await bench.run([...args, "--columns", "last_seen.country_code,id", "-o", "json"]);
@@ -194,7 +189,7 @@ describe("choosing", () => {
 });
 
 describe("a list that is not what it should be", () => {
-  it("warns about a list that changes; with --strict it is an error", async () => {
+  it("warns about a list that changes; with --strict it is an error", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
     const args = [...bench.devices, "--page-size", "20", "--concurrency", "1", "-o", "id"];
     const lenient = await bench.run(args);
@@ -208,7 +203,7 @@ describe("a list that is not what it should be", () => {
     expect([strict.code, strict.stderr]).toEqual([7, expect.stringContaining("the list changed while it was read")]);
   });
 
-  it("unknown values pass, missing fields are blank; with --strict they are errors", async () => {
+  it("unknown values pass, missing fields are blank; with --strict they are errors", async ({ bench }) => {
     bench.sandbox.faults.add([
       { kind: "unknown-enum", times: 0 },
       { kind: "missing-fields", fields: ["title"], times: 0 },
@@ -220,7 +215,9 @@ describe("a list that is not what it should be", () => {
     expect(strict.stderr).toMatch(/^error: .*summaries\[0\]\.\w+/);
   });
 
-  it("members that are not documented pass; with --strict they are an error that names the address", async () => {
+  it("members that are not documented pass; with --strict they are an error that names the address", async ({
+    bench,
+  }) => {
     bench.sandbox.faults.add({ kind: "extra-fields", times: 0 });
     const lenient = await bench.run([...bench.devices, "-o", "id"]);
     expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(bench.sandbox)]);
@@ -230,7 +227,9 @@ describe("a list that is not what it should be", () => {
 });
 
 describe("devices get on a list that breaks off", () => {
-  it("ends as a single request does: unavailable, without a command that continues a list that was not printed", async () => {
+  it("ends as a single request does: unavailable, without a command that continues a list that was not printed", async ({
+    bench,
+  }) => {
     const last = allIds(bench.sandbox).at(-1) ?? "";
     bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", after: 1, times: 0 });
     const args = ["devices", "get", last, "--pool", bench.sandbox.ids.pool, "--retries", "0", "-o", "json"];
@@ -244,7 +243,7 @@ describe("devices get on a list that breaks off", () => {
 });
 
 describe("devices get", () => {
-  it("gives the whole device", async () => {
+  it("gives the whole device", async ({ bench }) => {
     const { data, ids } = bench.sandbox;
     const id = data.device(ids.pool, 7)?.id ?? "";
     const { code, stdout, stderr } = await bench.run(["devices", "get", id, "--pool", ids.pool, "-o", "json"]);

@@ -1,32 +1,25 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import type { Report } from "../../../../src/cli/commands/report/model.js";
-import { type Bench, linesOf, runCli, startBench, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { benchTest } from "../../../helpers/bench-test.js";
+import { linesOf, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 import { pasteHint } from "../../paste-hint.js";
 
-let bench: Bench;
-let report: string[];
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 500 });
-  report = ["devices", "report", "--pool", bench.sandbox.ids.pool];
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest({ devices: 500 })
+  .extend("report", ({ bench }) => ["devices", "report", "--pool", bench.sandbox.ids.pool])
+  .extend("numbers", ({ bench, report }) => async (...flags: string[]): Promise<Report> => {
+    const { code, stdout, stderr } = await bench.run([...report, "-o", "json", ...flags]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    return JSON.parse(stdout) as Report;
+  });
 
 const broken = { kind: "status", status: 503, path: "device", times: 0 } as const;
 const untilBroken = ["--page-size", "30", "--retries", "0", "--concurrency", "1"];
 
-async function numbers(...flags: string[]): Promise<Report> {
-  const { code, stdout, stderr } = await bench.run([...report, "-o", "json", ...flags]);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  return JSON.parse(stdout) as Report;
-}
-
 describe("agentauth devices report", () => {
-  it("counts what a list of the same devices holds", async () => {
+  it("counts what a list of the same devices holds", async ({ bench, numbers }) => {
     const devices = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const count = (test: (device: (typeof devices)[number]) => boolean) => devices.filter(test).length;
     const { status, session_type, countries, devices: told, complete, findings, last_seen } = await numbers();
@@ -45,7 +38,10 @@ describe("agentauth devices report", () => {
     expect(changed).toBeGreaterThan(0);
   });
 
-  it("prints a text that fits, without an escape code in a pipe and with colours where they are forced", async () => {
+  it("prints a text that fits, without an escape code in a pipe and with colours where they are forced", async ({
+    bench,
+    report,
+  }) => {
     const plain = await bench.run(report, { env: { COLUMNS: "100" } });
     expect([plain.code, plain.stderr]).toEqual([0, ""]);
     expect(plain.stdout).not.toContain("\u001b");
@@ -60,7 +56,7 @@ describe("agentauth devices report", () => {
     expect(ascii.stdout).toMatch(/^active +#+ +\d+ +\d+%$/m);
   });
 
-  it("takes the filters and the limits of a list, and says so", async () => {
+  it("takes the filters and the limits of a list, and says so", async ({ numbers }) => {
     const active = await numbers("--status", "active", "--session-type", "mcp");
     expect(active.status.top).toEqual([{ value: "active", count: active.devices.counted }]);
     expect(active.devices.counted).toBeLessThan(500);
@@ -78,20 +74,20 @@ describe("agentauth devices report", () => {
     expect(both.notes).toContain("ended at --limit 5: the pool has more devices");
   });
 
-  it("gives its numbers to jq, and as yaml", async () => {
+  it("gives its numbers to jq, and as yaml", async ({ bench, report }) => {
     const counted = await bench.run([...report, "--jq", ".devices.counted"]);
     expect([counted.code, counted.stdout]).toEqual([0, "500\n"]);
     expect((await bench.run([...report, "-o", "yaml"])).stdout).toMatch(/^type: device_report$/m);
   });
 
-  it("holds no secret, whatever it prints", async () => {
+  it("holds no secret, whatever it prints", async ({ bench, report }) => {
     for (const flags of [[], ["-o", "json"], ["--html", "-"]]) {
       const { stdout } = await bench.run([...report, ...flags]);
       expect(stdout).not.toMatch(/client_secret|CLIENT_SECRET|\*{4}/);
     }
   });
 
-  it("complains of what it does not know, and offers what was meant", async () => {
+  it("complains of what it does not know, and offers what was meant", async ({ bench, report }) => {
     const wrong = await bench.run([...report, "-o", "csv"]);
     expect([wrong.code, wrong.stdout]).toEqual([2, ""]);
     expect(wrong.stderr).toMatch(/^error: --output "csv" must be one of table, plain, json, ndjson, yaml$/m);
@@ -103,7 +99,7 @@ describe("agentauth devices report", () => {
 });
 
 describe("agentauth devices report --html", () => {
-  it("writes one page, says where, and prints nothing else", async () => {
+  it("writes one page, says where, and prints nothing else", async ({ bench, report }) => {
     const folder = temporaryFolder();
     const path = join(folder, "out.html");
     const { code, stdout, stderr } = await bench.run([...report, "--html", path]);
@@ -115,7 +111,7 @@ describe("agentauth devices report --html", () => {
     expect(unsafeIn(page)).toEqual([]);
   });
 
-  it("prints the page for -, and the numbers beside the file where they are asked for", async () => {
+  it("prints the page for -, and the numbers beside the file where they are asked for", async ({ bench, report }) => {
     const printed = await bench.run([...report, "--html", "-"]);
     expect([printed.code, printed.stderr]).toEqual([0, ""]);
     expect(printed.stdout).toMatch(/<\/html>\n$/);
@@ -126,7 +122,7 @@ describe("agentauth devices report --html", () => {
     expect([neither.code, neither.stdout]).toEqual([2, ""]);
   });
 
-  it("leaves a file that is there alone, before it asks for anything", async () => {
+  it("leaves a file that is there alone, before it asks for anything", async ({ bench, report }) => {
     const path = join(temporaryFolder(), "out.html");
     writeFileSync(path, "mine");
     const before = bench.asked();
@@ -140,7 +136,7 @@ describe("agentauth devices report --html", () => {
     expect(readFileSync(path, "utf8")).toContain("<!doctype html>");
   });
 
-  it("refuses a place that no file can be in, and --force without a file", async () => {
+  it("refuses a place that no file can be in, and --force without a file", async ({ bench, report }) => {
     const path = join(temporaryFolder(), "gone", "out.html");
     const lost = await bench.run([...report, "--html", path]);
     expect([lost.code, lost.stderr]).toEqual([
@@ -153,7 +149,7 @@ describe("agentauth devices report --html", () => {
 });
 
 describe("a report on a pool that could not be read to its end: exit 7", () => {
-  it("says so on its face, and names the command that reports on the rest", async () => {
+  it("says so on its face, and names the command that reports on the rest", async ({ bench, report }) => {
     bench.sandbox.faults.add({ ...broken, after: 3 });
     const { code, stdout, stderr } = await bench.run([...report, ...untilBroken]);
     expect(code).toBe(7);
@@ -166,7 +162,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(rest.stdout).toMatch(/^410 devices /m);
   });
 
-  it("as JSON and as a page as well, and the rest goes into another file", async () => {
+  it("as JSON and as a page as well, and the rest goes into another file", async ({ bench, report }) => {
     const cwd = temporaryFolder();
     const path = join(cwd, "out.html");
     bench.sandbox.faults.add({ ...broken, after: 3 });
@@ -186,14 +182,14 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(readFileSync(path, "utf8")).toContain("90 devices");
   });
 
-  it("makes nothing where nothing could be read", async () => {
+  it("makes nothing where nothing could be read", async ({ bench, report }) => {
     bench.sandbox.faults.add(broken);
     const path = join(temporaryFolder(), "out.html");
     const { code, stdout } = await bench.run([...report, "--retries", "0", "--html", path]);
     expect({ code, stdout, made: existsSync(path) }).toEqual({ code: 5, stdout: "", made: false });
   });
 
-  it("makes nothing where it was interrupted", async () => {
+  it("makes nothing where it was interrupted", async ({ bench, report }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "device", times: 0 });
     const path = join(temporaryFolder(), "out.html");
     const child = bench.start([...report, "--html", path]);
@@ -208,7 +204,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
 describe("a report on a pool whose list changes or repeats itself", () => {
   const oneByOne = ["--page-size", "30", "--concurrency", "1"];
 
-  it("says so in the report and in a warning", async () => {
+  it("says so in the report and in a warning", async ({ bench, report }) => {
     bench.sandbox.faults.add({ kind: "insert", count: 1, times: 1 });
     const { code, stdout, stderr } = await bench.run([...report, ...oneByOne]);
     expect(code).toBe(0);
@@ -218,7 +214,7 @@ describe("a report on a pool whose list changes or repeats itself", () => {
     );
   });
 
-  it("goes into a file of the same name for the rest, also with --html=<file>", async () => {
+  it("goes into a file of the same name for the rest, also with --html=<file>", async ({ bench, report }) => {
     const folder = temporaryFolder();
     bench.sandbox.faults.add({ ...broken, after: 3 });
     const { code, stderr } = await bench.run([...report, ...untilBroken, `--html=${join(folder, "out.html")}`]);

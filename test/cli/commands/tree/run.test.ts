@@ -1,15 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { allIds, type Bench, linesOf, runCli, startBench, temporaryFolder } from "../../../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../../../helpers/bench-test.js";
+import { allIds, linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench({ devices: 12 });
+const it = benchTest({ devices: 12 }).extend("tree", ({ bench }) => {
+  return (...args: string[]) => bench.run(["tree", "--account", bench.sandbox.ids.account, ...args]);
 });
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
-
-const tree = (...args: string[]) => bench.run(["tree", "--account", bench.sandbox.ids.account, ...args]);
 
 /** The order in which the service lists. */
 function byId<T extends { id: string }>(items: readonly T[]): T[] {
@@ -17,7 +12,7 @@ function byId<T extends { id: string }>(items: readonly T[]): T[] {
 }
 
 describe("tree", () => {
-  it("shows domains, their pools and the first devices of each", async () => {
+  it("shows domains, their pools and the first devices of each", async ({ bench, tree }) => {
     const { data, ids } = bench.sandbox;
     const { code, stdout, stderr } = await tree();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
@@ -33,7 +28,7 @@ describe("tree", () => {
     expect(stdout).toMatch(/^pool\tpool_\w+\t.*\t\w+, 12 devices$/m);
   });
 
-  it("draws branches, and says how many more there are", async () => {
+  it("draws branches, and says how many more there are", async ({ bench, tree }) => {
     const { stdout } = await tree("-o", "table", "--limit", "1");
     const lines = linesOf(stdout);
     expect(lines[0]).toBe(`account ${bench.sandbox.ids.account}`);
@@ -42,7 +37,7 @@ describe("tree", () => {
     expect(lines.filter((line) => line.endsWith("└── … and 11 more (--limit)"))).toHaveLength(4);
   });
 
-  it("as json and yaml holds every device unless there is a limit", async () => {
+  it("as json and yaml holds every device unless there is a limit", async ({ bench, tree }) => {
     const { ids } = bench.sandbox;
     const whole = JSON.parse((await tree("-o", "json")).stdout);
     expect(whole).toMatchObject({ account_id: ids.account, domains: [{ type: "domain" }, { type: "domain" }] });
@@ -56,13 +51,13 @@ describe("tree", () => {
     expect((await tree("-o", "yaml", "--limit", "0")).stdout).toMatch(/^account_id: acc_/);
   });
 
-  it("can be filtered with jq", async () => {
+  it("can be filtered with jq", async ({ tree }) => {
     expect((await tree("--jq", "[.domains[].pools[].device_count] | add")).stdout).toBe("48\n");
   });
 });
 
 describe("a tree that ends in the middle", () => {
-  it("is exit 7 once something was printed", async () => {
+  it("is exit 7 once something was printed", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", times: 0 });
     const { code, stdout, stderr } = await bench.run([
       "tree",
@@ -75,7 +70,7 @@ describe("a tree that ends in the middle", () => {
     expect(stderr).toMatch(/^error: the tree ended early: .*HTTP 503/);
   });
 
-  it("prints nothing as json, or where nothing came at all", async () => {
+  it("prints nothing as json, or where nothing came at all", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", times: 0 });
     const json = await bench.run(["tree", "--account", bench.sandbox.ids.account, "--retries", "0", "-o", "json"]);
     expect([json.code, json.stdout]).toEqual([5, ""]);
@@ -86,7 +81,7 @@ describe("a tree that ends in the middle", () => {
 });
 
 describe("a tree that cannot be printed", () => {
-  it.each<[string, string[], string, string]>([
+  it.for<[string, string[], string, string]>([
     ["without an account", ["tree"], "no account", "hint: agentauth tree --account <account_id>"],
     [
       "in a format for rows",
@@ -95,7 +90,7 @@ describe("a tree that cannot be printed", () => {
       "hint: formats of a tree: table, plain, json, ndjson, yaml",
     ],
     ["with an unknown flag", ["tree", "--account", "a", "--lmit", "1"], "unknown option '--lmit'", "did you mean"],
-  ])("%s is a usage error, and nothing is sent", async (_what, args, message, hint) => {
+  ])("%s is a usage error, and nothing is sent", async ([_what, args, message, hint], { bench }) => {
     const before = bench.sandbox.requests.length;
     const { code, stdout, stderr } = await bench.run(args);
     expect([code, stdout, bench.sandbox.requests.length]).toEqual([2, "", before]);
@@ -103,7 +98,7 @@ describe("a tree that cannot be printed", () => {
     expect(stderr).toContain(hint);
   });
 
-  it("in the format of the profile, where that is one for rows", async () => {
+  it("in the format of the profile, where that is one for rows", async ({ bench }) => {
     const env = { AGENTAUTH_HOME: temporaryFolder() };
     await runCli(["config", "set", "output", "csv"], { env });
     const { code, stderr } = await bench.run(["tree", "--account", bench.sandbox.ids.account], { env });
@@ -113,19 +108,19 @@ describe("a tree that cannot be printed", () => {
     ]);
   });
 
-  it("of an account that does not exist", async () => {
+  it("of an account that does not exist", async ({ bench }) => {
     const { code, stdout } = await bench.run(["tree", "--account", "acc_nope"]);
     expect([code, stdout]).toEqual([6, ""]);
   });
 
-  it("of domains without an id", async () => {
+  it("of domains without an id", async ({ bench, tree }) => {
     bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], path: "domain", times: 0 });
     const { code, stdout, stderr } = await tree("-o", "json");
     expect([code, stdout]).toEqual([3, ""]);
     expect(stderr).toContain("without an id");
   });
 
-  it("to its end, because a signal ends it", async () => {
+  it("to its end, because a signal ends it", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "device", times: 0 });
     const { code, stdout, stderr } = await bench.run(["tree", "--account", bench.sandbox.ids.account], {
       signalAfter: { characters: 1, signal: "SIGINT" },

@@ -1,9 +1,10 @@
 import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect } from "vitest";
 import { type Clock, systemClock } from "../../../../../src/http/deadline.js";
 import { MASK } from "../../../../../src/redact.js";
+import { benchTest } from "../../../../helpers/bench-test.js";
 import {
   allIds,
   type Bench,
@@ -18,13 +19,7 @@ import {
   until,
 } from "../../../../helpers/cli.js";
 
-let bench: Bench;
-
-beforeAll(async () => {
-  bench = await startBench();
-});
-afterEach(() => bench.sandbox.faults.clear());
-afterAll(() => bench.sandbox.close());
+const it = benchTest();
 
 /** How much shorter the waits of a run are than they are for a user. */
 const FASTER = 20;
@@ -37,8 +32,8 @@ interface Event {
 }
 
 /** Watches until the test has seen enough. */
-function watch(args: readonly string[], env: Record<string, string> = {}, here: Bench = bench) {
-  const child = startCli([...here.devices, "--watch=1s", ...args], { env: { ...here.env, ...env }, clock });
+function watch({ devices, env }: Bench, args: readonly string[], more: Record<string, string> = {}) {
+  const child = startCli([...devices, "--watch=1s", ...args], { env: { ...env, ...more }, clock });
   const out = collect(child.stdout);
   const err = collect(child.stderr);
   const ended = once(child, "close") as Promise<[number | null]>;
@@ -63,8 +58,8 @@ function watch(args: readonly string[], env: Record<string, string> = {}, here: 
 }
 
 /** How many readings of the whole list have begun. */
-function readings(here: Bench = bench): number {
-  return here.sandbox.requests.filter(
+function readings({ sandbox }: Bench): number {
+  return sandbox.requests.filter(
     ({ path, query }) => path === "/api/v1/device" && Number(query["pagination[offset]"] ?? 0) === 0,
   ).length;
 }
@@ -97,10 +92,10 @@ async function openWay(origin: string) {
 }
 
 describe("--watch in a pipe", () => {
-  it("reports every item as added, then nothing while nothing changes", async () => {
-    const before = readings();
-    const run = watch([]);
-    await run.until(() => readings() >= before + 3);
+  it("reports every item as added, then nothing while nothing changes", async ({ bench }) => {
+    const before = readings(bench);
+    const run = watch(bench, []);
+    await run.until(() => readings(bench) >= before + 3);
     expect(run.events().map(({ type, object }) => [type, object.id])).toEqual(
       allIds(bench.sandbox).map((id) => ["added", id]),
     );
@@ -109,18 +104,18 @@ describe("--watch in a pipe", () => {
     expect(run.events()).toHaveLength(60);
   });
 
-  it("SIGTERM ends it with 143, and it reports no further event", async () => {
-    const run = watch([]);
+  it("SIGTERM ends it with 143, and it reports no further event", async ({ bench }) => {
+    const run = watch(bench, []);
     await run.until(() => run.events().length === 60);
     expect([await run.end("SIGTERM"), run.err(), run.events().length]).toEqual([143, "", 60]);
   });
 
-  it.each([
+  it.for<[string, string[]]>([
     ["one answer", []],
     ["several answers", ["--page-size", "20"]],
-  ])("reports what is deleted, added and changed: a list in %s", async (_what, more) => {
+  ])("reports what is deleted, added and changed: a list in %s", async ([_what, more], { bench }) => {
     const { data, ids } = bench.sandbox;
-    const run = watch(more);
+    const run = watch(bench, more);
     await run.until(() => run.events().length === 60);
     const gone = data.device(ids.pool, 30);
     data.deleteDevice(ids.pool, gone?.id ?? "");
@@ -139,8 +134,8 @@ describe("--watch in a pipe", () => {
     ]);
   });
 
-  it("prints hostile text escaped", async () => {
-    const run = watch(["--columns", "id,title"]);
+  it("prints hostile text escaped", async ({ bench }) => {
+    const run = watch(bench, ["--columns", "id,title"]);
     await run.until(() => run.events().length === 60);
     bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
     await run.until(() => run.events().length > 60);
@@ -150,19 +145,19 @@ describe("--watch in a pipe", () => {
     expect(unsafeIn(run.out())).toEqual([]);
   });
 
-  it("with --columns it reports no change of another column", async () => {
-    const run = watch(["--columns", "id,session_type"]);
+  it("with --columns it reports no change of another column", async ({ bench }) => {
+    const run = watch(bench, ["--columns", "id,session_type"]);
     await run.until(() => run.events().length === 60);
-    const before = readings();
+    const before = readings(bench);
     bench.sandbox.faults.add({ kind: "hostile-text", times: 0 });
-    await run.until(() => readings() >= before + 2);
+    await run.until(() => readings(bench) >= before + 2);
     expect([await run.end(), run.events().length]).toEqual([130, 60]);
   });
 
-  it("an item that no longer matches the filter is removed, with what it is now", async () => {
+  it("an item that no longer matches the filter is removed, with what it is now", async ({ bench }) => {
     const active = bench.service.devices.list({ pool_id: bench.sandbox.ids.pool });
     const expected = (await active.toArray()).filter(({ status }) => status === "active").length;
-    const run = watch(["--status", "active"]);
+    const run = watch(bench, ["--status", "active"]);
     await run.until(() => run.events().length === expected);
     bench.sandbox.faults.add({ kind: "unknown-enum", times: 0 });
     await run.until(() => run.events().length > expected);
@@ -172,25 +167,25 @@ describe("--watch in a pipe", () => {
     expect(removed[0]?.object.status).toBe("paused");
   });
 
-  it("--jq sees each event", async () => {
-    const run = watch(["--jq", '"\\(.type) \\(.object.id)"']);
+  it("--jq sees each event", async ({ bench }) => {
+    const run = watch(bench, ["--jq", '"\\(.type) \\(.object.id)"']);
     await run.until(() => linesOf(run.out()).length === 60);
     expect(await run.end()).toBe(130);
     expect(linesOf(run.out())).toEqual(allIds(bench.sandbox).map((id) => `added ${id}`));
   });
 
-  it("client secrets are masked", async () => {
-    const run = watch(["--columns", "id,dynamic_client_details"]);
+  it("client secrets are masked", async ({ bench }) => {
+    const run = watch(bench, ["--columns", "id,dynamic_client_details"]);
     await run.until(() => run.events().length === 60);
     await run.end();
     expect(run.out()).toContain(`"client_secret":"${MASK}"`);
     expect(run.out()).not.toContain("<CLIENT_SECRET>");
   });
 
-  it.each([
+  it.for([
     ["pools", "--domain"],
     ["domains", "--account"],
-  ])("works for %s", async (noun) => {
+  ])("works for %s", async ([noun], { bench }) => {
     const args = noun === "pools" ? bench.pools : bench.domains;
     const { code, stdout } = await bench.run([...args, "--watch", "--until", "length > 0"]);
     expect(code).toBe(0);
@@ -199,14 +194,14 @@ describe("--watch in a pipe", () => {
 });
 
 describe("--until", () => {
-  it("ends with exit 0 at once where it holds already", async () => {
+  it("ends with exit 0 at once where it holds already", async ({ bench }) => {
     const { code, stdout, stderr } = await bench.run([...bench.devices, "--watch", "--until", "length == 60"]);
     expect({ code, lines: linesOf(stdout).length, stderr }).toEqual({ code: 0, lines: 60, stderr: "" });
   });
 
-  it("ends once it holds for the whole list", async () => {
+  it("ends once it holds for the whole list", async ({ bench }) => {
     const { data, ids } = bench.sandbox;
-    const run = watch(["--page-size", "20", "--until", "length > 60"]);
+    const run = watch(bench, ["--page-size", "20", "--until", "length > 60"]);
     await run.until(() => run.events().length === 60);
     const { id } = data.insertDevice(ids.pool);
     expect([await run.ended, run.err()]).toEqual([0, ""]);
@@ -214,19 +209,19 @@ describe("--until", () => {
     data.deleteDevice(ids.pool, id);
   });
 
-  it("sees what the filter lets through", async () => {
+  it("sees what the filter lets through", async ({ bench }) => {
     const args = [...bench.devices, "--watch", "--until", 'all(.[]; .status == "revoked")', "--status", "revoked"];
     expect((await bench.run(args)).code).toBe(0);
   });
 
-  it.each(["false", "null", "empty", "true, false"])("%s does not hold", async (expression) => {
-    const before = readings();
-    const run = watch(["--until", expression]);
-    await run.until(() => readings() >= before + 2);
+  it.for(["false", "null", "empty", "true, false"])("%s does not hold", async (expression, { bench }) => {
+    const before = readings(bench);
+    const run = watch(bench, ["--until", expression]);
+    await run.until(() => readings(bench) >= before + 2);
     expect([await run.end(), run.events().length]).toEqual([130, 60]);
   });
 
-  it("--watch-timeout ends it with exit 5, and says so", async () => {
+  it("--watch-timeout ends it with exit 5, and says so", async ({ bench }) => {
     const args = [...bench.devices, "--watch=1", "--until", "false", "--watch-timeout", "1", "-o", "ndjson"];
     const { code, stderr } = await bench.run(args, { clock });
     expect(code).toBe(5);
@@ -238,14 +233,14 @@ describe("--until", () => {
     });
   });
 
-  it("reports an invalid expression before it sends a request", async () => {
+  it("reports an invalid expression before it sends a request", async ({ bench }) => {
     const args = [...bench.devices, "--watch", "--until", "length >"];
     const { code, stdout, stderr, requests } = await traceCli(args, { env: bench.env });
     expect([code, stdout, requests]).toEqual([2, "", []]);
     expect(stderr).toMatch(/^error: --until: syntax error/);
   });
 
-  it("an expression that fails on the list ends the watch", async () => {
+  it("an expression that fails on the list ends the watch", async ({ bench }) => {
     const { code, stderr } = await bench.run([...bench.devices, "--watch", "--until", ".nope"]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("error: --until: Cannot index array")]);
   });
@@ -254,12 +249,12 @@ describe("--until", () => {
 describe("between two readings", () => {
   const quick = ["--retries", "0"];
 
-  it.each<[string, Parameters<Bench["sandbox"]["faults"]["add"]>[0]]>([
+  it.for<[string, Parameters<Bench["sandbox"]["faults"]["add"]>[0]]>([
     ["503", { kind: "status", status: 503, times: 2 }],
     ["429", { kind: "status", status: 429, retryAfter: "1", times: 2 }],
     ["a connection that breaks", { kind: "reset-mid-body", times: 2 }],
-  ])("survives %s, warns once, and reports nothing as removed", async (_what, fault) => {
-    const run = watch(["--page-size", "20", ...quick]);
+  ])("survives %s, warns once, and reports nothing as removed", async ([_what, fault], { bench }) => {
+    const run = watch(bench, ["--page-size", "20", ...quick]);
     await run.until(() => run.events().length === 60);
     bench.sandbox.faults.add(fault);
     await run.until(() => run.err().includes("polling works again"));
@@ -268,8 +263,8 @@ describe("between two readings", () => {
     expect(run.events()).toHaveLength(60);
   });
 
-  it("waits for Retry-After, however short the interval", async () => {
-    const run = watch(quick);
+  it("waits for Retry-After, however short the interval", async ({ bench }) => {
+    const run = watch(bench, quick);
     await run.until(() => run.events().length === 60);
     bench.sandbox.faults.add({ kind: "status", status: 429, retryAfter: "4", times: 1 });
     await run.until(() => run.err().includes("next attempt in 4s"));
@@ -280,9 +275,11 @@ describe("between two readings", () => {
     expect((log[refused + 1]?.at ?? 0) - (log[refused]?.at ?? 0)).toBeGreaterThanOrEqual(4000 / FASTER);
   });
 
-  it("survives a service that goes away and comes back", async () => {
+  it("survives a service that goes away and comes back", async ({ bench }) => {
     const way = await openWay(bench.sandbox.origin);
-    const run = watch(quick, { AGENTAUTH_BASE_URL: bench.sandbox.baseUrl.replace(bench.sandbox.origin, way.origin) });
+    const run = watch(bench, quick, {
+      AGENTAUTH_BASE_URL: bench.sandbox.baseUrl.replace(bench.sandbox.origin, way.origin),
+    });
     await run.until(() => run.events().length === 60);
     await way.close();
     await run.until(() => run.err().includes("cannot be read"));
@@ -298,7 +295,7 @@ describe("between two readings", () => {
   ])("%s removes nothing that it may only have missed", async (_what, fault) => {
     const here = await startBench({ devices: 60 });
     try {
-      const run = watch(["--page-size", "20", "--concurrency", "1"], here.env, here);
+      const run = watch(here, ["--page-size", "20", "--concurrency", "1"]);
       await run.until(() => run.events().length === 60);
       here.sandbox.faults.add(fault);
       const before = readings(here);
@@ -310,21 +307,21 @@ describe("between two readings", () => {
     }
   });
 
-  it("a refused token ends it with exit 4", async () => {
-    const run = watch(quick);
+  it("a refused token ends it with exit 4", async ({ bench }) => {
+    const run = watch(bench, quick);
     await run.until(() => run.events().length === 60);
     bench.sandbox.faults.add({ kind: "status", status: 401, times: 0 });
     expect(await run.ended).toBe(4);
     expect(run.err()).toMatch(/^error: .*HTTP 401/);
   });
 
-  it("a service that cannot be read at first is an error at once", async () => {
+  it("a service that cannot be read at first is an error at once", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "status", status: 503, times: 0 });
     const { code, stdout } = await bench.run([...bench.devices, "--watch", ...quick]);
     expect([code, stdout]).toEqual([5, ""]);
   });
 
-  it("--watch-timeout also ends a reading that hangs", async () => {
+  it("--watch-timeout also ends a reading that hangs", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
     const { code, stderr } = await bench.run([...bench.devices, "--watch", "--watch-timeout", "1"]);
     expect([code, stderr]).toEqual([5, expect.stringContaining("--watch-timeout 1s expired")]);
@@ -332,7 +329,7 @@ describe("between two readings", () => {
 });
 
 describe("flags that make no sense with --watch", () => {
-  it.each<[string, string[], string]>([
+  it.for<[string, string[], string]>([
     ["--until alone", ["--until", "true"], "--until needs --watch"],
     ["--watch-timeout alone", ["--watch-timeout", "5"], "--watch-timeout needs --watch"],
     ["-o csv", ["--watch", "-o", "csv"], "-o csv does not work with --watch"],
@@ -345,7 +342,7 @@ describe("flags that make no sense with --watch", () => {
     ["--until of nothing", ["--watch", "--until", ""], "--until is empty"],
     ["an interval below a second", ["--watch=0.5"], '--watch "0.5" must be a time such as 5s'],
     ["an interval that is none", ["--watch=soon"], '--watch "soon" must be a time such as 5s'],
-  ])("%s is a usage error that names it", async (_what, args, message) => {
+  ])("%s is a usage error that names it", async ([_what, args, message], { bench }) => {
     const { code, stdout, stderr, requests } = await traceCli([...bench.devices, ...args], { env: bench.env });
     expect([code, stdout, requests]).toEqual([2, "", []]);
     expect(stderr).toContain(message);

@@ -1,6 +1,6 @@
 import { test } from "vitest";
 import type { SandboxOptions } from "../../src/sandbox/index.js";
-import { startBench } from "../helpers/cli.js";
+import { startBench } from "./cli.js";
 
 /** `it` with a sandbox for the file, and the environment of the program that uses it; each test starts without faults. */
 export const benchTest = (options: SandboxOptions = {}) =>
