@@ -3,6 +3,7 @@ import { AgentClient } from "../../../src/oauth/agent.js";
 import type { Grant } from "../../../src/oauth/grant/grant.js";
 import type { SandboxOptions } from "../../../src/sandbox/index.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { plant } from "../../helpers/canaries.js";
 import { type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../../helpers/cli.js";
 import { TestLogin } from "../../helpers/login.js";
 
@@ -44,8 +45,13 @@ export type Desk = Awaited<ReturnType<typeof startDesk>>;
 /** A home folder of a {@link Desk}. */
 export type User = ReturnType<Desk["user"]>;
 
-/** `it` with a {@link Desk} for the file and a home folder without a login for each case. */
-export const deskTest = (options: SandboxOptions = {}) =>
+/**
+ * `it` with a {@link Desk} for the file, its faults (cleared after each case), a home folder without a login for each
+ * case, and one with a login that the cases of the file share.
+ *
+ * @param scope what that login is for
+ */
+export const deskTest = (options: SandboxOptions = {}, scope?: string) =>
   test
     // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
     .extend("desk", { scope: "file" }, async ({}, { onCleanup }) => {
@@ -53,4 +59,23 @@ export const deskTest = (options: SandboxOptions = {}) =>
       onCleanup(() => desk.close());
       return desk;
     })
-    .extend("user", ({ desk }) => desk.user());
+    .extend("faults", ({ desk }, { onCleanup }) => {
+      const { faults } = desk.sandbox;
+      onCleanup(() => faults.clear());
+      return faults;
+    })
+    .extend("user", ({ desk }) => desk.user())
+    .extend("me", { scope: "file" }, async ({ desk }) => {
+      const user = desk.user();
+      await user.signIn(scope);
+      return user;
+    });
+
+/** `it` like {@link deskTest}, and the clients of the sandbox for machine grants. */
+export const machineTest = (options: SandboxOptions = {}, scope?: string) =>
+  deskTest({ machineGrants: true, ...options }, scope).extend("machine", { scope: "file" }, ({ desk }) => {
+    const { machine } = desk.sandbox;
+    if (!machine) throw new Error("the sandbox has no machine clients");
+    for (const { clientSecret } of [machine.secretClient, machine.idp]) plant("client_secret", clientSecret);
+    return machine;
+  });

@@ -1,14 +1,7 @@
 import { expect } from "vitest";
-import { plant } from "../../../helpers/canaries.js";
-import { deskTest } from "../desk.js";
+import { machineTest } from "../desk.js";
 
-const it = deskTest({ machineGrants: true })
-  .extend("machine", { scope: "file" }, ({ desk }) => {
-    const { machine } = desk.sandbox;
-    if (!machine) throw new Error("the sandbox has no machine clients");
-    plant("client_secret", machine.secretClient.clientSecret);
-    return machine;
-  })
+const it = machineTest()
   /** The client of the sandbox that is registered already. */
   .extend("clientId", { scope: "file" }, ({ machine }) => machine.secretClient.clientId)
   /** Gets a token with the client, which binds it. */

@@ -42,11 +42,10 @@ it("prints the same as JSON", async ({ desk, user }) => {
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ server: desk.url, issuer })]);
 });
 
-it("exits with 3 where no issuer is found, and prints the steps until then", async ({ desk }) => {
-  desk.sandbox.faults.add({ kind: "status", status: 404, path: "metadata", times: 0 });
+it("exits with 3 where no issuer is found, and prints the steps until then", async ({ desk, faults }) => {
+  faults.add({ kind: "status", status: 404, path: "metadata", times: 0 });
   const text = await desk.user().run(["discover", desk.url]);
   const json = await desk.user().run(["discover", desk.url, "--json"]);
-  desk.sandbox.faults.clear();
   expect([text.code, text.stdout]).toEqual([3, expect.stringContaining("+ resource metadata: ")]);
   expect(text.stderr).toContain("publishes no metadata (RFC 8414)");
   const { error, issuer } = JSON.parse(json.stdout) as { error: { message: string }; issuer?: unknown };

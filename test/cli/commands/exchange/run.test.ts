@@ -10,19 +10,12 @@ import { deskTest } from "../desk.js";
 
 const API = "https://api.example";
 const TYPE = "urn:ietf:params:oauth:token-type:";
-const it = deskTest({ machineGrants: true, exchangeAudiences: [API] })
-  /** A home folder with a login, for the file. */
-  .extend("me", { scope: "file" }, async ({ desk }) => {
-    const user = desk.user();
-    await user.signIn("a b");
-    return user;
-  })
-  .extend(
-    "exchange",
-    ({ desk, me }) =>
-      (...flags: string[]) =>
-        me.run(["exchange", desk.url, ...flags]),
-  );
+const it = deskTest({ machineGrants: true, exchangeAudiences: [API] }, "a b").extend(
+  "exchange",
+  ({ desk, me }) =>
+    (...flags: string[]) =>
+      me.run(["exchange", desk.url, ...flags]),
+);
 
 it("prints the new token and nothing else", async ({ exchange }) => {
   const { code, stdout, stderr } = await exchange("--audience", API);

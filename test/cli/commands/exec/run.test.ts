@@ -5,19 +5,12 @@ import { expect } from "vitest";
 import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
 import { deskTest, startDesk } from "../desk.js";
 
-const it = deskTest()
-  /** A home folder with a login, for the file. */
-  .extend("me", { scope: "file" }, async ({ desk }) => {
-    const user = desk.user();
-    await user.signIn();
-    return user;
-  })
-  .extend(
-    "exec",
-    ({ desk, me }) =>
-      (...words: string[]) =>
-        me.run(["exec", desk.url, ...words]),
-  );
+const it = deskTest().extend(
+  "exec",
+  ({ desk, me }) =>
+    (...words: string[]) =>
+      me.run(["exec", desk.url, ...words]),
+);
 
 const shell = (script: string) => ["--", "sh", "-c", script];
 
@@ -137,14 +130,14 @@ it("starts nothing where there is no private folder for the file: exit 8", async
   expect([code, existsSync(started)]).toEqual([8, false]);
 });
 
-it("refreshes the file of the token while the command runs, and warns where it cannot", async ({ desk }) => {
+it("refreshes the file of the token while the command runs, and warns where it cannot", async ({ desk, faults }) => {
   const other = desk.user();
   await other.signIn();
   await other.change(({ tokens }) => {
     const expiresAt = Date.now() + 8000;
     return { tokens: { ...tokens, expiresAt, obtainedAt: expiresAt - 3_600_000 } };
   });
-  desk.sandbox.faults.add({ kind: "status", status: 503, path: "token", times: 0 });
+  faults.add({ kind: "status", status: 503, path: "token", times: 0 });
   const refused = join(temporaryFolder(), "refused");
   const script = `until test -e ${refused}; do sleep 0.1; done; test -s "$TOKEN_FILE" && echo kept`;
   const args = ["exec", desk.url, "--as", "file:TOKEN_FILE", "--min-ttl", "3", "--retries", "0", ...shell(script)];
@@ -154,5 +147,4 @@ it("refreshes the file of the token while the command runs, and warns where it c
   await until(() => err().includes("warning: the token file cannot be refreshed; trying again: "));
   writeFileSync(refused, "");
   expect([(await closed)[0], out()]).toEqual([0, "kept\n"]);
-  desk.sandbox.faults.clear();
 });

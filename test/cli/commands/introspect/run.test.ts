@@ -29,11 +29,10 @@ it("exits with 6 where the issuer has no endpoint for it", async () => {
   expect([code, stdout, stderr]).toEqual([6, "", expect.stringContaining("has no introspection_endpoint")]);
 });
 
-it("exits with 5 where the issuer cannot be reached", async ({ desk, user }) => {
+it("exits with 5 where the issuer cannot be reached", async ({ desk, faults, user }) => {
   await user.signIn();
-  desk.sandbox.faults.add({ kind: "status", status: 503, path: "introspect", times: 0 });
+  faults.add({ kind: "status", status: 503, path: "introspect", times: 0 });
   const { code, stdout } = await user.run(["introspect", desk.url, "--retries", "0"]);
-  desk.sandbox.faults.clear();
   expect([code, stdout]).toEqual([5, ""]);
 });
 

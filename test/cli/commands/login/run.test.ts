@@ -1,15 +1,17 @@
 import { once } from "node:events";
 import { chmodSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import { collect, type RunOptions, until } from "../../../helpers/cli.js";
-import { type Desk, startDesk, type User } from "../desk.js";
+import { deskTest, type User } from "../desk.js";
 
-let desk: Desk;
-beforeAll(async () => {
-  desk = await startDesk();
-});
-afterAll(() => desk.close());
+const it = deskTest()
+  /** The first step of a login in two steps. */
+  .extend("begin", ({ desk, user }) => async (...flags: string[]) => {
+    const { code, stdout } = await user.run(["login", desk.url, "--no-wait", "--json", ...flags]);
+    expect(code).toBe(0);
+    return JSON.parse(stdout) as { login_id: string; url: string; finish: string };
+  });
 
 /** Runs a login that waits for the user, who opens the URL that it prints. */
 async function login(user: User, args: readonly string[], open?: string, options: RunOptions = {}) {
@@ -23,23 +25,14 @@ async function login(user: User, args: readonly string[], open?: string, options
   return { code: run.exitCode, stdout: out(), stderr: err() };
 }
 
-/** The first step of a login in two steps. */
-async function begin(user: User, ...flags: string[]) {
-  const { code, stdout } = await user.run(["login", desk.url, "--no-wait", "--json", ...flags]);
-  expect(code).toBe(0);
-  return JSON.parse(stdout) as { login_id: string; url: string; finish: string };
-}
-
-it("logs in with the URL that it prints, and says for how long", async () => {
-  const user = desk.user();
+it("logs in with the URL that it prints, and says for how long", async ({ desk, user }) => {
   const { code, stdout, stderr } = await login(user, [desk.url, "--browser", "none"]);
   expect([code, stdout]).toEqual([0, ""]);
   expect(stderr).toMatch(/^logged in at \S+ \(issuer \S+\), the token expires at \S+$/m);
   expect(await user.store.list()).toHaveLength(1);
 });
 
-it("lists the servers that it knows where none is named", async () => {
-  const user = desk.user();
+it("lists the servers that it knows where none is named", async ({ desk, user }) => {
   await user.signIn();
   const { code, stdout, stderr } = await user.run(["login"]);
   expect([code, stdout]).toEqual([2, ""]);
@@ -47,13 +40,12 @@ it("lists the servers that it knows where none is named", async () => {
   expect(stderr).toContain(`; servers with a stored login: ${desk.url}\n`);
 });
 
-it("prints the login as JSON", async () => {
-  const { code, stdout } = await login(desk.user(), [desk.url, "--browser", "none", "--json"]);
+it("prints the login as JSON", async ({ desk, user }) => {
+  const { code, stdout } = await login(user, [desk.url, "--browser", "none", "--json"]);
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, server: desk.url, state: "valid" }]);
 });
 
-it("repairs a home folder that others can read", async () => {
-  const user = desk.user();
+it("repairs a home folder that others can read", async ({ desk, user }) => {
   await user.signIn();
   chmodSync(user.home, 0o755);
   const { code, stderr } = await login(user, [desk.url, "--browser", "none"]);
@@ -61,33 +53,32 @@ it("repairs a home folder that others can read", async () => {
   expect(statSync(user.home).mode & 0o777).toBe(0o700);
 });
 
-it.each<[string, Record<string, string>, string]>([
+it.for<[string, Record<string, string>, string]>([
   ["there is no terminal", {}, "there is no terminal"],
   ["an AI agent runs it", { AGENTAUTH_AGENT: "1" }, "an AI agent runs it"],
-])("stops after the first step where %s", async (_what, env, reason) => {
-  const { code, stdout, stderr } = await desk.user().run(["login", desk.url], { env });
+])("stops after the first step where %s", async ([_what, env, reason], { desk, user }) => {
+  const { code, stdout, stderr } = await user.run(["login", desk.url], { env });
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { login_id: expect.stringMatching(/^[\w-]{12}$/) }]);
   expect(stderr).toContain(`login does not wait for the user, since ${reason}`);
 });
 
-it("prints the URL alone with --no-wait, and the second command on stderr", async () => {
-  const { code, stdout, stderr } = await desk.user().run(["login", desk.url, "--no-wait"]);
+it("prints the URL alone with --no-wait, and the second command on stderr", async ({ desk, user }) => {
+  const { code, stdout, stderr } = await user.run(["login", desk.url, "--no-wait"]);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^http:\S+\n$/)]);
   expect(stderr).toMatch(
     /run this in another window before you open the URL to log in: agentauth login \S+ --wait \S+\n$/,
   );
 });
 
-it("finishes a login in two steps, for the account and the profile of the first", async () => {
-  const user = desk.user();
+it("finishes a login in two steps, for the account and the profile of the first", async ({ desk, user, begin }) => {
   await user.run(["config", "set", "pool", "p", "--profile", "work"]);
-  const begun = await begin(user, "--account-hint", "alice", "--profile", "work");
+  const begun = await begin("--account-hint", "alice", "--profile", "work");
   expect(begun.finish).toBe(`agentauth login ${desk.url} --wait ${begun.login_id} --profile work --account-hint alice`);
   const { code, stdout } = await login(user, [...begun.finish.split(" ").slice(2), "--json"], begun.url);
   expect([code, JSON.parse(stdout)]).toMatchObject([0, { account: "alice", profile: "work" }]);
 });
 
-it.each<[string, string[], string[], RegExp]>([
+it.for<[string, string[], string[], RegExp]>([
   [
     "another account",
     ["--account-hint", "alice"],
@@ -96,17 +87,19 @@ it.each<[string, string[], string[], RegExp]>([
   ],
   ["an account where none was named", [], ["--account-hint", "bob"], /was started without an account/],
   ["another profile", [], ["--profile", "work"], /belongs to the profile default/],
-])("refuses to finish a login with %s", async (_what, first, second, words) => {
-  const user = desk.user();
+])("refuses to finish a login with %s", async ([_what, first, second, words], { desk, user, begin }) => {
   await user.run(["config", "set", "pool", "p", "--profile", "work"]);
-  const { login_id } = await begin(user, ...first);
+  const { login_id } = await begin(...first);
   const { code, stdout, stderr } = await user.run(["login", desk.url, "--wait", login_id, ...second]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
 });
 
-it("refuses to finish the login of another server, one that is not stored, and one that is damaged", async () => {
-  const user = desk.user();
-  const { login_id } = await begin(user);
+it("refuses to finish the login of another server, one that is not stored, and one that is damaged", async ({
+  desk,
+  user,
+  begin,
+}) => {
+  const { login_id } = await begin();
   const other = await user.run(["login", "https://other.example/mcp", "--wait", login_id]);
   expect([other.code, other.stderr]).toEqual([2, expect.stringContaining(`is for ${desk.url}, not for`)]);
   const absent = await user.run(["login", desk.url, "--wait", "AAAAAAAAAAAA"]);
@@ -121,9 +114,8 @@ it("refuses to finish the login of another server, one that is not stored, and o
   expect([damaged.code, damaged.stderr]).toEqual([8, expect.stringContaining("start the login again")]);
 });
 
-it("removes the files of logins that have expired", async () => {
-  const user = desk.user();
-  const { login_id } = await begin(user);
+it("removes the files of logins that have expired", async ({ desk, user, begin }) => {
+  const { login_id } = await begin();
   const later = Date.now() + 11 * 60_000;
   const clock = { now: () => performance.now(), epoch: () => later, sleep: async () => {} };
   await user.run(["login", desk.url, "--no-wait"], { clock });
@@ -131,7 +123,7 @@ it("removes the files of logins that have expired", async () => {
   expect(code).toBe(2);
 });
 
-it.each<[string, string[], number, RegExp]>([
+it.for<[string, string[], number, RegExp]>([
   ["a machine grant", ["--grant", "client-credentials", "--client-id", "x"], 2, /login is interactive, and --grant/],
   [
     "a device login where the issuer has none",
@@ -139,11 +131,11 @@ it.each<[string, string[], number, RegExp]>([
     4,
     /does not support login on another/,
   ],
-])("refuses %s", async (_what, flags, exitCode, words) => {
-  const { code, stdout, stderr } = await desk.user().run(["login", desk.url, ...flags]);
+])("refuses %s", async ([_what, flags, exitCode, words], { desk, user }) => {
+  const { code, stdout, stderr } = await user.run(["login", desk.url, ...flags]);
   expect([code, stdout, stderr]).toEqual([exitCode, "", expect.stringMatching(words)]);
 });
 
-it("refuses an address that is none", async () => {
-  expect(await desk.user().run(["login", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+it("refuses an address that is none", async ({ user }) => {
+  expect(await user.run(["login", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
 });

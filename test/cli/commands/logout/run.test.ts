@@ -4,7 +4,6 @@ import { expect } from "vitest";
 import { deskTest } from "../desk.js";
 
 const it = deskTest();
-it.afterEach(({ desk }) => desk.sandbox.faults.clear());
 
 const ROW = { profile: "default", account: null, removed: true, revoked: true, error: null };
 
@@ -34,9 +33,9 @@ it("--all logs out of every server", async ({ desk, user }) => {
   expect(await user.run(["logout", "--all"])).toMatchObject({ code: 0, stderr: "not logged in\n" });
 });
 
-it("exits with 0 where the revocation fails, and warns of it", async ({ desk, user }) => {
+it("exits with 0 where the revocation fails, and warns of it", async ({ desk, faults, user }) => {
   await user.signIn();
-  desk.sandbox.faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
+  faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
   const { code, stderr } = await user.run(["logout", desk.url]);
   expect([code, await user.store.list()]).toEqual([0, []]);
   expect(stderr).toMatch(/^warning: logged out of \S+ locally, but revocation failed \(.+\)/m);

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { collect, linesOf, type RunOptions, runCli, temporaryFolder, until } from "../../../helpers/cli.js";
 import { madeGrant } from "../../../helpers/grant.js";
@@ -10,17 +10,30 @@ import {
   sendResult,
   startPlainServer,
 } from "../../../mcp/plain-server.js";
-import { type Desk, startDesk, type User } from "../desk.js";
+import { deskTest, type User } from "../desk.js";
 
-let desk: Desk;
-let user: User;
-beforeAll(async () => {
-  desk = await startDesk();
-  user = desk.user();
-  await user.signIn();
-});
-afterEach(() => desk.sandbox.faults.clear());
-afterAll(() => desk.close());
+const INITIALIZE = {
+  jsonrpc: "2.0",
+  id: 1,
+  method: "initialize",
+  params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "host", version: "1" } },
+};
+
+const it = deskTest()
+  .extend("call", ({ desk, me }) => {
+    return (args: string[], more: RunOptions = {}) => me.run(["mcp", "call", desk.url, ...args], more);
+  })
+  /** Sends one message as a host does, and closes standard input after the answer. */
+  .extend("host", ({ desk }) => async (of: User, ...flags: string[]) => {
+    const run = of.start(["mcp", "proxy", desk.url, ...flags]);
+    const closed = once(run, "close");
+    const [out, err] = [collect(run.stdout), collect(run.stderr)];
+    run.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`);
+    await until(() => out().includes("\n") || run.exitCode !== null);
+    run.stdin?.end();
+    await closed;
+    return { code: run.exitCode, messages: linesOf(out()).map((line) => JSON.parse(line)), stderr: err() };
+  });
 
 /** Runs of the program with a login at a server whose responses the test writes. */
 async function signedInAt(answer: PlainAnswer, options?: PlainOptions) {
@@ -36,23 +49,21 @@ async function signedInAt(answer: PlainAnswer, options?: PlainOptions) {
 }
 
 describe("mcp tools", () => {
-  it("lists the tools", async () => {
-    const ids = await user.run(["mcp", "tools", desk.url, "-o", "id"]);
+  it("lists the tools", async ({ desk, me }) => {
+    const ids = await me.run(["mcp", "tools", desk.url, "-o", "id"]);
     expect([ids.code, linesOf(ids.stdout)]).toEqual([0, ["whoami", "echo", "admin_report"]]);
-    const json = await user.run(["mcp", "tools", desk.url, "--json"]);
+    const json = await me.run(["mcp", "tools", desk.url, "--json"]);
     expect(JSON.parse(json.stdout)[1]).toMatchObject({ name: "echo", inputSchema: { required: ["text"] } });
   });
 
-  it("exits with 4 without a login, and with 2 for an address that is none", async () => {
+  it("exits with 4 without a login, and with 2 for an address that is none", async ({ desk, me }) => {
     expect(await desk.user().run(["mcp", "tools", desk.url])).toMatchObject({ code: 4, stdout: "" });
-    expect(await user.run(["mcp", "tools", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+    expect(await me.run(["mcp", "tools", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
   });
 });
 
 describe("mcp call", () => {
-  const call = (args: string[], more: RunOptions = {}) => user.run(["mcp", "call", desk.url, ...args], more);
-
-  it("prints the text of the result, or the result as JSON", async () => {
+  it("prints the text of the result, or the result as JSON", async ({ call }) => {
     expect(await call(["echo", "--args", '{"text":"hello"}'])).toMatchObject({
       code: 0,
       stdout: "hello\n",
@@ -62,13 +73,13 @@ describe("mcp call", () => {
     expect([piped.code, JSON.parse(piped.stdout).content]).toEqual([0, [{ type: "text", text: "from a pipe" }]]);
   });
 
-  it("exits with 6 where the tool fails, with its output on standard output", async () => {
+  it("exits with 6 where the tool fails, with its output on standard output", async ({ call }) => {
     const { code, stdout, stderr } = await call(["echo"]);
     expect([code, stdout]).toEqual([6, 'echo needs the argument "text", a string\n']);
     expect(stderr).toContain('error: the tool "echo" failed; its output is on standard output\n');
   });
 
-  it.each<[string, string[], RegExp]>([
+  it.for<[string, string[], RegExp]>([
     ["arguments that are no JSON", ["--args", "{"], /--args "\{" is not JSON/],
     ["arguments that are no object", ["--args", "[1]"], /is not a JSON object/],
     ["two readers of standard input", ["--args", "-", "--flow", "paste"], /--args and --flow paste cannot both read/],
@@ -77,7 +88,7 @@ describe("mcp call", () => {
       ["--args", "-", "--client-id", "x", "--client-secret-file", "-"],
       /--args and --client-secret-file/,
     ],
-  ])("refuses %s", async (_what, flags, words) => {
+  ])("refuses %s", async ([_what, flags, words], { call }) => {
     const { code, stdout, stderr } = await call(["echo", ...flags]);
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
   });
@@ -130,61 +141,45 @@ describe("mcp call", () => {
 });
 
 describe("mcp proxy", () => {
-  const INITIALIZE = {
-    jsonrpc: "2.0",
-    id: 1,
-    method: "initialize",
-    params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "host", version: "1" } },
-  };
+  it.for<[string[]]>([[[]], [["--scope", "mcp"]], [["-v"]]])(
+    "passes a message on and its answer back: %j",
+    async ([flags], { me, host }) => {
+      const { code, messages } = await host(me, ...flags);
+      expect([code, messages]).toEqual([0, [expect.objectContaining({ id: 1, result: expect.any(Object) })]]);
+    },
+  );
 
-  /** Sends one message as a host does, and closes standard input after the answer. */
-  async function host(of: User, ...flags: string[]) {
-    const run = of.start(["mcp", "proxy", desk.url, ...flags]);
-    const closed = once(run, "close");
-    const [out, err] = [collect(run.stdout), collect(run.stderr)];
-    run.stdin?.write(`${JSON.stringify(INITIALIZE)}\n`);
-    await until(() => out().includes("\n") || run.exitCode !== null);
-    run.stdin?.end();
-    await closed;
-    return { code: run.exitCode, messages: linesOf(out()).map((line) => JSON.parse(line)), stderr: err() };
-  }
-
-  it.each([[[]], [["--scope", "mcp"]], [["-v"]]])("passes a message on and its answer back: %j", async (flags) => {
-    const { code, messages } = await host(user, ...flags);
-    expect([code, messages]).toEqual([0, [expect.objectContaining({ id: 1, result: expect.any(Object) })]]);
-  });
-
-  it("reports the login command to the host, and exits with 4", async () => {
+  it("reports the login command to the host, and exits with 4", async ({ desk, host }) => {
     const { code, messages, stderr } = await host(desk.user());
     expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login ${desk.url}`)]);
     expect(JSON.stringify(messages)).toContain("agentauth login");
   });
 
-  it("exits with 4 where the server rejects the token", async () => {
-    desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
-    const { code, stderr } = await host(user);
+  it("exits with 4 where the server rejects the token", async ({ faults, me, host }) => {
+    faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
+    const { code, stderr } = await host(me);
     expect([code, stderr]).toEqual([4, expect.stringContaining("the server rejected the token (HTTP 401)")]);
   });
 
-  it("passes an error of the server on to the host", async () => {
-    desk.sandbox.faults.add({ kind: "status", status: 503, path: "mcp", times: 0 });
-    const { messages } = await host(user, "--retries", "0");
+  it("passes an error of the server on to the host", async ({ faults, me, host }) => {
+    faults.add({ kind: "status", status: 503, path: "mcp", times: 0 });
+    const { messages } = await host(me, "--retries", "0");
     expect(messages).toEqual([expect.objectContaining({ id: 1, error: expect.any(Object) })]);
   });
 
-  it.each<[string, string[], RegExp]>([
+  it.for<[string, string[], RegExp]>([
     ["--flow paste", ["--flow", "paste"], /--flow paste reads standard input, which carries the MCP host's messages/],
     [
       "a secret on standard input",
       ["--client-id", "x", "--client-secret-file", "-"],
       /--client-secret-file - reads standard input/,
     ],
-  ])("refuses %s", async (_what, flags, words) => {
-    const { code, stdout, stderr } = await user.run(["mcp", "proxy", desk.url, ...flags]);
+  ])("refuses %s", async ([_what, flags, words], { desk, me }) => {
+    const { code, stdout, stderr } = await me.run(["mcp", "proxy", desk.url, ...flags]);
     expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
   });
 
-  it("refuses an address that is none", async () => {
-    expect(await user.run(["mcp", "proxy", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
+  it("refuses an address that is none", async ({ me }) => {
+    expect(await me.run(["mcp", "proxy", "nowhere"])).toMatchObject({ code: 2, stdout: "" });
   });
 });

@@ -3,20 +3,12 @@ import { madeGrant } from "../../../helpers/grant.js";
 import { CLOSED_PORT } from "../../../helpers/port.js";
 import { deskTest } from "../desk.js";
 
-const it = deskTest()
-  /** A home folder with a login, for the file. */
-  .extend("me", { scope: "file" }, async ({ desk }) => {
-    const user = desk.user();
-    await user.signIn();
-    return user;
-  })
-  .extend(
-    "request",
-    ({ desk, me }) =>
-      (...flags: string[]) =>
-        me.run(["request", desk.url, ...flags]),
-  );
-it.afterEach(({ desk }) => desk.sandbox.faults.clear());
+const it = deskTest().extend(
+  "request",
+  ({ desk, me }) =>
+    (...flags: string[]) =>
+      me.run(["request", desk.url, ...flags]),
+);
 
 const CALL = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
 
@@ -30,10 +22,10 @@ it("takes the body from standard input, and prints the head with -i", async ({ d
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^HTTP\/1\.1 200 OK\r\n/)]);
 });
 
-it("exits with 4 without a login, and where the server rejects the token", async ({ desk, request }) => {
+it("exits with 4 without a login, and where the server rejects the token", async ({ desk, faults, request }) => {
   const none = await desk.user().run(["request", desk.url]);
   expect([none.code, none.stderr]).toEqual([4, expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
-  desk.sandbox.faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
+  faults.add({ kind: "status", status: 401, path: "mcp", times: 0 });
   expect((await request("--data", CALL)).code).toBe(4);
 });
 
@@ -41,21 +33,21 @@ it.for([
   [404, 6],
   [429, 5],
   [503, 5],
-] as const)("exits for HTTP %i with %i, after the response is printed", async ([status, exit], { desk, request }) => {
-  desk.sandbox.faults.add({ kind: "status", status, path: "mcp", times: 0 });
+] as const)("exits for HTTP %i with %i, after the response is printed", async ([status, exit], { faults, request }) => {
+  faults.add({ kind: "status", status, path: "mcp", times: 0 });
   const { code, stdout, stderr } = await request("--data", CALL, "--retries", "0");
   expect([code, stdout]).toEqual([exit, expect.stringMatching(/./)]);
   expect(stderr).toContain(`HTTP ${status}`);
 });
 
-it("exits with 5 where the response does not start in time", async ({ desk, request }) => {
-  desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp" });
+it("exits with 5 where the response does not start in time", async ({ faults, request }) => {
+  faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp" });
   const { code, stdout, stderr } = await request("--data", CALL, "--timeout", "1", "--retries", "0");
   expect([code, stdout, stderr]).toEqual([5, "", expect.stringContaining("no response started in 1 s")]);
 });
 
-it("exits with 130 at SIGINT while it waits", async ({ desk, me }) => {
-  desk.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp" });
+it("exits with 130 at SIGINT while it waits", async ({ desk, faults, me }) => {
+  faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp" });
   const before = desk.sandbox.requests.length;
   const controller = new AbortController();
   const run = me.run(["request", desk.url, "--data", CALL], { signal: controller.signal });

@@ -2,57 +2,44 @@ import { generateKeyPairSync } from "node:crypto";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
-import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { expect } from "vitest";
 import type { SandboxMachine } from "../../../../src/sandbox/index.js";
-import { plant } from "../../../helpers/canaries.js";
 import { type RunOptions, temporaryFolder } from "../../../helpers/cli.js";
-import { type Desk, startDesk, type User } from "../desk.js";
+import { machineTest, startDesk } from "../desk.js";
 
-let desk: Desk;
-let user: User;
-let machine: SandboxMachine;
-beforeAll(async () => {
-  desk = await startDesk({ machineGrants: true });
-  user = desk.user();
-  await user.signIn();
-  if (!desk.sandbox.machine) throw new Error("the sandbox has no machine clients");
-  machine = desk.sandbox.machine;
-  for (const secret of [machine.secretClient.clientSecret, machine.idp.clientSecret]) plant("client_secret", secret);
+const it = machineTest().extend("token", ({ desk, me }) => {
+  return (flags: readonly string[] = [], more: RunOptions = {}) => me.run(["token", desk.url, ...flags], more);
 });
-afterEach(() => desk.sandbox.faults.clear());
-afterAll(() => desk.close());
 
-const token = (flags: readonly string[] = [], more: RunOptions = {}) => user.run(["token", desk.url, ...flags], more);
-
-it("prints the stored token and nothing else", async () => {
+it("prints the stored token and nothing else", async ({ desk, token }) => {
   const { code, stdout, stderr } = await token();
   expect([code, stderr, decodeJwt(stdout.trim()).aud]).toEqual([0, "", desk.url]);
 });
 
-it.each([
+it.for<[string, RegExp]>([
   ["header", /^Authorization: Bearer \S+\n$/],
   ["headers-json", /^\{"Authorization":"Bearer [^"]+"\}\n$/],
   ["json", /^\{"access_token":"[^"]+","token_type":"Bearer","expires_at":/],
   ["env", /^AGENTAUTH_TOKEN=\S+\n$/],
   ["k8s", /^\{"apiVersion":"client.authentication.k8s.io\/v1","kind":"ExecCredential"/],
-])("prints it as %s", async (format, expected) => {
+])("prints it as %s", async ([format, expected], { token }) => {
   expect(await token(["--format", format])).toMatchObject({ code: 0, stdout: expect.stringMatching(expected) });
 });
 
-it("gets a new one with --force-refresh, and exits with 5 where the issuer is down", async () => {
+it("gets a new one with --force-refresh, and exits with 5 where the issuer is down", async ({ faults, token }) => {
   const before = (await token()).stdout;
   const { code, stdout } = await token(["--force-refresh"]);
   expect([code, stdout === before]).toEqual([0, false]);
-  desk.sandbox.faults.add({ kind: "status", status: 503, path: "token", times: 0 });
+  faults.add({ kind: "status", status: 503, path: "token", times: 0 });
   expect(await token(["--force-refresh", "--retries", "0"])).toMatchObject({ code: 5, stdout: "" });
 });
 
-it("exits with 4 where no login is stored", async () => {
+it("exits with 4 where no login is stored", async ({ desk }) => {
   const { code, stdout, stderr } = await desk.user().run(["token", desk.url]);
   expect([code, stdout, stderr]).toEqual([4, "", expect.stringContaining(`hint: agentauth login ${desk.url}\n`)]);
 });
 
-it("answers git and bazel for its own server, and no other", async () => {
+it("answers git and bazel for its own server, and no other", async ({ desk, token }) => {
   const { host, origin } = new URL(desk.url);
   const request = (name: string) => `protocol=http\nhost=${name}\ncapability[]=authtype\n\n`;
   const git = (stdin: string) => token(["--format", "git", "get"], { stdin });
@@ -67,7 +54,7 @@ it("answers git and bazel for its own server, and no other", async () => {
   expect([other.code, other.stdout, other.stderr]).toEqual([3, "", expect.stringContaining("bazel asks for")]);
 });
 
-it.each<[string, string[], string, Record<string, string>, RegExp]>([
+it.for<[string, string[], string, Record<string, string>, RegExp]>([
   ["an operation without a format", ["get"], "", {}, /the operation "get" needs --format git or bazel/],
   ["an unknown operation", ["--format", "git", "put"], "", {}, /the operation "put" must be one of/],
   ["a request that is no JSON", ["--format", "bazel", "get"], "{", {}, /is not JSON/],
@@ -83,9 +70,9 @@ it.each<[string, string[], string, Record<string, string>, RegExp]>([
     /reads standard input, which carries the request of git/,
   ],
   ["an address that is none", [], "", {}, /nowhere/],
-])("refuses %s", async (what, flags, stdin, env, words) => {
+])("refuses %s", async ([what, flags, stdin, env, words], { desk, me }) => {
   const url = what === "an address that is none" ? "nowhere" : desk.url;
-  const { code, stdout, stderr } = await user.run(["token", url, ...flags], { stdin, env });
+  const { code, stdout, stderr } = await me.run(["token", url, ...flags], { stdin, env });
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
 });
 
@@ -108,73 +95,83 @@ function file(name: string, text: string, mode = 0o600): string {
   chmodSync(path, mode);
   return path;
 }
-const grant = (name: string, clientId: string, ...flags: string[]) => [
-  ...["--grant", name, "--client-id", clientId, "--issuer", machine.issuer],
+/** The flags of a grant with a client. */
+const grant = ({ issuer }: SandboxMachine, name: string, clientId: string, ...flags: string[]) => [
+  ...["--grant", name, "--client-id", clientId, "--issuer", issuer],
   ...flags,
 ];
-const idp = () => ["--idp-token-endpoint", machine.idp.tokenEndpoint, "--idp-client-id", machine.idp.clientId];
+const idpFlags = ({ idp }: SandboxMachine) => [
+  "--idp-token-endpoint",
+  idp.tokenEndpoint,
+  "--idp-client-id",
+  idp.clientId,
+];
 
-it.each<[string, () => [flags: string[], env: Record<string, string>, stdin?: string]]>([
+it.for<[string, (machine: SandboxMachine) => [flags: string[], env: Record<string, string>, stdin?: string]]>([
   [
     "a client secret in the environment",
-    () => [
-      grant("client-credentials", machine.secretClient.clientId),
+    (machine) => [
+      grant(machine, "client-credentials", machine.secretClient.clientId),
       { AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret },
     ],
   ],
   [
     "a client secret in a file",
-    () => {
+    (machine) => {
       const path = file("secret", `${machine.secretClient.clientSecret}\n`);
-      return [grant("client-credentials", machine.secretClient.clientId, "--client-secret-file", path), {}];
+      return [grant(machine, "client-credentials", machine.secretClient.clientId, "--client-secret-file", path), {}];
     },
   ],
   [
     "a private key in a file",
-    () => {
+    (machine) => {
       const flags = [
         "--private-key",
         file("key.pem", machine.keyClient.privateKey),
         "--key-id",
         machine.keyClient.keyId,
       ];
-      return [grant("client-credentials", machine.keyClient.clientId, ...flags), {}];
+      return [grant(machine, "client-credentials", machine.keyClient.clientId, ...flags), {}];
     },
   ],
   [
     "a private key on standard input",
-    () => {
+    (machine) => {
       const flags = ["--private-key", "-", "--key-id", machine.keyClient.keyId];
-      return [grant("client-credentials", machine.keyClient.clientId, ...flags), {}, machine.keyClient.privateKey];
+      return [
+        grant(machine, "client-credentials", machine.keyClient.clientId, ...flags),
+        {},
+        machine.keyClient.privateKey,
+      ];
     },
   ],
   [
     "an assertion",
-    () => {
+    (machine) => {
       const path = file("assertion", machine.assertion(), 0o644);
-      return [grant("jwt-bearer", machine.workloadClient.clientId, "--assertion-file", path), {}];
+      return [grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion-file", path), {}];
     },
   ],
-  ...["environment", "file"].map((from): [string, () => [string[], Record<string, string>]] => [
+  ...["environment", "file"].map((from): [string, (machine: SandboxMachine) => [string[], Record<string, string>]] => [
     `an ID token in the ${from}`,
-    () => {
+    (machine) => {
       const secrets = {
         AGENTAUTH_CLIENT_SECRET: machine.secretClient.clientSecret,
         AGENTAUTH_IDP_CLIENT_SECRET: machine.idp.clientSecret,
       };
-      const flags = grant("id-jag", machine.secretClient.clientId, ...idp());
+      const flags = grant(machine, "id-jag", machine.secretClient.clientId, ...idpFlags(machine));
       if (from === "environment") return [flags, { ...secrets, AGENTAUTH_ID_TOKEN: machine.idp.idToken() }];
       return [[...flags, "--id-token-file", file("id-token", machine.idp.idToken())], secrets];
     },
   ]),
-])("gets the token of a machine with %s", async (_what, given) => {
-  const [flags, env, stdin = ""] = given();
+])("gets the token of a machine with %s", async ([_what, given], { desk, machine }) => {
+  const [flags, env, stdin = ""] = given(machine);
   const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags], { env, stdin });
   expect([code, stderr]).toEqual([0, ""]);
   expect(stdout.trim().split(".")).toHaveLength(3);
 });
 
-it.each<[string, () => string[], number, RegExp]>([
+it.for<[string, () => string[], number, RegExp]>([
   ["an assertion file that is absent", () => ["/nowhere"], 2, /cannot be read/],
   ["an assertion file that is a folder", () => [folder], 2, /is not an ordinary file/],
   [
@@ -184,22 +181,25 @@ it.each<[string, () => string[], number, RegExp]>([
     /is larger than 65536 bytes/,
   ],
   ["an assertion file that others can write", () => [file("open", "x", 0o666)], 2, /can be written by others/],
-])("refuses %s", async (_what, args, exit, words) => {
-  const flags = grant("jwt-bearer", machine.workloadClient.clientId, "--assertion-file", ...args());
+])("refuses %s", async ([_what, args, exit, words], { desk, machine }) => {
+  const flags = grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion-file", ...args());
   const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags]);
   expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
 });
 
-it("refuses a key on the command line, an open file with a secret, and a user's grant without an ID token", async () => {
+it("refuses a key on the command line, an open file with a secret, and a user's grant without an ID token", async ({
+  machine,
+  token,
+}) => {
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const pem = privateKey.export({ format: "pem", type: "pkcs8" }).toString();
-  const typed = await token(grant("client-credentials", "x", "--private-key", pem));
+  const typed = await token(grant(machine, "client-credentials", "x", "--private-key", pem));
   expect([typed.code, typed.stderr]).toEqual([2, expect.stringContaining("a key must not be on the command line")]);
   expect(typed.stderr).not.toContain(pem.split("\n")[1]);
   const open = file("open-secret", "some-secret", 0o644);
-  const shared = await token(grant("client-credentials", "x", "--client-secret-file", open));
+  const shared = await token(grant(machine, "client-credentials", "x", "--client-secret-file", open));
   expect([shared.code, shared.stdout]).toEqual([8, ""]);
   const env = { AGENTAUTH_IDP_CLIENT_SECRET: machine.idp.clientSecret };
-  const without = await token(grant("id-jag", machine.secretClient.clientId, ...idp()), { env });
+  const without = await token(grant(machine, "id-jag", machine.secretClient.clientId, ...idpFlags(machine)), { env });
   expect([without.code, without.stderr]).toEqual([2, expect.stringContaining("requires the ID token of a user")]);
 });
