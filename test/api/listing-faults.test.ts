@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { type AgentAuthError, type ListingSummary, ManagementClient } from "../../src/index.js";
-import { type Fault, type Sandbox, startSandbox } from "../../src/sandbox/index.js";
+import { type Fault, startSandbox } from "../../src/sandbox/index.js";
 import { fc } from "../helpers/properties.js";
 import { rejection } from "../helpers/service.js";
+import { sandboxTest } from "../sandbox/sandbox-test.js";
 
 /** Waits that the policy asks for are taken, only not in real time. */
 const hurried = {
@@ -34,23 +35,27 @@ const passing: fc.Arbitrary<Fault> = fc
   })
   .map(({ effect, after, times }) => ({ ...effect, after, times, path: "device" }));
 
-describe("a listing over real sockets", () => {
-  let sandbox: Sandbox;
-  let truth: string[];
-  let pool_id: string;
-  const DEVICES = 120;
+const DEVICES = 120;
 
-  beforeAll(async () => {
-    sandbox = await startSandbox({ seed: 7, devices: DEVICES });
-    pool_id = sandbox.ids.pool;
-    truth = Array.from({ length: DEVICES }, (_, index) => sandbox.data.device(pool_id, index)?.id ?? "");
+const it = sandboxTest({ seed: 7, devices: DEVICES })
+  .extend("pool_id", ({ sandbox }) => sandbox.ids.pool)
+  /** The ids of all devices, in the order of the service. */
+  .extend("truth", ({ sandbox, pool_id }) =>
+    Array.from({ length: DEVICES }, (_, index) => sandbox.data.device(pool_id, index)?.id ?? ""),
+  )
+  /** Makes a management client. */
+  .extend("service", ({ sandbox }) => {
+    return (options: object = {}) =>
+      new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, clock: hurried, ...options });
   });
-  afterAll(() => sandbox.close());
 
-  const service = (options: object = {}) =>
-    new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, clock: hurried, ...options });
-
-  it("gives exactly the set, in order, none twice, through any schedule of passing faults", async () => {
+describe("a listing over real sockets", () => {
+  it("gives exactly the set, in order, none twice, through any schedule of passing faults", async ({
+    sandbox,
+    truth,
+    pool_id,
+    service,
+  }) => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(passing, { maxLength: 6 }),
@@ -74,7 +79,12 @@ describe("a listing over real sockets", () => {
     );
   }, 300_000);
 
-  it("goes on from `resume` as often as it is broken off, and the parts are the whole", async () => {
+  it("goes on from `resume` as often as it is broken off, and the parts are the whole", async ({
+    sandbox,
+    truth,
+    pool_id,
+    service,
+  }) => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 5 }),
@@ -102,27 +112,30 @@ describe("a listing over real sockets", () => {
     );
   }, 300_000);
 
-  it.each([
+  it.for<[string, string]>([
     ["stuck-offset", "pagination_loop"],
     ["cycling-offset", "pagination_loop"],
     ['bad-offset:value="50"', "bad_pagination"],
     ["omit-pagination", "bad_pagination"],
-  ])("names %s as %s, with everything before it given out", async (text, code) => {
-    const { parseFault } = await import("../../src/sandbox/index.js");
-    sandbox.faults.clear();
-    sandbox.faults.add({ ...parseFault(text), path: "device", times: 0, after: 1 });
-    const ids: string[] = [];
-    const error = await rejection(
-      (async () => {
-        for await (const device of service().devices.list({ pool_id }, { pageSize: 50 })) ids.push(device.id ?? "");
-      })(),
-    );
-    expect(error).toMatchObject({ code, class: "partial", resume: ids.length });
-    expect(ids).toEqual(truth.slice(0, ids.length));
-    expect(ids.length).toBeGreaterThanOrEqual(50);
-  });
+  ])(
+    "names %s as %s, with everything before it given out",
+    async ([text, code], { sandbox, truth, pool_id, service }) => {
+      const { parseFault } = await import("../../src/sandbox/index.js");
+      sandbox.faults.clear();
+      sandbox.faults.add({ ...parseFault(text), path: "device", times: 0, after: 1 });
+      const ids: string[] = [];
+      const error = await rejection(
+        (async () => {
+          for await (const device of service().devices.list({ pool_id }, { pageSize: 50 })) ids.push(device.id ?? "");
+        })(),
+      );
+      expect(error).toMatchObject({ code, class: "partial", resume: ids.length });
+      expect(ids).toEqual(truth.slice(0, ids.length));
+      expect(ids.length).toBeGreaterThanOrEqual(50);
+    },
+  );
 
-  it("reads on past an empty page in the middle", async () => {
+  it("reads on past an empty page in the middle", async ({ sandbox, truth, pool_id, service }) => {
     sandbox.faults.clear();
     sandbox.faults.add({ kind: "empty-page", offset: 100, path: "device" });
     const ids: string[] = [];
@@ -156,7 +169,12 @@ describe("a listing over real sockets", () => {
     }
   });
 
-  it("uses a new token when the service refuses the one it has, and goes on at the same page", async () => {
+  it("uses a new token when the service refuses the one it has, and goes on at the same page", async ({
+    sandbox,
+    truth,
+    pool_id,
+    service,
+  }) => {
     sandbox.faults.clear();
     let asked = 0;
     const token = () => (asked++ === 3 ? "sandbox_ended" : sandbox.apiToken);
@@ -165,7 +183,7 @@ describe("a listing over real sockets", () => {
     expect(asked).toBe(6);
   });
 
-  it("sorts by every field that the service allows", async () => {
+  it("sorts by every field that the service allows", async ({ sandbox, pool_id, service }) => {
     sandbox.faults.clear();
     for (const field of ["id", "last_seen", "status", "title"] as const) {
       for (const direction of ["asc", "desc"] as const) {
@@ -180,7 +198,7 @@ describe("a listing over real sockets", () => {
     }
   });
 
-  it("never shows a client secret or the token in what is printed", async () => {
+  it("never shows a client secret or the token in what is printed", async ({ sandbox, pool_id, service }) => {
     const { inspect } = await import("node:util");
     const client = service();
     const devices = await client.devices.list({ pool_id }, { maxItems: 3 }).toArray();

@@ -1,27 +1,23 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
 import { createAgentClient, createManagementClient } from "../../src/node/index.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { rejection } from "../helpers/service.js";
-import { type ProxiedService, startProxiedService, TOKEN } from "./clients/proxied-service.js";
+import { proxiedTest, TOKEN } from "./clients/proxied-service.js";
 
 const openssl = hasOpenssl("the tests of authorities and proxies of the clients");
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];
 
-let at: ProxiedService;
-beforeAll(async () => {
-  if (openssl) at = await startProxiedService();
-});
+const it = proxiedTest;
+
 beforeEach(() => {
-  at?.reset();
   const names = Object.keys(process.env).filter((name) => name.startsWith("AGENTAUTH_"));
   for (const name of [...names, ...PROXIES, ...PROXIES.map((one) => one.toLowerCase())]) vi.stubEnv(name, undefined);
   vi.stubEnv("AGENTAUTH_HOME", temporaryFolder());
   onTestFinished(() => void vi.unstubAllEnvs());
 });
-afterAll(() => at?.close());
 
 /** A management client of the service behind the proxy. */
 const management = (options: Parameters<typeof createManagementClient>[0] = {}) =>
@@ -31,47 +27,47 @@ const firstDevice = (options?: Parameters<typeof createManagementClient>[0]) =>
   management(options).devices.list({ pool_id: "p" }).first();
 
 describe.skipIf(!openssl)("createManagementClient", () => {
-  it("trusts the authorities of caFile, and sends through proxy", async () => {
-    expect(await firstDevice({ caFile: at.ca, proxy: at.proxyUrl() })).toMatchObject({ id: "dev_1" });
-    expect(at.seen.proxied.map(({ target }) => target)).toEqual(["service.test:443"]);
-    expect(at.seen.served).toEqual([{ path: "/api/v1/device", token: `Bearer ${TOKEN}` }]);
+  it("trusts the authorities of caFile, and sends through proxy", async ({ service }) => {
+    expect(await firstDevice({ caFile: service.ca, proxy: service.proxyUrl() })).toMatchObject({ id: "dev_1" });
+    expect(service.seen.proxied.map(({ target }) => target)).toEqual(["service.test:443"]);
+    expect(service.seen.served).toEqual([{ path: "/api/v1/device", token: `Bearer ${TOKEN}` }]);
   });
 
-  it("sends nothing to a server whose authority is not named", async () => {
-    for (const caFile of [undefined, at.strangerCa]) {
-      expect(await rejection(firstDevice({ caFile, proxy: at.proxyUrl() }))).toMatchObject({ code: "tls_failed" });
+  it("sends nothing to a server whose authority is not named", async ({ service }) => {
+    for (const caFile of [undefined, service.strangerCa]) {
+      expect(await rejection(firstDevice({ caFile, proxy: service.proxyUrl() }))).toMatchObject({ code: "tls_failed" });
     }
-    expect(at.seen.served).toEqual([]);
+    expect(service.seen.served).toEqual([]);
   });
 
-  it("takes the proxy of the environment, and that of the option before it", async () => {
-    vi.stubEnv("HTTPS_PROXY", at.proxyUrl());
-    expect(await firstDevice({ caFile: at.ca })).toBeDefined();
+  it("takes the proxy of the environment, and that of the option before it", async ({ service }) => {
+    vi.stubEnv("HTTPS_PROXY", service.proxyUrl());
+    expect(await firstDevice({ caFile: service.ca })).toBeDefined();
     vi.stubEnv("HTTPS_PROXY", "http://127.0.0.1:9");
-    expect(await firstDevice({ caFile: at.ca, proxy: at.proxyUrl() })).toBeDefined();
-    expect(at.seen.proxied).toHaveLength(2);
+    expect(await firstDevice({ caFile: service.ca, proxy: service.proxyUrl() })).toBeDefined();
+    expect(service.seen.proxied).toHaveLength(2);
   });
 
-  it("sends the credentials of a proxy, which a program does not type", async () => {
-    expect(await firstDevice({ caFile: at.ca, proxy: at.proxyUrl("me:pass@") })).toBeDefined();
+  it("sends the credentials of a proxy, which a program does not type", async ({ service }) => {
+    expect(await firstDevice({ caFile: service.ca, proxy: service.proxyUrl("me:pass@") })).toBeDefined();
     const basic = `Basic ${Buffer.from("me:pass").toString("base64")}`;
-    expect(at.seen.proxied[0]?.headers["proxy-authorization"]).toBe(basic);
+    expect(service.seen.proxied[0]?.headers["proxy-authorization"]).toBe(basic);
   });
 });
 
 describe.skipIf(!openssl)("createAgentClient", () => {
-  it("trusts the authorities of caFile, and sends through proxy", async () => {
-    await createAgentClient({ caFile: at.ca, proxy: at.proxyUrl() }).discover("https://service.test/mcp");
-    expect(at.seen.proxied[0]?.target).toBe("service.test:443");
-    expect(at.seen.served.map(({ path }) => path)).toContain("/mcp");
+  it("trusts the authorities of caFile, and sends through proxy", async ({ service }) => {
+    await createAgentClient({ caFile: service.ca, proxy: service.proxyUrl() }).discover("https://service.test/mcp");
+    expect(service.seen.proxied[0]?.target).toBe("service.test:443");
+    expect(service.seen.served.map(({ path }) => path)).toContain("/mcp");
   });
 
-  it("sends nothing to a server whose authority is not named", async () => {
-    const { error } = await createAgentClient({ proxy: at.proxyUrl(), maxRetries: 0 }).discover(
+  it("sends nothing to a server whose authority is not named", async ({ service }) => {
+    const { error } = await createAgentClient({ proxy: service.proxyUrl(), maxRetries: 0 }).discover(
       "https://service.test/mcp",
     );
     expect(error).toMatchObject({ code: "tls_failed" });
-    expect(at.seen.served).toEqual([]);
+    expect(service.seen.served).toEqual([]);
   });
 });
 

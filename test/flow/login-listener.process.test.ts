@@ -1,11 +1,9 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startSandbox } from "../../src/sandbox/index.js";
+import { describe, expect } from "vitest";
 import { collect, runProcess, startProcess, temporaryFolder, until } from "../helpers/cli.js";
+import { sandboxTest } from "../sandbox/sandbox-test.js";
 import { callbackOf } from "./support.js";
-
-type Sandbox = Awaited<ReturnType<typeof startSandbox>>;
 
 interface Started {
   login_id: string;
@@ -13,21 +11,24 @@ interface Started {
   listening: boolean;
 }
 
-let sandbox: Sandbox;
-beforeAll(async () => {
-  sandbox = await startSandbox({ accounts: 1, domains: 1, pools: 1, devices: 1, autoApprove: true, iss: true });
-});
-afterAll(() => sandbox.close());
-
-async function startLogin(home: string, ...flags: string[]): Promise<Started> {
-  const args = ["login", sandbox.mcpUrl, "--no-wait", "--json", ...flags];
-  const { code, stdout, stderr } = await runProcess(args, { env: { AGENTAUTH_HOME: home } });
-  if (code !== 0) throw new Error(stderr);
-  return JSON.parse(stdout) as Started;
-}
-
-const finish = (home: string, { login_id }: Started, ...flags: string[]) =>
-  runProcess(["login", sandbox.mcpUrl, "--wait", login_id, "--json", ...flags], { env: { AGENTAUTH_HOME: home } });
+const it = sandboxTest({ accounts: 1, domains: 1, pools: 1, devices: 1, autoApprove: true, iss: true })
+  .extend("home", () => temporaryFolder())
+  /** The first step of a login. */
+  .extend("startLogin", ({ sandbox, home }) => async (...flags: string[]): Promise<Started> => {
+    const args = ["login", sandbox.mcpUrl, "--no-wait", "--json", ...flags];
+    const { code, stdout, stderr } = await runProcess(args, { env: { AGENTAUTH_HOME: home } });
+    if (code !== 0) throw new Error(stderr);
+    return JSON.parse(stdout) as Started;
+  })
+  /** Its second step. */
+  .extend(
+    "finish",
+    ({ sandbox, home }) =>
+      ({ login_id }: Started, ...flags: string[]) =>
+        runProcess(["login", sandbox.mcpUrl, "--wait", login_id, "--json", ...flags], {
+          env: { AGENTAUTH_HOME: home },
+        }),
+  );
 
 const fileOf = (home: string, { login_id }: Started, kind: string) => join(home, "logins", `${login_id}.${kind}`);
 
@@ -46,9 +47,13 @@ function isRunning(pid: number): boolean {
 }
 
 describe("the process that waits for a callback between the two steps of a login", () => {
-  it("receives it before the second step, stores the code alone in a private file, and ends", async () => {
-    const home = temporaryFolder();
-    const started = await startLogin(home);
+  it("receives it before the second step, stores the code alone in a private file, and ends", async ({
+    sandbox,
+    home,
+    startLogin,
+    finish,
+  }) => {
+    const started = await startLogin();
     expect(started).toMatchObject({ listening: true, flow: "browser" });
     const pid = pidOf(home, started);
     expect(isRunning(pid)).toBe(true);
@@ -68,14 +73,13 @@ describe("the process that waits for a callback between the two steps of a login
     const path = fileOf(home, started, "callback");
     const stored = new URLSearchParams(readFileSync(path, "utf8").trim());
     expect([statSync(path).mode & 0o777, [...stored.keys()].sort()]).toEqual([0o600, ["code", "iss", "state"]]);
-    const { code, stdout } = await finish(home, started);
+    const { code, stdout } = await finish(started);
     expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, state: "valid" }]);
     expect(readdirSync(join(home, "logins"))).toEqual([]);
   });
 
-  it("receives it while the second step waits, and both end", async () => {
-    const home = temporaryFolder();
-    const started = await startLogin(home);
+  it("receives it while the second step waits, and both end", async ({ sandbox, home, startLogin }) => {
+    const started = await startLogin();
     const pid = pidOf(home, started);
     const second = startProcess(["login", sandbox.mcpUrl, "--wait", started.login_id], {
       env: { AGENTAUTH_HOME: home },
@@ -87,28 +91,25 @@ describe("the process that waits for a callback between the two steps of a login
     expect([second.exitCode, err()]).toEqual([0, expect.stringContaining("logged in at")]);
   });
 
-  it("holds two logins at once, each by its own process", async () => {
-    const home = temporaryFolder();
-    const [first, second] = [await startLogin(home), await startLogin(home)];
+  it("holds two logins at once, each by its own process", async ({ home, startLogin, finish }) => {
+    const [first, second] = [await startLogin(), await startLogin()];
     const pids = [pidOf(home, first), pidOf(home, second)];
     await fetch(second.url);
     await fetch(first.url);
-    expect([(await finish(home, first)).code, (await finish(home, second)).code]).toEqual([0, 0]);
+    expect([(await finish(first)).code, (await finish(second)).code]).toEqual([0, 0]);
     await until(() => !pids.some(isRunning));
   });
 
-  it("ends when its time is up, and where the login is removed", async () => {
-    const home = temporaryFolder();
-    const [short, removed] = [await startLogin(home, "--login-timeout", "1"), await startLogin(home)];
+  it("ends when its time is up, and where the login is removed", async ({ home, startLogin }) => {
+    const [short, removed] = [await startLogin("--login-timeout", "1"), await startLogin()];
     await until(() => !existsSync(fileOf(home, short, "listener")));
     const pid = pidOf(home, removed);
     rmSync(fileOf(home, removed, "json"));
     await until(() => !isRunning(pid));
   });
 
-  it("is not needed: where it was killed, the second step listens itself", async () => {
-    const home = temporaryFolder();
-    const started = await startLogin(home);
+  it("is not needed: where it was killed, the second step listens itself", async ({ sandbox, home, startLogin }) => {
+    const started = await startLogin();
     const pid = pidOf(home, started);
     process.kill(pid, "SIGKILL");
     await until(() => !isRunning(pid));
@@ -122,11 +123,10 @@ describe("the process that waits for a callback between the two steps of a login
     expect([second.exitCode, err()]).toEqual([0, expect.stringContaining("logged in at")]);
   });
 
-  it("ends where the login is finished by a pasted callback", async () => {
-    const home = temporaryFolder();
-    const started = await startLogin(home);
+  it("ends where the login is finished by a pasted callback", async ({ home, startLogin, finish }) => {
+    const started = await startLogin();
     const pid = pidOf(home, started);
-    expect((await finish(home, started, "--callback-url", await callbackOf(started.url))).code).toBe(0);
+    expect((await finish(started, "--callback-url", await callbackOf(started.url))).code).toBe(0);
     await until(() => !isRunning(pid));
   });
 });

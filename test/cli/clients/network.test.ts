@@ -1,20 +1,15 @@
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { hasOpenssl } from "../../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";
 import { CLOSED_PORT } from "../../helpers/port.js";
 import { sendJson, startServer } from "../../helpers/server.js";
-import { LIST, LISTED, listening, type ProxiedService, portOf, startProxiedService, TOKEN } from "./proxied-service.js";
+import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "./proxied-service.js";
 
 const openssl = hasOpenssl("the tests of proxies and TLS");
 
-let at: ProxiedService;
-beforeAll(async () => {
-  if (openssl) at = await startProxiedService();
-});
-beforeEach(() => at?.reset());
-afterAll(() => at?.close());
+const it = proxiedTest;
 
 const PASSWORD = "s3cret-of-the-proxy";
 
@@ -24,55 +19,60 @@ function list(args: readonly string[] = [], env: Record<string, string> = {}) {
 }
 
 describe.skipIf(!openssl)("a proxy", () => {
-  it("is asked for a tunnel, and sees nothing of what goes through it", async () => {
-    expect(await list(["--proxy", at.proxyUrl(), "--ca-file", at.ca])).toMatchObject(LISTED);
-    expect(at.seen.proxied.map(({ target }) => target)).toEqual(["service.test:443"]);
-    expect(JSON.stringify(at.seen.proxied)).not.toContain(TOKEN);
-    expect(at.seen.served).toEqual([{ path: "/api/v1/device", token: `Bearer ${TOKEN}` }]);
+  it("is asked for a tunnel, and sees nothing of what goes through it", async ({ service }) => {
+    expect(await list(["--proxy", service.proxyUrl(), "--ca-file", service.ca])).toMatchObject(LISTED);
+    expect(service.seen.proxied.map(({ target }) => target)).toEqual(["service.test:443"]);
+    expect(JSON.stringify(service.seen.proxied)).not.toContain(TOKEN);
+    expect(service.seen.served).toEqual([{ path: "/api/v1/device", token: `Bearer ${TOKEN}` }]);
   });
 
-  it.each(["HTTPS_PROXY", "https_proxy"])("is taken from %s", async (name) => {
-    expect(await list(["--ca-file", at.ca], { [name]: at.proxyUrl() })).toMatchObject(LISTED);
-    expect(at.seen.proxied).toHaveLength(1);
+  it.for(["HTTPS_PROXY", "https_proxy"])("is taken from %s", async (name, { service }) => {
+    expect(await list(["--ca-file", service.ca], { [name]: service.proxyUrl() })).toMatchObject(LISTED);
+    expect(service.seen.proxied).toHaveLength(1);
   });
 
-  it("is named by the flag before the environment, also without http://", async () => {
-    const args = ["--proxy", at.proxyUrl().replace("http://", ""), "--ca-file", at.ca];
+  it("is named by the flag before the environment, also without http://", async ({ service }) => {
+    const args = ["--proxy", service.proxyUrl().replace("http://", ""), "--ca-file", service.ca];
     expect(await list(args, { HTTPS_PROXY: "http://127.0.0.1:9" })).toMatchObject(LISTED);
   });
 
-  it.each(["service.test", ".test", "other.example, service.test", "*"])(
+  it.for(["service.test", ".test", "other.example, service.test", "*"])(
     "is passed by for what NO_PROXY=%s names",
-    async (names) => {
-      const { code, stderr } = await list(["--ca-file", at.ca], { HTTPS_PROXY: at.proxyUrl(), NO_PROXY: names });
-      expect([code, at.seen.proxied]).toEqual([5, []]);
+    async (names, { service }) => {
+      const { code, stderr } = await list(["--ca-file", service.ca], {
+        HTTPS_PROXY: service.proxyUrl(),
+        NO_PROXY: names,
+      });
+      expect([code, service.seen.proxied]).toEqual([5, []]);
       expect(stderr).toContain("service.test: the host name could not be resolved");
     },
   );
 
-  it("gets its user and password", async () => {
-    expect(await list(["--ca-file", at.ca], { HTTPS_PROXY: at.proxyUrl(`me:${PASSWORD}@`) })).toMatchObject(LISTED);
+  it("gets its user and password", async ({ service }) => {
+    expect(await list(["--ca-file", service.ca], { HTTPS_PROXY: service.proxyUrl(`me:${PASSWORD}@`) })).toMatchObject(
+      LISTED,
+    );
     const basic = Buffer.from(`me:${PASSWORD}`).toString("base64");
-    expect(at.seen.proxied[0]?.headers["proxy-authorization"]).toBe(`Basic ${basic}`);
+    expect(service.seen.proxied[0]?.headers["proxy-authorization"]).toBe(`Basic ${basic}`);
   });
 
-  it.each([
+  it.for<[string, RegExp]>([
     ["407 Proxy Authentication Required", /requires a user name and password/],
     ["403 Forbidden", /refused the connection \(HTTP 403\)/],
     ["502 Bad Gateway", /refused the connection \(HTTP 502\)/],
-  ])("that answers %s: exit 5, the proxy is named, its password is not", async (answer, words) => {
-    at.seen.refusal = answer;
+  ])("that answers %s: exit 5, the proxy is named, its password is not", async ([answer, words], { service }) => {
+    service.seen.refusal = answer;
     for (const flags of [[], ["-v"], ["--debug"], ["-o", "json"]]) {
-      const { code, stdout, stderr } = await list(["--ca-file", at.ca, ...flags], {
-        HTTPS_PROXY: at.proxyUrl(`me:${PASSWORD}@`),
+      const { code, stdout, stderr } = await list(["--ca-file", service.ca, ...flags], {
+        HTTPS_PROXY: service.proxyUrl(`me:${PASSWORD}@`),
       });
       expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
       expect(stderr).toMatch(words);
-      expect(stderr).toContain(`service.test: the proxy ${at.proxyHost} `);
+      expect(stderr).toContain(`service.test: the proxy ${service.proxyHost} `);
       expect(stderr).not.toContain(PASSWORD);
       expect(stderr).not.toContain(Buffer.from(`me:${PASSWORD}`).toString("base64"));
     }
-    expect(at.seen.served).toEqual([]);
+    expect(service.seen.served).toEqual([]);
   });
 
   it("that is not there: exit 5, and it is the proxy that is named", async () => {
@@ -90,21 +90,24 @@ describe.skipIf(!openssl)("a proxy", () => {
     expect([code, stderr.includes(PASSWORD)]).toEqual([2, false]);
   });
 
-  it.each(["http", "socks5"])("as a flag with a password is refused, and no request is sent (%s)", async (scheme) => {
-    const { code, stderr } = await list(["--proxy", `${scheme}://me:${PASSWORD}@${at.proxyHost}`]);
-    expect([code, stderr.includes(PASSWORD), at.seen.proxied]).toEqual([2, false, []]);
-    expect(stderr).toContain("--proxy: a password must not be on the command line");
-    expect(stderr).toContain("HTTPS_PROXY");
-  });
+  it.for(["http", "socks5"])(
+    "as a flag with a password is refused, and no request is sent (%s)",
+    async (scheme, { service }) => {
+      const { code, stderr } = await list(["--proxy", `${scheme}://me:${PASSWORD}@${service.proxyHost}`]);
+      expect([code, stderr.includes(PASSWORD), service.seen.proxied]).toEqual([2, false, []]);
+      expect(stderr).toContain("--proxy: a password must not be on the command line");
+      expect(stderr).toContain("HTTPS_PROXY");
+    },
+  );
 
-  it("is never used for this machine, since it would see the token", async () => {
-    const local = await listening(createServer(at.serve));
+  it("is never used for this machine, since it would see the token", async ({ service }) => {
+    const local = await listening(createServer(service.serve));
     try {
       for (const host of ["127.0.0.1", "localhost"]) {
-        const args = ["--base-url", `http://${host}:${portOf(local)}`, "--proxy", at.proxyUrl()];
-        expect(await list(args, { HTTP_PROXY: at.proxyUrl() })).toMatchObject(LISTED);
+        const args = ["--base-url", `http://${host}:${portOf(local)}`, "--proxy", service.proxyUrl()];
+        expect(await list(args, { HTTP_PROXY: service.proxyUrl() })).toMatchObject(LISTED);
       }
-      expect([at.seen.proxied, at.seen.served.length]).toEqual([[], 2]);
+      expect([service.seen.proxied, service.seen.served.length]).toEqual([[], 2]);
     } finally {
       local.close();
     }
@@ -118,17 +121,18 @@ function checkOf(report: string): { state: string; found: string; hint?: string 
 }
 
 describe.skipIf(!openssl)("TLS", () => {
-  it("with an authority that nobody knows: exit 5, and the token stays here", async () => {
-    const { code, stdout, stderr } = await list(["--proxy", at.proxyUrl()]);
+  it("with an authority that nobody knows: exit 5, and the token stays here", async ({ service }) => {
+    const { code, stdout, stderr } = await list(["--proxy", service.proxyUrl()]);
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
     expect(stderr).toMatch(
       /^error: service\.test: TLS failed \(UNABLE_TO_VERIFY_LEAF_SIGNATURE: .*\nhint: --ca-file <file> trusts .*; agentauth doctor https:\/\/service\.test shows who issued the certificate\n$/,
     );
-    expect([at.seen.served, at.seen.proxied.length]).toEqual([[], 1]);
+    expect([service.seen.served, service.seen.proxied.length]).toEqual([[], 1]);
   });
 
-  it("with an authority that nobody knows: doctor names it", async () => {
-    const doctor = (args: readonly string[]) => runCli(["doctor", ...args, "--proxy", at.proxyUrl(), "-o", "json"]);
+  it("with an authority that nobody knows: doctor names it", async ({ service }) => {
+    const doctor = (args: readonly string[]) =>
+      runCli(["doctor", ...args, "--proxy", service.proxyUrl(), "-o", "json"]);
     for (const args of [["https://service.test/mcp"], ["--online", "--base-url", "https://service.test"]]) {
       const { code, stdout } = await doctor(args);
       const check = checkOf(stdout);
@@ -138,19 +142,19 @@ describe.skipIf(!openssl)("TLS", () => {
       );
       expect(check?.hint).toMatch(/^--ca-file <file> trusts/);
     }
-    const { stdout } = await doctor(["https://service.test/mcp", "--ca-file", at.ca]);
+    const { stdout } = await doctor(["https://service.test/mcp", "--ca-file", service.ca]);
     expect(checkOf(stdout)).toMatchObject({
       state: "ok",
       found: 'service.test: issued by "ca of a test, Testers", which is trusted',
     });
   });
 
-  it("with a certificate for another name: exit 5", async () => {
+  it("with a certificate for another name: exit 5", async ({ service }) => {
     const { code, stderr } = await list([
       "--proxy",
-      at.proxyUrl(),
+      service.proxyUrl(),
       "--ca-file",
-      at.ca,
+      service.ca,
       "--base-url",
       "https://other.test",
     ]);
@@ -158,27 +162,29 @@ describe.skipIf(!openssl)("TLS", () => {
       5,
       expect.stringMatching(/^error: other\.test: TLS failed \(ERR_TLS_CERT_ALTNAME_INVALID/),
     ]);
-    expect(at.seen.served).toEqual([]);
+    expect(service.seen.served).toEqual([]);
   });
 
-  it("trusts --ca-file without a proxy too", async () => {
-    const url = ["--base-url", at.origin];
+  it("trusts --ca-file without a proxy too", async ({ service }) => {
+    const url = ["--base-url", service.origin];
     expect((await list(url)).code).toBe(5);
-    expect(await list([...url, "--ca-file", at.ca])).toMatchObject(LISTED);
+    expect(await list([...url, "--ca-file", service.ca])).toMatchObject(LISTED);
   });
 
-  it("does not trust a stranger's authority", async () => {
-    expect((await list(["--proxy", at.proxyUrl(), "--ca-file", at.strangerCa])).code).toBe(5);
+  it("does not trust a stranger's authority", async ({ service }) => {
+    expect((await list(["--proxy", service.proxyUrl(), "--ca-file", service.strangerCa])).code).toBe(5);
   });
 
-  it("trusts NODE_EXTRA_CA_CERTS beside --ca-file, and a file of it that is absent is no error", async () => {
-    const flags = ["--proxy", at.proxyUrl(), "--ca-file"];
-    expect(await list([...flags, at.strangerCa], { NODE_EXTRA_CA_CERTS: at.ca })).toMatchObject(LISTED);
-    expect(await list([...flags, at.ca], { NODE_EXTRA_CA_CERTS: "/nowhere.pem" })).toMatchObject(LISTED);
+  it("trusts NODE_EXTRA_CA_CERTS beside --ca-file, and a file of it that is absent is no error", async ({
+    service,
+  }) => {
+    const flags = ["--proxy", service.proxyUrl(), "--ca-file"];
+    expect(await list([...flags, service.strangerCa], { NODE_EXTRA_CA_CERTS: service.ca })).toMatchObject(LISTED);
+    expect(await list([...flags, service.ca], { NODE_EXTRA_CA_CERTS: "/nowhere.pem" })).toMatchObject(LISTED);
   });
 
-  it("shows no password of a proxy that has a % which encodes nothing", async () => {
-    const { stdout, stderr } = await list(["--debug"], { HTTPS_PROXY: at.proxyUrl("me:a%zzb-planted@") });
+  it("shows no password of a proxy that has a % which encodes nothing", async ({ service }) => {
+    const { stdout, stderr } = await list(["--debug"], { HTTPS_PROXY: service.proxyUrl("me:a%zzb-planted@") });
     expect([stdout, stderr.includes("planted")]).toEqual(["", false]);
   });
 });

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
+import { test } from "vitest";
 import { makeAuthority } from "../../helpers/certificates.js";
 
 /** The page of devices that the service returns, whatever the request. */
@@ -20,7 +21,7 @@ export async function listening<T extends Server>(server: T): Promise<T> {
 }
 
 /** `https://service.test` with a certificate of its own authority, and a proxy that tunnels every name to it. */
-export async function startProxiedService() {
+async function startProxiedService() {
   const authority = makeAuthority();
   authority.sign({ name: "server", subject: "/CN=service.test", names: "DNS:service.test,IP:127.0.0.1" });
   const seen = {
@@ -71,8 +72,18 @@ export async function startProxiedService() {
   };
 }
 
-/** What {@link startProxiedService} returns. */
-export type ProxiedService = Awaited<ReturnType<typeof startProxiedService>>;
+/** `it` with {@link startProxiedService} for the file; each case starts without requests. */
+export const proxiedTest = test
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+  .extend("fileService", { scope: "file" }, async ({}, { onCleanup }) => {
+    const service = await startProxiedService();
+    onCleanup(() => service.close());
+    return service;
+  })
+  .extend("service", ({ fileService }) => {
+    fileService.reset();
+    return fileService;
+  });
 
 /** The API token that the service gets. */
 export const TOKEN = "tok_0123456789abcdef";

@@ -1,10 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect } from "vitest";
 import type { Report } from "../../../../src/cli/commands/doctor/report.js";
 import { FORMATS } from "../../../../src/cli/flags/formats.js";
-import { type Bench, type RunOptions, runCli, startBench, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { benchTest } from "../../../helpers/bench-test.js";
+import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 
+const it = benchTest({ devices: 3 });
 const windows = process.platform === "win32";
 let home: string;
 beforeEach(() => {
@@ -176,20 +178,14 @@ describe("what doctor prints is for everybody to see", () => {
 });
 
 describe("doctor at a service", () => {
-  let bench: Bench;
-  beforeAll(async () => {
-    bench = await startBench({ devices: 3 });
-  });
-  afterAll(() => bench.sandbox.close());
-
-  it("reaches it when asked to, and ends with 5 when it does not", async () => {
+  it("reaches it when asked to, and ends with 5 when it does not", async ({ bench }) => {
     const up = await report(["--online", "--pool", bench.sandbox.ids.pool], bench.env);
     expect([up.code, up.check("service")?.state, up.check("clock")?.state]).toEqual([0, "ok", "ok"]);
     const denied = await report(["--online"], { ...bench.env, AGENTAUTH_API_TOKEN: "planted-token" });
     expect([denied.code, denied.check("service")?.state]).toEqual([5, "failed"]);
   });
 
-  it("finds the issuer of an MCP server, and says who is not signed in", async () => {
+  it("finds the issuer of an MCP server, and says who is not signed in", async ({ bench }) => {
     const { code, check } = await report([bench.sandbox.mcpUrl], bench.env);
     expect([code, check("discovery")?.state]).toEqual([0, "ok"]);
     expect(check("login")?.hint).toBe(`agentauth login ${bench.sandbox.mcpUrl}`);

@@ -1,37 +1,36 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { describe, expect } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
-import { SIGN_IN, startDesk } from "../../../flow/support.js";
+import { flowTest, SIGN_IN } from "../../../flow/support.js";
 import { runCli, runProcess, temporaryFolder } from "../../../helpers/cli.js";
 import { HAS_REDIS, startRedis } from "../../../helpers/redis-server.js";
 
-let redis: Awaited<ReturnType<typeof startRedis>>;
-let desk: Awaited<ReturnType<typeof startDesk>>;
-
-describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", () => {
-  beforeAll(async () => {
-    [redis, desk] = await Promise.all([startRedis(["--requirepass", "Tr0ub4dor"]), startDesk()]);
-  });
-  afterAll(() => Promise.all([redis?.close(), desk?.sandbox.close()]));
-
+const it = flowTest()
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+  .extend("redis", { scope: "file" }, async ({}, { onCleanup }) => {
+    const redis = await startRedis(["--requirepass", "Tr0ub4dor"]);
+    onCleanup(() => redis.close());
+    return redis;
+  })
   /** The environment of a machine of a fleet: a folder of its own, the engine, and the keys of all. */
-  async function machine(database: number) {
+  .extend("machine", ({ redis }) => async (database: number) => {
     const home = temporaryFolder();
     const path = join(home, "keys.json");
     await runCli(["store", "keys", path], { env: { AGENTAUTH_HOME: home } });
-    const url = `redis://:Tr0ub4dor@127.0.0.1:${redis.port}/${database}`;
-    const env = { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: url, AGENTAUTH_STORE_KEYS: `file:${path}` };
+    const address = `redis://:Tr0ub4dor@127.0.0.1:${redis.port}/${database}`;
+    const env = { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: address, AGENTAUTH_STORE_KEYS: `file:${path}` };
     const run = (args: readonly string[], more: Record<string, string> = {}) =>
       runProcess(args, { env: { AGENTAUTH_HOME: temporaryFolder(), ...env, ...more } });
     return { env, path, run, home };
-  }
+  });
 
-  it("serves a login to a second process on another machine, until it logs out", async () => {
+describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", () => {
+  it("serves a login to a second process on another machine, until it logs out", async ({ url, me, machine }) => {
     const { env, run } = await machine(0);
-    const first = await desk.newcomer().run(["token", desk.url, ...SIGN_IN], { env });
+    const first = await me.run(["token", url, ...SIGN_IN], { env });
     expect([first.code, first.stderr.includes("Tr0ub4dor")]).toEqual([0, false]);
-    const second = await run(["token", desk.url]);
+    const second = await run(["token", url]);
     expect([second.code, second.stdout]).toEqual([0, first.stdout]);
     const status = await run(["status", "--json"]);
     expect(JSON.parse(status.stdout)).toMatchObject([{ state: "valid" }]);
@@ -45,13 +44,12 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
     expect(found("engine clock")?.state).toBe("ok");
     expect(found("key ring")?.found).toContain('seals with "k1"');
     expect(doctor.stdout).not.toContain("Tr0ub4dor");
-    expect((await run(["logout", desk.url])).code).toBe(0);
+    expect((await run(["logout", url])).code).toBe(0);
     expect((await run(["status"])).code).toBe(4);
   });
 
-  it("takes a login from files to Redis and back without a loss", async () => {
+  it("takes a login from files to Redis and back without a loss", async ({ me, machine }) => {
     const { env, run } = await machine(1);
-    const me = desk.newcomer();
     await me.signIn();
     const { AGENTAUTH_STORE_KEYS } = env;
     const [there, back] = [join(temporaryFolder(), "a.ndjson"), join(temporaryFolder(), "b.ndjson")];
@@ -72,10 +70,9 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
     expect(await fileStore(home).listClients?.()).toEqual(await fileStore(me.home).listClients?.());
   });
 
-  it("seals everything with the new key of the ring, and says which keys are in use", async () => {
+  it("seals everything with the new key of the ring, and says which keys are in use", async ({ url, me, machine }) => {
     const { env, path, run } = await machine(2);
-    const me = desk.newcomer();
-    await me.run(["token", desk.url, ...SIGN_IN], { env });
+    await me.run(["token", url, ...SIGN_IN], { env });
     const ring = JSON.parse(readFileSync(path, "utf8"));
     const second = JSON.parse((await runCli(["store", "keys"])).stdout).keys.k1;
     writeFileSync(path, JSON.stringify({ ...ring, current: "k2", keys: { ...ring.keys, k2: second } }));
@@ -84,7 +81,7 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
     const resealed = await run(["store", "reseal", "--json"]);
     expect(JSON.parse(resealed.stdout)).toMatchObject({ resealed: 2, current: 0, unusable: 0 });
     writeFileSync(path, JSON.stringify({ ...ring, current: "k2", keys: { k2: second } }));
-    expect((await run(["token", desk.url])).code).toBe(0);
+    expect((await run(["token", url])).code).toBe(0);
     writeFileSync(path, JSON.stringify(ring));
     const foreign = await run(["store", "health", "--json"]);
     expect(foreign.code).toBe(8);
@@ -92,7 +89,7 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
     expect(foreign.stderr).toContain('sealed with the key "k2", which store_keys does not have');
   });
 
-  it("refuses an engine that evicts logins, and reports one that is gone", async () => {
+  it("refuses an engine that evicts logins, and reports one that is gone", async ({ url, machine }) => {
     const evicting = await startRedis(["--maxmemory-policy", "allkeys-lru"]);
     const { run } = await machine(0);
     const at = { AGENTAUTH_STORE_URL: `redis://127.0.0.1:${evicting.port}/0` };
@@ -101,7 +98,7 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
     expect(JSON.parse(health.stdout)).toMatchObject({ usable: false });
     expect(health.stderr).toContain("maxmemory-policy is allkeys-lru");
     await evicting.kill("SIGKILL");
-    for (const args of [["store", "health"], ["status"], ["token", desk.url], ["doctor"]]) {
+    for (const args of [["store", "health"], ["status"], ["token", url], ["doctor"]]) {
       const gone = await run(args, at);
       expect([args[0], gone.code]).toEqual([args[0], 5]);
       expect(gone.stdout + gone.stderr).toContain(`127.0.0.1:${evicting.port}/0`);
