@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { startSandbox } from "../src/sandbox/sandbox.js";
-import { SIGN_IN } from "./flow/support.js";
+import { LOGIN_FLAGS } from "./flow/support.js";
 import { runCli } from "./helpers/cli.js";
 import { compileExample } from "./helpers/example.js";
 import { temporaryFolder } from "./helpers/folder.js";
@@ -43,7 +43,7 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
       code: 1,
       stderr: `log in first: agentauth login ${sandbox.mcpUrl}\n`,
     });
-    const { code } = await runCli(["token", sandbox.mcpUrl, ...SIGN_IN], { env });
+    const { code } = await runCli(["token", sandbox.mcpUrl, ...LOGIN_FLAGS], { env });
     expect(code).toBe(0);
     const [first, second] = await run(name, [sandbox.mcpUrl], env);
     expect(first).toMatch(/^a token for .+, valid until \d{4}-/);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { AgentAuthError } from "../src/index.js";
 import { startScene } from "./helpers/issuer.js";
-import { MadeService } from "./helpers/service.js";
+import { SampleService } from "./helpers/service.js";
 import { startSigner } from "./resource-server/support.js";
 
 it("the methods of an agent client work when they are passed on alone", async () => {
@@ -37,7 +37,7 @@ it("the methods of an agent client work when they are passed on alone", async ()
 });
 
 it("the methods of a management client work when they are passed on alone", async () => {
-  const service = new MadeService(20);
+  const service = new SampleService(20);
   const { get, devices, pools } = service.client();
   const [listDevices, listPools, getDevice] = [devices.list, pools.list, devices.get];
   expect((await listDevices({ pool_id: "p" }).toArray()).map(({ id }) => id)).toEqual(service.ids());

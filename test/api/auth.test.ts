@@ -30,9 +30,9 @@ function shown(error: unknown): string {
 }
 
 /** Tokens, one after the other. */
-function inTurn(...tokens: string[]): { source: () => string; asked: () => number } {
-  let asked = 0;
-  return { source: () => tokens[Math.min(asked++, tokens.length - 1)] ?? "", asked: () => asked };
+function inTurn(...tokens: string[]): { source: () => string; requested: () => number } {
+  let requested = 0;
+  return { source: () => tokens[Math.min(requested++, tokens.length - 1)] ?? "", requested: () => requested };
 }
 
 describe("a token", () => {
@@ -68,11 +68,11 @@ describe("a token", () => {
 
   it("goes to the configured origin and to no other", async () => {
     const [home, elsewhere] = [await startServer(ok), await startServer(ok)];
-    const { source, asked } = inTurn("token-1");
+    const { source, requested } = inTurn("token-1");
     const transport = createTransport({}, bearerAuth(source, undefined, home.origin, new Redactor()));
     await transport(new Request(`${elsewhere.origin}/api/v1/pool`));
     await transport(new Request(`${home.origin.replace("127.0.0.1", "localhost")}/api/v1/pool`)).catch(() => undefined);
-    expect(asked()).toBe(0);
+    expect(requested()).toBe(0);
     await transport(new Request(`${home.origin}/api/v1/pool`));
     expect(elsewhere.requests[0]?.headers.authorization).toBeUndefined();
     expect(home.requests.map((request) => request.headers.authorization).filter(Boolean)).toEqual(["Bearer token-1"]);
@@ -147,9 +147,9 @@ describe("a token that the service refuses", () => {
   it("is asked for once more, and the new one is used", async () => {
     for (const answer of [refused(401), refused(400, { status: "error", code: "bad_authtoken", message: "old" })]) {
       const server = await startServer(answer);
-      const { source, asked } = inTurn("token-1", "token-2");
+      const { source, requested } = inTurn("token-1", "token-2");
       await client(server, source).get("/api/v1/pool");
-      expect(asked()).toBe(2);
+      expect(requested()).toBe(2);
       expect(server.requests.map((request) => request.headers.authorization)).toEqual([
         "Bearer token-1",
         "Bearer token-2",
@@ -159,9 +159,9 @@ describe("a token that the service refuses", () => {
 
   it("is asked for once and no more, when the new one is refused as well", async () => {
     const server = await startServer((response) => sendJson(response, {}, 401));
-    const { source, asked } = inTurn("token-5", "token-6", "token-7");
+    const { source, requested } = inTurn("token-5", "token-6", "token-7");
     expect(await rejection(client(server, source).get("/api/v1/pool"))).toMatchObject({ class: "auth", status: 401 });
-    expect(asked()).toBe(2);
+    expect(requested()).toBe(2);
     expect(server.requests).toHaveLength(2);
   });
 

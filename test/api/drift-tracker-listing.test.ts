@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentAuthError, ListingSummary, ListOptions } from "../../src/index.js";
 import { fc } from "../helpers/properties.js";
-import { MadeService } from "../helpers/service.js";
+import { SampleService } from "../helpers/service.js";
 
 const pool_id = "<pool_id>";
 
@@ -14,7 +14,7 @@ interface Outcome {
 }
 
 /** Reads to the end or to the error. */
-async function read(service: MadeService, options: ListOptions = {}): Promise<Outcome> {
+async function read(service: SampleService, options: ListOptions = {}): Promise<Outcome> {
   const before = new Set(service.ids());
   const outcome: Outcome = { ids: [], error: undefined, end: undefined, stayed: [] };
   const onEnd = (verdict: ListingSummary) => {
@@ -41,7 +41,7 @@ let made = 0;
 const fresh = (count: number) => Array.from({ length: count }, () => ({ id: `new_${made++}` }));
 
 function at(nth: number, change: (items: { id: string }[]) => void) {
-  return (service: MadeService) => {
+  return (service: SampleService) => {
     service.before = (_, request) => {
       if (request === nth) change(service.items);
     };
@@ -51,7 +51,7 @@ function at(nth: number, change: (items: { id: string }[]) => void) {
 
 describe("a list that ends before its own count", () => {
   it("is not finished because a count changed", async () => {
-    const service = new MadeService(5000, 50);
+    const service = new SampleService(5000, 50);
     service.alter = (page, offset) => {
       if (offset > 0) Object.assign(page.pagination ?? {}, { item_count: 5001, next_page_offset: null });
       return page;
@@ -63,7 +63,7 @@ describe("a list that ends before its own count", () => {
   });
 
   it("is not finished because its last page leaves the count out", async () => {
-    const service = new MadeService(500, 50);
+    const service = new SampleService(500, 50);
     service.alter = (page, offset) => {
       if (offset > 0) Object.assign(page.pagination ?? {}, { item_count: null, next_page_offset: null });
       return page;
@@ -72,7 +72,7 @@ describe("a list that ends before its own count", () => {
   });
 
   it("is not finished because items came twice while others were left out", async () => {
-    const service = new MadeService(200, 50);
+    const service = new SampleService(200, 50);
     service.before = (_, nth) => {
       if (nth === 2) service.items.splice(0, 20);
       if (nth === 4) service.items.unshift(...fresh(30));
@@ -85,7 +85,7 @@ describe("a list that ends before its own count", () => {
   });
 
   it("is finished where the last page counts an item that came while it was made", async () => {
-    const service = new MadeService(100, 50);
+    const service = new SampleService(100, 50);
     service.alter = (page, offset) => {
       if (offset > 0) Object.assign(page.pagination ?? {}, { item_count: 101 });
       return page;
@@ -98,27 +98,29 @@ describe("a list that ends before its own count", () => {
 
 describe("more changes between two pages than ids are remembered", () => {
   it.each([1, 4])("3,000 deletions before the read position hide nothing (%i in flight)", async (concurrency) => {
-    const outcome = await read(at(6, (items) => items.splice(0, 3000))(new MadeService(20_000, 1000)), { concurrency });
+    const outcome = await read(at(6, (items) => items.splice(0, 3000))(new SampleService(20_000, 1000)), {
+      concurrency,
+    });
     expect(outcome.error).toBeUndefined();
     expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
     expect(outcome.end).toMatchObject({ expected: 17_000, complete: true });
   });
 
   it("3,000 deletions behind the read position repeat nothing", async () => {
-    const outcome = await read(at(7, (items) => items.splice(15_000, 3000))(new MadeService(20_000, 1000)));
+    const outcome = await read(at(7, (items) => items.splice(15_000, 3000))(new SampleService(20_000, 1000)));
     expect(outcome.error).toBeUndefined();
     expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
   });
 
   it("5,000 insertions repeat nothing, and the list does not pass for complete", async () => {
-    const outcome = await read(at(6, (items) => items.unshift(...fresh(5000)))(new MadeService(20_000, 1000)));
+    const outcome = await read(at(6, (items) => items.unshift(...fresh(5000)))(new SampleService(20_000, 1000)));
     expect(outcome.error).toBeUndefined();
     expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
     expect(outcome.end).toMatchObject({ yielded: 20_000, expected: 25_000, complete: false });
   });
 
   it("insertions at every page add up, and repeat nothing", async () => {
-    const service = new MadeService(12_000, 500);
+    const service = new SampleService(12_000, 500);
     service.before = (_, nth) => {
       if (nth > 10 && nth < 30) service.items.unshift(...fresh(480));
     };
@@ -129,7 +131,7 @@ describe("more changes between two pages than ids are remembered", () => {
   });
 
   it("an error says where to go on when everything that was known is gone", async () => {
-    const service = at(6, (items) => items.splice(500, 4500))(new MadeService(20_000, 1000));
+    const service = at(6, (items) => items.splice(500, 4500))(new SampleService(20_000, 1000));
     service.before = ((shrink) => (offset: number, nth: number) => {
       if (nth === 6) service.items.splice(10_000, 1000);
       return shrink(offset, nth);
@@ -146,13 +148,13 @@ describe("more changes between two pages than ids are remembered", () => {
 describe("a seam", () => {
   it.each([1000, 2000, 3000, 4000, 6000])("repeats nothing after exactly %i items", async (position) => {
     const nth = position / 500 + 1;
-    const outcome = await read(at(nth, (items) => items.unshift(...fresh(1)))(new MadeService(8000, 500)));
+    const outcome = await read(at(nth, (items) => items.unshift(...fresh(1)))(new SampleService(8000, 500)));
     expect(outcome.end?.duplicates).toBe(1);
     expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
   });
 
   it("hides nothing where more was deleted than the count tells", async () => {
-    const service = new MadeService(100);
+    const service = new SampleService(100);
     service.before = (_, nth) => {
       if (nth !== 5) return;
       service.items.splice(0, 7);
@@ -164,13 +166,13 @@ describe("a seam", () => {
   });
 
   it("hides nothing that slipped to before the offset where the listing began", async () => {
-    const outcome = await read(at(2, (items) => items.splice(0, 50))(new MadeService(200)), { from: 100 });
+    const outcome = await read(at(2, (items) => items.splice(0, 50))(new SampleService(200)), { from: 100 });
     expect(outcome.error).toBeUndefined();
     expect(outcome.ids).toEqual(Array.from({ length: 100 }, (_, index) => `dev_${index + 100}`));
   });
 
   it("gives out nothing that stood before the offset where the listing began", async () => {
-    const outcome = await read(at(2, (items) => items.unshift(...fresh(15)))(new MadeService(200)), { from: 100 });
+    const outcome = await read(at(2, (items) => items.unshift(...fresh(15)))(new SampleService(200)), { from: 100 });
     expect(outcome.error).toBeUndefined();
     expect(outcome.ids).toEqual(Array.from({ length: 100 }, (_, index) => `dev_${index + 100}`));
   });
@@ -179,7 +181,7 @@ describe("a seam", () => {
     ["falls", (items: object[]) => items.splice(0, 1)],
     ["rises", (items: object[]) => items.unshift({ title: "without an id" })],
   ])("is an error where the count %s and items have no id to be known by", async (_, change) => {
-    const service = new MadeService(40);
+    const service = new SampleService(40);
     service.items = service.items.map(({ id }) => ({ title: id }) as never);
     const { ids, error } = await read(at(3, change)(service));
     expect(ids).toHaveLength(20);
@@ -202,7 +204,7 @@ const batches = (most: number) =>
 
 /** Between two requests something is deleted or something inserted, as the first plan for that moment says. */
 function changing(
-  service: MadeService,
+  service: SampleService,
   plan: readonly { nth: number; at: number; count: number; inserting: boolean }[],
 ) {
   service.before = (_, nth) => {
@@ -223,7 +225,7 @@ describe("whatever is deleted and inserted while a list is read", () => {
         fc.integer({ min: 1, max: 15 }),
         batches(20),
         async (count, pageSize, plan) => {
-          const outcome = await read(changing(new MadeService(count, pageSize), plan));
+          const outcome = await read(changing(new SampleService(count, pageSize), plan));
           expect(outcome.error).toBeUndefined();
           expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
         },
@@ -235,7 +237,7 @@ describe("whatever is deleted and inserted while a list is read", () => {
   it("a long list ends without a loss or repetition, or says where to go on without a loss", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 5000, max: 12_000 }), batches(6000), async (count, plan) => {
-        const service = changing(new MadeService(count, 750), plan);
+        const service = changing(new SampleService(count, 750), plan);
         const outcome = await read(service);
         expect(faultsOf(outcome).repeated).toBe(0);
         if (outcome.error === undefined) {

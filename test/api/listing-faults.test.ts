@@ -176,11 +176,11 @@ describe("a listing over real sockets", () => {
     service,
   }) => {
     sandbox.faults.clear();
-    let asked = 0;
-    const token = () => (asked++ === 3 ? "sandbox_ended" : sandbox.apiToken);
+    let requested = 0;
+    const token = () => (requested++ === 3 ? "sandbox_ended" : sandbox.apiToken);
     const all = await service({ token }).devices.list({ pool_id }, { pageSize: 24 }).toArray();
     expect(all.map((device) => device.id)).toEqual(truth);
-    expect(asked).toBe(6);
+    expect(requested).toBe(6);
   });
 
   it("sorts by every field that the service allows", async ({ sandbox, pool_id, service }) => {

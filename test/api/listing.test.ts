@@ -3,18 +3,18 @@ import type { AgentAuthError, Drift, ListingSummary, ListOptions } from "../../s
 import { FakeClock } from "../helpers/clock.js";
 import { fc } from "../helpers/properties.js";
 import { until } from "../helpers/server.js";
-import { MadeService, rejection } from "../helpers/service.js";
+import { rejection, SampleService } from "../helpers/service.js";
 
 const pool_id = "<pool_id>";
 
-async function readIds(service: MadeService, options: ListOptions = {}): Promise<string[]> {
+async function readIds(service: SampleService, options: ListOptions = {}): Promise<string[]> {
   const ids: string[] = [];
   for await (const device of service.client().devices.list({ pool_id }, options)) ids.push(device.id ?? "");
   return ids;
 }
 
 /** Reads as far as it goes; gives what came and the error that ended it. */
-async function readUntilError(service: MadeService, options: ListOptions = {}) {
+async function readUntilError(service: SampleService, options: ListOptions = {}) {
   const ids: string[] = [];
   const error = (await rejection(
     (async () => {
@@ -26,7 +26,7 @@ async function readUntilError(service: MadeService, options: ListOptions = {}) {
 
 /** A service whose pages take time, on a clock of their own; `flying.most` is how many were in flight at once. */
 function slowService(msOf: (nth: number) => number) {
-  const [service, clock, flying] = [new MadeService(300), new FakeClock(), { now: 0, most: 0 }];
+  const [service, clock, flying] = [new SampleService(300), new FakeClock(), { now: 0, most: 0 }];
   service.before = async (_, nth) => {
     flying.most = Math.max(flying.most, ++flying.now);
     await clock.sleep(msOf(nth), new AbortController().signal);
@@ -38,17 +38,17 @@ function slowService(msOf: (nth: number) => number) {
 
 describe("a listing", () => {
   it("sends nothing until it is iterated, and begins anew at each iteration", async () => {
-    const service = new MadeService(25);
+    const service = new SampleService(25);
     const listing = service.client().devices.list({ pool_id });
-    expect(service.asked).toEqual([]);
+    expect(service.offsets).toEqual([]);
     expect(await listing.toArray()).toHaveLength(25);
     expect(await listing.toArray()).toHaveLength(25);
-    expect(service.asked).toEqual([0, 10, 20, 0, 10, 20]);
+    expect(service.offsets).toEqual([0, 10, 20, 0, 10, 20]);
   });
 
   it("asks for the first page without an offset, unless it is told where to begin", async () => {
     const urls: string[] = [];
-    const service = new MadeService(3);
+    const service = new SampleService(3);
     const spy: typeof fetch = (input, init) => {
       urls.push(decodeURIComponent((input as Request).url));
       return service.fetch(input, init);
@@ -63,7 +63,7 @@ describe("a listing", () => {
   });
 
   it("gives pages with their numbers, and the answer itself out of sight", async () => {
-    const service = new MadeService(12);
+    const service = new SampleService(12);
     const pages = [];
     for await (const page of service.client().devices.list({ pool_id }).pages()) pages.push(page);
     expect(pages.map((page) => page.items.length)).toEqual([10, 2]);
@@ -74,22 +74,22 @@ describe("a listing", () => {
   });
 
   it("gives the first item, or undefined", async () => {
-    expect(await new MadeService(5).client().devices.list({ pool_id }).first()).toEqual({ id: "dev_0" });
-    expect(await new MadeService(0).client().devices.list({ pool_id }).first()).toBeUndefined();
+    expect(await new SampleService(5).client().devices.list({ pool_id }).first()).toEqual({ id: "dev_0" });
+    expect(await new SampleService(0).client().devices.list({ pool_id }).first()).toBeUndefined();
   });
 
   it("never asks for a page that maxItems cannot use", async () => {
     for (const concurrency of [1, 4, 16]) {
-      const service = new MadeService(1000);
+      const service = new SampleService(1000);
       expect(await readIds(service, { maxItems: 35, concurrency })).toEqual(service.ids().slice(0, 35));
-      expect(service.asked).toEqual([0, 10, 20, 30]);
+      expect(service.offsets).toEqual([0, 10, 20, 30]);
     }
   });
 
   it("keeps at most `concurrency` pages in flight, and a slow reader holds them back", async () => {
     let flying = 0;
     let most = 0;
-    const service = new MadeService(500);
+    const service = new SampleService(500);
     service.before = async (_, nth) => {
       most = Math.max(most, ++flying);
       // The first page comes alone.
@@ -100,7 +100,7 @@ describe("a listing", () => {
     for await (const page of service.client().devices.list({ pool_id }, { concurrency: 4 }).pages()) {
       ids.push(...page.items.map((item) => item.id ?? ""));
       await new Promise((resolve) => setTimeout(resolve, 5));
-      expect(service.asked.length).toBeLessThanOrEqual(ids.length / 10 + 4);
+      expect(service.offsets.length).toBeLessThanOrEqual(ids.length / 10 + 4);
     }
     expect(ids).toEqual(service.ids());
     expect(most).toBe(4);
@@ -125,10 +125,10 @@ describe("a listing", () => {
 
   it("ends everything in flight when the loop is left", async () => {
     const signals: AbortSignal[] = [];
-    const service = new MadeService(500);
+    const service = new SampleService(500);
     const spy: typeof fetch = (input, init) => {
       if (init?.signal) signals.push(init.signal);
-      return service.asked.length === 0 ? service.fetch(input, init) : hang(service, input, init);
+      return service.offsets.length === 0 ? service.fetch(input, init) : hang(service, input, init);
     };
     for await (const _ of service.client({ fetch: spy }).devices.list({ pool_id }, { concurrency: 4 })) break;
     await until(() => signals.slice(1).every((signal) => signal.aborted));
@@ -137,7 +137,7 @@ describe("a listing", () => {
 
   it("ends with `aborted`, and says where, when its signal fires", async () => {
     const controller = new AbortController();
-    const service = new MadeService(50);
+    const service = new SampleService(50);
     service.before = (_, nth) => {
       if (nth === 3) controller.abort();
     };
@@ -153,25 +153,25 @@ describe("a listing", () => {
     [{ from: -1 }, "from"],
     [{ maxPages: Number.NaN }, "maxPages"],
   ])("refuses %o as a programmer's mistake", (options, name) => {
-    expect(() => new MadeService(1).client().devices.list({ pool_id }, options)).toThrow(TypeError);
-    expect(() => new MadeService(1).client().devices.list({ pool_id }, options)).toThrow(name);
+    expect(() => new SampleService(1).client().devices.list({ pool_id }, options)).toThrow(TypeError);
+    expect(() => new SampleService(1).client().devices.list({ pool_id }, options)).toThrow(name);
   });
 
   it("refuses an empty scope before anything is sent", () => {
-    expect(() => new MadeService(1).client().devices.list({ pool_id: "" })).toThrow("pool_id");
+    expect(() => new SampleService(1).client().devices.list({ pool_id: "" })).toThrow("pool_id");
   });
 
   it("lists pools and domains by the same rules", async () => {
-    const service = new MadeService(15);
+    const service = new SampleService(15);
     expect(await service.client().pools.list({ domain_id: "d" }).toArray()).toHaveLength(15);
     expect(await service.client().domains.list({ account_id: "a" }).toArray()).toHaveLength(15);
   });
 
   it("finds a device by listing, and says when there is none", async () => {
-    const service = new MadeService(25);
+    const service = new SampleService(25);
     const { devices } = service.client();
     expect(await devices.get({ pool_id, id: "dev_13" })).toEqual({ id: "dev_13" });
-    expect(service.asked).toEqual([0, 10]);
+    expect(service.offsets).toEqual([0, 10]);
     expect(await rejection(devices.get({ pool_id, id: "nobody" }))).toMatchObject({
       code: "not_found",
       class: "remote",
@@ -179,7 +179,7 @@ describe("a listing", () => {
   });
 
   it("ends the search for a device as any call ends: with the failure itself, not as a part of a list", async () => {
-    const service = new MadeService(50);
+    const service = new SampleService(50);
     service.alter = (page, offset) => (offset < 20 ? page : new Response("", { status: 503 }));
     const error = await rejection(service.client().devices.get({ pool_id, id: "dev_30" }));
     expect(error).toMatchObject({ code: "server_error", class: "unavailable", status: 503, retryable: true });
@@ -206,7 +206,7 @@ describe("complete or an error", () => {
           maxItems: fc.option(fc.integer({ min: 1, max: 130 }), { nil: undefined }),
         }),
         async ({ count, pageSize, concurrency, from, maxItems }) => {
-          const service = new MadeService(count);
+          const service = new SampleService(count);
           let end: ListingSummary | undefined;
           const ids = await readIds(service, {
             pageSize,
@@ -216,7 +216,7 @@ describe("complete or an error", () => {
             onEnd: (verdict) => (end = verdict),
           });
           expect(ids).toEqual(service.ids().slice(from, maxItems === undefined ? undefined : from + maxItems));
-          expect(new Set(service.asked).size).toBe(service.asked.length);
+          expect(new Set(service.offsets).size).toBe(service.offsets.length);
           const more = from + ids.length < count;
           expect(end).toMatchObject({ yielded: ids.length, duplicates: 0, drift: [], complete: !more });
           expect(end?.next).toBe(more ? from + ids.length : undefined);
@@ -230,7 +230,7 @@ describe("complete or an error", () => {
     ["the same", 10],
     ["a smaller", 3],
   ])("ends at %s next offset, with everything before it given out", async (_, value) => {
-    const service = new MadeService(50);
+    const service = new SampleService(50);
     service.alter = (page, offset) => {
       if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: value });
       return page;
@@ -243,7 +243,7 @@ describe("complete or an error", () => {
   });
 
   it.each(["10", 10.5, -1, 1e300, true, {}, []])("ends at the next offset %j", async (value) => {
-    const service = new MadeService(50);
+    const service = new SampleService(50);
     service.alter = (page, offset) => {
       if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: value });
       return page;
@@ -255,7 +255,7 @@ describe("complete or an error", () => {
   });
 
   it("does not take an early null for the end of the list", async () => {
-    const service = new MadeService(50);
+    const service = new SampleService(50);
     service.alter = (page, offset) => {
       if (offset === 20) Object.assign(page.pagination ?? {}, { next_page_offset: null });
       return page;
@@ -273,7 +273,7 @@ describe("complete or an error", () => {
     ["a negative size", { page_size: -1 }],
     ["a count that is a string", { item_count: "50" }],
   ])("does not give out a page with %s", async (_, numbers) => {
-    const service = new MadeService(50);
+    const service = new SampleService(50);
     service.alter = (page, offset) => {
       if (offset === 10) Object.assign(page.pagination ?? {}, numbers);
       return page;
@@ -284,7 +284,7 @@ describe("complete or an error", () => {
   });
 
   it("goes on past an empty page that names a next one, but not for ever", async () => {
-    const service = new MadeService(30);
+    const service = new SampleService(30);
     service.alter = (page, offset) => {
       const { item_count: _, ...numbers } = page.pagination ?? {};
       return offset === 10
@@ -297,7 +297,7 @@ describe("complete or an error", () => {
   });
 
   it("takes a list without numbers for a single page", async () => {
-    const service = new MadeService(10);
+    const service = new SampleService(10);
     service.alter = (page) => ({ items: page.items, pagination: {} });
     expect(await readIds(service)).toEqual(service.ids());
   });
@@ -308,7 +308,7 @@ describe("complete or an error", () => {
         [0, "refused"],
         [20, "partial"],
       ] as const) {
-        const service = new MadeService(50);
+        const service = new SampleService(50);
         service.alter = (page, offset) => (offset === at ? { ...page, pagination: none as null } : page);
         const { ids, error } = await readUntilError(service, { concurrency });
         expect(ids).toEqual(service.ids().slice(0, at));
@@ -318,13 +318,13 @@ describe("complete or an error", () => {
   });
 
   it("stops at the page cap", async () => {
-    const { ids, error } = await readUntilError(new MadeService(50), { maxPages: 3 });
+    const { ids, error } = await readUntilError(new SampleService(50), { maxPages: 3 });
     expect(ids).toHaveLength(30);
     expect(error).toMatchObject({ code: "page_cap", class: "partial", resume: 30 });
   });
 
   it("carries the cause, its request id and the place to go on when a page fails in the middle", async () => {
-    const service = new MadeService(50);
+    const service = new SampleService(50);
     service.alter = (page, offset) =>
       offset < 30
         ? page
@@ -348,14 +348,14 @@ describe("complete or an error", () => {
   });
 
   it("keeps the class of the failure when nothing was given out", async () => {
-    const service = new MadeService(50);
+    const service = new SampleService(50);
     service.alter = () => new Response("<html>sign in", { headers: { "content-type": "text/html" } });
     const { error } = await readUntilError(service, { from: 20 });
     expect(error).toMatchObject({ code: "bad_content_type", class: "refused", resume: 20 });
   });
 
   it("uses the next offset as it was given, whatever size the pages have", async () => {
-    const service = new MadeService(60);
+    const service = new SampleService(60);
     service.alter = (_, offset) => service.page(offset, offset % 20 === 0 ? 7 : 13);
     for (const concurrency of [1, 5]) {
       expect(await readIds(service, { concurrency, pageSize: 10 })).toEqual(service.ids());
@@ -363,19 +363,19 @@ describe("complete or an error", () => {
   });
 
   it("drops its guesses at the first that proves wrong, and reads on page by page", async () => {
-    const service = new MadeService(100);
+    const service = new SampleService(100);
     service.alter = (page, offset) => (offset === 20 ? service.page(20, 5) : page);
     expect(await readIds(service, { concurrency: 4 })).toEqual(service.ids());
-    expect(service.asked.slice(0, 7)).toEqual(
-      [0, 10, 20, 30, 40, 50, 60].slice(0, service.asked.indexOf(25)).concat(25).slice(0, 7),
+    expect(service.offsets.slice(0, 7)).toEqual(
+      [0, 10, 20, 30, 40, 50, 60].slice(0, service.offsets.indexOf(25)).concat(25).slice(0, 7),
     );
-    expect(service.asked.slice(service.asked.indexOf(25))).toEqual([25, 35, 45, 55, 65, 75, 85, 95]);
+    expect(service.offsets.slice(service.offsets.indexOf(25))).toEqual([25, 35, 45, 55, 65, 75, 85, 95]);
   });
 });
 
 describe("a list that changes while it is read", () => {
   it("drops what an insertion pushes across a seam, and reports it", async () => {
-    const service = new MadeService(30);
+    const service = new SampleService(30);
     const drift: Drift[] = [];
     let end: ListingSummary | undefined;
     service.before = (_, nth) => {
@@ -392,7 +392,7 @@ describe("a list that changes while it is read", () => {
 
   it("reads the seam again when a deletion pulls items behind it", async () => {
     for (const concurrency of [1, 4]) {
-      const service = new MadeService(40);
+      const service = new SampleService(40);
       const kept = service.ids().slice(3);
       service.before = (_, nth) => {
         if (nth === 2) service.items.splice(0, 3);
@@ -416,7 +416,7 @@ describe("a list that changes while it is read", () => {
         fc.boolean(),
         changes,
         async (count, pageSize, concurrency, inserting, plan) => {
-          const service = new MadeService(count, pageSize);
+          const service = new SampleService(count, pageSize);
           const before = new Set(service.ids());
           let made = 0;
           service.before = (_, nth) => {
@@ -438,7 +438,7 @@ describe("a list that changes while it is read", () => {
   });
 
   it("fails under `strict` at the first change, and not before", async () => {
-    const service = new MadeService(30);
+    const service = new SampleService(30);
     service.items = service.items.map(({ id }) => ({
       id,
       account_id: "<account_id>",
@@ -460,7 +460,7 @@ describe("a list that changes while it is read", () => {
 
   it("fails under `strict` on an item of another shape, naming the field", async () => {
     const error = await rejection(
-      new MadeService(3).client().pools.list({ domain_id: "d" }, { strict: true }).toArray(),
+      new SampleService(3).client().pools.list({ domain_id: "d" }, { strict: true }).toArray(),
     );
     expect(error).toMatchObject({ class: "refused", code: "unexpected_shape" });
     expect((error as Error).message).toMatch(/summaries\[0\].*is missing/);
@@ -490,7 +490,7 @@ describe("a list that changes while it is read", () => {
     };
     const listOf = (body: object) => {
       const fetch = async () => Response.json(body);
-      return new MadeService(0).client({ fetch }).devices;
+      return new SampleService(0).client({ fetch }).devices;
     };
     expect(await listOf(whole).list({ pool_id }, { strict: true }).toArray()).toEqual([]);
     const changed = listOf({ ...whole, ...change });
@@ -504,7 +504,7 @@ describe("a list that changes while it is read", () => {
   it("says in its errors which address the numbers came from", async () => {
     const url = "https://agentauth.example/api/v1/device";
     for (const next of ["10", 3]) {
-      const service = new MadeService(50);
+      const service = new SampleService(50);
       service.alter = (page, offset) => {
         if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: next });
         return page;
@@ -513,13 +513,13 @@ describe("a list that changes while it is read", () => {
       expect(error.message).toContain(`: ${url}: `);
       expect(JSON.parse(JSON.stringify(error))).toMatchObject({ url });
     }
-    const { error } = await readUntilError(new MadeService(50), { maxPages: 1 });
+    const { error } = await readUntilError(new SampleService(50), { maxPages: 1 });
     expect(error.message).toContain(`: ${url}: `);
     expect(error.url).toBe(url);
   });
 
   it("ends rather than chasing a count that falls for ever", async () => {
-    const service = new MadeService(40);
+    const service = new SampleService(40);
     let count = 1_000_000;
     service.alter = (page, offset) => {
       count -= offset === 0 ? 0 : 1000;
@@ -530,11 +530,11 @@ describe("a list that changes while it is read", () => {
 });
 
 function hang(
-  service: MadeService,
+  service: SampleService,
   input: Parameters<typeof fetch>[0],
   init: RequestInit | undefined,
 ): Promise<Response> {
-  service.asked.push(-1);
+  service.offsets.push(-1);
   return new Promise((_, reject) => {
     init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
     void input;

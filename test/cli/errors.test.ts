@@ -117,9 +117,9 @@ describe("unavailable: exit 5", () => {
 
   it("as often as --retries says, and no more", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "status", status: 503, times: 0 });
-    const before = bench.asked();
+    const before = bench.deviceRequests();
     await bench.run([...bench.devices, "--retries", "1"]);
-    expect(bench.asked() - before).toBe(2);
+    expect(bench.deviceRequests() - before).toBe(2);
   });
 
   it("an answer that takes too long", async ({ bench }) => {

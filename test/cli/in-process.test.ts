@@ -26,7 +26,7 @@ describe("a run in this process", () => {
   });
 
   it("returns the programs that it started and the requests that it sent", async ({ desk, me, newEnv, url }) => {
-    await me.signIn();
+    await me.logIn();
     const env = newEnv();
     const words = ["sh", "-c", 'test "$A_TOKEN" && echo true'];
     const run = await traceCli(["exec", url, "--as", "env:A_TOKEN", "--", ...words], {
@@ -43,7 +43,7 @@ describe("a run in this process", () => {
   });
 
   it("passes standard input on to the command of exec, and ends with its exit code", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const script = "cat; echo said >&2; exit 7";
     const run = await me.run(["exec", url, "--", "sh", "-c", script], { stdin: "typed\n" });
     expect(run).toEqual({ code: 7, signal: null, stdout: "typed\n", stderr: "said\n" });
@@ -99,15 +99,15 @@ describe("of one run in this process nothing is left for the next", () => {
 });
 
 it("two runs at once in this process refresh a token once", async ({ me, url }) => {
-  await me.signIn();
+  await me.logIn();
   await me.age(-10);
-  const before = me.asked().length;
+  const before = me.requests().length;
   const runs = await Promise.all([me.run(["token", url]), me.run(["token", url])]);
   expect(new Set(runs.map(({ stdout }) => stdout)).size).toBe(1);
   expect(runs.map(({ code }) => code)).toEqual([0, 0]);
   expect(
     me
-      .asked()
+      .requests()
       .slice(before)
       .filter((request) => request.startsWith("POST")),
   ).toHaveLength(1);

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
 import { createAgentClient, createManagementClient, defaultStore } from "../../src/node/index.js";
 import { memoryStore } from "../../src/store/memory.js";
-import { flowTest, type Newcomer } from "../flow/support.js";
+import { flowTest, type User } from "../flow/support.js";
 import { temporaryFolder } from "../helpers/folder.js";
 
 const it = flowTest({ machineGrants: true });
@@ -21,20 +21,20 @@ beforeEach(() => {
   elsewhere = temporaryFolder();
 });
 
-const inHome = ({ home }: Pick<Newcomer, "home">) => stubEnvironment({ AGENTAUTH_HOME: home });
+const inHome = ({ home }: Pick<User, "home">) => stubEnvironment({ AGENTAUTH_HOME: home });
 
 describe("createAgentClient", () => {
   it("returns the token of a login by the CLI, without a request", async ({ me, url }) => {
-    const { stdout } = await me.signIn();
-    const before = me.asked().length;
+    const { stdout } = await me.logIn();
+    const before = me.requests().length;
     inHome(me);
     const token = await createAgentClient().token(url);
     expect(`${token.value}\n`).toBe(stdout);
-    expect(me.asked().length).toBe(before);
+    expect(me.requests().length).toBe(before);
   });
 
   it("reads the environment when it is called, and never again", async ({ me, url }) => {
-    const { stdout } = await me.signIn();
+    const { stdout } = await me.logIn();
     inHome(me);
     const agent = createAgentClient();
     stubEnvironment({ AGENTAUTH_HOME: elsewhere });
@@ -44,7 +44,7 @@ describe("createAgentClient", () => {
 
   it("uses the profile that is named by the option, else by AGENTAUTH_PROFILE", async ({ me, url }) => {
     await me.addProfile("work");
-    await me.signIn("--profile", "work");
+    await me.logIn("--profile", "work");
     inHome(me);
     await expect(createAgentClient().token(url)).rejects.toMatchObject({ code: "login_required" });
     expect(await createAgentClient({ profile: "work" }).token(url)).toBeDefined();
@@ -57,7 +57,7 @@ describe("createAgentClient", () => {
   });
 
   it("gives what the caller sets precedence, and an option that is undefined none", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     inHome(me);
     vi.stubEnv("AGENTAUTH_ISSUER", "https://other.example");
     await expect(createAgentClient().token(url)).rejects.toMatchObject({ code: "login_required" });
@@ -139,7 +139,7 @@ describe("createManagementClient", () => {
 
 describe("defaultStore", () => {
   it("is the store of the CLI", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     inHome(me);
     expect((await defaultStore().read({ profile: "default", server: url }))?.server).toBe(url);
     vi.stubEnv("AGENTAUTH_STORE", "memory");

@@ -57,9 +57,9 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
   it.each([false, true])("in an error, with its causes, as JSON: %s", (json) => {
     for (const text of TEXTS) {
       for (const error of errorsOf(text)) {
-        const told = formatError(error, { json, colors: plain, redactor, debug: true });
-        expect(unsafeCharacters(told, "\n")).toEqual([]);
-        if (json) expect(JSON.parse(told)).toMatchObject({ error: { class: error.class } });
+        const reported = formatError(error, { json, colors: plain, redactor, debug: true });
+        expect(unsafeCharacters(reported, "\n")).toEqual([]);
+        if (json) expect(JSON.parse(reported)).toMatchObject({ error: { class: error.class } });
       }
     }
   });
@@ -70,8 +70,8 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
       const thrown = new oauth.ResponseBodyError("no", { cause, response: new Response("", { status: 400 }) });
       const error = oauthError(thrown, "https://as.example/token");
       expect(error).toMatchObject({ name: "AgentAuthError", class: "remote" });
-      const told = formatError(error, { json: false, colors: plain, redactor });
-      expect(unsafeCharacters(told, "\n")).toEqual([]);
+      const reported = formatError(error, { json: false, colors: plain, redactor });
+      expect(unsafeCharacters(reported, "\n")).toEqual([]);
     }
   });
 

@@ -102,8 +102,8 @@ describe("text that a terminal would act on", () => {
     const hostile = "\u001b]0;title\u0007\u202e\r\nerror: not ours";
     const fault = { kind: "wrong-envelope", body: { status: "error", code: "bad_request", message: hostile } } as const;
     bench.sandbox.faults.add(fault);
-    const told = await bench.run(bench.devices);
-    expect([told.code, unsafeIn(told.stderr), linesOf(told.stderr).length]).toEqual([6, [], 1]);
+    const reported = await bench.run(bench.devices);
+    expect([reported.code, unsafeIn(reported.stderr), linesOf(reported.stderr).length]).toEqual([6, [], 1]);
     bench.sandbox.faults.add(fault);
     const json = await bench.run([...bench.devices, "-o", "json"]);
     expect([json.code, unsafeIn(json.stderr), linesOf(json.stderr).length]).toEqual([6, [], 1]);

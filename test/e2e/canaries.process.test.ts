@@ -43,9 +43,9 @@ describe("a bug of our own", () => {
     for (const flags of [[], ["--debug"]]) {
       bench.sandbox.faults.clear();
       bench.sandbox.faults.add({ kind: "slow-headers", ms: 600, times: 1 });
-      const told = [await run([...bench.devices, ...flags], { env })];
-      told.push(await run([...bench.devices, "-o", "ndjson", ...flags], { env }));
-      for (const { code: exit, stderr } of told) {
+      const reported = [await run([...bench.devices, ...flags], { env })];
+      reported.push(await run([...bench.devices, "-o", "ndjson", ...flags], { env }));
+      for (const { code: exit, stderr } of reported) {
         expect([exit, stderr]).toEqual([1, expect.stringContaining("a bug in agentauth")]);
         expect(stderr).not.toContain(bench.sandbox.apiToken);
         expect(unsafeCharacters(stderr, "\n")).toEqual([]);

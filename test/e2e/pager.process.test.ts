@@ -33,7 +33,7 @@ function makePager(body = "process.exit(0);") {
   return {
     command: `"${process.execPath}" "${program}" 'two words'`,
     seen: () => (existsSync(seen) ? readFileSync(seen, "utf8") : ""),
-    told: () => JSON.parse(readFileSync(env, "utf8")) as { env: Record<string, string>; argv: string[] },
+    reported: () => JSON.parse(readFileSync(env, "utf8")) as { env: Record<string, string>; argv: string[] },
     started: () => existsSync(env),
   };
 }
@@ -56,7 +56,7 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
         .slice(1)
         .map((line) => line.split(" ")[0]),
     ).toEqual(allIds(bench.sandbox).slice(0, 50));
-    expect(pager.told().argv).toEqual(["two words"]);
+    expect(pager.reported().argv).toEqual(["two words"]);
     expect(run.lines()).toEqual(["the pager has ended", expect.stringMatching(/^shown 50 of 60; continue with: /)]);
   });
 
@@ -64,12 +64,12 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
     const pager = makePager();
     const run = list([], { AGENTAUTH_PAGER: pager.command, AGENTAUTH_CLIENT_SECRET: "planted-secret-of-a-client" });
     expect(await run.ended).toBe(0);
-    const { env } = pager.told();
+    const { env } = pager.reported();
     expect(Object.keys(env).filter((name) => name.startsWith("AGENTAUTH_"))).toEqual([]);
     expect(env["LESS"]).toBe("FRX");
     const own = makePager();
     await list([], { AGENTAUTH_PAGER: own.command, LESS: "-S" }).ended;
-    expect(own.told().env["LESS"]).toBe("-S");
+    expect(own.reported().env["LESS"]).toBe("-S");
   });
 
   it.for(["json", "yaml", "csv", "plain", "wide", "id"])("as %s too", async (format, { bench, list }) => {

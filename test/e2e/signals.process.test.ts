@@ -63,7 +63,7 @@ describe("signals", () => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 60_000, times: 0 });
     const child = startProcess(args, { env: bench.env });
     const [out, err] = [collect(child.stdout), collect(child.stderr)];
-    const before = bench.asked();
+    const before = bench.deviceRequests();
     const ended = once(child, "close");
     await requestOnItsWay(bench, before);
     child.kill("SIGINT");
@@ -92,7 +92,7 @@ describe("signals", () => {
 
   /** The sandbox notes a request when it is answered, so that one in hand is seen by its fault. */
   async function requestOnItsWay(bench: Bench, before: number): Promise<void> {
-    await until(() => bench.asked() > before || bench.sandbox.faults.list().some(({ fired }) => fired > 0));
+    await until(() => bench.deviceRequests() > before || bench.sandbox.faults.list().some(({ fired }) => fired > 0));
   }
 });
 
@@ -118,18 +118,18 @@ describe("the reader of a list", () => {
     const big = await startBench({ devices: 20_000 });
     try {
       const child = startProcess([...big.devices, "--page-size", "100", "-o", "json"], { env: big.env });
-      await until(() => big.asked() > 1);
+      await until(() => big.deviceRequests() > 1);
       let before = -1;
       // Steady means that the program waits for its reader: everything that was under way has come.
-      while (before !== big.asked()) {
-        before = big.asked();
+      while (before !== big.deviceRequests()) {
+        before = big.deviceRequests();
         await new Promise((resolve) => setTimeout(resolve, 500));
       }
       expect(before).toBeLessThan(40);
       const out = collect(child.stdout);
       expect((await once(child, "close"))[0]).toBe(0);
       expect((JSON.parse(out()) as unknown[]).length).toBe(20_000);
-      expect(big.asked()).toBe(200);
+      expect(big.deviceRequests()).toBe(200);
     } finally {
       await big.sandbox.close();
     }

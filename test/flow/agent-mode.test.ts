@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { until } from "../helpers/cli.js";
-import { FETCH_BROWSER, flowTest, signInUrl } from "./support.js";
+import { FETCH_BROWSER, flowTest, loginUrl } from "./support.js";
 
 const CLAUDE = { CLAUDECODE: "1" };
 
@@ -23,7 +23,7 @@ it("an agent's login opens no browser, prints where to sign in, says that it doe
   expect(stderr).toContain("for an AI agent (claude)");
   expect(stderr).toContain("login does not wait for the user, since an AI agent runs it");
   const second = me.start(["login", me.url, "--wait", id ?? ""], env);
-  await until(() => signInUrl(second.err()) !== undefined);
+  await until(() => loginUrl(second.err()) !== undefined);
   await (await fetch(url ?? "")).text();
   await until(() => second.child.exitCode !== null);
   expect(JSON.parse(second.out())).toMatchObject({ signed_in: true, server: me.url });
@@ -31,8 +31,8 @@ it("an agent's login opens no browser, prints where to sign in, says that it doe
 
 it("an agent's login waits where --browser none says so", async ({ me }) => {
   const login = me.start(["login", me.url, "--browser", "none"], CLAUDE);
-  await until(() => signInUrl(login.err()) !== undefined);
-  await (await fetch(signInUrl(login.err()) ?? "")).text();
+  await until(() => loginUrl(login.err()) !== undefined);
+  await (await fetch(loginUrl(login.err()) ?? "")).text();
   await until(() => login.child.exitCode !== null);
   expect(JSON.parse(login.out())).toMatchObject({ signed_in: true, server: me.url });
 });

@@ -19,7 +19,7 @@ describe.each(PAGES)("%s", (page) => {
     const { sandbox } = desk;
     const { account, domain, pool } = sandbox.ids;
     const device = sandbox.data.device(pool, 0)?.id ?? "";
-    await me.signIn();
+    await me.logIn();
     const values: Record<string, string> = { account_id: account, domain_id: domain, pool_id: pool, device_id: device };
     let loginUrl = "";
     for (const shown of commandsOf(page).filter((line) => !isOfSandbox(line))) {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect } from "vitest";
 import { type CliResult, runProcess } from "../helpers/cli.js";
 import { HAS_SECRET_SERVICE, type SecretService, startSecretService } from "../helpers/secret-service.js";
-import { filesBelow, flowTest, SIGN_IN, storedLogins } from "./support.js";
+import { filesBelow, flowTest, LOGIN_FLAGS, storedLogins } from "./support.js";
 
 const it = flowTest();
 
@@ -21,7 +21,7 @@ describe.skipIf(!HAS_SECRET_SERVICE)("a stored login with a key in the keychain"
 
   it("is sealed on the disk, and found again by the next command", async ({ me }) => {
     const env = { AGENTAUTH_HOME: me.home, AGENTAUTH_STORE: "keyring", ...service.env };
-    const { stdout: token } = await succeed(["token", me.url, ...SIGN_IN], env);
+    const { stdout: token } = await succeed(["token", me.url, ...LOGIN_FLAGS], env);
     expect(storedLogins(me.home)).toHaveLength(2);
     for (const { text } of storedLogins(me.home))
       expect(text).toMatch(/^\{"schema":1,"kind":"sealed","alg":"A256GCM",/);
@@ -35,7 +35,7 @@ describe.skipIf(!HAS_SECRET_SERVICE)("a stored login with a key in the keychain"
   it("is one key for two commands that log in at once", async ({ me }) => {
     const env = { AGENTAUTH_HOME: me.home, AGENTAUTH_STORE: "keyring", ...service.env };
     for (const name of ["a", "b"]) await me.addProfile(name);
-    await Promise.all(["a", "b"].map((name) => succeed(["token", me.url, "--profile", name, ...SIGN_IN], env)));
+    await Promise.all(["a", "b"].map((name) => succeed(["token", me.url, "--profile", name, ...LOGIN_FLAGS], env)));
     for (const name of ["a", "b"]) await succeed(["token", me.url, "--profile", name], env);
   });
 });

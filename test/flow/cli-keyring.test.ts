@@ -1,11 +1,11 @@
 import { describe, expect } from "vitest";
-import { flowTest, type Newcomer, SIGN_IN, storedLogins } from "./support.js";
+import { flowTest, LOGIN_FLAGS, storedLogins, type User } from "./support.js";
 
 const NO_KEYCHAIN = { AGENTAUTH_STORE: "keyring", DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere" };
 
 const it = flowTest();
 
-async function succeed(me: Newcomer, args: readonly string[], env: Record<string, string>) {
+async function succeed(me: User, args: readonly string[], env: Record<string, string>) {
   const result = await me.run(args, { env });
   expect(result.code, result.stderr).toBe(0);
   return result;
@@ -13,11 +13,11 @@ async function succeed(me: Newcomer, args: readonly string[], env: Record<string
 
 describe.runIf(process.platform === "linux")("where there is no keychain", () => {
   it("no login starts, nothing is written, and the error names the setting that helps", async ({ me }) => {
-    const { code, stdout, stderr } = await me.run(["token", me.url, ...SIGN_IN], { env: NO_KEYCHAIN });
+    const { code, stdout, stderr } = await me.run(["token", me.url, ...LOGIN_FLAGS], { env: NO_KEYCHAIN });
     expect(code).toBe(8);
     expect(stdout).toBe("");
     expect(stderr).toMatch(/^error: there is no keychain here: .*\nhint: .*AGENTAUTH_STORE=file\n$/);
-    expect(me.asked().filter((line) => line.includes("authorize"))).toEqual([]);
+    expect(me.requests().filter((line) => line.includes("authorize"))).toEqual([]);
     expect(storedLogins(me.home)).toEqual([]);
   });
 
@@ -25,7 +25,7 @@ describe.runIf(process.platform === "linux")("where there is no keychain", () =>
     me,
   }) => {
     await succeed(me, ["config", "set", "store_fallback", "file"], NO_KEYCHAIN);
-    const first = await succeed(me, ["token", me.url, ...SIGN_IN], NO_KEYCHAIN);
+    const first = await succeed(me, ["token", me.url, ...LOGIN_FLAGS], NO_KEYCHAIN);
     expect(first.stderr.match(/^warning: there is no keychain here.*stored unsealed/gm)).toHaveLength(1);
     expect(storedLogins(me.home).map(({ text, mode }) => [/"kind": "(grant|client)"/.test(text), mode])).toEqual([
       [true, 0o600],
@@ -37,7 +37,7 @@ describe.runIf(process.platform === "linux")("where there is no keychain", () =>
   it("the settings choose the store as the variable does, and the error names a wrong one", async ({ me }) => {
     const { AGENTAUTH_STORE: _chosen, ...env } = NO_KEYCHAIN;
     await succeed(me, ["config", "set", "store", "keyring"], env);
-    expect(await me.run(["token", me.url, ...SIGN_IN], { env })).toMatchObject({ code: 8 });
+    expect(await me.run(["token", me.url, ...LOGIN_FLAGS], { env })).toMatchObject({ code: 8 });
     const wrong = await me.run(["token", me.url], { env: { ...env, AGENTAUTH_STORE: "disk" } });
     expect(wrong).toMatchObject({
       code: 2,

@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
 import { isFree } from "../login/support.js";
-import { callbackOf, fastClock, flowTest, type Newcomer, signInUrl } from "./support.js";
+import { callbackOf, fastClock, flowTest, loginUrl, type User } from "./support.js";
 
 const it = flowTest({ deviceFlow: true });
 
-type Running = ReturnType<Newcomer["start"]>;
+type Running = ReturnType<User["start"]>;
 
 /** Waits until a program says where to sign in; one that ends before that has failed. */
 async function shownUrl({ child, err }: Running): Promise<URL> {
-  await until(() => signInUrl(err()) !== undefined || child.exitCode !== null);
-  const shown = signInUrl(err());
+  await until(() => loginUrl(err()) !== undefined || child.exitCode !== null);
+  const shown = loginUrl(err());
   if (shown === undefined) throw new Error(err());
   return shown;
 }
@@ -30,7 +30,7 @@ describe("a login in two steps", () => {
     expires_at: string;
     finish: string;
   }
-  const begin = async (me: Newcomer, ...flags: string[]): Promise<Begun> => {
+  const begin = async (me: User, ...flags: string[]): Promise<Begun> => {
     const { code, stdout, stderr } = await me.run(["login", me.url, "--no-wait", "--json", ...flags]);
     if (code !== 0) throw new Error(stderr);
     return JSON.parse(stdout) as Begun;
@@ -89,7 +89,7 @@ describe("a login in two steps", () => {
   });
 
   it("redirects to the address that the client is registered with", async ({ me }) => {
-    await me.signIn();
+    await me.logIn();
     const { client } = await me.grant();
     const { url: address } = await begin(me);
     expect(new URL(address).searchParams.get("redirect_uri")).toBe(client.redirectUri);
@@ -156,7 +156,7 @@ describe("SIGINT during a login", () => {
     if (redirect !== null) expect(await isFree(Number(new URL(redirect).port))).toBe(true);
     expect(existsSync(join(me.home, "logins"))).toBe(false);
     expect(await me.grants()).toEqual([]);
-    expect(me.asked().filter((request) => request.includes("authorization_code"))).toEqual([]);
+    expect(me.requests().filter((request) => request.includes("authorization_code"))).toEqual([]);
   });
 
   it("frees the port of the redirect address", async ({ me, url }) => {

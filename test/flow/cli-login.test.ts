@@ -1,7 +1,7 @@
 import { chmodSync } from "node:fs";
 import { describe, expect } from "vitest";
 import { linesOf } from "../helpers/cli.js";
-import { flowTest, type Newcomer, SIGN_IN } from "./support.js";
+import { flowTest, LOGIN_FLAGS, type User } from "./support.js";
 
 const it = flowTest();
 
@@ -10,28 +10,28 @@ const REFRESH = "POST /<pool>/token refresh_token 200";
 
 describe("agentauth token", () => {
   it("logs in, prints only the token, and prints the same token from then on", async ({ me, url }) => {
-    const { code, stdout } = await me.signIn();
+    const { code, stdout } = await me.logIn();
     const { tokens } = await me.grant();
     expect([code, stdout]).toEqual([0, `${tokens.accessToken.reveal()}\n`]);
-    const before = me.asked().length;
+    const before = me.requests().length;
     expect(await me.run(["token", url])).toMatchObject({ code: 0, stdout, stderr: "" });
-    expect(me.asked().length).toBe(before);
+    expect(me.requests().length).toBe(before);
   });
 
   it("gets a token that the server accepts, in at most seven requests, this use included", async ({ me, url }) => {
-    const { stdout } = await me.signIn();
+    const { stdout } = await me.logIn();
     expect(await listTools(url, stdout.trim())).toBe(200);
     const ofBrowser = "GET /<pool>/authorize 303";
-    expect(me.asked().filter((request) => request !== ofBrowser)).toHaveLength(7);
-    expect(me.asked().filter((request) => request === ofBrowser)).toHaveLength(1);
+    expect(me.requests().filter((request) => request !== ofBrowser)).toHaveLength(7);
+    expect(me.requests().filter((request) => request === ofBrowser)).toHaveLength(1);
   });
 
   it("sends nothing to the server between its metadata and the end of the login", async ({ me }) => {
-    await me.signIn();
-    const asked = me.asked();
-    expect(asked.slice(0, 2)).toEqual(["POST /mcp tools/list 401", PRM]);
-    expect(asked.at(-1)).toBe("POST /<pool>/token authorization_code 200");
-    expect(asked.slice(2).filter((request) => request.includes("/mcp"))).toEqual([]);
+    await me.logIn();
+    const requested = me.requests();
+    expect(requested.slice(0, 2)).toEqual(["POST /mcp tools/list 401", PRM]);
+    expect(requested.at(-1)).toBe("POST /<pool>/token authorization_code 200");
+    expect(requested.slice(2).filter((request) => request.includes("/mcp"))).toEqual([]);
   });
 
   it("ends with 4 where no login is possible: an empty stdout, and the command to run", async ({ me, url }) => {
@@ -39,7 +39,7 @@ describe("agentauth token", () => {
     expect([code, stdout]).toEqual([4, ""]);
     expect(stderr).toContain(`\nhint: agentauth login ${url}\n`);
     // Whether the server requires a login at all.
-    expect(me.asked()).toEqual(["POST /mcp tools/list 401"]);
+    expect(me.requests()).toEqual(["POST /mcp tools/list 401"]);
   });
 
   it("names the profile in that command, and prints the error as JSON with --format json", async ({ me, url }) => {
@@ -56,22 +56,22 @@ describe("agentauth token", () => {
   });
 
   it("does not log in with --no-login, nor with AGENTAUTH_NO_INPUT, whatever other flags say", async ({ me, url }) => {
-    expect((await me.run(["token", url, ...SIGN_IN.slice(1), "--no-login"])).code).toBe(4);
-    expect((await me.run(["token", url, ...SIGN_IN], { env: { AGENTAUTH_NO_INPUT: "1" } })).code).toBe(4);
-    expect(me.asked()).toEqual(["POST /mcp tools/list 401", "POST /mcp tools/list 401"]);
+    expect((await me.run(["token", url, ...LOGIN_FLAGS.slice(1), "--no-login"])).code).toBe(4);
+    expect((await me.run(["token", url, ...LOGIN_FLAGS], { env: { AGENTAUTH_NO_INPUT: "1" } })).code).toBe(4);
+    expect(me.requests()).toEqual(["POST /mcp tools/list 401", "POST /mcp tools/list 401"]);
   });
 
   it("gets a new token with --force-refresh by one request, and stores the refresh token that came with it", async ({
     me,
     url,
   }) => {
-    const first = await me.signIn();
-    const before = { grant: await me.grant(), asked: me.asked().length };
+    const first = await me.logIn();
+    const before = { grant: await me.grant(), requested: me.requests().length };
     const second = await me.run(["token", url, "--force-refresh"]);
     const after = await me.grant();
     expect(second.code).toBe(0);
     expect(second.stdout).not.toBe(first.stdout);
-    expect(me.asked().slice(before.asked)).toEqual([REFRESH]);
+    expect(me.requests().slice(before.requested)).toEqual([REFRESH]);
     expect(after.tokens.refreshToken?.reveal()).not.toBe(before.grant.tokens.refreshToken?.reveal());
     expect(await listTools(url, second.stdout.trim())).toBe(200);
   });
@@ -84,22 +84,22 @@ describe("agentauth token", () => {
     ["little left, and --min-ttl 0", 30, ["--min-ttl", "0"], false],
     ["nothing left, and --min-ttl 0", -1, ["--min-ttl", "0"], true],
   ] as const)("with %s", async ([, secondsLeft, flags, isRenewed], { me, url }) => {
-    const first = await me.signIn();
+    const first = await me.logIn();
     await me.age(secondsLeft);
-    const before = me.asked().length;
+    const before = me.requests().length;
     const { code, stdout } = await me.run(["token", url, ...flags]);
     expect({ code, isRenewed: stdout !== first.stdout }).toEqual({ code: 0, isRenewed });
-    expect(me.asked().slice(before)).toEqual(isRenewed ? [REFRESH] : []);
+    expect(me.requests().slice(before)).toEqual(isRenewed ? [REFRESH] : []);
   });
 });
 
 describe("agentauth token --format", () => {
-  const print = async ({ run, url }: Newcomer, format: string) => {
+  const print = async ({ run, url }: User, format: string) => {
     const { code, stdout, stderr } = await run(["token", url, "--format", format]);
     expect([code, stderr]).toEqual([0, ""]);
     return stdout;
   };
-  const expiryOf = async (user: Newcomer) => (await user.grant()).tokens.expiresAt ?? 0;
+  const expiryOf = async (user: User) => (await user.grant()).tokens.expiresAt ?? 0;
 
   it("prints the token in the form of every protocol", async ({ user }) => {
     const { token } = user;
@@ -145,17 +145,17 @@ describe("agentauth login, status and logout", () => {
   it.skipIf(process.platform === "win32")(
     "makes the folder private again that others can read",
     async ({ me, url }) => {
-      await me.signIn();
+      await me.logIn();
       chmodSync(me.home, 0o755);
       expect((await me.run(["status"])).stderr).toContain(`${me.home}, which can be read by others`);
-      const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
+      const login = await me.run(["login", url, ...LOGIN_FLAGS.slice(1)]);
       expect(login.stderr).toContain(`${me.home} was readable by other users; it is private again`);
       expect((await me.run(["status"])).stderr).toContain(`${me.home}, readable by you alone`);
     },
   );
 
   it("logs in, appears as a new device, and logs out", async ({ desk, me, url }) => {
-    const login = await me.run(["login", url, ...SIGN_IN.slice(1)]);
+    const login = await me.run(["login", url, ...LOGIN_FLAGS.slice(1)]);
     expect([login.code, login.stdout]).toEqual([0, ""]);
     expect(login.stderr).toMatch(/^logged in at http:.*, the token expires at \d{4}-/m);
     const devices = await me.run([...desk.devices, "--title", "agentauth*", "-o", "json"]);
@@ -165,26 +165,26 @@ describe("agentauth login, status and logout", () => {
     expect(JSON.parse(devices.stdout)).toContainEqual(expect.objectContaining(device));
     const out = await me.run(["logout", url]);
     expect(out).toMatchObject({ code: 0, stdout: "", stderr: `logged out of ${url}\n` });
-    expect(me.asked().at(-1)).toBe("GET /<pool>/end_session 303");
+    expect(me.requests().at(-1)).toBe("GET /<pool>/end_session 303");
     expect(await me.grants()).toEqual([]);
     expect((await me.run(["token", url])).code).toBe(4);
   });
 
   it("logs in again with the stored client although a token is stored", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const before = await me.grant();
-    const again = await me.run(["login", url, "--json", ...SIGN_IN.slice(1)]);
+    const again = await me.run(["login", url, "--json", ...LOGIN_FLAGS.slice(1)]);
     const after = await me.grant();
     expect(JSON.parse(again.stdout)).toMatchObject({ signed_in: true, server: url, state: "valid", refreshable: true });
     expect(after.tokens.accessToken.reveal()).not.toBe(before.tokens.accessToken.reveal());
     expect(after.client.clientId).toBe(before.client.clientId);
-    expect(me.asked().filter((request) => request.includes("/register"))).toHaveLength(1);
+    expect(me.requests().filter((request) => request.includes("/register"))).toHaveLength(1);
   });
 
   it("reports by its exit code whether a login is stored", async ({ me, url }) => {
     expect(await me.run(["status"])).toMatchObject({ code: 4, stdout: "" });
     expect(await me.run(["status", url, "--json"])).toMatchObject({ code: 4, stdout: "[]\n" });
-    await me.signIn();
+    await me.logIn();
     const { code, stdout } = await me.run(["status", "-o", "json"]);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject([{ server: url, state: "valid", scope: "mcp", stored_in: me.home }]);
@@ -197,8 +197,8 @@ describe("agentauth login, status and logout", () => {
 
   it("logs out of everything, and ends with 0 where no login is stored", async ({ desk, me, url }) => {
     const other = `${url}/${desk.sandbox.ids.pool}`;
-    await me.signIn();
-    await me.run(["token", other, ...SIGN_IN]);
+    await me.logIn();
+    await me.run(["token", other, ...LOGIN_FLAGS]);
     expect(linesOf((await me.run(["logout", "--all"])).stderr).sort()).toEqual([
       `logged out of ${url}`,
       `logged out of ${other}`,
@@ -208,7 +208,7 @@ describe("agentauth login, status and logout", () => {
   });
 
   it("removes a login although the issuer does not answer, and warns", async ({ faults, me, url }) => {
-    await me.signIn();
+    await me.logIn();
     faults.add({ kind: "status", status: 503, path: "end_session" });
     const { code, stderr } = await me.run(["logout", url]);
     expect([code, await me.grants()]).toEqual([0, []]);

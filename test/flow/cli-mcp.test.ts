@@ -26,7 +26,7 @@ describe("agentauth discover", () => {
     expect(facts).toContain(`\nregistration   ${issuer}/register\n`);
     expect(facts).toMatch(/\nscopes {9}mcp reports:read$/);
     expect(ending).toBe(`log in with: agentauth login ${url}\n`);
-    expect(me.asked().every((request) => /well-known| \/mcp /.test(request))).toBe(true);
+    expect(me.requests().every((request) => /well-known| \/mcp /.test(request))).toBe(true);
   });
 
   it("gives the same as JSON", async ({ desk, me, url }) => {
@@ -47,12 +47,12 @@ describe("agentauth discover", () => {
 
 describe("agentauth introspect", () => {
   it("asks the issuer about the token that is kept", async ({ url, user }) => {
-    const before = user.asked().length;
+    const before = user.requests().length;
     const { code, stdout } = await user.run(["introspect", url, "-o", "json"]);
     const { client } = await user.grant();
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ active: true, sub: "bob", client_id: client.clientId, aud: url });
-    expect(user.asked().slice(before)).toEqual(["POST /<pool>/introspect 200"]);
+    expect(user.requests().slice(before)).toEqual(["POST /<pool>/introspect 200"]);
     expect((await user.run(["introspect", url, "--jq", ".active"])).stdout).toBe("true\n");
   });
 
@@ -96,22 +96,22 @@ describe("agentauth mcp", () => {
     const asJson = await user.run(["mcp", "call", url, "echo", "--json"]);
     expect([asJson.code, JSON.parse(asJson.stdout)]).toEqual([6, expect.objectContaining({ isError: true })]);
     expect(JSON.parse(asJson.stderr)).toMatchObject({ error: { code: "mcp_failed", exit_code: 6 } });
-    const before = user.asked().length;
+    const before = user.requests().length;
     expect((await user.run(["mcp", "call", url, "echo", "--args", "[1]"])).code).toBe(2);
-    expect(user.asked().length).toBe(before);
+    expect(user.requests().length).toBe(before);
   });
 
   it("steps up where a browser is available: the scopes of the token and the missing one", async ({ me, url }) => {
-    await me.signIn("--scope", "mcp");
+    await me.logIn("--scope", "mcp");
     const alone = await me.run(["mcp", "call", url, "admin_report"]);
     expect([alone.code, alone.stdout]).toEqual([4, ""]);
     expect(alone.stderr).toContain(`\nhint: agentauth login ${url} --scope 'mcp reports:read'\n`);
-    const before = me.asked().length;
+    const before = me.requests().length;
     const { code, stdout } = await me.run(["mcp", "call", url, "admin_report", "--browser", FETCH_BROWSER]);
     expect([code, stdout]).toEqual([0, "12 pools, 340 devices, 3 of them revoked\n"]);
     expect((await me.grant()).tokens.scope).toBe("mcp reports:read");
     const calls = me
-      .asked()
+      .requests()
       .slice(before)
       .filter((request) => request.includes("/mcp tools/call"));
     expect(calls).toEqual(["POST /mcp tools/call 403", "POST /mcp tools/call 200"]);
@@ -120,6 +120,6 @@ describe("agentauth mcp", () => {
 
   it("does not log in without a flag", async ({ me, url }) => {
     const { code, stdout } = await me.run(["mcp", "tools", url]);
-    expect([code, stdout, me.asked()]).toEqual([4, "", ["POST /mcp tools/list 401"]]);
+    expect([code, stdout, me.requests()]).toEqual([4, "", ["POST /mcp tools/list 401"]]);
   });
 });

@@ -6,14 +6,14 @@ const it = flowTest();
 
 describe("agentauth token, when the token has expired", () => {
   it("refreshes it once for twenty processes", async ({ desk, me }) => {
-    await me.signIn();
+    await me.logIn();
     await me.age(-10);
     const results = await Promise.all(
       Array.from({ length: 20 }, () => runProcess(["token", desk.url], { env: { AGENTAUTH_HOME: me.home } })),
     );
     expect(results.map(({ code }) => code)).toEqual(Array(20).fill(0));
     expect(new Set(results.map(({ stdout }) => stdout)).size).toBe(1);
-    expect(me.asked().filter((line) => line.includes("refresh_token"))).toEqual([
+    expect(me.requests().filter((line) => line.includes("refresh_token"))).toEqual([
       "POST /<pool>/token refresh_token 200",
     ]);
   });

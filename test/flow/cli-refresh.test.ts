@@ -10,10 +10,10 @@ const lenient = flowTest({ refreshReuseGraceSeconds: 5 });
 const onUnix = describe.skipIf(process.platform === "win32");
 
 describe("agentauth token, when the token has expired", () => {
-  const refreshes = (asked: readonly string[]) => asked.filter((line) => line.includes("refresh_token"));
+  const refreshes = (requested: readonly string[]) => requested.filter((line) => line.includes("refresh_token"));
 
   it("logs the refresh with -v, without a secret", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     await me.age(-10);
     const { stdout, stderr } = await me.run(["token", url, "-v"]);
     expect(stderr).toMatch(/refreshing the token for http:\S+ at http:\S+\/token/);
@@ -24,11 +24,11 @@ describe("agentauth token, when the token has expired", () => {
   lenient(
     "asks once more where the answer was lost, and succeeds where the issuer allows reuse",
     async ({ faults, me, url }) => {
-      await me.signIn();
+      await me.logIn();
       await me.age(-10);
       faults.add({ kind: "reset-after", path: "token", times: 1 });
       expect(await me.run(["token", url])).toMatchObject({ code: 0 });
-      expect(refreshes(me.asked())).toHaveLength(2);
+      expect(refreshes(me.requests())).toHaveLength(2);
       expect((await me.grant()).retired).toBeUndefined();
     },
   );
@@ -38,7 +38,7 @@ describe("agentauth token, when the token has expired", () => {
     me,
     url,
   }) => {
-    await me.signIn();
+    await me.logIn();
     await me.age(-10);
     faults.add({ kind: "reset-after", path: "token", times: 1 });
     const { code, stdout, stderr } = await me.run(["token", url]);
@@ -52,7 +52,7 @@ describe("agentauth token, when the token has expired", () => {
     me,
     url,
   }) => {
-    await me.signIn();
+    await me.logIn();
     await me.age(30);
     const { accessToken } = (await me.grant()).tokens;
     faults.add({ kind: "reset-after", path: "token", times: 1 });
@@ -60,7 +60,7 @@ describe("agentauth token, when the token has expired", () => {
     expect(first).toMatchObject({ code: 0, stdout: `${accessToken.reveal()}\n` });
     expect(first.stderr).toContain("was lost (connection_reset): the stored token is used until it expires");
     expect(await me.run(["token", url])).toMatchObject({ code: 0, stdout: `${accessToken.reveal()}\n` });
-    expect(refreshes(me.asked())).toHaveLength(1);
+    expect(refreshes(me.requests())).toHaveLength(1);
     const status = await me.run(["status", "-o", "json"]);
     expect(status.stderr).toMatch(/warning: the answer to the refresh of the token for "\S+" was lost at \S+Z: /);
     expect(JSON.parse(status.stdout)).toMatchObject([{ state: "valid", refresh_lost_at: expect.any(String) }]);
@@ -68,7 +68,7 @@ describe("agentauth token, when the token has expired", () => {
 
   it("keeps two profiles and two accounts of a server apart", async ({ me, url }) => {
     await me.addProfile("work");
-    for (const flags of [[], ["--profile", "work"], ["--account-hint", "bob"]]) await me.signIn(...flags);
+    for (const flags of [[], ["--profile", "work"], ["--account-hint", "bob"]]) await me.logIn(...flags);
     expect(await me.grants()).toHaveLength(3);
     const token = async (...flags: string[]) => (await me.run(["token", url, ...flags])).stdout;
     const tokens = await Promise.all([token(), token("--profile", "work"), token("--account-hint", "bob")]);
@@ -85,7 +85,7 @@ onUnix("agentauth token, interrupted during a refresh", () => {
   ] as const)(
     "finishes and stores the refresh after %s, then ends with %i",
     async ([signal, exitCode], { faults, me, url }) => {
-      await me.signIn();
+      await me.logIn();
       const before = await me.grant();
       faults.add({ kind: "slow-headers", ms: 1500, path: "token", times: 1 });
       const { child, out } = me.start(["token", url, "--force-refresh"]);

@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { expect } from "vitest";
 import { fileStore } from "../../src/store/file/file.js";
 import { type CliResult, collect, runCli, startCli, temporaryFolder, until } from "../helpers/cli.js";
-import { callbackOf, type Desk, filesBelow, flowTest, signInUrl } from "./support.js";
+import { callbackOf, type Desk, filesBelow, flowTest, loginUrl } from "./support.js";
 
 /** A browser that writes its arguments and its environment to a file, and does not open the address. */
 const SPY = `sh -c 'for word; do echo "$word"; done > "$HOME/argv"; env > "$HOME/new"; mv "$HOME/new" "$HOME/seen"' browser`;
@@ -76,8 +76,8 @@ class RecordedRuns {
     const child = startCli(args, { env: this.#env });
     const [out, err] = [collect(child.stdout), collect(child.stderr)];
     const ended = once(child, "close") as Promise<[number | null, NodeJS.Signals | null]>;
-    await Promise.race([until(() => signInUrl(err()) !== undefined), ended]);
-    const address = signInUrl(err());
+    await Promise.race([until(() => loginUrl(err()) !== undefined), ended]);
+    const address = loginUrl(err());
     if (address === undefined) throw new Error(err());
     await until(() => statSync(join(this.home, "seen"), { throwIfNoEntry: false }) !== undefined);
     this.challenges.add(address.searchParams.get("code_challenge") ?? "");

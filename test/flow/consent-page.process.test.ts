@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
 import { CHROMIUM, startChromium, tabTo } from "../helpers/chromium.js";
 import { until } from "../helpers/cli.js";
-import { flowTest, signInUrl } from "./support.js";
+import { flowTest, loginUrl } from "./support.js";
 
 const it = flowTest({ autoApprove: false })
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
@@ -27,8 +27,8 @@ const it = flowTest({ autoApprove: false })
     /** `agentauth login`, with its address opened in the browser. */
     return async (...flags: string[]) => {
       const login = me.start(["login", me.url, "--browser", "none", ...flags]);
-      await until(() => signInUrl(login.err()) !== undefined || login.child.exitCode !== null);
-      await page.goto(signInUrl(login.err())?.href ?? "");
+      await until(() => loginUrl(login.err()) !== undefined || login.child.exitCode !== null);
+      await page.goto(loginUrl(login.err())?.href ?? "");
       return {
         output: login.err,
         ended: async () => login.child.exitCode ?? ((await once(login.child, "close"))[0] as number | null),

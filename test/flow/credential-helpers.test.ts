@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { flowTest, type Newcomer } from "./support.js";
+import { flowTest, type User } from "./support.js";
 
 const it = flowTest();
 
@@ -9,7 +9,7 @@ const attributes = (address: string) => {
 };
 
 describe("the program as a credential helper", () => {
-  const helper = (of: Newcomer, format: string, words: string[], stdin = "", env: Record<string, string> = {}) =>
+  const helper = (of: User, format: string, words: string[], stdin = "", env: Record<string, string> = {}) =>
     of.run(["token", of.url, "--format", format, ...words], { stdin, env });
 
   it("hands git the token as such where git knows what that is", async ({ url, user }) => {

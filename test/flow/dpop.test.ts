@@ -1,11 +1,11 @@
 import { describe, expect } from "vitest";
-import { callbackOf, filesBelow, flowTest, type Newcomer, SIGN_IN } from "./support.js";
+import { callbackOf, filesBelow, flowTest, LOGIN_FLAGS, type User } from "./support.js";
 
 const JSON_FORMAT = ["--format", "json"];
-const tokenRequests = (me: Newcomer) => me.asked().filter((line) => line.includes("/token "));
+const tokenRequests = (me: User) => me.requests().filter((line) => line.includes("/token "));
 
 /** The private part of the key that the one login is bound to. */
-async function privatePart(me: Newcomer): Promise<string> {
+async function privatePart(me: User): Promise<string> {
   const { proofKey } = await me.grant();
   return (JSON.parse(proofKey?.reveal() ?? "{}") as { d: string }).d;
 }
@@ -21,7 +21,7 @@ describe.each([
   { title: ", with a nonce in every proof", it: withNonces, dpopNonces: true },
 ])("a service that requires bound tokens$title", ({ it, dpopNonces }) => {
   it("issues one at the first login, which other processes use", async ({ me, url }) => {
-    const { stdout } = await me.signIn(...JSON_FORMAT);
+    const { stdout } = await me.logIn(...JSON_FORMAT);
     expect(JSON.parse(stdout)).toMatchObject({ token_type: "DPoP", resource: url });
     const again = await me.run(["token", url, ...JSON_FORMAT]);
     expect(JSON.parse(again.stdout)).toMatchObject({ access_token: JSON.parse(stdout).access_token });
@@ -48,7 +48,7 @@ describe.each([
   });
 
   it("rejects the token without its key", async ({ me, url }) => {
-    const { access_token: token } = JSON.parse((await me.signIn(...JSON_FORMAT)).stdout) as { access_token: string };
+    const { access_token: token } = JSON.parse((await me.logIn(...JSON_FORMAT)).stdout) as { access_token: string };
     for (const scheme of ["Bearer", "DPoP"]) {
       const response = await fetch(url, { method: "POST", headers: { authorization: `${scheme} ${token}` } });
       expect(response.status).toBe(401);
@@ -56,7 +56,7 @@ describe.each([
   });
 
   it("refreshes for one of ten runs, with one use of the refresh token", async ({ me, url }) => {
-    await me.signIn(...JSON_FORMAT);
+    await me.logIn(...JSON_FORMAT);
     const before = await me.grant();
     await me.age(-10);
     const since = tokenRequests(me).length;
@@ -72,8 +72,8 @@ describe.each([
     me,
     url,
   }) => {
-    await me.signIn(...JSON_FORMAT);
-    const asked = me.asked().length;
+    await me.logIn(...JSON_FORMAT);
+    const requested = me.requests().length;
     for (const args of [
       ["token", url],
       ["token", url, "--format", "header"],
@@ -84,11 +84,11 @@ describe.each([
       expect(stderr).toContain("bound to a key of this machine (DPoP");
       expect(stderr).toContain(`agentauth request ${url}`);
     }
-    expect(me.asked()).toHaveLength(asked);
+    expect(me.requests()).toHaveLength(requested);
   });
 
   it("never receives the key, and no output contains it", async ({ me, url }) => {
-    const { stdout, stderr } = await me.signIn(...JSON_FORMAT, "--debug");
+    const { stdout, stderr } = await me.logIn(...JSON_FORMAT, "--debug");
     await me.age(-10);
     const later = await me.run(["mcp", "call", url, "whoami", "--debug"]);
     expect(later.code).toBe(0);
@@ -110,7 +110,7 @@ describe.each([
   });
 
   it("is logged out of like any other service", async ({ me, url }) => {
-    await me.signIn(...JSON_FORMAT);
+    await me.logIn(...JSON_FORMAT);
     expect(await me.run(["logout", url])).toMatchObject({ code: 0 });
     expect(await me.grants()).toEqual([]);
   });
@@ -118,12 +118,12 @@ describe.each([
 
 describe("a service that accepts both kinds of tokens", () => {
   withBoth("issues bearer tokens, and bound ones on request", async ({ me, url }) => {
-    expect(JSON.parse((await me.signIn(...JSON_FORMAT)).stdout)).toMatchObject({ token_type: "Bearer" });
+    expect(JSON.parse((await me.logIn(...JSON_FORMAT)).stdout)).toMatchObject({ token_type: "Bearer" });
     const wanted = await me.run(["token", url, ...JSON_FORMAT, "--dpop", "required"]);
     expect([wanted.code, wanted.stdout]).toEqual([4, ""]);
     expect(wanted.stderr).toContain("not bound to a key (DPoP)");
     expect(wanted.stderr).toContain(`agentauth login ${url} --dpop required`);
-    const bound = await me.run(["mcp", "call", url, "whoami", "--dpop", "required", ...SIGN_IN]);
+    const bound = await me.run(["mcp", "call", url, "whoami", "--dpop", "required", ...LOGIN_FLAGS]);
     expect(bound.code).toBe(0);
     expect(await me.grant()).toMatchObject({ proofKey: expect.anything() });
   });
@@ -131,8 +131,8 @@ describe("a service that accepts both kinds of tokens", () => {
 
 describe("a service that does not support bound tokens", () => {
   withBearerOnly("is refused where --dpop requires them, before the browser opens", async ({ me, url }) => {
-    const { code, stderr } = await me.run(["login", url, "--dpop", "required", ...SIGN_IN.slice(1)]);
-    expect([code, me.asked().filter((line) => line.includes("authorize"))]).toEqual([3, []]);
+    const { code, stderr } = await me.run(["login", url, "--dpop", "required", ...LOGIN_FLAGS.slice(1)]);
+    expect([code, me.requests().filter((line) => line.includes("authorize"))]).toEqual([3, []]);
     expect(stderr).toContain("dpop_signing_alg_values_supported");
     expect(stderr).toContain("--dpop auto");
   });

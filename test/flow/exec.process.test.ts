@@ -16,7 +16,7 @@ import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { MASK, shellWord } from "../../src/redact.js";
 import { BIN, cleanEnv, collect, startProcess, temporaryFolder, until } from "../helpers/cli.js";
-import { flowTest, type Newcomer } from "./support.js";
+import { flowTest, type User } from "./support.js";
 
 const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: the tests of exec on a terminal need the program script of util-linux\n");
@@ -155,7 +155,7 @@ describe("a signal", () => {
 
 describe.skipIf(!script)("on a terminal", () => {
   async function onTerminal(
-    { home, url }: Newcomer,
+    { home, url }: User,
     words: readonly string[],
     withTerminal: (typed: (text: string) => void, out: () => string) => Promise<void>,
   ) {

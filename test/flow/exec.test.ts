@@ -62,7 +62,7 @@ describe("the command", () => {
   });
 
   it("gets a refreshed token where the stored one expires too soon", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const before = (await me.grant()).tokens.accessToken.reveal();
     await me.age(50);
     const { stdout } = await me.run(["exec", url, ...shell(HEX.replace("NAME", "AGENTAUTH_TOKEN"))]);
@@ -126,7 +126,7 @@ describe("nothing is started", () => {
 
   it("where the issuer does not answer and the token has expired: exit 5", async ({ faults, me, url }) => {
     const file = join(temporaryFolder(), "started");
-    await me.signIn();
+    await me.logIn();
     await me.age(-1);
     faults.add({ kind: "status", status: 503, path: "token", times: 0 });
     const { code } = await me.run(["exec", url, "--retries", "0", ...touch(file)]);
@@ -241,7 +241,7 @@ describe("--as file:NAME", () => {
   });
 
   it("starts nothing where it cannot create a private folder: exit 8", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     writeFileSync(join(me.home, "run"), "");
     const file = join(temporaryFolder(), "started");
     const { code, stderr } = await me.run(["exec", url, "--as", "file:F", "--", "touch", file]);
@@ -252,7 +252,7 @@ describe("--as file:NAME", () => {
   withShortTokens(
     "refreshes it while the command runs, and masks the new token like the first",
     async ({ me, url }) => {
-      await me.signIn();
+      await me.logIn();
       const watch = `seen=0; last=; while [ $seen -lt 3 ]; do
           token=$(cat "$F")
           [ "$token" = "$last" ] || { seen=$((seen + 1)); last=$token; echo "token $token"; ${HEX.replace("NAME", "last")} >&2; echo >&2; }
@@ -269,16 +269,16 @@ describe("--as file:NAME", () => {
       expect(await ended).toEqual([0, null]);
       expect(await Promise.all(statuses)).toEqual([200, 200, 200]);
       expect([out(), linesOf(err()).length]).toEqual([`token ${MASK}\n`.repeat(3), 3]);
-      expect(me.asked().filter((request) => request === "POST /<pool>/token refresh_token 200").length).toBeGreaterThan(
-        1,
-      );
+      expect(
+        me.requests().filter((request) => request === "POST /<pool>/token refresh_token 200").length,
+      ).toBeGreaterThan(1);
     },
   );
 
   withShortTokens(
     "reports once that it cannot be refreshed, and starts no login while the command runs",
     async ({ me, url }) => {
-      await me.signIn();
+      await me.logIn();
       const flags = ["--as", "file:F", "--login", "--browser", "none"];
       const { child, out, err } = me.start(["exec", url, ...flags, "--", "sh", "-c", "echo go; exec sleep 600"]);
       await until(() => out() === "go\n");

@@ -16,7 +16,7 @@ async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
   let origin = "";
   const user = { declines: false };
   const issuer = { isGone: false };
-  const asked: { scope: string | null; resource: string | null }[] = [];
+  const requested: { scope: string | null; resource: string | null }[] = [];
   const server = await startServer((response, { url: path, method, body, headers }) => {
     const { pathname, searchParams } = new URL(path, origin);
     if (pathname === metadata) {
@@ -33,7 +33,7 @@ async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
     }
     if (pathname === "/register") return sendJson(response, { ...JSON.parse(body), client_id: "client-1" }, 201);
     if (pathname === "/authorize") {
-      asked.push({ scope: searchParams.get("scope"), resource: searchParams.get("resource") });
+      requested.push({ scope: searchParams.get("scope"), resource: searchParams.get("resource") });
       const back = new URL(searchParams.get("redirect_uri") ?? "");
       if (user.declines) back.searchParams.set("error", "access_denied");
       else back.searchParams.set("code", "code-1");
@@ -70,7 +70,7 @@ async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
     runCli(args, { env: { AGENTAUTH_HOME: home }, clock: { ...systemClock, epoch: () => Date.now() + ahead } });
   return {
     url: `${origin}/mcp`,
-    asked,
+    requested,
     user,
     issuer,
     run,
@@ -87,13 +87,13 @@ async function startHalfOpen({ metadata, named = metadata }: Behaviour) {
 
 describe("a server that requires a login for some requests only", () => {
   it("is logged in at with the command that a rejected call names, again and again", async () => {
-    const { url, run, paste, asked, expire } = await startHalfOpen({ metadata: "/hidden" });
+    const { url, run, paste, requested, expire } = await startHalfOpen({ metadata: "/hidden" });
     expect(await run("mcp", "tools", url, "-o", "id")).toMatchObject({ code: 0, stdout: "echo\n" });
     const rejected = await run("mcp", "call", url, "echo");
     const flags = `--scope tools:call --resource-metadata ${new URL("/hidden", url).href}`;
     expect(rejected).toMatchObject({ code: 4, stderr: expect.stringContaining(`agentauth login ${url} ${flags}\n`) });
     expect(await paste(rejected.stderr)).toMatchObject({ stderr: expect.stringContaining("logged in"), code: 0 });
-    expect(asked).toEqual([{ scope: "tools:call", resource: url }]);
+    expect(requested).toEqual([{ scope: "tools:call", resource: url }]);
     expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
     expire();
     for (const command of [
@@ -150,7 +150,7 @@ describe("a server that requires a login for some requests only", () => {
   });
 
   it("names every flag again to a program that comes after the user declined the login", async () => {
-    const { url, run, paste, asked, user } = await startHalfOpen({ metadata: "/hidden" });
+    const { url, run, paste, requested, user } = await startHalfOpen({ metadata: "/hidden" });
     user.declines = true;
     const call = ["mcp", "call", url, "echo", "--login", "--browser", FETCH_BROWSER];
     const flags = `--scope tools:call --resource-metadata ${new URL("/hidden", url).href}`;
@@ -159,7 +159,7 @@ describe("a server that requires a login for some requests only", () => {
     const again = await run(...call);
     expect([again.code, again.stderr]).toEqual([4, expect.stringMatching(/failed \d+ s ago/)]);
     expect(again.stderr).toContain(`agentauth login ${url} ${flags}`);
-    expect(asked).toHaveLength(1);
+    expect(requested).toHaveLength(1);
     user.declines = false;
     expect(await paste(again.stderr)).toMatchObject({ code: 0, stderr: expect.stringContaining("logged in") });
     expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
@@ -173,7 +173,7 @@ describe("a server that requires a login for some requests only", () => {
       );
       const address = `${documents.origin}/metadata`;
       const half = await startHalfOpen({ named: address });
-      const { url, run, paste, asked } = half;
+      const { url, run, paste, requested } = half;
       const rejected = await run("mcp", "call", url, "echo", ...flags);
       expect(rejected.code).toBe(3);
       expect(rejected.stderr).toContain("must be on the MCP server's origin");
@@ -181,7 +181,7 @@ describe("a server that requires a login for some requests only", () => {
       expect(rejected.stderr).toMatch(new RegExp(`agentauth login ${url}.* ${more}\n$`));
       expect(documents.requests).toEqual([]);
       expect(await paste(rejected.stderr)).toMatchObject({ stderr: expect.stringContaining("logged in"), code: 0 });
-      expect(asked).toEqual([{ scope: "tools:call", resource: url }]);
+      expect(requested).toEqual([{ scope: "tools:call", resource: url }]);
       expect(await run("mcp", "call", url, "echo")).toMatchObject({ code: 0, stdout: "hello\n" });
     },
   );

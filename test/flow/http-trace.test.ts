@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { linesOf } from "../helpers/cli.js";
-import { type Desk, flowTest, type Newcomer } from "./support.js";
+import { type Desk, flowTest, type User } from "./support.js";
 
 const it = flowTest();
 
@@ -15,7 +15,7 @@ function logged(desk: Desk, stderr: string): string[] {
   });
 }
 
-async function expectNoSecret(user: Newcomer, text: string): Promise<void> {
+async function expectNoSecret(user: User, text: string): Promise<void> {
   const { tokens, client } = await user.grant();
   const secrets = [tokens.accessToken, tokens.refreshToken, tokens.idToken, client.clientSecret];
   for (const secret of secrets) if (secret) expect(text).not.toContain(secret.reveal());
@@ -48,7 +48,7 @@ describe("--debug", () => {
   );
 
   it("logs every request of a login, without the queries", async ({ desk, user }) => {
-    const { stderr } = await user.signIn("--force-refresh", "--scope", "mcp reports:read", "--debug");
+    const { stderr } = await user.logIn("--force-refresh", "--scope", "mcp reports:read", "--debug");
     expect(logged(desk, stderr)).toEqual(expect.arrayContaining(["> POST /mcp", "< 401 /mcp", ...TOKEN]));
     for (const line of linesOf(stderr)) if (/^[<>+-] /.test(line)) expect(line).not.toContain("?");
     await expectNoSecret(user, stderr);

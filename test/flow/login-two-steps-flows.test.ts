@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
 import { CLOSED_PORT } from "../helpers/port.js";
-import { callbackOf, fastClock, flowTest, type Newcomer } from "./support.js";
+import { callbackOf, fastClock, flowTest, type User } from "./support.js";
 
 const it = flowTest({ deviceFlow: true });
 
@@ -17,13 +17,13 @@ interface Started {
   finish: string;
 }
 
-async function begin(me: Newcomer, ...flags: string[]): Promise<Started> {
+async function begin(me: User, ...flags: string[]): Promise<Started> {
   const { code, stdout, stderr } = await me.run(["login", me.url, "--no-wait", "--json", ...flags]);
   if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout) as Started;
 }
 
-const wait = (me: Newcomer, { login_id }: Started, ...flags: string[]) =>
+const wait = (me: User, { login_id }: Started, ...flags: string[]) =>
   me.run(["login", me.url, "--wait", login_id, ...flags]);
 
 describe("a device login in two steps", () => {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
-import { flowTest, type Newcomer, signInUrl } from "./support.js";
+import { flowTest, loginUrl, type User } from "./support.js";
 
 const it = flowTest();
 
@@ -13,28 +13,28 @@ interface Begun {
   finish: string;
 }
 
-async function begin(me: Newcomer, ...flags: string[]): Promise<Begun> {
+async function begin(me: User, ...flags: string[]): Promise<Begun> {
   const { code, stdout, stderr } = await me.run(["login", me.url, "--no-wait", "--json", ...flags]);
   if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout) as Begun;
 }
 
-const fileOf = (me: Newcomer, { login_id }: Begun) => join(me.home, "logins", `${login_id}.json`);
+const fileOf = (me: User, { login_id }: Begun) => join(me.home, "logins", `${login_id}.json`);
 
 /** Runs a command that waits for the user, who then logs in. */
-async function finish(me: Newcomer, args: readonly string[], address: string) {
+async function finish(me: User, args: readonly string[], address: string) {
   const waiting = me.start(args);
-  await until(() => signInUrl(waiting.err()) !== undefined || waiting.child.exitCode !== null);
+  await until(() => loginUrl(waiting.err()) !== undefined || waiting.child.exitCode !== null);
   if (waiting.child.exitCode === null) await fetch(address);
   if (waiting.child.exitCode === null) await once(waiting.child, "close");
   return { code: waiting.child.exitCode, stdout: waiting.out(), stderr: waiting.err() };
 }
 
-const accounts = async (me: Newcomer) => (await me.grants()).map(({ account }) => account ?? "").sort();
+const accounts = async (me: User) => (await me.grants()).map(({ account }) => account ?? "").sort();
 
 describe("a login in two steps of one account of several", () => {
   it("leaves the other account as it is, finished by the command that was printed", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const { tokens } = await me.grant();
     const begun = await begin(me, "--account-hint", "alice");
     expect(begun.finish).toBe(`agentauth login ${url} --wait ${begun.login_id} --account-hint alice`);
@@ -46,7 +46,7 @@ describe("a login in two steps of one account of several", () => {
   });
 
   it("is for that account also where the second command does not name it", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const begun = await begin(me, "--account-hint", "alice");
     expect((await finish(me, ["login", url, "--wait", begun.login_id], begun.url)).code).toBe(0);
     expect(await accounts(me)).toEqual(["", "alice"]);
@@ -105,7 +105,7 @@ describe("a login in two steps that cannot be stored", () => {
     writeFileSync(join(me.home, "grants-by-server"), "this is no folder");
     const { code, stdout } = await me.run(["login", url, "--no-wait"]);
     expect([code, stdout]).toEqual([8, ""]);
-    expect(me.asked().filter((request) => request.includes("/register"))).toEqual([]);
+    expect(me.requests().filter((request) => request.includes("/register"))).toEqual([]);
     expect(existsSync(join(me.home, "logins"))).toBe(false);
   });
 

@@ -1,17 +1,17 @@
 import { describe, expect } from "vitest";
 import { linesOf } from "../helpers/cli.js";
-import { flowTest, hurryTimers, SIGN_IN } from "./support.js";
+import { flowTest, hurryTimers, LOGIN_FLAGS } from "./support.js";
 
 const it = flowTest();
 
 describe("agentauth logout", () => {
   it("prints nothing on standard output without an output format", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     expect(await me.run(["logout", url])).toMatchObject({ code: 0, stdout: "", stderr: `logged out of ${url}\n` });
   });
 
   it("reports its result as JSON, also where no login is stored", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const first = await me.run(["logout", url, "--json"]);
     const out = { server: url, profile: "default", account: null, removed: true, revoked: true, error: null };
     expect([first.code, JSON.parse(first.stdout)]).toEqual([0, [out]]);
@@ -23,8 +23,8 @@ describe("agentauth logout", () => {
 
   it("names the profile, and leaves the logins of other profiles", async ({ me, url }) => {
     await me.addProfile("work");
-    await me.signIn();
-    await me.signIn("--profile", "work");
+    await me.logIn();
+    await me.logIn("--profile", "work");
     const { stdout } = await me.run(["logout", "--all", "--profile", "work", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject([{ server: url, profile: "work", removed: true }]);
     expect((await me.grants()).map(({ profile }) => profile)).toEqual(["default"]);
@@ -35,7 +35,7 @@ describe("agentauth logout", () => {
     me,
     url,
   }) => {
-    await me.signIn();
+    await me.logIn();
     faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
     const { code, stdout, stderr } = await me.run(["logout", url, "--json"]);
     expect([code, await me.grants()]).toEqual([0, []]);
@@ -46,7 +46,7 @@ describe("agentauth logout", () => {
   });
 
   it("removes the login where the issuer does not answer in time", async ({ faults, me, url }) => {
-    await me.signIn();
+    await me.logIn();
     faults.add({ kind: "slow-headers", ms: 60_000, path: "end_session", times: 0 });
     hurryTimers(5);
     const { code, stdout } = await me.run(["logout", url, "--json"]);
@@ -58,8 +58,8 @@ describe("agentauth logout", () => {
 
   it("--all logs out of everything and lists it", async ({ desk, me, url }) => {
     const other = `${url}/${desk.sandbox.ids.pool}`;
-    await me.signIn();
-    await me.run(["token", other, ...SIGN_IN]);
+    await me.logIn();
+    await me.run(["token", other, ...LOGIN_FLAGS]);
     const { code, stdout, stderr } = await me.run(["logout", "--all", "-o", "plain"]);
     expect(code).toBe(0);
     expect(
@@ -72,16 +72,16 @@ describe("agentauth logout", () => {
   });
 
   it("--all logs out of every account at a server, and of the login without one", async ({ me }) => {
-    await me.signIn();
-    await me.signIn("--account-hint", "alice");
+    await me.logIn();
+    await me.logIn("--account-hint", "alice");
     const { code, stdout } = await me.run(["logout", "--all", "--json"]);
     expect([code, JSON.parse(stdout)]).toMatchObject([0, [{ removed: true }, { removed: true }]]);
     expect(await me.grants()).toEqual([]);
   });
 
   it("--all is refused for one account, and then logs out of nothing", async ({ me, url }) => {
-    await me.signIn();
-    await me.signIn("--account-hint", "alice");
+    await me.logIn();
+    await me.logIn("--account-hint", "alice");
     const { code, stdout, stderr } = await me.run(["logout", "--all", "--account-hint", "alice"]);
     expect([code, stdout]).toEqual([2, ""]);
     expect(stderr).toContain("hint: leave out --all: agentauth logout <mcp_url> --account-hint alice\n");
@@ -91,7 +91,7 @@ describe("agentauth logout", () => {
   });
 
   it("--all logs users out also with the flags of a machine grant", async ({ me }) => {
-    await me.signIn();
+    await me.logIn();
     const flags = ["--grant", "client-credentials", "--client-id", "nobody-knows-it"];
     const env = { AGENTAUTH_CLIENT_SECRET: "not-the-secret" };
     const { code, stdout } = await me.run(["logout", "--all", "--json", ...flags], { env });

@@ -4,13 +4,13 @@ import { decodeJwt } from "jose";
 import { describe, expect } from "vitest";
 import { temporaryFolder } from "../helpers/cli.js";
 import { machineTest } from "./machine-support.js";
-import { SIGN_IN } from "./support.js";
+import { LOGIN_FLAGS } from "./support.js";
 
 const API = "https://api.example";
 /** `alice` has logged in with the scopes "a b". */
 const it = machineTest({ exchangeAudiences: [API, "billing"] }).extend("alice", { scope: "file" }, async ({ desk }) => {
-  const alice = desk.newcomer();
-  await alice.signIn("--scope", "a b");
+  const alice = desk.user();
+  await alice.logIn("--scope", "a b");
   return alice;
 });
 
@@ -51,7 +51,7 @@ describe("exchange", () => {
   });
 
   it("logs the user in first, with --login", async ({ me, url }) => {
-    const { code, stdout } = await me.run(["exchange", url, "--audience", API, ...SIGN_IN]);
+    const { code, stdout } = await me.run(["exchange", url, "--audience", API, ...LOGIN_FLAGS]);
     expect(code).toBe(0);
     expect(decodeJwt(stdout.trim())).toMatchObject({ sub: "alice" });
   });
@@ -113,6 +113,6 @@ describe("exchange", () => {
     });
     expect(code).toBe(4);
     expect(stderr).toMatch(/--client-id/);
-    expect(me.asked()).toEqual([]);
+    expect(me.requests()).toEqual([]);
   });
 });

@@ -35,15 +35,15 @@ describe("a service", () => {
     expect(decodeJwt(first)).toMatchObject({ sub: machine.secretClient.clientId, aud: url });
     expect(await token(as.service("--no-login"))).toBe(first);
     expect(tokenRequests(me)).toEqual(["POST /<pool>/token client_credentials 200"]);
-    expect(me.asked().join()).not.toMatch(/authorize|register/);
+    expect(me.requests().join()).not.toMatch(/authorize|register/);
   });
 
   it("requests a new token with one request when its token has expired", async ({ as, me, token }) => {
     const first = await token(as.service());
     await me.age(0);
-    const before = me.asked().length;
+    const before = me.requests().length;
     expect(await token(as.service())).not.toBe(first);
-    expect(me.asked().slice(before)).toEqual(["POST /<pool>/token client_credentials 200"]);
+    expect(me.requests().slice(before)).toEqual(["POST /<pool>/token client_credentials 200"]);
   });
 
   it("gets one by its key, from a file or from standard input, and stores neither key nor secret", async ({
@@ -104,7 +104,7 @@ describe("a service", () => {
       expect(stderr).toContain('"invalid_client"');
       expect(stderr).toMatch(hint);
       expect(tokenRequests(me)).toHaveLength(1);
-      expect(me.asked().join()).not.toMatch(/authorize|register/);
+      expect(me.requests().join()).not.toMatch(/authorize|register/);
     },
   );
 
@@ -220,7 +220,7 @@ describe("the identity provider of a user", () => {
     expect(decodeJwt(first)).toMatchObject({ sub: "carol", aud: url });
     const path = file("id-token", machine.idp.idToken({ subject: "carol" }));
     expect(await token(as.user("--id-token-file", path), secretsOf(machine))).toBe(first);
-    expect(me.asked().filter((line) => line.includes("/token"))).toEqual([
+    expect(me.requests().filter((line) => line.includes("/token"))).toEqual([
       "POST /idp/token 200",
       "POST /<pool>/token urn:ietf:params:oauth:grant-type:jwt-bearer 200",
     ]);
@@ -233,14 +233,14 @@ describe("the identity provider of a user", () => {
     });
     expect(code).toBe(4);
     expect(stderr).toMatch(/invalid_grant(.|\n)*AGENTAUTH_ID_TOKEN/);
-    expect(me.asked().filter((line) => line.includes("/<pool>/token"))).toEqual([]);
+    expect(me.requests().filter((line) => line.includes("/<pool>/token"))).toEqual([]);
   });
 });
 
 describe("a login", () => {
   it("of a user and tokens of machines are stored side by side", async ({ as, machine, me, secretEnv, token, url }) => {
     await token(as.service());
-    const person = decodeJwt((await me.signIn()).stdout.trim());
+    const person = decodeJwt((await me.logIn()).stdout.trim());
     expect(person.sub).toBe("alice");
     expect(decodeJwt(await token([], {})).sub).toBe("alice");
     expect(decodeJwt(await token(as.service())).sub).toBe(machine.secretClient.clientId);
@@ -262,13 +262,13 @@ describe("a login", () => {
       expect([code, stdout]).toEqual([2, ""]);
       expect(stderr).toMatch(/hint: .*agentauth token .*--grant client-credentials/);
     }
-    expect(me.asked()).toEqual([]);
+    expect(me.requests()).toEqual([]);
   });
 
   it("ends for machines by their account, and for all at once", async ({ as, machine, me, token, url }) => {
     await token(as.service());
     await token(as.workload(file("w.jwt", machine.assertion())), {});
-    await me.signIn();
+    await me.logIn();
     const account = `grant:client_credentials:${machine.secretClient.clientId}`;
     await me.run(["logout", url, "--account-hint", account]);
     expect(await me.grants()).toHaveLength(2);
@@ -349,7 +349,7 @@ describe("the issuer of a client", () => {
   }) => {
     await token(as.service());
     const named = { AGENTAUTH_ISSUER: "https://other.example" };
-    await me.signIn();
+    await me.logIn();
     expect((await me.run(["token", url, "--no-login"])).code).toBe(0);
     expect((await me.run(["token", url, "--no-login"], { env: named })).code).toBe(4);
     await me.run(["config", "set", "issuer", machine.issuer]);

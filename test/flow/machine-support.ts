@@ -1,6 +1,6 @@
 import type { SandboxMachine, SandboxOptions } from "../../src/sandbox/index.js";
 import { plant } from "../helpers/canaries.js";
-import { flowTest, type Newcomer } from "./support.js";
+import { flowTest, type User } from "./support.js";
 
 /** The flags that use the clients of a sandbox with machine grants. */
 function flagsOf(machine: SandboxMachine) {
@@ -41,4 +41,4 @@ export const machineTest = (options: SandboxOptions = {}) =>
     });
 
 /** The requests of a user to token endpoints. */
-export const tokenRequests = (me: Newcomer) => me.asked().filter((line) => line.includes("/token "));
+export const tokenRequests = (me: User) => me.requests().filter((line) => line.includes("/token "));

@@ -2,14 +2,14 @@ import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
 import { type PlainAnswer, sendError, sendResult } from "../mcp/plain-server.js";
 import { signedInAt } from "./plain-login.js";
-import { flowTest, hurryTimers, type Newcomer } from "./support.js";
+import { flowTest, hurryTimers, type User } from "./support.js";
 
 const it = flowTest();
 
 const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
 
 /** What a failure comes down to for a program. */
-async function failureOf(run: Newcomer["run"], args: readonly string[]) {
+async function failureOf(run: User["run"], args: readonly string[]) {
   const { code, stderr, stdout } = await run(args, { env: { AGENTAUTH_ERRORS: "json" } });
   const { error } = JSON.parse(stderr) as { error: Record<string, unknown> };
   const { code: name, hint, status, retryable, message } = error;

@@ -8,14 +8,14 @@ import { BIN, cleanEnv, collect, linesOf, startProcess } from "../helpers/cli.js
 import { madeGrant } from "../helpers/grant.js";
 import { until } from "../helpers/server.js";
 import { startSessionServer } from "../mcp/session-server.js";
-import { flowTest, type Newcomer } from "./support.js";
+import { flowTest, type User } from "./support.js";
 
 const it = flowTest({ autoApprove: "bob" });
 
 const textOf = (result: unknown) => (result as { content: { text: string }[] }).content[0]?.text;
 
 describe("what agentauth mcp config prints", () => {
-  const entryOf = async (me: Newcomer, ...flags: string[]) => {
+  const entryOf = async (me: User, ...flags: string[]) => {
     const { stdout } = await me.run([
       "mcp",
       "config",
@@ -31,7 +31,7 @@ describe("what agentauth mcp config prints", () => {
   };
 
   it("starts a proxy that works", async ({ me, onTestFinished }) => {
-    await me.signIn();
+    await me.logIn();
     const { command, args, env } = (await entryOf(me)) as {
       command: string;
       args: string[];
@@ -44,7 +44,7 @@ describe("what agentauth mcp config prints", () => {
   });
 
   it("gives the header that the server takes", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const { headersHelper } = await entryOf(me, "--style", "headers-helper");
     const env = cleanEnv({ AGENTAUTH_HOME: me.home });
     const { stdout } = spawnSync("sh", ["-c", String(headersHelper)], { env, encoding: "utf8" });
@@ -56,7 +56,7 @@ describe("what agentauth mcp config prints", () => {
 });
 
 /** Stores a login at a server that checks no token. */
-async function storeGrant(me: Newcomer, server: string): Promise<void> {
+async function storeGrant(me: User, server: string): Promise<void> {
   const grant = madeGrant({ server, resource: server });
   const tokens = { ...grant.tokens, expiresAt: Date.now() + 3_600_000 };
   await fileStore(me.home).save({ ...grant, tokens }, undefined);

@@ -13,7 +13,7 @@ import { collect, linesOf, type Started, startCli } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 import { startServer, until } from "../helpers/server.js";
 import { startSessionServer } from "../mcp/session-server.js";
-import { FETCH_BROWSER, flowTest, type Newcomer } from "./support.js";
+import { FETCH_BROWSER, flowTest, type User } from "./support.js";
 
 const REVISIONS = ["2025-11-25", "2026-07-28"] as const;
 type Revision = (typeof REVISIONS)[number];
@@ -75,7 +75,7 @@ const it = flowTest({ autoApprove: "bob", scopesSupported: ["mcp", "reports:read
 const textOf = (result: unknown) => (result as { content: { text: string }[] }).content[0]?.text;
 
 /** The secrets of every stored login. */
-async function secretsOf(me: Newcomer): Promise<string[]> {
+async function secretsOf(me: User): Promise<string[]> {
   return (await me.grants()).flatMap(({ tokens }) =>
     [tokens.accessToken, tokens.refreshToken].flatMap((secret) => secret?.reveal() ?? []),
   );
@@ -83,7 +83,7 @@ async function secretsOf(me: Newcomer): Promise<string[]> {
 
 describe("agentauth mcp proxy", () => {
   it.for(REVISIONS)("offers tools and calls to a host of the revision %s", async (revision, { me, startHost }) => {
-    await me.signIn();
+    await me.logIn();
     const { client, err } = await startHost([], revision);
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["whoami", "echo", "admin_report"]);
     const text = 'zwölf \u202e\u0007 \u{1f600} "\\\n';
@@ -94,14 +94,14 @@ describe("agentauth mcp proxy", () => {
   });
 
   it("lets a host find out that it can use the newest revision", async ({ me, startHost }) => {
-    await me.signIn();
+    await me.logIn();
     const { client, err } = await startHost([], "auto");
     expect(client.getNegotiatedProtocolVersion()).toBe("2026-07-28");
     expect(err()).toBe("");
   });
 
   it("passes the failures of tools and of methods on unchanged", async ({ me, startHost }) => {
-    await me.signIn();
+    await me.logIn();
     const { client } = await startHost();
     expect(await client.callTool({ name: "echo" })).toMatchObject({ isError: true });
     const unknown = client.request({ method: "no/such" }, specTypeSchemas.EmptyResult);
@@ -109,13 +109,13 @@ describe("agentauth mcp proxy", () => {
   });
 
   it("refreshes a token that expires within a session, once for five proxies", async ({ me, startHost }) => {
-    await me.signIn();
+    await me.logIn();
     const hosts = await Promise.all(Array.from({ length: 5 }, () => startHost()));
     await me.age(-10);
-    const before = me.asked().length;
+    const before = me.requests().length;
     const answers = await Promise.all(hosts.map(({ client }) => client.callTool({ name: "whoami" })));
     expect(answers.map((answer) => JSON.parse(textOf(answer) ?? "").subject)).toEqual(Array(5).fill("bob"));
-    const since = me.asked().slice(before);
+    const since = me.requests().slice(before);
     expect(since.filter((line) => line.includes("token"))).toEqual(["POST /<pool>/token refresh_token 200"]);
     expect(since.filter((line) => line.includes("authorize"))).toEqual([]);
   });
@@ -125,11 +125,11 @@ describe("agentauth mcp proxy", () => {
     me,
     startHost,
   }) => {
-    await me.signIn();
+    await me.logIn();
     const { client, err } = await startHost();
     faults.add({ kind: "status", status: 401, path: "mcp", times: 1, body: "empty" });
     expect(await client.callTool({ name: "whoami" })).toMatchObject({ content: [{ type: "text" }] });
-    expect(me.asked().filter((line) => line.includes("refresh_token"))).toHaveLength(1);
+    expect(me.requests().filter((line) => line.includes("refresh_token"))).toHaveLength(1);
     expect(err()).toBe("");
   });
 
@@ -139,11 +139,11 @@ describe("agentauth mcp proxy", () => {
     );
     const answers = await Promise.all(hosts.map(({ client }) => client.callTool({ name: "whoami" })));
     expect(answers.map((answer) => JSON.parse(textOf(answer) ?? "").subject)).toEqual(Array(5).fill("bob"));
-    expect(me.asked().filter((line) => line.includes("authorization_code"))).toHaveLength(1);
+    expect(me.requests().filter((line) => line.includes("authorization_code"))).toHaveLength(1);
   });
 
   it("steps up where it may, and prints the command where it may not", async ({ me, startHost, url }) => {
-    await me.signIn("--scope", "mcp");
+    await me.logIn("--scope", "mcp");
     const { client, err } = await startHost();
     const refused = client.callTool({ name: "admin_report" });
     await expect(refused).rejects.toThrow(`run: agentauth login ${url} --scope 'mcp reports:read'`);
@@ -157,7 +157,7 @@ describe("agentauth mcp proxy", () => {
   });
 
   it("shows no token, neither to the host nor on stderr", async ({ faults, me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const { child, out, err } = me.start(["mcp", "proxy", url, "-v"]);
     say(child, HELLO);
     faults.add({ kind: "status", status: 401, path: "mcp", times: 2, body: "empty", after: 1 });
@@ -174,7 +174,7 @@ describe("agentauth mcp proxy", () => {
 describe("agentauth mcp proxy, where no login is stored", () => {
   it("sends a host the command that logs in, and ends", async ({ me, startHost, url }) => {
     await expect(startHost()).rejects.toThrow(`not logged in; run: agentauth login ${url}`);
-    expect(me.asked()).toEqual(["POST /mcp tools/list 401"]);
+    expect(me.requests()).toEqual(["POST /mcp tools/list 401"]);
   });
 
   it("ends with 4 although its input stays open, with the error on stderr too", async ({ me, url }) => {
@@ -195,8 +195,8 @@ describe("agentauth mcp proxy, where no login is stored", () => {
 
   it("ends with 4 where the host gives up, and with 0 where it never asked for anything", async ({ me, url }) => {
     const lines = `${JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" })}\n`;
-    const asked = await me.run(["mcp", "proxy", url], { stdin: lines });
-    expect([asked.code, JSON.parse(asked.stdout).error.data.code]).toEqual([4, "login_required"]);
+    const requested = await me.run(["mcp", "proxy", url], { stdin: lines });
+    expect([requested.code, JSON.parse(requested.stdout).error.data.code]).toEqual([4, "login_required"]);
     expect(await me.run(["mcp", "proxy", url], { stdin: "" })).toMatchObject({ code: 0, stdout: "", stderr: "" });
   });
 
@@ -204,7 +204,7 @@ describe("agentauth mcp proxy, where no login is stored", () => {
     const { child, out } = me.start(["mcp", "proxy", url]);
     say(child, { id: 1, method: "tools/list" });
     await until(() => linesOf(out()).length === 1);
-    await me.signIn();
+    await me.logIn();
     say(child, { id: 2, method: "tools/list" });
     await until(() => linesOf(out()).length === 2);
     expect(JSON.parse(linesOf(out())[1] ?? "")).toMatchObject({ id: 2, result: {} });

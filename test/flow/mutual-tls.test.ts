@@ -133,7 +133,7 @@ const it = test
   })
   .extend("state", ({ servers }) => servers.newState())
   .extend(
-    "asked",
+    "requested",
     ({ state }) =>
       () =>
         state.log.filter((line) => /(pool|of)\/(token|reg|intro|revo)/.test(line)),
@@ -142,7 +142,7 @@ const it = test
     ...["--client-cert", certificate.cert, "--client-key", certificate.key],
   ])
   // The endpoints for clients with a certificate are on another port, and the issuer promises no iss.
-  .extend("signIn", ({ servers }) => [
+  .extend("logIn", ({ servers }) => [
     ...["--login", "--browser", browserCommand(servers.visit), "--allow-cross-origin-endpoints"],
   ])
   .extend("home", () => temporaryFolder())
@@ -158,56 +158,63 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     servers,
     run,
     state,
-    asked,
+    requested,
     withCertificate,
-    signIn,
+    logIn,
     home,
   }) => {
-    const first = await run(["token", servers.mcpUrl, ...withCertificate, ...signIn]);
+    const first = await run(["token", servers.mcpUrl, ...withCertificate, ...logIn]);
     expect(first).toMatchObject({ code: 0, stdout: "token-1-of-agent-7\n" });
-    expect(asked()).toEqual(["mutual POST /of/registration by agent-7", "mutual POST /of/token by agent-7"]);
+    expect(requested()).toEqual(["mutual POST /of/registration by agent-7", "mutual POST /of/token by agent-7"]);
     expect(state.forms[0]?.get("client_id")).toBe("registered");
     const refreshed = await run(["token", servers.mcpUrl, ...withCertificate, "--force-refresh"]);
     expect(refreshed).toMatchObject({ code: 0, stdout: "token-2-of-agent-7\n" });
     expect(state.forms[1]?.get("grant_type")).toBe("refresh_token");
-    expect(asked().slice(2)).toEqual(["mutual POST /of/token by agent-7"]);
+    expect(requested().slice(2)).toEqual(["mutual POST /of/token by agent-7"]);
     expect((await fileStore(home).list())[0]?.endpoints).toMatchObject({ token: `${servers.mutual}/of/token` });
   });
 
-  it("is asked there to introspect and to revoke", async ({ servers, run, state, asked, withCertificate, signIn }) => {
-    await run(["token", servers.mcpUrl, ...withCertificate, ...signIn]);
+  it("is asked there to introspect and to revoke", async ({
+    servers,
+    run,
+    state,
+    requested,
+    withCertificate,
+    logIn,
+  }) => {
+    await run(["token", servers.mcpUrl, ...withCertificate, ...logIn]);
     state.log = [];
     expect(await run(["introspect", servers.mcpUrl, ...withCertificate, "-o", "json"])).toMatchObject({ code: 0 });
-    expect(asked()).toEqual(["mutual POST /of/introspection by agent-7"]);
+    expect(requested()).toEqual(["mutual POST /of/introspection by agent-7"]);
     state.log = [];
     expect(await run(["logout", servers.mcpUrl, ...withCertificate])).toMatchObject({ code: 0 });
-    expect(new Set(asked())).toEqual(new Set(["mutual POST /of/revocation by agent-7"]));
+    expect(new Set(requested())).toEqual(new Set(["mutual POST /of/revocation by agent-7"]));
   });
 
-  it("is asked at the plain endpoints without a certificate", async ({ servers, run, asked, signIn }) => {
-    const { code, stdout } = await run(["token", servers.mcpUrl, ...signIn]);
+  it("is asked at the plain endpoints without a certificate", async ({ servers, run, requested, logIn }) => {
+    const { code, stdout } = await run(["token", servers.mcpUrl, ...logIn]);
     expect([code, stdout]).toEqual([0, "token-1-of-none\n"]);
-    expect(asked()).toEqual(["plain POST /pool/registration by none", "plain POST /pool/token by none"]);
+    expect(requested()).toEqual(["plain POST /pool/registration by none", "plain POST /pool/token by none"]);
   });
 
   it("is asked at the plain endpoints that have no alias", async ({
     servers,
     run,
     state,
-    asked,
+    requested,
     withCertificate,
-    signIn,
+    logIn,
   }) => {
     state.aliases = { token_endpoint: `${servers.mutual}/of/token` };
-    expect((await run(["token", servers.mcpUrl, ...withCertificate, ...signIn])).code).toBe(0);
-    expect(asked()).toEqual(["plain POST /pool/registration by none", "mutual POST /of/token by agent-7"]);
+    expect((await run(["token", servers.mcpUrl, ...withCertificate, ...logIn])).code).toBe(0);
+    expect(requested()).toEqual(["plain POST /pool/registration by none", "mutual POST /of/token by agent-7"]);
   });
 
   it("issues a token to a machine by the certificate alone", async ({
     servers,
     run,
     state,
-    asked,
+    requested,
     withCertificate,
   }) => {
     state.methods = ["tls_client_auth"];
@@ -215,7 +222,7 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     const { code, stdout } = await run([...machine, ...withCertificate]);
     expect([code, stdout]).toEqual([0, "token-1-of-agent-7\n"]);
     expect(state.forms[0]?.get("client_id")).toBe("machine");
-    expect(asked()).toEqual(["mutual POST /of/token by agent-7"]);
+    expect(requested()).toEqual(["mutual POST /of/token by agent-7"]);
   });
 
   it("is not reached without the certificate of the login, and the hint names the check", async ({
@@ -223,9 +230,9 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     run,
     state,
     withCertificate,
-    signIn,
+    logIn,
   }) => {
-    await run(["token", servers.mcpUrl, ...withCertificate, ...signIn]);
+    await run(["token", servers.mcpUrl, ...withCertificate, ...logIn]);
     state.log = [];
     const { code, stdout, stderr } = await run(["token", servers.mcpUrl, "--force-refresh"]);
     expect([code, stdout, state.log]).toEqual([5, "", []]);
@@ -239,15 +246,15 @@ describe.skipIf(!openssl)("an issuer with other endpoints for clients with a cer
     servers,
     run,
     state,
-    asked,
+    requested,
     withCertificate,
-    signIn,
+    logIn,
   }) => {
     state.aliases = { token_endpoint: "http://as.example/token" };
-    const { code, stderr } = await run(["token", servers.mcpUrl, ...withCertificate, ...signIn]);
+    const { code, stderr } = await run(["token", servers.mcpUrl, ...withCertificate, ...logIn]);
     expect(code).toBe(3);
     expect(stderr).toContain("mtls_endpoint_aliases.token_endpoint");
-    expect(asked()).toEqual([]);
+    expect(requested()).toEqual([]);
   });
 });
 
@@ -269,18 +276,18 @@ describe.skipIf(!openssl)("the agent client with the network of this machine", (
 
   networkIt(
     "uses the endpoints for clients with a certificate with the option mutualTls",
-    async ({ servers, asked, client: create }) => {
+    async ({ servers, requested, client: create }) => {
       const client = create({ mutualTls: true });
       expect((await client.token(servers.mcpUrl)).value).toBe("token-1-of-agent-7");
       expect((await client.token(servers.mcpUrl, { forceRefresh: true })).value).toBe("token-2-of-agent-7");
-      expect(asked()).toEqual(Array(2).fill("mutual POST /of/token by agent-7"));
+      expect(requested()).toEqual(Array(2).fill("mutual POST /of/token by agent-7"));
     },
   );
 
-  networkIt("uses the others without it", async ({ servers, state, asked, client: create }) => {
+  networkIt("uses the others without it", async ({ servers, state, requested, client: create }) => {
     const client = { clientId: "machine", clientSecret: "sample", issuer: `${servers.plain}/pool` };
     state.methods = ["client_secret_basic"];
     expect((await create({ client }, false).token(servers.mcpUrl)).value).toBe("token-1-of-none");
-    expect(asked()).toEqual(["plain POST /pool/token by none"]);
+    expect(requested()).toEqual(["plain POST /pool/token by none"]);
   });
 });

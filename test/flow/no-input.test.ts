@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { until } from "../helpers/cli.js";
-import { callbackOf, flowTest, signInUrl } from "./support.js";
+import { callbackOf, flowTest, loginUrl } from "./support.js";
 
 const it = flowTest();
 
@@ -22,8 +22,8 @@ describe.each(WAYS)("agentauth login with %s", (_name, flags, env) => {
       const words = named === "BROWSER" ? flags : [...flags, "--browser", browser];
       const { child, err } = me.start(["login", url, ...words], more);
       const ended = once(child, "close");
-      await until(() => signInUrl(err()) !== undefined);
-      await fetch(await callbackOf(signInUrl(err()) ?? ""));
+      await until(() => loginUrl(err()) !== undefined);
+      await fetch(await callbackOf(loginUrl(err()) ?? ""));
       expect(await ended).toEqual([0, null]);
       expect(existsSync(mark)).toBe(false);
       expect(await me.grants()).toHaveLength(1);
@@ -49,6 +49,6 @@ describe("agentauth token", () => {
       expect([code, stdout]).toEqual([2, ""]);
       expect(stderr).toContain("--login and --no-login do not go together");
     }
-    expect(me.asked()).toEqual([]);
+    expect(me.requests()).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { fileStore } from "../../src/store/file/file.js";
 import { collect, runCli, startCli, temporaryFolder } from "../helpers/cli.js";
 import { madeGrant } from "../helpers/grant.js";
 import { startPlainServer } from "../mcp/plain-server.js";
-import type { Newcomer } from "./support.js";
+import type { User } from "./support.js";
 
 /** Runs the program with a login at a server whose answers the test writes. */
 export async function signedInAt(...[answer, options]: Parameters<typeof startPlainServer>) {
@@ -18,7 +18,7 @@ export async function loggedInTo(url: string) {
   const tokens = { ...grant.tokens, refreshToken: undefined, expiresAt, obtainedAt: Date.now() };
   await fileStore(home).save({ ...grant, tokens }, undefined);
   const env = { AGENTAUTH_HOME: home };
-  const run: Newcomer["run"] = (args, more = {}) => runCli(args, { ...more, env: { ...env, ...more.env } });
+  const run: User["run"] = (args, more = {}) => runCli(args, { ...more, env: { ...env, ...more.env } });
   const start = (args: readonly string[]) => {
     const child = startCli(args, { env });
     return { child, err: collect(child.stderr) };

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { startIssuer } from "../helpers/issuer.js";
-import { SIGN_IN } from "./support.js";
+import { LOGIN_FLAGS } from "./support.js";
 
 const openssl = hasOpenssl("the tests of --allow-private-network");
 const URL_OF_MCP = "https://mcp.test/mcp";
@@ -24,9 +24,9 @@ async function listening<T extends { listen: Server["listen"]; address: Server["
 /** An MCP server elsewhere, which is reached through a proxy, and whose metadata name the given issuer. */
 async function startElsewhere(certificate: Certificate, issuer: string) {
   const [key, cert] = [readFileSync(certificate.key), readFileSync(certificate.cert)];
-  const asked: string[] = [];
+  const requested: string[] = [];
   const server = createServer({ key, cert }, (request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    requested.push(`${request.method} ${request.url}`);
     response.setHeader("content-type", "application/json");
     if (request.url?.startsWith("/.well-known/")) {
       response.end(JSON.stringify({ resource: URL_OF_MCP, authorization_servers: [issuer] }));
@@ -50,7 +50,7 @@ async function startElsewhere(certificate: Certificate, issuer: string) {
   });
   const env = { AGENTAUTH_HOME: temporaryFolder(), HTTPS_PROXY: `http://127.0.0.1:${proxyPort}` };
   return {
-    asked,
+    requested,
     tunnels,
     env,
     run: (args: readonly string[], more: Record<string, string> = {}) =>
@@ -76,7 +76,7 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
   }) => {
     const issuer = await startIssuer("as");
     const { run, tunnels } = await startElsewhere(issuer.issuer);
-    const refused = await run(["token", URL_OF_MCP, ...SIGN_IN]);
+    const refused = await run(["token", URL_OF_MCP, ...LOGIN_FLAGS]);
     expect([refused.code, refused.stdout]).toEqual([3, ""]);
     expect(refused.stderr).toContain(
       `error: authorization_servers "${issuer.issuer}" (from "https://mcp.test/.well-known/oauth-protected-resource/mcp") leads to this machine`,
@@ -86,12 +86,12 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     );
     expect(issuer.requests).toEqual([]);
 
-    const first = await run(["token", URL_OF_MCP, ...SIGN_IN, "--allow-private-network"]);
+    const first = await run(["token", URL_OF_MCP, ...LOGIN_FLAGS, "--allow-private-network"]);
     expect([first.code, first.stdout]).toEqual([0, "access-as-1\n"]);
     expect((await run(["token", URL_OF_MCP, "--force-refresh"])).stdout).toBe("access-as-2\n");
     expect((await run(["request", URL_OF_MCP, "--method", "POST", "--data", "{}"])).stdout).toContain('"ok":true');
     expect((await run(["logout", URL_OF_MCP])).stderr).toContain("logged out of https://mcp.test/mcp\n");
-    expect((await run(["token", URL_OF_MCP, ...SIGN_IN])).code).toBe(3);
+    expect((await run(["token", URL_OF_MCP, ...LOGIN_FLAGS])).code).toBe(3);
     expect(new Set(tunnels)).toEqual(new Set(["mcp.test:443"]));
   });
 
@@ -107,7 +107,7 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     "as %s is refused with every check disabled, and the error names no flag",
     async (issuer, { startElsewhere }) => {
       const { run } = await startElsewhere(issuer);
-      const { code, stderr } = await run(["token", URL_OF_MCP, ...SIGN_IN, "--allow-private-network"]);
+      const { code, stderr } = await run(["token", URL_OF_MCP, ...LOGIN_FLAGS, "--allow-private-network"]);
       expect(code).toBe(3);
       expect(stderr).toContain("where nothing is ever sent");
       expect(stderr).not.toContain("hint:");
@@ -120,7 +120,7 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
     const { run, tunnels } = await startElsewhere("https://as.test/pool");
     const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0", AGENTAUTH_API_TOKEN: "tok_0123456789abcdef" };
     for (const args of [
-      ["token", URL_OF_MCP, ...SIGN_IN],
+      ["token", URL_OF_MCP, ...LOGIN_FLAGS],
       ["discover", URL_OF_MCP],
       ["devices", "list", "--pool", "p", "--base-url", "https://service.test"],
     ]) {
@@ -134,12 +134,12 @@ describe.skipIf(!openssl)("a server elsewhere that names an issuer on this machi
 
 describe.skipIf(!openssl)("the proxy of all schemes", () => {
   it("is taken from ALL_PROXY where none is set for a scheme", async ({ startElsewhere }) => {
-    const { run, env, asked } = await startElsewhere("https://10.0.0.7/pool");
+    const { run, env, requested } = await startElsewhere("https://10.0.0.7/pool");
     const HTTPS_PROXY = "";
     expect((await run(["discover", URL_OF_MCP], { HTTPS_PROXY, ALL_PROXY: env.HTTPS_PROXY })).code).toBe(3);
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
     expect((await run(["discover", URL_OF_MCP], { ALL_PROXY: "socks5://127.0.0.1:9" })).code).toBe(3);
-    expect(asked).toHaveLength(4);
+    expect(requested).toHaveLength(4);
   });
 
   it.for(["socks5://127.0.0.1:1080", "socks4a://me:hunter22@127.0.0.1:1080"])(

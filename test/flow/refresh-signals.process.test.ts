@@ -12,7 +12,7 @@ if (!script) process.stderr.write("SKIPPED: a terminal that closes needs the pro
 const SAID = "Saving a refreshed token before exiting…\n";
 
 const it = flowTest().extend("slowRefresh", async ({ faults, me, url }) => {
-  await me.signIn();
+  await me.logIn();
   const before = await me.grant();
   return {
     command: ["token", url, "--force-refresh"],

@@ -11,7 +11,7 @@ const it = flowTest();
 
 describe("agentauth request", () => {
   it("ends with 0 where its reader leaves early", async ({ faults, me, url }) => {
-    await me.signIn();
+    await me.logIn();
     faults.add({ kind: "slow-body", bytes: 8, ms: 20, path: "mcp", times: 0 });
     const words = [process.execPath, BIN, "request", url, "-d", LIST].map(shellWord).join(" ");
     const script = `{ ${words}; echo "code $?" >&2; } | head -c 1`;

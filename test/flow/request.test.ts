@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
 import { startServer } from "../helpers/server.js";
-import { flowTest, SIGN_IN } from "./support.js";
+import { flowTest, LOGIN_FLAGS } from "./support.js";
 
 const it = flowTest();
 
@@ -10,15 +10,15 @@ const REPORT = call("tools/call", { name: "admin_report", arguments: {} });
 
 describe("agentauth request", () => {
   it("sends a request with the token, and prints the answer and nothing else", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const { code, stdout, stderr } = await me.run(["request", url, "--data", LIST]);
     expect([code, stderr]).toEqual([0, ""]);
     expect(stdout).toContain('"admin_report"');
-    expect(me.asked().at(-1)).toBe("POST /mcp tools/list 200");
+    expect(me.requests().at(-1)).toBe("POST /mcp tools/list 200");
   });
 
   it("takes its body from standard input, and prints status and headers with -i", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const { code, stdout } = await me.run(["request", url, "-i", "-d", "-"], { stdin: LIST });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^HTTP\/1\.1 200 OK\r\n(?:[\w-]+: .*\r\n)+\r\n/);
@@ -29,13 +29,13 @@ describe("agentauth request", () => {
     const refused = await me.run(["request", url, "-d", LIST]);
     expect([refused.code, refused.stdout]).toEqual([4, ""]);
     expect(refused.stderr).toContain(`\nhint: agentauth login ${url}\n`);
-    expect(me.asked()).toEqual(["POST /mcp tools/list 401"]);
-    const { code, stdout } = await me.run(["request", url, "-d", LIST, ...SIGN_IN]);
+    expect(me.requests()).toEqual(["POST /mcp tools/list 401"]);
+    const { code, stdout } = await me.run(["request", url, "-d", LIST, ...LOGIN_FLAGS]);
     expect([code, stdout]).toEqual([0, expect.stringContaining('"admin_report"')]);
   });
 
   it("refreshes a token that its server no longer accepts", async ({ faults, me, url }) => {
-    const first = await me.signIn();
+    const first = await me.logIn();
     faults.add({ kind: "status", status: 401, path: "mcp" });
     expect((await me.run(["request", url, "-d", LIST])).code).toBe(0);
     expect((await me.run(["token", url])).stdout).not.toBe(first.stdout);
@@ -46,7 +46,7 @@ describe("agentauth request", () => {
     me,
     url,
   }) => {
-    await me.signIn();
+    await me.logIn();
     faults.add({ kind: "status", status: 401, path: "mcp", times: 0, body: "html" });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
     expect([code, stdout]).toEqual([4, expect.stringContaining("<")]);
@@ -54,19 +54,27 @@ describe("agentauth request", () => {
   });
 
   it("requests the scopes that are missing, or names them", async ({ me, url }) => {
-    await me.signIn();
+    await me.logIn();
     const refused = await me.run(["request", url, "-d", REPORT]);
     expect([refused.code, refused.stdout]).toEqual([4, ""]);
     expect(refused.stderr).toContain("reports:read");
-    const { code, stdout } = await me.run(["request", url, "-d", REPORT, ...SIGN_IN]);
+    const { code, stdout } = await me.run(["request", url, "-d", REPORT, ...LOGIN_FLAGS]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("12 pools")]);
     expect((await me.grant()).tokens.scope?.split(" ").sort()).toEqual(["mcp", "reports:read"]);
   });
 
   it("requests the scopes of --scope at the first login", async ({ me, url }) => {
-    const { code, stdout } = await me.run(["request", url, "-d", REPORT, "--scope", "mcp reports:read", ...SIGN_IN]);
+    const { code, stdout } = await me.run([
+      "request",
+      url,
+      "-d",
+      REPORT,
+      "--scope",
+      "mcp reports:read",
+      ...LOGIN_FLAGS,
+    ]);
     expect([code, stdout]).toEqual([0, expect.stringContaining("12 pools")]);
-    expect(me.asked().filter((one) => one.includes("authorization_code"))).toHaveLength(1);
+    expect(me.requests().filter((one) => one.includes("authorization_code"))).toHaveLength(1);
   });
 
   it.for([
@@ -76,7 +84,7 @@ describe("agentauth request", () => {
   ] as const)(
     "ends with %i's exit code %i, the body on standard output and one error on standard error",
     async ([status, exit], { faults, me, url }) => {
-      await me.signIn();
+      await me.logIn();
       faults.add({ kind: "status", status, path: "mcp", times: 0, body: "html" });
       const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
       expect([code, stdout]).toEqual([exit, expect.stringContaining("<")]);
@@ -86,7 +94,7 @@ describe("agentauth request", () => {
 
   it("sends its body to no other server", async ({ faults, me, url }) => {
     const other = await startServer((response) => response.end("elsewhere"));
-    await me.signIn();
+    await me.logIn();
     faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST]);
     expect([code, stdout, stderr]).toEqual([
@@ -99,7 +107,7 @@ describe("agentauth request", () => {
 
   it("sends the token to no other server", async ({ faults, me, url }) => {
     const other = await startServer((response) => response.end("elsewhere"));
-    const token = (await me.signIn()).stdout.trim();
+    const token = (await me.logIn()).stdout.trim();
     faults.add({ kind: "redirect", location: `${other.origin}/x`, status: 307, path: "mcp" });
     const { stdout, stderr } = await me.run(["request", url]);
     expect([stdout, stderr]).toEqual([
@@ -112,7 +120,7 @@ describe("agentauth request", () => {
   });
 
   it("ends with 5 where a server does not respond within --timeout", async ({ faults, me, url }) => {
-    await me.signIn();
+    await me.logIn();
     faults.add({ kind: "slow-headers", ms: 60_000, path: "mcp", times: 0 });
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST, "--timeout", "1"]);
     expect([code, stdout]).toEqual([5, ""]);
@@ -120,7 +128,7 @@ describe("agentauth request", () => {
   });
 
   it("ends with 130 at SIGINT in the middle of a body", async ({ faults, me, url }) => {
-    await me.signIn();
+    await me.logIn();
     faults.add({ kind: "slow-body", bytes: 8, ms: 200, path: "mcp", times: 0 });
     const signalAfter = { characters: 8, signal: "SIGINT" } as const;
     const { code, stdout, stderr } = await me.run(["request", url, "-d", LIST], { signalAfter });
@@ -129,8 +137,8 @@ describe("agentauth request", () => {
   });
 
   it("sends nothing where the command line is wrong", async ({ me, url }) => {
-    await me.signIn();
-    const before = me.asked().length;
+    await me.logIn();
+    const before = me.requests().length;
     for (const flags of [
       ["-H", "Authorization: x"],
       ["-H", "x"],
@@ -141,6 +149,6 @@ describe("agentauth request", () => {
       expect([flags, code, stdout]).toEqual([flags, 2, ""]);
     }
     expect((await me.run(["request", `${url}#x`])).code).toBe(2);
-    expect(me.asked().length).toBe(before);
+    expect(me.requests().length).toBe(before);
   });
 });

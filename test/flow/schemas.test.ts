@@ -127,7 +127,7 @@ describe("what is printed as JSON is what its schema says", () => {
   });
 
   it("logout", async ({ me, problems, url }) => {
-    await me.signIn();
+    await me.logIn();
     const { stdout } = await me.run(["logout", url, "--json"]);
     expect(problems("logout", JSON.parse(stdout)[0])).toBeUndefined();
   });

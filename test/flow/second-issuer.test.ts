@@ -7,7 +7,7 @@ import { memoryStore } from "../../src/store/memory.js";
 import { runCli, temporaryFolder, until } from "../helpers/cli.js";
 import { DEMO_SCOPE, type DemoRequest, startDemoProvider } from "../helpers/demo-provider.js";
 import { freePort } from "../helpers/port.js";
-import { SIGN_IN } from "./support.js";
+import { LOGIN_FLAGS } from "./support.js";
 
 const it = test
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
@@ -182,7 +182,7 @@ describe("the library at an authorization server of another implementation", () 
 
 describe("the command line there", () => {
   it("prints a token that the server accepts, after six requests and one login", async ({ demo, run }) => {
-    const { code, stdout } = await run("token", demo.mcpUrl, ...SIGN_IN);
+    const { code, stdout } = await run("token", demo.mcpUrl, ...LOGIN_FLAGS);
     expect(code).toBe(0);
     expect(demo.requests.map(summary)).toEqual(FIRST_LOGIN);
     const headers = {
@@ -196,7 +196,7 @@ describe("the command line there", () => {
   });
 
   it("calls a tool, refreshes and logs out, each in a separate run, with one login for all", async ({ demo, run }) => {
-    const first = await run("token", demo.mcpUrl, ...SIGN_IN);
+    const first = await run("token", demo.mcpUrl, ...LOGIN_FLAGS);
     const called = await run("mcp", "call", demo.mcpUrl, "whoami");
     expect([called.code, called.stdout]).toEqual([
       0,
@@ -214,7 +214,7 @@ describe("the command line there", () => {
   });
 
   it("reports that the issuer has no introspection endpoint", async ({ demo, run }) => {
-    await run("token", demo.mcpUrl, ...SIGN_IN);
+    await run("token", demo.mcpUrl, ...LOGIN_FLAGS);
     const { code, stdout, stderr } = await run("introspect", demo.mcpUrl);
     expect([code, stdout]).toEqual([6, ""]);
     expect(stderr).toMatch(/^error: .* has no introspection_endpoint\n/);

@@ -64,7 +64,7 @@ it("does what the skill says, step by step", async () => {
     values["login_id"] = started.login_id;
     return started;
   };
-  const signedIn = (outcome: Outcome) => expect(json(outcome)).toMatchObject({ signed_in: true, state: "valid" });
+  const loggedIn = (outcome: Outcome) => expect(json(outcome)).toMatchObject({ signed_in: true, state: "valid" });
   const wait = `agentauth login ${URL_OF_PAGE} --wait <login_id>`;
   const next = ({ err }: Outcome) => JSON.parse(err.trim().split("\n").at(-1) ?? "").next;
   const steps: Step[] = [
@@ -85,7 +85,7 @@ it("does what the skill says, step by step", async () => {
         expect(await (await fetch(started.url)).text()).toContain("Almost done");
       },
     },
-    { line: wait, check: signedIn },
+    { line: wait, check: loggedIn },
     {
       line: `agentauth login ${URL_OF_PAGE} --no-wait --json --flow device`,
       async check(outcome) {
@@ -94,14 +94,14 @@ it("does what the skill says, step by step", async () => {
         await (await fetch(started.verification_uri_complete)).text();
       },
     },
-    { line: wait, check: signedIn },
+    { line: wait, check: loggedIn },
     {
       line: `agentauth login ${URL_OF_PAGE} --no-wait --json --flow paste`,
       async check(outcome) {
         values["callback_url"] = await callbackOf(begun("paste")(outcome).url);
       },
     },
-    { line: `${wait} --callback-url - <<< '<callback_url>'`, check: signedIn },
+    { line: `${wait} --callback-url - <<< '<callback_url>'`, check: loggedIn },
     { line: `agentauth mcp tools ${URL_OF_PAGE} --json`, check: isJson },
     { line: `agentauth mcp call ${URL_OF_PAGE} echo --args '{"text":"hello"}' --json`, check: isJson },
     { line: `agentauth request ${URL_OF_PAGE} --data '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'` },

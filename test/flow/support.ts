@@ -30,7 +30,7 @@ export function browserCommand(visit: (address: string) => Promise<unknown>): st
 export const FETCH_BROWSER = browserCommand(async (address) => (await fetch(address)).text());
 
 /** The flags of a user who logs in at once. */
-export const SIGN_IN = ["--login", "--browser", FETCH_BROWSER];
+export const LOGIN_FLAGS = ["--login", "--browser", FETCH_BROWSER];
 
 /** A sandbox, and the built program with its own folder without a login. */
 export async function startDesk(options: SandboxOptions = {}) {
@@ -41,12 +41,12 @@ export async function startDesk(options: SandboxOptions = {}) {
     url: sandbox.mcpUrl,
     devices: bench.devices,
     /** A folder without a login. */
-    newcomer() {
+    user() {
       const home = temporaryFolder();
       const env = { ...bench.env, AGENTAUTH_HOME: home };
       const since = sandbox.requests.length;
-      const signIn = async (...flags: string[]) => {
-        const result = await runCli(["token", sandbox.mcpUrl, ...flags, ...SIGN_IN], { env });
+      const logIn = async (...flags: string[]) => {
+        const result = await runCli(["token", sandbox.mcpUrl, ...flags, ...LOGIN_FLAGS], { env });
         if (result.code !== 0) throw new Error(result.stderr);
         return result;
       };
@@ -54,7 +54,7 @@ export async function startDesk(options: SandboxOptions = {}) {
         home,
         url: sandbox.mcpUrl,
         /** `agentauth token`, with a browser; it has to succeed. */
-        signIn,
+        logIn,
         run: (args: readonly string[], more: RunOptions = {}) =>
           runCli(args, { ...more, env: { ...env, ...more.env } }),
         /** A child process that still runs, with its output so far. */
@@ -63,7 +63,7 @@ export async function startDesk(options: SandboxOptions = {}) {
           return { child, out: collect(child.stdout), err: collect(child.stderr) };
         },
         /** The requests to the sandbox since: method, path without the pool, operation, status. */
-        asked: () =>
+        requests: () =>
           sandbox.requests.slice(since).map(({ method, path, operation = "", status }) => {
             const short = path.replace(sandbox.ids.pool, "<pool>");
             return [method, short, operation, status].filter((part) => part !== "").join(" ");
@@ -97,7 +97,7 @@ export async function startDesk(options: SandboxOptions = {}) {
 }
 
 export type Desk = Awaited<ReturnType<typeof startDesk>>;
-export type Newcomer = ReturnType<Desk["newcomer"]>;
+export type User = ReturnType<Desk["user"]>;
 
 /**
  * `it` with a sandbox for the file, its faults (cleared after each case), a home folder for each case, and one login
@@ -117,10 +117,10 @@ export const flowTest = (options: SandboxOptions = {}) =>
       onCleanup(() => faults.clear());
       return faults;
     })
-    .extend("me", ({ desk }) => desk.newcomer())
+    .extend("me", ({ desk }) => desk.user())
     .extend("user", { scope: "file" }, async ({ desk }) => {
-      const user = desk.newcomer();
-      return { ...user, token: (await user.signIn()).stdout.trim() };
+      const user = desk.user();
+      return { ...user, token: (await user.logIn()).stdout.trim() };
     });
 
 /** Until the case ends, timers of this process that wait for a second or more fire `factor` times as early. */
@@ -133,8 +133,8 @@ export function hurryTimers(factor: number): void {
 }
 
 /** The address that the issuer redirects the browser to after a login, not yet opened. */
-export async function callbackOf(signIn: URL | string): Promise<string> {
-  const { headers, status } = await fetch(signIn, { redirect: "manual" });
+export async function callbackOf(logIn: URL | string): Promise<string> {
+  const { headers, status } = await fetch(logIn, { redirect: "manual" });
   const location = headers.get("location");
   if (location === null) throw new Error(`no redirect but ${status}`);
   return location;
@@ -153,7 +153,7 @@ export const storedLogins = (home: string) =>
   filesBelow(home).filter(({ path }) => /(grants|clients).*\.json$/.test(path));
 
 /** The address to log in at, as the program printed it; undefined until then. */
-export function signInUrl(said: string): URL | undefined {
+export function loginUrl(said: string): URL | undefined {
   const line = /^ {2}(https?:\S+)$/m.exec(said)?.[1];
   return line === undefined ? undefined : new URL(line);
 }

@@ -13,7 +13,7 @@ import { memoryStore } from "../../src/store/memory.js";
 import { madeClient, madeGrant } from "../helpers/grant.js";
 import { serverMetadata } from "../helpers/issuer.js";
 import { fc } from "../helpers/properties.js";
-import { MadeService } from "../helpers/service.js";
+import { SampleService } from "../helpers/service.js";
 import { CANARY, documentLike, SETTINGS, triedLater } from "./inputs.js";
 
 const TYPES = fc.oneof(
@@ -204,7 +204,7 @@ describe("an answer of the token endpoint", () => {
 
 describe("a page of a list", () => {
   it("is the whole list or an error, and never an endless one", async () => {
-    const made = new MadeService(5, 5);
+    const made = new SampleService(5, 5);
     const { items: summaries, pagination } = made.page(0, 5);
     const page = { status: "success", summaries, pagination, sorting: { field: "id", direction: "asc" } };
     const failure = { status: "error", code: "bad_request", message: "no" };

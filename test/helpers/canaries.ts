@@ -82,9 +82,9 @@ function isPushing(value: unknown): value is Pushing {
 // Every HTTP server of this process: the sandbox, and those whose answers a test writes.
 subscribe("http.server.request.start", (message) => {
   const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
-  const asked: Buffer[] = [];
+  const sent: Buffer[] = [];
   const answered: Buffer[] = [];
-  tap(request, asked);
+  tap(request, sent);
   const { write, end } = response;
   const keep = (chunk: unknown) => {
     if (typeof chunk === "string" || chunk instanceof Uint8Array) answered.push(Buffer.from(chunk));
@@ -95,13 +95,13 @@ subscribe("http.server.request.start", (message) => {
   };
   response.end = (...all: unknown[]) => {
     keep(all[0]);
-    learnFrom(asked, answered, response);
+    learnFrom(sent, answered, response);
     return Reflect.apply(end, response, all) as typeof response;
   };
 });
 
-function learnFrom(asked: readonly Buffer[], answered: readonly Buffer[], response: ServerResponse): void {
-  const form = new URLSearchParams(Buffer.concat(asked).toString("utf8"));
+function learnFrom(sent: readonly Buffer[], answered: readonly Buffer[], response: ServerResponse): void {
+  const form = new URLSearchParams(Buffer.concat(sent).toString("utf8"));
   for (const name of IN_FORMS) plant(name, form.get(name));
   const location = response.getHeader("location");
   if (typeof location === "string" && URL.canParse(location)) plant("code", new URL(location).searchParams.get("code"));

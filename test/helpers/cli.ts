@@ -169,7 +169,7 @@ export async function startBench(options: SandboxOptions = {}) {
     run: (args: readonly string[], more: RunOptions = {}) => runCli(args, { ...more, env: { ...env, ...more.env } }),
     start: (args: readonly string[]) => startCli(args, { env }),
     /** How many requests for devices have come. */
-    asked: () => sandbox.requests.filter(({ path }) => path === "/api/v1/device").length,
+    deviceRequests: () => sandbox.requests.filter(({ path }) => path === "/api/v1/device").length,
   };
 }
 

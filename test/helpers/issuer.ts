@@ -117,11 +117,11 @@ export class TestIssuer extends Peer {
 
   /** The redirect to the client after consent. */
   callbackTo(request: Pick<Seen, "url">, nth = 1): string {
-    const asked = new URL(request.url, this.origin).searchParams;
-    const location = new URL(asked.get("redirect_uri") ?? "");
+    const requested = new URL(request.url, this.origin).searchParams;
+    const location = new URL(requested.get("redirect_uri") ?? "");
     const parameters = {
       code: this.#issued.code(nth),
-      state: asked.get("state"),
+      state: requested.get("state"),
       iss: this.metadata["authorization_response_iss_parameter_supported"] ? this.issuer : null,
       ...this.callback,
     };
@@ -130,12 +130,12 @@ export class TestIssuer extends Peer {
   }
 
   #register(request: Seen, nth: number): Reply {
-    const asked = JSON.parse(request.body) as Record<string, unknown>;
-    const hasSecret = asked["token_endpoint_auth_method"] !== "none";
+    const requested = JSON.parse(request.body) as Record<string, unknown>;
+    const hasSecret = requested["token_endpoint_auth_method"] !== "none";
     const secret = hasSecret ? { client_secret: this.#issued.clientSecret(nth), client_secret_expires_at: 0 } : {};
     return {
       status: 201,
-      json: { ...asked, client_id: this.#issued.clientId(nth), ...secret, ...this.registrationAnswer },
+      json: { ...requested, client_id: this.#issued.clientId(nth), ...secret, ...this.registrationAnswer },
     };
   }
 }

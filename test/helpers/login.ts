@@ -61,7 +61,7 @@ export class TestLogin implements LoginMethod {
   }
 
   /** The parameters of the n-th authorization request, from 0. */
-  asked(nth = 0): URLSearchParams {
+  requested(nth = 0): URLSearchParams {
     const url = this.urls[nth];
     if (!url) throw new Error(`no authorization request ${nth}`);
     return url.searchParams;

@@ -9,11 +9,11 @@ export interface MadePage {
 }
 
 /** A device list held in memory that answers as the service does. */
-export class MadeService {
+export class SampleService {
   items: { id: string }[];
   pageSize: number;
   /** The requested offsets, in order. */
-  readonly asked: number[] = [];
+  readonly offsets: number[] = [];
   /** Sees every request before it is answered. */
   before: (offset: number, nth: number) => void | Promise<void> = () => {};
   /** Changes an answer. */
@@ -28,7 +28,7 @@ export class MadeService {
     const query = new URL((input as Request).url).searchParams;
     const offset = Number(query.get("pagination[offset]") ?? 0);
     const size = Number(query.get("pagination[page_size]") ?? this.pageSize);
-    const nth = this.asked.push(offset);
+    const nth = this.offsets.push(offset);
     await this.before(offset, nth);
     init?.signal?.throwIfAborted();
     const made = this.alter(this.page(offset, size), offset, nth);

@@ -5,7 +5,7 @@ import type { AuthorizePrompt, LoginSession } from "../../src/oauth/login/login-
 import { STATE } from "./support.js";
 
 export const RESOURCE = "https://mcp.example/mcp";
-export const SIGN_IN = `https://issuer.example/authorize?state=${STATE}`;
+export const LOGIN_URL = `https://issuer.example/authorize?state=${STATE}`;
 const DESKTOP = detectEnvironment({ env: { DISPLAY: ":0" }, exists: () => false, platform: "linux" });
 
 export interface Setup {
@@ -41,7 +41,7 @@ export async function login(options: Partial<TerminalLoginOptions> = {}, preferr
     controller,
     authorize(changes) {
       const parameters = session.authorize({
-        url: SIGN_IN,
+        url: LOGIN_URL,
         state: STATE,
         allowBareCode: false,
         signal: new AbortController().signal,

@@ -8,7 +8,7 @@ import { hurried } from "../helpers/hurried.js";
 import { freePort } from "../helpers/port.js";
 import { rejection } from "../helpers/service.js";
 import { callbackUrl, DENIED, isFree, openHandles, raw, request, STATE, statusOf } from "./support.js";
-import { login, portOf, RESOURCE, SIGN_IN } from "./terminal-support.js";
+import { LOGIN_URL, login, portOf, RESOURCE } from "./terminal-support.js";
 
 describe("a login at a terminal", () => {
   test("listens before anything is shown or opened", async () => {
@@ -29,8 +29,8 @@ describe("a login at a terminal", () => {
     const parameters = authorize();
     const browser = fetch(callbackUrl(session.redirectUri));
     expect((await parameters).get("code")).toBe("c0de-42");
-    expect(opened[0]).toBe(SIGN_IN);
-    expect(opened[1]).toContain(SIGN_IN);
+    expect(opened[0]).toBe(LOGIN_URL);
+    expect(opened[1]).toContain(LOGIN_URL);
     expect(text()).toMatch(/log in to https:\/\/mcp\.example\/mcp.*\(at issuer\.example\)/);
     expect(text()).toMatch(/should open now.*Waiting for the login \(5 minutes; Ctrl-C cancels it\)/s);
     await session.close({ ok: true });
@@ -73,7 +73,7 @@ describe("a login at a terminal", () => {
     const { session, text, authorize } = await login({ browser, env: process.env });
     const parameters = authorize();
     await expect.poll(text).toContain("No browser could be started");
-    expect(text()).toContain(SIGN_IN);
+    expect(text()).toContain(LOGIN_URL);
     await raw(portOf(session), request(portOf(session), `/callback?code=c&state=${STATE}`));
     expect((await parameters).get("code")).toBe("c");
   });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/http/deadline.js";
 import { createResourceServer } from "../../src/resource-server/index.js";
 import { fileStore } from "../../src/store/file/file.js";
-import { SIGN_IN, startDesk } from "../flow/support.js";
+import { LOGIN_FLAGS, startDesk } from "../flow/support.js";
 import { cleanEnv, runProcess, temporaryFolder, until } from "../helpers/cli.js";
 import { OFFICIAL_HOSTS, type OfficialHost } from "./official-hosts.js";
 import { RESOURCE, startOfficialServer } from "./official-server.js";
@@ -31,7 +31,7 @@ async function startScene() {
   const home = temporaryFolder();
   const env = cleanEnv({ AGENTAUTH_HOME: home });
   const login = async () => {
-    const args = ["login", server.url, "--resource", sandbox.mcpUrl, ...SIGN_IN.slice(1)];
+    const args = ["login", server.url, "--resource", sandbox.mcpUrl, ...LOGIN_FLAGS.slice(1)];
     const { code, stderr } = await runProcess(args, { env });
     if (code !== 0) throw new Error(stderr);
   };

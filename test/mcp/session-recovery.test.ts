@@ -150,15 +150,15 @@ describe("the proxy and a server that has lost the session", () => {
   it("sends no response to a request of the lost session as that to one of the new session with its id", async () => {
     const { server, host } = await startSession();
     const ask = { jsonrpc: "2.0", id: 0, method: "sampling/createMessage", params: { messages: [] } };
-    const asked = () => host.received.filter(({ method }) => method === ask.method).map(({ id }) => id);
+    const requested = () => host.received.filter(({ method }) => method === ask.method).map(({ id }) => id);
     server.streams[0]?.write(`data: ${JSON.stringify(ask)}\n\n`);
-    await until(() => asked().length === 1);
+    await until(() => requested().length === 1);
     server.restart();
     await host.ask(1, "ping");
     await until(() => server.streams.length === 2);
     server.streams[1]?.write(`data: ${JSON.stringify(ask)}\n\n`);
-    await until(() => asked().length === 2);
-    const [, other = 0] = asked();
+    await until(() => requested().length === 2);
+    const [, other = 0] = requested();
     host.send({ id: 0, result: { of: "the lost session" } });
     host.send({ id: other, result: { of: "the new session" } });
     const responses = () => server.calls.filter((call) => "result" in call);
@@ -171,16 +171,16 @@ describe("the proxy and a server that has lost the session", () => {
     const { server, host } = await startSession();
     const ask = { jsonrpc: "2.0", id: 0, method: "sampling/createMessage", params: { messages: [] } };
     const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 0, reason: "late" } };
-    const asked = () => host.received.filter(({ method }) => method === ask.method).map(({ id }) => id);
+    const requested = () => host.received.filter(({ method }) => method === ask.method).map(({ id }) => id);
     server.streams[0]?.write(`data: ${JSON.stringify(ask)}\n\n`);
-    await until(() => asked().length === 1);
+    await until(() => requested().length === 1);
     server.restart();
     await host.ask(1, "ping");
     await until(() => server.streams.length === 2);
     for (const message of [ask, cancel]) server.streams[1]?.write(`data: ${JSON.stringify(message)}\n\n`);
     const cancelled = () => host.received.filter(({ method }) => method === cancel.method);
     await until(() => cancelled().length === 2);
-    expect(cancelled()[1]?.params).toEqual({ requestId: asked()[1], reason: "late" });
+    expect(cancelled()[1]?.params).toEqual({ requestId: requested()[1], reason: "late" });
   });
 
   it("answers what the new session asks while it begins there, and forwards no request of the lost one then", async () => {
@@ -197,8 +197,8 @@ describe("the proxy and a server that has lost the session", () => {
     await host.ask(1, "logging/setLevel", { level: "info" });
     server.restart();
     const after = host.ask(2, "ping");
-    const asked = () => host.received.filter(({ method }) => method === "roots/list").map(({ id }) => id);
-    await until(() => asked().length === 1);
+    const requested = () => host.received.filter(({ method }) => method === "roots/list").map(({ id }) => id);
+    await until(() => requested().length === 1);
     const note = { jsonrpc: "2.0", method: "notifications/tools/list_changed" };
     for (const message of [ask(8), note]) server.streams[0]?.write(`data: ${JSON.stringify(message)}\n\n`);
     await until(() => host.received.some(({ method }) => method === note.method));
@@ -206,7 +206,7 @@ describe("the proxy and a server that has lost the session", () => {
     await until(() => server.calls.some((call) => "result" in call));
     go();
     await after;
-    expect(asked()).toEqual([7]);
+    expect(requested()).toEqual([7]);
     expect(server.calls.filter((call) => "result" in call)).toMatchObject([{ id: 7, session: "session-2" }]);
   });
 

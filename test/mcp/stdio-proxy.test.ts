@@ -121,12 +121,12 @@ describe("the proxy and a server that streams", () => {
 
   it("forwards requests of the server, and the responses of the host", async () => {
     const { host } = await startSession();
-    const asked = host.call(1, "ask");
+    const requested = host.call(1, "ask");
     await until(() => host.received.some(({ method }) => method === "sampling/createMessage"));
     const { id } = host.received.find(({ method }) => method === "sampling/createMessage") ?? {};
     const content = { type: "text", text: "yes" };
     host.send({ id, result: { role: "assistant", content, model: "none" } });
-    expect((await asked).result?.content?.[0]?.text).toBe(`the host said ${JSON.stringify(content)}`);
+    expect((await requested).result?.content?.[0]?.text).toBe(`the host said ${JSON.stringify(content)}`);
   });
 
   it("forwards notifications of the server", async () => {

@@ -21,9 +21,9 @@ async function startStreams(call: (id: unknown) => string, resume: (response: Se
   let called: unknown;
   const server = await startServer((response, { method, body }) => {
     if (method === "GET") return resume(response, called);
-    const { id, method: asked, params } = JSON.parse(body);
+    const { id, method: requested, params } = JSON.parse(body);
     if (id === undefined) return response.writeHead(202).end();
-    if (asked !== "tools/call") {
+    if (requested !== "tools/call") {
       return sendResult(response, id, { protocolVersion: params.protocolVersion, capabilities: {}, serverInfo: {} });
     }
     called = id;

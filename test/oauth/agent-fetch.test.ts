@@ -8,7 +8,7 @@ const TOKEN = "/pool/token";
 const SIGNAL = new AbortController().signal;
 
 /** A scene with a login; the requests of the login are forgotten. */
-async function signedIn(over: Record<string, unknown> = {}): Promise<Scene> {
+async function loggedIn(over: Record<string, unknown> = {}): Promise<Scene> {
   const scene = await startScene();
   scene.issuer.tokenAnswer = over;
   await scene.agent().login(scene.mcp.url);
@@ -34,7 +34,7 @@ function wantScope({ mcp, store }: Scene, scope: string): void {
 
 describe("sending a token", () => {
   it("[32] goes in the Authorization header of every request, and never in the query (2025-06-18)", async () => {
-    const { agent, mcp } = await signedIn();
+    const { agent, mcp } = await loggedIn();
     const one = agent();
     for (let nth = 0; nth < 3; nth++) {
       const response = await one.fetch(mcp.url, { headers: { accept: "text/plain" } });
@@ -46,21 +46,21 @@ describe("sending a token", () => {
   });
 
   it("replaces an Authorization header that was there", async () => {
-    const { agent, mcp } = await signedIn();
+    const { agent, mcp } = await loggedIn();
     await agent().fetch(mcp.url, { headers: { Authorization: "Basic abc" } });
     await agent().fetch(new Request(mcp.url, { headers: { Authorization: "Basic abc" } }));
     expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-1"]);
   });
 
   it("renews a token that has ended before it is sent", async () => {
-    const { agent, mcp, clock } = await signedIn();
+    const { agent, mcp, clock } = await loggedIn();
     await clock.sleep(3_600_000, new AbortController().signal);
     await agent().fetch(mcp.url);
     expect(mcp.tokens()).toEqual(["Bearer access-as-2"]);
   });
 
   it("[33] is not done to another origin that the server redirects to (2025-06-18)", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const other = await scene.another("other");
     other.routes["/mcp"] = { json: { stolen: true } };
     scene.mcp.routes["/mcp"] = { status: 307, headers: { location: `${other.origin}/mcp` }, text: "" };
@@ -76,7 +76,7 @@ describe("sending a token", () => {
     ["a session", { headers: { "mcp-session-id": "for this server" } }],
     ["another method", { method: "DELETE" }],
   ])("takes a request with %s to no other origin", async (_what, init) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const other = await scene.another("other");
     for (const status of [301, 302, 303, 307, 308]) {
       scene.mcp.routes["/mcp"] = { status, headers: { location: `${other.origin}/mcp` }, text: "" };
@@ -86,7 +86,7 @@ describe("sending a token", () => {
   });
 
   it("takes such a request along inside the origin, with the token", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.mcp.routes["/mcp"] = { status: 307, headers: { location: "/moved" }, text: "" };
     scene.mcp.routes["/moved"] = ({ body, headers }) => ({ json: [body, headers["x-key"], headers.authorization] });
     const response = await scene.agent().fetch(scene.mcp.url, { method: "POST", body: "a", headers: { "x-key": "b" } });
@@ -94,7 +94,7 @@ describe("sending a token", () => {
   });
 
   it("takes nothing that another origin says for a verdict on the token", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const other = await scene.another("other");
     for (const [status, challenge] of [
       [401, 'Bearer error="invalid_token"'],
@@ -109,7 +109,7 @@ describe("sending a token", () => {
   });
 
   it("gives the server's other answers as they are", async () => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     for (const status of [400, 403, 404, 429, 500]) {
       mcp.routes["/mcp"] = { status, text: "its own" };
       const response = await agent().fetch(mcp.url);
@@ -119,7 +119,7 @@ describe("sending a token", () => {
   });
 
   it("heeds the signal of the request", async () => {
-    const { agent, mcp } = await signedIn();
+    const { agent, mcp } = await loggedIn();
     const controller = new AbortController();
     mcp.routes["/mcp"] = { raw: () => controller.abort() };
     await expect(agent().fetch(mcp.url, { signal: controller.signal })).rejects.toThrow();
@@ -131,7 +131,7 @@ describe("a server that refuses every token", () => {
   const MINUTES = 60_000;
 
   it("has the user log in once, not for every request", async () => {
-    const scene = await signedIn({ refresh_token: undefined });
+    const scene = await loggedIn({ refresh_token: undefined });
     const one = scene.agent();
     scene.mcp.accepts = () => false;
     for (let nth = 0; nth < 10; nth++) {
@@ -145,7 +145,7 @@ describe("a server that refuses every token", () => {
   });
 
   it("is brought three new tokens a minute at most, whichever way they came", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const one = scene.agent();
     scene.mcp.accepts = () => false;
     const outcomes = [];
@@ -164,7 +164,7 @@ describe("a server that refuses every token", () => {
   });
 
   it("asks the user once for scopes that a login does not bring", async () => {
-    const scene = await signedIn({ refresh_token: undefined, scope: "a" });
+    const scene = await loggedIn({ refresh_token: undefined, scope: "a" });
     const one = scene.agent();
     wantScope(scene, "everything");
     for (let nth = 0; nth < 10; nth++) {
@@ -178,7 +178,7 @@ describe("a server that refuses every token", () => {
   });
 
   it("asks the user three times a minute at most for scopes that it makes up", async () => {
-    const scene = await signedIn({ refresh_token: undefined, scope: "a" });
+    const scene = await loggedIn({ refresh_token: undefined, scope: "a" });
     const one = scene.agent();
     const answer = scene.mcp.routes["/mcp"];
     for (let nth = 0; nth < 10; nth++) {
@@ -193,7 +193,7 @@ describe("a server that refuses every token", () => {
 
 describe("a token that the server refuses", () => {
   it("is refreshed once, and the request sent once more", async () => {
-    const { agent, mcp, issuer, login } = await signedIn();
+    const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = (token) => token === "access-as-2";
     const response = await agent().fetch(mcp.url, { method: "POST", body: "hello" });
     expect(response.status).toBe(200);
@@ -209,7 +209,7 @@ describe("a token that the server refuses", () => {
   });
 
   it("[38] leads to one refresh and one login at most; then the refusal is the answer (2025-11-25)", async () => {
-    const { agent, mcp, issuer, login } = await signedIn();
+    const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = () => false;
     expect((await agent().fetch(mcp.url)).status).toBe(401);
     expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-2", "Bearer access-as-3"]);
@@ -218,14 +218,14 @@ describe("a token that the server refuses", () => {
   });
 
   it("leads to one refresh where no user can log in", async () => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     mcp.accepts = () => false;
     expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
     expect(issuer.to(TOKEN)).toHaveLength(2);
   });
 
   it("leads to a login at once without a refresh token, and to none where no user can log in", async () => {
-    const { agent, mcp, login } = await signedIn({ refresh_token: undefined });
+    const { agent, mcp, login } = await loggedIn({ refresh_token: undefined });
     mcp.accepts = (token) => token === "access-as-2";
     expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
     expect((await agent().fetch(mcp.url)).status).toBe(200);
@@ -233,7 +233,7 @@ describe("a token that the server refuses", () => {
   });
 
   it("is not sent again where the issuer refuses to renew it", async () => {
-    const { agent, mcp, issuer, login } = await signedIn();
+    const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = (token) => token === "access-as-3";
     issuer.routes[TOKEN] = (request, nth) =>
       request.body.includes("grant_type=refresh_token")
@@ -245,7 +245,7 @@ describe("a token that the server refuses", () => {
   });
 
   it("leads to one login, not two, where the issuer refuses to renew it and the server refuses the new one too", async () => {
-    const { agent, mcp, issuer, login } = await signedIn();
+    const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = () => false;
     issuer.routes[TOKEN] = (request, nth) =>
       request.body.includes("grant_type=refresh_token")
@@ -256,7 +256,7 @@ describe("a token that the server refuses", () => {
   });
 
   it("is an error where its issuer does not answer, and the user is not asked to log in", async () => {
-    const { agent, mcp, issuer, login } = await signedIn();
+    const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = () => false;
     issuer.routes[TOKEN] = { status: 503, text: "" };
     await expect(agent().fetch(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
@@ -264,7 +264,7 @@ describe("a token that the server refuses", () => {
   });
 
   it("is refreshed once for many requests", async () => {
-    const { agent, mcp, issuer, login } = await signedIn();
+    const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = (token) => token === "access-as-2";
     const one = agent();
     const responses = await Promise.all(Array.from({ length: 20 }, () => one.fetch(mcp.url)));
@@ -274,7 +274,7 @@ describe("a token that the server refuses", () => {
   });
 
   it("is replaced by one login for many requests, also for one whose refusal comes late", async () => {
-    const scene = await signedIn({ refresh_token: undefined });
+    const scene = await loggedIn({ refresh_token: undefined });
     const { mcp, login } = scene;
     const agent = scene.agent();
     let release: () => void = () => undefined;
@@ -300,7 +300,7 @@ describe("a token that the server refuses", () => {
   });
 
   it("is not sent while the user logs in for another: the server receives nothing", async () => {
-    const scene = await signedIn({ refresh_token: undefined });
+    const scene = await loggedIn({ refresh_token: undefined });
     const { mcp, login, log } = scene;
     const agent = scene.agent();
     mcp.accepts = (token) => token === "access-as-2";
@@ -321,7 +321,7 @@ describe("a token that the server refuses", () => {
 
 describe("scopes that are missing", () => {
   it("[36] are requested by a new login, and the request sent once more (2025-11-25)", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     wantScope(scene, "write");
     const response = await scene.agent().fetch(scene.mcp.url, { method: "POST", body: "x" });
     expect(response.status).toBe(200);
@@ -341,18 +341,18 @@ describe("scopes that are missing", () => {
     await scene.agent().login(scene.mcp.url);
     wantScope(scene, "write read");
     await scene.agent().fetch(scene.mcp.url);
-    expect(scene.login.asked(1).get("scope")?.split(" ").sort()).toEqual(["list", "read", "write"]);
+    expect(scene.login.requested(1).get("scope")?.split(" ").sort()).toEqual(["list", "read", "write"]);
   });
 
   it("[38] are asked for once a request, however often they are refused (2025-11-25)", async () => {
-    const scene = await signedIn({ scope: "read" });
+    const scene = await loggedIn({ scope: "read" });
     wantScope(scene, "write");
     expect((await scene.agent().fetch(scene.mcp.url)).status).toBe(403);
     expect(scene.login.opened).toHaveLength(2);
   });
 
   it("are requested once where many requests lack them", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     wantScope(scene, "write");
     const agent = scene.agent();
     const responses = await Promise.all(Array.from({ length: 10 }, () => agent.fetch(scene.mcp.url)));
@@ -376,7 +376,7 @@ describe("scopes that are missing", () => {
 
   it("bring nothing into the command that a shell would run", async () => {
     for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help", "a|id"]) {
-      const scene = await signedIn();
+      const scene = await loggedIn();
       wantScope(scene, scope);
       await expect(scene.agent({ login: undefined }).fetch(scene.mcp.url)).rejects.toMatchObject({
         remedy: asHint(`agentauth login ${scene.mcp.url}`),
@@ -387,7 +387,7 @@ describe("scopes that are missing", () => {
   it.each(["", 'Bearer error="invalid_token"', 'Basic error="insufficient_scope"', 'Bearer scope="a"'])(
     "are not meant by a 403 with the challenge %j",
     async (challenge) => {
-      const { agent, mcp, login } = await signedIn();
+      const { agent, mcp, login } = await loggedIn();
       mcp.routes["/mcp"] = { status: 403, headers: challenge ? { "www-authenticate": challenge } : {}, text: "" };
       expect((await agent().fetch(mcp.url)).status).toBe(403);
       expect(login.opened).toHaveLength(1);
@@ -397,7 +397,7 @@ describe("scopes that are missing", () => {
 
 describe("a body that must be sent again", () => {
   const replayed = async (make: (url: string) => [string | Request, RequestInit?]) => {
-    const { agent, mcp } = await signedIn();
+    const { agent, mcp } = await loggedIn();
     mcp.accepts = (token) => token === "access-as-2";
     const response = await agent().fetch(...make(mcp.url));
     expect(response.status).toBe(200);
@@ -438,7 +438,7 @@ describe("a body that must be sent again", () => {
       },
     ],
   ])("is not, when it is %s: the error says why", async (_what, make) => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     mcp.accepts = () => false;
     const init = { method: "POST", body: make(), duplex: "half" } as RequestInit;
     await expect(agent().fetch(mcp.url, init)).rejects.toMatchObject({
@@ -451,7 +451,7 @@ describe("a body that must be sent again", () => {
   });
 
   it("may be a stream where the token is taken at once", async () => {
-    const { agent, mcp } = await signedIn();
+    const { agent, mcp } = await loggedIn();
     const init = { method: "POST", body: new Blob(["once"]).stream(), duplex: "half" } as RequestInit;
     expect((await agent().fetch(mcp.url, init)).status).toBe(200);
     expect(mcp.requests.at(-1)?.body).toBe("once");
@@ -460,7 +460,7 @@ describe("a body that must be sent again", () => {
 
 describe("a store that is shared", () => {
   it("is read again when the server refuses: a newer login there is used", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const { store, mcp, issuer } = scene;
     const stale = await store.read({ profile: "default", server: mcp.url });
     await scene.agent().login(mcp.url);

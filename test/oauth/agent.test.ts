@@ -114,7 +114,7 @@ describe("a first token", () => {
     await agent().token(mcp.url, { scope: "a" });
     expect(login.opened).toHaveLength(1);
     expect((await agent().token(mcp.url, { scope: "b c" })).scope).toBe("a b c");
-    expect(login.asked(1).get("scope")).toBe("a b c");
+    expect(login.requested(1).get("scope")).toBe("a b c");
     await agent().token(mcp.url, { scope: "c" });
     expect(login.opened).toHaveLength(2);
   });

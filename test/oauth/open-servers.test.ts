@@ -53,9 +53,9 @@ describe("a client that found a server to require no login", () => {
     const one = agent();
     await one.fetch(mcp.url);
     mcp.routes["/mcp"] = { status: 403, text: "no" };
-    const asked = mcp.requests.length;
+    const requested = mcp.requests.length;
     const response = await one.fetch(mcp.url);
-    expect([response.status, await response.text(), mcp.requests.length]).toEqual([403, "no", asked + 1]);
+    expect([response.status, await response.text(), mcp.requests.length]).toEqual([403, "no", requested + 1]);
   });
 });
 

@@ -24,8 +24,8 @@ describe("requests without a token (V1)", () => {
 
   it("are told the scopes that every request needs", async ({ signer }) => {
     const response = await signer.server({ requiredScopes: ["mcp", "files"] }).ask();
-    const asked = ASKED.replaceAll(/Bearer |DPoP /g, '$&scope="mcp files", ');
-    expect(outcome(response)).toEqual([401, asked]);
+    const requested = ASKED.replaceAll(/Bearer |DPoP /g, '$&scope="mcp files", ');
+    expect(outcome(response)).toEqual([401, requested]);
   });
 
   it("have none in the query or the body", async ({ server, signer, good }) => {

@@ -88,18 +88,18 @@ describe("where bound tokens are supported", () => {
     const verify = vi.spyOn(crypto.subtle, "verify");
     onTestFinished(() => verify.mockRestore());
     const thief = await makeHolder(signer, "RS256");
-    const asked = async (token: string, by: Holder, claims = {}): Promise<[string | undefined, number]> => {
+    const requested = async (token: string, by: Holder, claims = {}): Promise<[string | undefined, number]> => {
       verify.mockClear();
       const dpop = await by.prove({ claims: { ath: hashOf(token), ...claims } });
       expect((await server.ask({ authorization: `DPoP ${token}`, dpop })).status).toBe(401);
       return [server.reasons().at(-1), verify.mock.calls.length];
     };
     const expired = await signer.sign({ cnf: { jkt: thief.jkt }, exp: 1 });
-    expect(await asked("x", thief, { htm: "GET" })).toEqual(["not_a_jwt", 0]);
-    expect(await asked(expired, thief, { htm: "GET" })).toEqual(["expired", 1]);
-    expect(await asked(await signer.sign(), thief)).toEqual(["unbound", 1]);
-    expect(await asked(holder.token, thief)).toEqual(["bound", 1]);
-    expect(await asked(holder.token, holder, { htm: "GET" })).toEqual(["proof", 0]);
+    expect(await requested("x", thief, { htm: "GET" })).toEqual(["not_a_jwt", 0]);
+    expect(await requested(expired, thief, { htm: "GET" })).toEqual(["expired", 1]);
+    expect(await requested(await signer.sign(), thief)).toEqual(["unbound", 1]);
+    expect(await requested(holder.token, thief)).toEqual(["bound", 1]);
+    expect(await requested(holder.token, holder, { htm: "GET" })).toEqual(["proof", 0]);
   });
 
   it("has no proof in its log", async ({ holder, server }) => {

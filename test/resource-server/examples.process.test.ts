@@ -30,16 +30,16 @@ beforeEach(async () => {
   const { issuer, sign } = signer;
   // Where the official clients look, who do not know the service's own form.
   issuer.routes["/.well-known/oauth-authorization-server/pool"] = () => ({ json: issuer.metadata });
-  let asked = new URLSearchParams();
+  let requested = new URLSearchParams();
   const authorize = issuer.routes["/pool/authorize"];
   issuer.routes["/pool/authorize"] = (request, nth) => {
-    asked = new URL(request.url, issuer.origin).searchParams;
+    requested = new URL(request.url, issuer.origin).searchParams;
     if (typeof authorize !== "function") throw new Error("no route to authorize");
     return authorize(request, nth);
   };
   issuer.routes["/pool/token"] = async ({ body }) => {
     const aud = new URLSearchParams(body).get("resource");
-    const scope = asked.get("scope") ?? "mcp";
+    const scope = requested.get("scope") ?? "mcp";
     granted.push(scope);
     const iat = Math.floor(Date.now() / 1000);
     const token = await sign({ aud, scope, iat, exp: iat + 300 });
@@ -216,7 +216,7 @@ async function loadWorker(path: string): Promise<Worker> {
 
 describe("the official clients, left to themselves,", () => {
   /** Connects, signs in as the client wants it, and connects again. */
-  async function signIn<T extends { finishAuth(code: string): Promise<void> }>(
+  async function logIn<T extends { finishAuth(code: string): Promise<void> }>(
     makeTransport: (authProvider: ReturnType<typeof memoryProvider>) => T,
     connect: (transport: T) => Promise<void>,
   ): Promise<void> {
@@ -233,7 +233,7 @@ describe("the official clients, left to themselves,", () => {
     const url = new URL(resource);
     const newer = () => new NewClient({ name: "test", version: "1" }, { versionNegotiation: { mode: "auto" } });
     let client = newer();
-    await signIn(
+    await logIn(
       (authProvider) => new NewTransport(url, { authProvider: authProvider as never }),
       (transport) => {
         client = newer();
@@ -243,7 +243,7 @@ describe("the official clients, left to themselves,", () => {
     expect((await client.callTool({ name: "whoami", arguments: {} })).content).toEqual(text("alice by agent"));
     await client.close();
     let older = new OldClient({ name: "test", version: "1" });
-    await signIn(
+    await logIn(
       (authProvider) => new OldTransport(url, { authProvider }),
       (transport) => {
         older = new OldClient({ name: "test", version: "1" });

@@ -6,12 +6,12 @@ import { INTROSPECTION, startSigner } from "./support.js";
 
 it("a thousand distinct bad tokens leave what is known of good ones as it is (V15)", async () => {
   const signer = await startSigner();
-  const asked: string[] = [];
+  const requested: string[] = [];
   const fetch: typeof globalThis.fetch = async (input) => {
     const request = input as Request;
     if (request.method === "GET") return Response.json(signer.issuer.metadata);
     const token = new URLSearchParams(await request.text()).get("token") ?? "";
-    asked.push(token);
+    requested.push(token);
     return Response.json(token === "good" ? { active: true, ...signer.claims() } : { active: false });
   };
   const server = signer.server({ introspection: INTROSPECTION, fetch });
@@ -20,7 +20,7 @@ it("a thousand distinct bad tokens leave what is known of good ones as it is (V1
   const answers = await Promise.all(bad.map((token) => server.ask(token)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([401]));
   await server.verify("good");
-  expect(asked.toSorted()).toEqual(["good", ...bad].toSorted());
+  expect(requested.toSorted()).toEqual(["good", ...bad].toSorted());
 }, 120_000);
 
 it("a thousand JWTs with made-up keys, issuers and signatures send nobody anywhere (V15)", async () => {
@@ -39,13 +39,13 @@ it("a thousand JWTs with made-up keys, issuers and signatures send nobody anywhe
 
 it("what is remembered of bad tokens is a thousand of them at most (V15)", async () => {
   const clock = new FakeClock();
-  let asked = 0;
+  let requested = 0;
   const introspect = createIntrospect(
     {
       issuer: "https://as.example",
       keys: async () => ({}),
       introspect: async () => {
-        asked++;
+        requested++;
         return { active: false };
       },
     },
@@ -56,11 +56,11 @@ it("what is remembered of bad tokens is a thousand of them at most (V15)", async
   await refuse("first");
   for (let at = 0; at < 999; at++) await refuse(`bad-${at}`);
   await refuse("bad-998");
-  expect(asked).toBe(1000);
+  expect(requested).toBe(1000);
   // The one that came first makes room for the next.
   await refuse("another");
   await refuse("first");
-  expect(asked).toBe(1002);
+  expect(requested).toBe(1002);
 });
 
 it("a cache never holds more than it may, and forgets what was not used for the longest time", () => {

@@ -8,7 +8,7 @@ import { it as base, countOf, INTROSPECTION, outcome, pass, REFUSED, startSigner
 const it = base
   .extend({ options: { introspection: INTROSPECTION } })
   .extend("service", { auto: true }, ({ signer }) => createService(signer, { good: signer.claims() }))
-  .extend("asked", ({ signer }) => {
+  .extend("requested", ({ signer }) => {
     return () => countOf(signer, "/introspect");
   });
 
@@ -42,25 +42,25 @@ describe("asking the issuer", () => {
   it("is for other tokens than JWTs where both are taken: those are checked here", async ({
     server,
     signer,
-    asked,
+    requested,
   }) => {
     expect((await server.ask(await signer.sign())).status).toBe(200);
     expect((await server.ask(await signer.sign({ aud: "other" }))).status).toBe(401);
-    expect(asked()).toBe(0);
+    expect(requested()).toBe(0);
   });
 
-  it("is for JWTs too where the options say so, and then they may be of any kind", async ({ signer, asked }) => {
+  it("is for JWTs too where the options say so, and then they may be of any kind", async ({ signer, requested }) => {
     const token = await signer.sign({}, { typ: "JWT" });
     createService(signer, { [token]: signer.claims() });
     const always = signer.server({ introspection: INTROSPECTION, tokens: "introspection" });
     expect((await always.ask(token)).status).toBe(200);
-    expect([asked(), countOf(signer, "/jwks")]).toEqual([1, 0]);
+    expect([requested(), countOf(signer, "/jwks")]).toEqual([1, 0]);
   });
 
-  it("is not done without credentials for it", async ({ signer, asked }) => {
+  it("is not done without credentials for it", async ({ signer, requested }) => {
     const jwtOnly = signer.server();
     expect(outcome(await jwtOnly.ask("good"))).toEqual([401, REFUSED]);
-    expect(asked()).toBe(0);
+    expect(requested()).toBe(0);
   });
 });
 
@@ -98,11 +98,11 @@ describe("what an issuer says (V7, V8)", () => {
     [{ token_type: ["Bearer"] }],
     [{ token_type: "Bearer", token_use: "refresh_token" }],
     [{ token_use: "id" }],
-  ])("refuses what is active and no access token: %j", async ([over], { signer, server, asked }) => {
+  ])("refuses what is active and no access token: %j", async ([over], { signer, server, requested }) => {
     createService(signer, { odd: signer.claims(over) });
     expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
     expect(outcome(await server.ask("odd"))).toEqual([401, REFUSED]);
-    expect([server.reasons(), asked()]).toEqual([["typ", "typ"], 1]);
+    expect([server.reasons(), requested()]).toEqual([["typ", "typ"], 1]);
   });
 
   it.for<[Record<string, unknown>]>([
@@ -155,35 +155,35 @@ describe("what an issuer says (V7, V8)", () => {
 describe("what is remembered", () => {
   it("is asked for once by all who come at the same time, and again after half a minute", async ({
     server,
-    asked,
+    requested,
     signer,
   }) => {
     await Promise.all(Array.from({ length: 20 }, () => server.verify("good")));
-    expect(asked()).toBe(1);
+    expect(requested()).toBe(1);
     await pass(signer, 29);
     await server.verify("good");
-    expect(asked()).toBe(1);
+    expect(requested()).toBe(1);
     await pass(signer, 1);
     await server.verify("good");
-    expect(asked()).toBe(2);
+    expect(requested()).toBe(2);
   });
 
-  it("is no longer good than the token", async ({ signer, asked }) => {
+  it("is no longer good than the token", async ({ signer, requested }) => {
     const now = Math.floor(signer.clock.epoch() / 1000);
     createService(signer, { short: signer.claims({ exp: now + 5 }) });
     const exact = signer.server({ introspection: INTROSPECTION, clockSkewSeconds: 0 });
     expect((await exact.ask("short")).status).toBe(200);
     await pass(signer, 5);
     expect((await exact.ask("short")).status).toBe(401);
-    expect([exact.reasons(), asked()]).toEqual([["expired"], 1]);
+    expect([exact.reasons(), requested()]).toEqual([["expired"], 1]);
   });
 
-  it("is a refusal for ten seconds", async ({ signer, server, asked }) => {
+  it("is a refusal for ten seconds", async ({ signer, server, requested }) => {
     for (const seconds of [0, 9]) {
       await pass(signer, seconds);
       expect((await server.ask("unknown")).status).toBe(401);
     }
-    expect(asked()).toBe(1);
+    expect(requested()).toBe(1);
     createService(signer, { unknown: signer.claims() });
     await pass(signer, 1);
     expect((await server.ask("unknown")).status).toBe(200);

@@ -67,9 +67,9 @@ describe("an issuer that is down (V12)", () => {
     const token = await signer.sign();
     await Promise.all(Array.from({ length: 20 }, () => expectUnavailable(server, token)));
     await pass(signer, 4);
-    const asked = signer.issuer.requests.length;
+    const requested = signer.issuer.requests.length;
     await expectUnavailable(server, token);
-    expect(signer.issuer.requests).toHaveLength(asked);
+    expect(signer.issuer.requests).toHaveLength(requested);
     await pass(signer, 1);
     signer.issuer.routes[`/pool${METADATA}`] = { json: signer.issuer.metadata };
     expect((await server.ask(token)).status).toBe(200);
@@ -176,10 +176,10 @@ describe("a key that is not known (V12)", () => {
     await pass(signer, 60);
     breakOff("/jwks");
     await expectUnavailable(server, rotated);
-    const asked = countOf(signer, "/jwks");
+    const requested = countOf(signer, "/jwks");
     await pass(signer, 59);
     await expectUnavailable(server, rotated);
-    expect(countOf(signer, "/jwks")).toBe(asked);
+    expect(countOf(signer, "/jwks")).toBe(requested);
     expect((await server.ask(good)).status).toBe(200);
   });
 });

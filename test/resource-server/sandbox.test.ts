@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { createResourceServer } from "../../src/resource-server/index.js";
 import { startSandbox } from "../../src/sandbox/index.js";
-import { post, register, signIn } from "../sandbox/oauth/support.js";
+import { logIn, post, register } from "../sandbox/oauth/support.js";
 
 describe.each([false, true])("against the authorization server of the sandbox, opaque: %s", (opaque) => {
   it("takes its tokens, and none that it took back or issued for another server", async () => {
     await using sandbox = await startSandbox({ devices: 5, autoApprove: true, revocation: true, opaque });
-    const session = await signIn(sandbox, { resource: sandbox.mcpUrl, scope: "mcp reports:read" });
+    const session = await logIn(sandbox, { resource: sandbox.mcpUrl, scope: "mcp reports:read" });
     const { client_id: clientId, client_secret } = await register(session.as);
     const introspection = { clientId, clientSecret: String(client_secret), cacheTtlSeconds: 0 };
     const authorizationServers = [session.as.issuer];
@@ -37,7 +37,7 @@ describe.each([false, true])("against the authorization server of the sandbox, o
 
   it("waits where the issuer is down", async () => {
     await using sandbox = await startSandbox({ devices: 5, autoApprove: true, opaque });
-    const session = await signIn(sandbox, { resource: sandbox.mcpUrl });
+    const session = await logIn(sandbox, { resource: sandbox.mcpUrl });
     const introspection = { clientId: session.client.client_id, clientSecret: String(session.client["client_secret"]) };
     const server = createResourceServer({
       resource: sandbox.mcpUrl,

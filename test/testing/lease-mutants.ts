@@ -108,9 +108,9 @@ export const leaseMutants: readonly Mutant[] = [
 /** The owner of the newest claim that was held under each key. */
 function holdersOf(driver: StoreDriver) {
   const owners = new Map<string, string>();
-  const claim: StoreDriver["claim"] = async (key, asked, options) => {
-    const answer = await driver.claim(key, asked, options);
-    if (answer.held) owners.set(nameOf(key), asked.owner);
+  const claim: StoreDriver["claim"] = async (key, lease, options) => {
+    const answer = await driver.claim(key, lease, options);
+    if (answer.held) owners.set(nameOf(key), lease.owner);
     return answer;
   };
   return { claim, of: (key: RecordKey) => owners.get(nameOf(key)) };

@@ -96,9 +96,9 @@ describe("what a credential helper is asked", () => {
     ask({ format: "git", ...(operation !== undefined && { operation }) }, { stdin }, server);
 
   it("by git with the capability, and without", async () => {
-    const asked = "protocol=https\nhost=mcp.example\n";
-    expect(await git(`capability[]=authtype\ncapability[]=state\n${asked}\n`)).toMatchObject({ authtype: true });
-    expect(await git(`${asked}wwwauth[]=Bearer realm="x"\n\n`)).toMatchObject({ authtype: false });
+    const requested = "protocol=https\nhost=mcp.example\n";
+    expect(await git(`capability[]=authtype\ncapability[]=state\n${requested}\n`)).toMatchObject({ authtype: true });
+    expect(await git(`${requested}wwwauth[]=Bearer realm="x"\n\n`)).toMatchObject({ authtype: false });
   });
 
   it.each([

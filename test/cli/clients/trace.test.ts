@@ -127,8 +127,8 @@ describe("a proxy that was asked for", () => {
     ["is not spoken of where there is none", undefined, "http://127.0.0.1:1/", 0],
   ])("%s", (_title, proxy, server, times) => {
     const { trace, said } = traced({ verbose: true });
-    const told = tracedNetwork(network, trace, proxy);
-    for (let time = 0; time < 2; time++) told.connectTo(new URL(server), new Set());
+    const reported = tracedNetwork(network, trace, proxy);
+    for (let time = 0; time < 2; time++) reported.connectTo(new URL(server), new Set());
     expect(said().match(/--proxy is not used for 127\.0\.0\.1:1/g) ?? []).toHaveLength(times);
   });
 });

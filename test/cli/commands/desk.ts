@@ -27,7 +27,7 @@ export async function startDesk(options: SandboxOptions = {}) {
         start: (args: readonly string[], more: RunOptions = {}) =>
           startCli(args, { ...more, env: { ...env, ...more.env } }),
         /** Logs in at the MCP server, without the program. */
-        signIn: (scope?: string) => new AgentClient({ store, login: new TestLogin() }).login(sandbox.mcpUrl, { scope }),
+        logIn: (scope?: string) => new AgentClient({ store, login: new TestLogin() }).login(sandbox.mcpUrl, { scope }),
         /** Changes the stored login. */
         async change(over: (grant: Grant) => Partial<Grant>): Promise<void> {
           const [grant] = await store.list();
@@ -67,7 +67,7 @@ export const deskTest = (options: SandboxOptions = {}, scope?: string) =>
     .extend("user", ({ desk }) => desk.user())
     .extend("me", { scope: "file" }, async ({ desk }) => {
       const user = desk.user();
-      await user.signIn(scope);
+      await user.logIn(scope);
       return user;
     });
 

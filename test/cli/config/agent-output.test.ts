@@ -44,8 +44,8 @@ describe("a list for an AI agent", () => {
   ])("is what the flags say: %j", async ([flags, count], { bench, run }) => {
     const args = [...bench.devices, ...flags];
     const { stdout } = await run(args);
-    const asked = await bench.run([...args, ...(flags.includes("-o") || flags.includes("--jq") ? [] : ["--json"])]);
-    expect(stdout).toBe(asked.stdout);
+    const explicit = await bench.run([...args, ...(flags.includes("-o") || flags.includes("--jq") ? [] : ["--json"])]);
+    expect(stdout).toBe(explicit.stdout);
     const items = flags.includes("ndjson") ? linesOf(stdout) : (JSON.parse(stdout) as unknown[]);
     expect(items).toHaveLength(count);
   });

@@ -88,8 +88,8 @@ describe("an identifier", () => {
       const before = bench.sandbox.requests.length;
       const { code } = await bench.run(["devices", "list", "--pool", id]);
       expect(code).toBe(6);
-      const asked = bench.sandbox.requests.slice(before);
-      expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /api/v1/device"]);
+      const requested = bench.sandbox.requests.slice(before);
+      expect(requested.map(({ method, path }) => `${method} ${path}`)).toEqual(["GET /api/v1/device"]);
     },
   );
 

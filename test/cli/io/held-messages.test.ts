@@ -10,28 +10,28 @@ async function setUp(options: MemoryIoOptions = {}) {
     held.io.verbose(`${name} verbose`);
     held.io.warn(`${name} warn`);
   };
-  return { io, held, talk, told: () => io.err().split("\n").slice(0, -1) };
+  return { io, held, talk, reported: () => io.err().split("\n").slice(0, -1) };
 }
 
 describe("messages", () => {
   it("are told at once where nothing holds them", async () => {
-    const { talk, told, held } = await setUp({ verbose: true });
+    const { talk, reported, held } = await setUp({ verbose: true });
     talk("a");
-    expect([told(), held.isWaiting()]).toEqual([["a say", "a verbose", "warning: a warn"], false]);
+    expect([reported(), held.isWaiting()]).toEqual([["a say", "a verbose", "warning: a warn"], false]);
   });
 
   it("wait while they are held, in their order, and then are told once", async () => {
-    const { talk, told, held } = await setUp({ verbose: true });
+    const { talk, reported, held } = await setUp({ verbose: true });
     held.hold();
     talk("a");
-    expect([told(), held.isWaiting()]).toEqual([[], true]);
+    expect([reported(), held.isWaiting()]).toEqual([[], true]);
     held.hold();
     talk("b");
-    expect(told()).toEqual([]);
+    expect(reported()).toEqual([]);
     held.release();
     held.release();
     talk("c");
-    expect(told()).toEqual([
+    expect(reported()).toEqual([
       "a say",
       "a verbose",
       "warning: a warn",
@@ -52,11 +52,11 @@ describe("messages", () => {
   });
 
   it("stay hushed by quiet", async () => {
-    const { talk, told, held } = await setUp({ quiet: true });
+    const { talk, reported, held } = await setUp({ quiet: true });
     held.hold();
     talk("a");
     held.release();
-    expect(told()).toEqual(["warning: a warn"]);
+    expect(reported()).toEqual(["warning: a warn"]);
   });
 
   it("leave progress on the terminal only while they are not held", async () => {

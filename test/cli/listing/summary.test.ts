@@ -53,7 +53,7 @@ describe("what is taken from a page", () => {
 });
 
 describe("what is told in the end", () => {
-  const told = async (end: Partial<ListEnding>, options: ListFlags = {}) => {
+  const reported = async (end: Partial<ListEnding>, options: ListFlags = {}) => {
     const io = createMemoryIo();
     const context = {
       io,
@@ -70,14 +70,14 @@ describe("what is told in the end", () => {
   };
 
   it("has the command that goes on with what matches", async () => {
-    expect(await told({ left: { offset: 23, again: 0 } }, { limit: 2 })).toBe(
+    expect(await reported({ left: { offset: 23, again: 0 } }, { limit: 2 })).toBe(
       "the first 2 match (--status: filtered here, after reading); continue with: " +
         "agentauth devices list --status active --offset 23 --limit 2\n",
     );
   });
 
   it("says what may come again where the place cannot be known exactly", async () => {
-    expect(await told({ left: { offset: 23, again: 1 } }, { limit: 2 })).toContain(
+    expect(await reported({ left: { offset: 23, again: 1 } }, { limit: 2 })).toContain(
       "; the service listed 1 items twice there, which may come again; continue with: ",
     );
   });

@@ -108,9 +108,13 @@ const PLACES: readonly (readonly [string, Spoil])[] = [
     "a denied sign-in",
     ({ issuer }, text) => {
       issuer.routes["/pool/authorize"] = ({ url }) => {
-        const asked = new URL(url, issuer.origin).searchParams;
-        const query = new URLSearchParams({ error: text, error_description: text, state: asked.get("state") ?? "" });
-        return { status: 302, headers: { location: `${asked.get("redirect_uri")}?${query}` }, text: "" };
+        const requested = new URL(url, issuer.origin).searchParams;
+        const query = new URLSearchParams({
+          error: text,
+          error_description: text,
+          state: requested.get("state") ?? "",
+        });
+        return { status: 302, headers: { location: `${requested.get("redirect_uri")}?${query}` }, text: "" };
       };
     },
   ],

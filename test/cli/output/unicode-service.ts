@@ -1,5 +1,5 @@
 import { sendJson, startServer, type TestServer } from "../../helpers/server.js";
-import { MadeService } from "../../helpers/service.js";
+import { SampleService } from "../../helpers/service.js";
 import { everyText } from "../../helpers/unsafe.js";
 
 /** Items of which every text is made of all of Unicode; a lone surrogate has no form in UTF-8, and so none in a file. */
@@ -16,7 +16,7 @@ export const items = everyText(256)
 
 /** A service whose every text is made of all of Unicode; pools and domains have the same items. */
 export function startUnicodeService(): Promise<TestServer> {
-  const made = new MadeService(0);
+  const made = new SampleService(0);
   made.items = items;
   return startServer((response, { url }) => {
     const { pathname, searchParams: query } = new URL(url, "http://x");

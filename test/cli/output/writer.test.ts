@@ -88,11 +88,11 @@ describe("a client secret", () => {
     { id: "plain", title: { client_secret: "planted-secret", deeper: [{ client_secret: "planted-secret" }] } },
     { id: "bare", client_secret: "planted-secret" },
   ];
-  const asked = "id,title,dynamic_client_details,dynamic_client_details.client_secret,client_secret";
+  const requested = "id,title,dynamic_client_details,dynamic_client_details.client_secret,client_secret";
   const fields = [...DEVICE.fields, "client_secret"];
 
   it.each([...FORMATS])("is masked as %s", async (format) => {
-    for (const flags of [{}, { columnsFlag: asked, fields }]) {
+    for (const flags of [{}, { columnsFlag: requested, fields }]) {
       for (const io of [{}, { ...TERMINAL, columns: 1000 }, { ...TERMINAL, columns: 20 }]) {
         expect((await print(format, planted(), { io, flags })).out).not.toContain("planted");
       }
@@ -106,7 +106,7 @@ describe("a client secret", () => {
   });
 
   it.each(FORMATS.filter((format) => format !== "id"))("is printed with --show-secrets as %s", async (format) => {
-    const { out } = await print(format, [device()], { flags: { columnsFlag: asked, fields, showSecrets: true } });
+    const { out } = await print(format, [device()], { flags: { columnsFlag: requested, fields, showSecrets: true } });
     expect(out).toContain("planted-secret");
   });
 

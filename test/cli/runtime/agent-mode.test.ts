@@ -35,8 +35,8 @@ describe("where an AI agent runs the program", () => {
 
   it("flags and the profile's format come first, and the line on stderr can be hushed", async ({ bench }) => {
     for (const flags of [["-o", "plain"], ["-o", "csv"], ["--output=id"]]) {
-      const asked = await bench.run([...bench.devices, ...flags], { env: CLAUDE });
-      expect(asked).toEqual(await bench.run([...bench.devices, ...flags]));
+      const explicit = await bench.run([...bench.devices, ...flags], { env: CLAUDE });
+      expect(explicit).toEqual(await bench.run([...bench.devices, ...flags]));
     }
     expect((await bench.run([...bench.devices, "--quiet"], { env: CLAUDE })).stderr).toBe("");
     const env = { AGENTAUTH_HOME: temporaryFolder() };

@@ -16,6 +16,6 @@ describe("AGENTAUTH_LOG", () => {
     const { code, stderr } = await bench.run(bench.pools, { env: { AGENTAUTH_LOG: "loud" } });
     expect(code).toBe(2);
     expect(stderr).toContain('AGENTAUTH_LOG "loud" must be one of info, debug');
-    expect(bench.asked()).toBe(0);
+    expect(bench.deviceRequests()).toBe(0);
   });
 });

@@ -9,7 +9,7 @@ import { onSystem } from "../../platform/support.js";
 /** A process that lives on after its end, so that it can be told. */
 function setup() {
   const exits: number[] = [];
-  const told: string[] = [];
+  const reported: string[] = [];
   const host = Object.assign(new EventEmitter(), {
     stdin: new PassThrough(),
     stdout: new PassThrough(),
@@ -18,10 +18,10 @@ function setup() {
     exit: (code: number) => exits.push(code) as never,
   });
   const saves = createPendingSaves();
-  const interruption = listenForSignals(host, { pendingSaves: saves, onDelay: () => told.push("later") });
+  const interruption = listenForSignals(host, { pendingSaves: saves, onDelay: () => reported.push("later") });
   return {
     exits,
-    told,
+    reported,
     host,
     interruption,
     /** Begins a renewal. @returns what ends it */
@@ -58,30 +58,30 @@ it.each([
   ["SIGTERM", 143],
   ["SIGHUP", 129],
 ])("%s ends the work in hand, and the exit code is %i; one more ends the process at once", (name, code) => {
-  const { host, interruption, exits, told } = setup();
+  const { host, interruption, exits, reported } = setup();
   host.emit(name);
   expect([interruption.signal.aborted, interruption.exitCode(), exits]).toEqual([true, code, []]);
   expect(interruption.signal.reason).toMatchObject({ class: "aborted", message: `ended by ${name}` });
   host.emit("SIGTERM");
-  expect([exits, told]).toEqual([[code], []]);
+  expect([exits, reported]).toEqual([[code], []]);
 });
 
 it("a second signal waits for the renewal that is under way, and the first one gives the exit code", async () => {
-  const { host, exits, told, renewing } = setup();
+  const { host, exits, reported, renewing } = setup();
   const save = await renewing();
   for (const name of ["SIGHUP", "SIGINT", "SIGINT", "SIGTERM"]) host.emit(name);
   await new Promise((resolve) => setImmediate(resolve));
-  expect([exits, told]).toEqual([[], ["later"]]);
+  expect([exits, reported]).toEqual([[], ["later"]]);
   await save();
-  expect([exits, told]).toEqual([[129], ["later"]]);
+  expect([exits, reported]).toEqual([[129], ["later"]]);
 });
 
 it("after the end of the run one signal ends the process, once the renewal that goes on is saved", async () => {
-  const { host, interruption, exits, told, renewing } = setup();
+  const { host, interruption, exits, reported, renewing } = setup();
   const save = await renewing();
   interruption.stop();
   host.emit("SIGINT");
-  expect([exits, told]).toEqual([[], ["later"]]);
+  expect([exits, reported]).toEqual([[], ["later"]]);
   await save();
   expect(exits).toEqual([130]);
 });

@@ -256,8 +256,8 @@ const names: HostileCase[] = [
     outcome: "refused",
     code: "bad_address",
     async call({ elsewhere }) {
-      let asked = 0;
-      const lookup = async () => [{ address: asked++ === 0 ? "93.184.216.34" : "127.0.0.1", family: 4 }];
+      let requested = 0;
+      const lookup = async () => [{ address: requested++ === 0 ? "93.184.216.34" : "127.0.0.1", family: 4 }];
       const connection = nodeNetwork({ lookup }).connectTo(new URL("https://mcp.test"), new Set());
       await connection.addressClass();
       return connection.fetch(`https://mcp.test:${elsewhere.port}/mcp`);

@@ -229,8 +229,8 @@ const browsers: HostileCase[] = [
     says: ["within 3 seconds", "--login-timeout"],
     store: "logins",
     check: ({ as }) => {
-      const asked = as.to("/pool/token").length;
-      return unless({ "it sends one request per second": asked >= 1 && asked <= 3 });
+      const requested = as.to("/pool/token").length;
+      return unless({ "it sends one request per second": requested >= 1 && requested <= 3 });
     },
   },
 ];

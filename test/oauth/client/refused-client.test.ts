@@ -208,8 +208,8 @@ describe("scopes that the issuer does not like", () => {
     const scene = await strict(["offline_access"]);
     const reported: string[] = [];
     await login(scene, { onProgress: ({ text }) => void reported.push(text) });
-    const asked = scene.login.urls.map(({ searchParams: query }) => [query.get("scope"), query.get("prompt")]);
-    expect(asked).toEqual([
+    const requested = scene.login.urls.map(({ searchParams: query }) => [query.get("scope"), query.get("prompt")]);
+    expect(requested).toEqual([
       ["a b offline_access", "consent"],
       ["a b", null],
     ]);

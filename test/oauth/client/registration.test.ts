@@ -17,7 +17,7 @@ describe("which client is used", () => {
   it("[11] registers one where none is given, and logs in with it (2026-07-28)", async () => {
     const scene = await startScene();
     await login(scene);
-    expect(scene.login.asked().get("client_id")).toBe("client-as-1");
+    expect(scene.login.requested().get("client_id")).toBe("client-as-1");
     expect(await scene.store.readClient(scene.issuer.issuer, FORM)).toMatchObject({
       clientId: "client-as-1",
       source: "dynamic",
@@ -83,7 +83,7 @@ describe("which client is used", () => {
       const scene = await startScene();
       scene.issuer.metadata["client_id_metadata_document_supported"] = supported;
       await login(scene, { clientMetadataUrl: "https://client.example/agent.json" });
-      expect(scene.login.asked().get("client_id")).toBe("client-as-1");
+      expect(scene.login.requested().get("client_id")).toBe("client-as-1");
     },
   );
 
@@ -94,7 +94,7 @@ describe("which client is used", () => {
     await expect(login(scene, { client: { clientId: "known", clientSecret: "hush-hush" } })).rejects.toMatchObject({
       class: "refused",
     });
-    expect(scene.login.asked().get("client_id")).toBe("known");
+    expect(scene.login.requested().get("client_id")).toBe("known");
     expect(issuer.to("/pool/register")).toEqual([]);
     expect(issuer.to("/pool/authorize")).toHaveLength(1);
   });
@@ -159,7 +159,7 @@ describe("registering", () => {
       application_type: "native",
       scope: "a b",
     });
-    expect(scene.login.asked().get("redirect_uri")).toBe(scene.login.redirectUri);
+    expect(scene.login.requested().get("redirect_uri")).toBe(scene.login.redirectUri);
   });
 
   it("[17] says that it is a native application (2026-07-28)", async () => {
@@ -209,18 +209,18 @@ describe("registering", () => {
     [["none"], "none"],
     [["private_key_jwt", "none"], "none"],
     [undefined, "client_secret_basic"],
-  ])("asks for a way to authenticate that %j has: %s", async (methods, asked) => {
+  ])("asks for a way to authenticate that %j has: %s", async (methods, requested) => {
     const scene = await startScene();
     scene.issuer.metadata["token_endpoint_auth_methods_supported"] = methods;
     await login(scene);
-    expect(registered(scene)["token_endpoint_auth_method"]).toBe(asked);
+    expect(registered(scene)["token_endpoint_auth_method"]).toBe(requested);
   });
 
   it.each([200, 201])("accepts an answer with HTTP %d", async (status) => {
     const scene = await startScene();
     scene.issuer.routes["/pool/register"] = { status, json: { client_id: "made", client_secret: "hush-hush" } };
     await login(scene);
-    expect(scene.login.asked().get("client_id")).toBe("made");
+    expect(scene.login.requested().get("client_id")).toBe("made");
   });
 
   it.each<[string, Record<string, unknown>, string]>([
@@ -313,7 +313,7 @@ describe("registering", () => {
     await scene.clock.sleep(2000, new AbortController().signal);
     await login(scene);
     expect(scene.issuer.to("/pool/register")).toHaveLength(2);
-    expect(scene.login.asked(2).get("client_id")).toBe("client-as-2");
+    expect(scene.login.requested(2).get("client_id")).toBe("client-as-2");
   });
 
   it("registers again, before the browser opens, where the issuer has forgotten the client", async () => {

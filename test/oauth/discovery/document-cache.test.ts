@@ -6,7 +6,7 @@ import { startScene } from "../../helpers/issuer.js";
 const URL_A = "https://as.example/.well-known/oauth-authorization-server";
 
 /** A client whose peer answers with the headers, and how often that was asked. */
-function asked(headers: Record<string, string>, status = 200) {
+function requested(headers: Record<string, string>, status = 200) {
   let now = 1_000_000;
   let times = 0;
   const clock: Clock = { now: () => now, epoch: () => now, sleep: async () => {} };
@@ -27,7 +27,7 @@ function asked(headers: Record<string, string>, status = 200) {
 
 describe("a metadata document", () => {
   it("is stored for as long as its headers allow, and requested again after that", async () => {
-    const { read, pass } = asked({ "cache-control": "public, max-age=60" });
+    const { read, pass } = requested({ "cache-control": "public, max-age=60" });
     expect([await read(), await read()]).toEqual([1, 1]);
     pass(59);
     expect(await read()).toBe(1);
@@ -45,12 +45,12 @@ describe("a metadata document", () => {
     { "cache-control": "max-age=60", age: "60" },
     { "cache-control": "max-age=60, max-age=0" },
   ])("is requested each time with %j", async (headers) => {
-    const { read } = asked(headers as Record<string, string>);
+    const { read } = requested(headers as Record<string, string>);
     expect([await read(), await read()]).toEqual([1, 2]);
   });
 
   it("is stored for at most a day, whatever it says", async () => {
-    const { read, pass } = asked({ "cache-control": "max-age=999999999" });
+    const { read, pass } = requested({ "cache-control": "max-age=999999999" });
     await read();
     pass(24 * 3600 - 1);
     expect(await read()).toBe(1);
@@ -59,21 +59,21 @@ describe("a metadata document", () => {
   });
 
   it("is stored by its address, and at most a hundred are stored", async () => {
-    const { read } = asked({ "cache-control": "max-age=60" });
+    const { read } = requested({ "cache-control": "max-age=60" });
     for (let nth = 1; nth <= 101; nth++) expect(await read(`${URL_A}/${nth}`)).toBe(nth);
     expect(await read(`${URL_A}/101`)).toBe(101);
     expect(await read(`${URL_A}/1`)).toBe(102);
   });
 
   it("is not stored when it is a failure", async () => {
-    const { read, times } = asked({ "cache-control": "max-age=60" }, 404);
+    const { read, times } = requested({ "cache-control": "max-age=60" }, 404);
     await read().catch(() => {});
     await read().catch(() => {});
     expect(times()).toBe(2);
   });
 
   it("is forgotten on demand", async () => {
-    const { http, read } = asked({ "cache-control": "max-age=60" });
+    const { http, read } = requested({ "cache-control": "max-age=60" });
     await read();
     http.forgetDocuments();
     expect(await read()).toBe(2);

@@ -38,15 +38,15 @@ async function discoverAt({ mcp, named, documents }: Vendor, options: Partial<Ag
     ...documents,
     [`${origin}/.well-known/oauth-protected-resource${pathname}`]: { resource: mcp, authorization_servers: [named] },
   };
-  const asked: string[] = [];
+  const requested: string[] = [];
   const fetch = async (input: string | URL | Request) => {
     const { url, method } = new Request(input);
-    asked.push(`${method} ${url}`);
+    requested.push(`${method} ${url}`);
     const json = all[url];
     return json ? Response.json(json) : new Response("", { status: method === "POST" ? 401 : 404 });
   };
   const report = await new AgentClient({ store: memoryStore(), fetch, ...options }).discover(mcp);
-  return { ...report, asked };
+  return { ...report, requested };
 }
 
 const GOOGLE = metadataOf("https://accounts.google.com", "https://accounts.google.com/o/oauth2/v2");
@@ -174,8 +174,8 @@ describe("an issuer that the user names in place of the server's", () => {
   });
 
   it("is asked before the one that the server names", async () => {
-    const { asked } = await discoverAt(VENDORS.salesforce, { issuer: "https://login.salesforce.com" });
-    expect(asked.filter((line) => line.includes("acme.my"))).toEqual([]);
+    const { requested } = await discoverAt(VENDORS.salesforce, { issuer: "https://login.salesforce.com" });
+    expect(requested.filter((line) => line.includes("acme.my"))).toEqual([]);
   });
 
   it.each<[string, string, string]>([

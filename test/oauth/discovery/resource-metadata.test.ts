@@ -15,7 +15,7 @@ async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]
   };
 }
 
-const asked = ({ log }: Scene) => log.filter((line) => line.startsWith("mcp GET")).map((line) => line.slice(8));
+const requested = ({ log }: Scene) => log.filter((line) => line.startsWith("mcp GET")).map((line) => line.slice(8));
 const ROOT = "/.well-known/oauth-protected-resource";
 
 describe("where the resource metadata is looked for", () => {
@@ -30,7 +30,7 @@ describe("where the resource metadata is looked for", () => {
     expect((await outcome(scene)).resource?.scopesSupported).toBeUndefined();
     delete mcp.routes[mcp.wellKnown];
     expect((await outcome(scene)).resource?.scopesSupported).toEqual(["root"]);
-    expect(asked(scene)).toEqual(["/custom", mcp.wellKnown, mcp.wellKnown, ROOT]);
+    expect(requested(scene)).toEqual(["/custom", mcp.wellKnown, mcp.wellKnown, ROOT]);
   });
 
   it("[2] reads the address out of a challenge among others (2025-06-18)", async () => {
@@ -85,7 +85,7 @@ describe("where the resource metadata is looked for", () => {
     mcp.routes[mcp.wellKnown] = { status, text: "no" };
     mcp.routes[ROOT] = () => ({ json: mcp.metadata });
     expect(await outcome(scene)).toMatchObject({ resource: undefined, class: "unavailable" });
-    expect(asked(scene)).toEqual([mcp.wellKnown, mcp.wellKnown, mcp.wellKnown]);
+    expect(requested(scene)).toEqual([mcp.wellKnown, mcp.wellKnown, mcp.wellKnown]);
   });
 
   it("does not go on after a connection that breaks", async () => {
@@ -95,7 +95,7 @@ describe("where the resource metadata is looked for", () => {
     mcp.routes[mcp.wellKnown] = reset;
     mcp.routes[ROOT] = () => ({ json: mcp.metadata });
     expect(await outcome(scene)).toMatchObject({ code: "connection_reset", class: "unavailable" });
-    expect(asked(scene)).not.toContain(ROOT);
+    expect(requested(scene)).not.toContain(ROOT);
   });
 
   it("says so where there is none, and does not take the server for its own issuer", async () => {
@@ -107,7 +107,7 @@ describe("where the resource metadata is looked for", () => {
     expect([code, kind]).toEqual(["no_resource_metadata", "refused"]);
     expect(remedy).toEqual({ action: "allow", option: "legacyDiscovery" });
     // The last two show which flags are needed.
-    expect(asked(scene)).toEqual([
+    expect(requested(scene)).toEqual([
       mcp.wellKnown,
       ROOT,
       "/.well-known/oauth-authorization-server",
@@ -123,7 +123,7 @@ describe("where the resource metadata is looked for", () => {
     const named = ["/gone", "/wrong", "/right"].map((path) => `resource_metadata="${mcp.origin}${path}"`);
     mcp.challenge = `Bearer ${named.join(", ")}`;
     expect((await outcome(scene)).resource?.url).toBe(`${mcp.origin}/right`);
-    expect(asked(scene)).toEqual(["/gone", "/wrong", "/right"]);
+    expect(requested(scene)).toEqual(["/gone", "/wrong", "/right"]);
   });
 
   it("refuses a wrong document that was named, and does not look elsewhere for a better one", async () => {
@@ -132,7 +132,7 @@ describe("where the resource metadata is looked for", () => {
     mcp.routes["/wrong"] = () => ({ json: { ...mcp.metadata, resource: `${mcp.origin}/other` } });
     mcp.challenge = `Bearer resource_metadata="${mcp.origin}/wrong"`;
     expect(await outcome(scene)).toMatchObject({ code: "resource_mismatch", class: "refused" });
-    expect(asked(scene)).toEqual(["/wrong"]);
+    expect(requested(scene)).toEqual(["/wrong"]);
   });
 
   it("refuses an address on another origin before it is asked, unless that is allowed", async () => {
@@ -153,7 +153,7 @@ describe("where the resource metadata is looked for", () => {
       const scene = await startScene();
       scene.mcp.challenge = `Bearer resource_metadata="${address}"`;
       expect(await outcome(scene)).toMatchObject({ code: "bad_address", class: "refused" });
-      expect(asked(scene)).toEqual([]);
+      expect(requested(scene)).toEqual([]);
     },
   );
 

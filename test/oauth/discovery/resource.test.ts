@@ -78,8 +78,8 @@ describe("coversServer", () => {
     ["https://mcp.example", "https://mcp.example/", true, true],
     ["https://mcp.example/mcp", "https://mcp.example/mcp?x=1", true, false],
     ["https://mcp.example/mcp?x=1", "https://mcp.example/mcp?x=1", true, true],
-  ])("%s for %s: %s, and %s where it must be the very address", (resource, asked, covers, strictly) => {
-    expect(coversServer(new URL(resource), new URL(asked), false)).toBe(covers);
-    expect(coversServer(new URL(resource), new URL(asked), true)).toBe(strictly);
+  ])("%s for %s: %s, and %s where it must be the very address", (resource, requested, covers, strictly) => {
+    expect(coversServer(new URL(resource), new URL(requested), false)).toBe(covers);
+    expect(coversServer(new URL(resource), new URL(requested), true)).toBe(strictly);
   });
 });

@@ -229,7 +229,7 @@ describe("which metadata is accepted", () => {
     const scene = await startScene();
     scene.issuer.metadata["authorization_endpoint"] = `${scene.issuer.issuer}/authorize?tenant=a`;
     await scene.agent().login(scene.mcp.url);
-    expect(scene.login.asked().get("tenant")).toBe("a");
+    expect(scene.login.requested().get("tenant")).toBe("a");
   });
 
   it.each<[string, unknown]>([

@@ -24,7 +24,7 @@ async function boundScene(): Promise<Scene> {
 }
 
 /** The same with a login; the requests so far are forgotten. */
-async function signedIn(): Promise<Scene & { sent: () => Scene["mcp"]["requests"] }> {
+async function loggedIn(): Promise<Scene & { sent: () => Scene["mcp"]["requests"] }> {
   const scene = await boundScene();
   await scene.agent().login(scene.mcp.url);
   const before = scene.mcp.to(MCP).length;
@@ -60,7 +60,7 @@ describe("a login for tokens that are bound to a key", () => {
       iat: expect.closeTo(Date.now() / 1000, -2),
     });
     expect(jwk).not.toHaveProperty("d");
-    expect(login.asked().get("dpop_jkt")).toBe(thumbprint);
+    expect(login.requested().get("dpop_jkt")).toBe(thumbprint);
     expect((await agent().status(mcp.url))[0]).toMatchObject({ token_type: "DPoP" });
     expect(await store.list()).toMatchObject([{ proofKey: expect.any(Secret) }]);
   });
@@ -92,7 +92,7 @@ describe("a login for tokens that are bound to a key", () => {
     scene.issuer.tokenAnswer = {};
     expect((await scene.agent({ dpop }).login(scene.mcp.url)).tokenType).toBe("Bearer");
     expect(scene.issuer.to(TOKEN)[0]?.headers).not.toHaveProperty("dpop");
-    expect(scene.login.asked().has("dpop_jkt")).toBe(false);
+    expect(scene.login.requested().has("dpop_jkt")).toBe(false);
   });
 
   it("is made wherever it is required, and refused before anybody is asked where it cannot be", async () => {
@@ -204,7 +204,7 @@ describe("a stored token of a machine", () => {
 
 describe("a refresh", () => {
   it("proves the key of the login, which stays what it is", async () => {
-    const { agent, mcp, issuer, clock, store } = await signedIn();
+    const { agent, mcp, issuer, clock, store } = await loggedIn();
     const [before] = (await store.list()).map(plainGrant);
     await clock.sleep(3_600_000, SIGNAL);
     expect((await agent().token(mcp.url)).value).toBe("access-as-2");
@@ -215,7 +215,7 @@ describe("a refresh", () => {
   });
 
   it("is sent once more with the nonce that the issuer wants: that is no use of the refresh token", async () => {
-    const { agent, mcp, issuer, clock } = await signedIn();
+    const { agent, mcp, issuer, clock } = await loggedIn();
     issuer.routes[TOKEN] = guarded(
       (_request, nth) => ({ json: issuer.tokens(nth) }),
       () => "n-1",
@@ -228,7 +228,7 @@ describe("a refresh", () => {
   });
 
   it("ends nothing when the issuer wants another nonce every time, or does not take the proof", async () => {
-    const { agent, mcp, issuer, clock, store } = await signedIn();
+    const { agent, mcp, issuer, clock, store } = await loggedIn();
     await clock.sleep(3_600_000, SIGNAL);
     issuer.routes[TOKEN] = guarded(
       (_request, nth) => ({ json: issuer.tokens(nth) }),
@@ -245,7 +245,7 @@ describe("a refresh", () => {
   });
 
   it("is not sent again for a nonce that was not given", async () => {
-    const { agent, mcp, issuer, clock } = await signedIn();
+    const { agent, mcp, issuer, clock } = await loggedIn();
     await clock.sleep(3_600_000, SIGNAL);
     issuer.routes[TOKEN] = { status: 400, json: { error: "use_dpop_nonce" } };
     await expect(agent().token(mcp.url)).rejects.toMatchObject({ code: "use_dpop_nonce" });
@@ -255,7 +255,7 @@ describe("a refresh", () => {
 
 describe("a request with a bound token", () => {
   it("brings a new proof every time, for its method, its address, and the token", async () => {
-    const { agent, mcp, sent } = await signedIn();
+    const { agent, mcp, sent } = await loggedIn();
     const one = agent();
     await one.fetch(`${mcp.url}#b`);
     await one.fetch(mcp.url, { method: "post", body: "{}" });
@@ -270,7 +270,7 @@ describe("a request with a bound token", () => {
   });
 
   it("is sent once more with the nonce that the server wants, and the nonce is remembered", async () => {
-    const { agent, mcp, sent } = await signedIn();
+    const { agent, mcp, sent } = await loggedIn();
     const refusal = (nonce: string): Reply => ({
       status: 401,
       headers: { "dpop-nonce": nonce, "www-authenticate": 'DPoP error="use_dpop_nonce"' },
@@ -288,7 +288,7 @@ describe("a request with a bound token", () => {
   });
 
   it("is sent once more also where another request received the nonce in between", async () => {
-    const { agent, mcp, sent } = await signedIn();
+    const { agent, mcp, sent } = await loggedIn();
     const taken = mcp.routes[MCP] as Handler;
     let late: (() => void) | undefined;
     mcp.routes[MCP] = async (request, nth) => {
@@ -312,14 +312,14 @@ describe("a request with a bound token", () => {
   });
 
   it("is not sent once more for a nonce that is wanted and not given", async () => {
-    const { agent, mcp, sent } = await signedIn();
+    const { agent, mcp, sent } = await loggedIn();
     mcp.routes[MCP] = { status: 401, headers: { "www-authenticate": 'DPoP error="use_dpop_nonce"' }, text: "" };
     expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
     expect(sent().map(({ headers }) => headers.authorization)).toEqual(["DPoP access-as-1", "DPoP access-as-2"]);
   });
 
   it("follows a nonce that changes with every answer, and asks twice at most where it is never right", async () => {
-    const { agent, mcp, issuer, sent } = await signedIn();
+    const { agent, mcp, issuer, sent } = await loggedIn();
     const refusal = (nonce: string): Reply => ({
       status: 401,
       headers: { "dpop-nonce": nonce, "www-authenticate": 'DPoP error="use_dpop_nonce"' },
@@ -346,7 +346,7 @@ describe("a request with a bound token", () => {
   });
 
   it("follows a redirect inside the origin with a proof for where it leads", async () => {
-    const { agent, mcp, sent } = await signedIn();
+    const { agent, mcp, sent } = await loggedIn();
     mcp.routes["/mcp/"] = mcp.routes[MCP] as Handler;
     mcp.routes[MCP] = { status: 307, headers: { location: "/mcp/" }, text: "" };
     const response = await agent().fetch(mcp.url, { method: "POST", body: "{}" });
@@ -356,7 +356,7 @@ describe("a request with a bound token", () => {
   });
 
   it("goes to no other origin, by no other method, and round no loop", async () => {
-    const { agent, mcp, another, log } = await signedIn();
+    const { agent, mcp, another, log } = await loggedIn();
     const other = await another("other");
     const post = { method: "POST", body: "{}" };
     const redirects: [Reply, RequestInit][] = [
@@ -373,14 +373,14 @@ describe("a request with a bound token", () => {
   });
 
   it("leaves redirects to callers that want to see them", async () => {
-    const { agent, mcp } = await signedIn();
+    const { agent, mcp } = await loggedIn();
     mcp.routes[MCP] = { status: 307, headers: { location: "/mcp/" }, text: "" };
     expect((await agent().fetch(mcp.url, { redirect: "manual" })).status).toBe(307);
     await expect(agent().fetch(mcp.url, { redirect: "error" })).rejects.toBeInstanceOf(TypeError);
   });
 
   it("is refreshed on a refusal as any other, and sent again with the proof of the new token", async () => {
-    const { agent, mcp, sent } = await signedIn();
+    const { agent, mcp, sent } = await loggedIn();
     const taken = mcp.routes[MCP] as Handler;
     mcp.routes[MCP] = (request, nth) =>
       request.headers.authorization === "DPoP access-as-1" ? mcp.refusal() : taken(request, nth);
@@ -390,7 +390,7 @@ describe("a request with a bound token", () => {
   });
 
   it("with a body that can be sent once says so where a nonce is wanted", async () => {
-    const { agent, mcp } = await signedIn();
+    const { agent, mcp } = await loggedIn();
     mcp.routes[MCP] = {
       status: 401,
       headers: { "dpop-nonce": "n-1", "www-authenticate": 'DPoP error="use_dpop_nonce"' },

@@ -16,7 +16,7 @@ const HOUR = 3_600_000;
 const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
 
 /** A scene with a stored login whose access token has 30 s to live. */
-async function signedIn(store: GrantStore = memoryStore()) {
+async function loggedIn(store: GrantStore = memoryStore()) {
   const made = await startScene();
   const scene = { ...made, store, agent: (over = {}) => made.agent({ store, login: undefined, ...over }) };
   await made.agent({ store }).login(scene.mcp.url);
@@ -58,7 +58,7 @@ const stores = [
 
 describe.each(stores)("a refresh whose answer is lost while the access token lives, over one %s", (_name, open) => {
   it("is not sent a second time: the token is used until it expires, and the stored grant is marked", async () => {
-    const scene = await signedIn(open());
+    const scene = await loggedIn(open());
     const before = await scene.stored();
     scene.answers(reset);
     const said: Progress[] = [];
@@ -77,7 +77,7 @@ describe.each(stores)("a refresh whose answer is lost while the access token liv
   });
 
   it("is tried again once the token has expired, and the answer removes the mark", async () => {
-    const scene = await signedIn(open());
+    const scene = await loggedIn(open());
     scene.answers(reset);
     await scene.token();
     await scene.expire();
@@ -88,7 +88,7 @@ describe.each(stores)("a refresh whose answer is lost while the access token liv
   });
 
   it("costs a session at a strict issuer only when the token has expired, and the reason names the loss", async () => {
-    const scene = await signedIn(open());
+    const scene = await loggedIn(open());
     scene.answers(reset);
     await scene.token();
     scene.answers(refusal);
@@ -106,7 +106,7 @@ describe.each(stores)("a refresh whose answer is lost while the access token liv
 
 describe("a refresh whose answer is lost while the access token lives", () => {
   it("is what the refusal is explained by also after another failure", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.answers(reset);
     await scene.token();
     await scene.expire();
@@ -121,7 +121,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
   });
 
   it("is an error for a caller that forces a refresh, who may force another one", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.answers(reset);
     await expect(scene.token({ forceRefresh: true })).rejects.toMatchObject({ code: "connection_reset" });
     expect(scene.refreshes()).toBe(1);
@@ -132,7 +132,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
   });
 
   it("is sent once more at once where the server has refused the access token", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.answers(reset);
     await scene.token();
     scene.answers((_request, nth) => (nth === 3 ? reset : { json: scene.issuer.tokens(nth) }));
@@ -143,7 +143,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
   });
 
   it("does not stop the answer of another process from being stored", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.answers(async (_request, nth) => {
       // A process that cannot see whether this one lives takes the answer for lost.
       const grant = await scene.read();
@@ -160,7 +160,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
   });
 
   it("does not stop this process from storing the answer that it could not store before", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let isBroken = true;
     const store: GrantStore = {
       ...scene.store,
@@ -184,7 +184,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
   });
 
   it("leaves the token in use where the mark cannot be stored", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store: GrantStore = {
       ...scene.store,
       reserve: async () => ({
@@ -199,7 +199,7 @@ describe("a refresh whose answer is lost while the access token lives", () => {
   });
 
   it("is shown by status", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     expect(await scene.agent().status()).toMatchObject([{ refresh_lost_at: null }]);
     scene.answers(reset);
     await scene.token();
@@ -217,7 +217,7 @@ describe("a refresh that another process did not finish while the access token l
       { ended: "released", failure: new AgentAuthError("timeout", "t", { class: "unavailable" }).toJSON() },
     ],
   ])("is not sent a second time where its process %s: the grant is marked", async (_what, before) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store = traced(scene.store, before);
     expect((await scene.agent({ store }).token(scene.mcp.url)).value).toBe("access-as-1");
     expect(scene.refreshes()).toBe(0);
@@ -231,13 +231,13 @@ describe("a refresh that another process did not finish while the access token l
       { ended: "released", failure: new AgentAuthError("http_error", "503", { class: "unavailable" }).toJSON() },
     ],
   ])("is sent where its process %s", async (_what, before) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store = traced(scene.store, before);
     expect((await scene.agent({ store }).token(scene.mcp.url)).value).toBe("access-as-2");
   });
 
   it("is sent for a caller that forces a refresh, and once the token has expired", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const agent = scene.agent({ store: traced(scene.store, {}) });
     expect((await agent.token(scene.mcp.url, { forceRefresh: true })).value).toBe("access-as-2");
     await scene.clock.sleep(HOUR, SIGNAL);

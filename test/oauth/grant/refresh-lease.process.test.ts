@@ -5,12 +5,12 @@ import { silence } from "../../helpers/issuer.js";
 import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
 import type { AgentJob } from "../agent-driver.js";
-import { refusal, signedIn, TOKEN } from "./support.js";
+import { loggedIn, refusal, TOKEN } from "./support.js";
 
 describe("a process that is killed while it renews", () => {
   it("is named as the reason where its refresh token turns out to be used up", async () => {
     const home = folder();
-    const scene = await signedIn(fileStore(home));
+    const scene = await loggedIn(fileStore(home));
     scene.issuer.routes[TOKEN] = silence;
     const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
     const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
@@ -29,7 +29,7 @@ describe("a process that is killed while it renews", () => {
 
   it("costs nothing with an issuer that answers the same refresh token again", async () => {
     const home = folder();
-    const scene = await signedIn(fileStore(home));
+    const scene = await loggedIn(fileStore(home));
     const answer = scene.issuer.routes[TOKEN];
     scene.issuer.routes[TOKEN] = silence;
     const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
@@ -44,7 +44,7 @@ describe("a process that is killed while it renews", () => {
 describe("processes that all find the token ended", () => {
   it("ask the issuer once, and all have the new one", { timeout: 60_000 }, async () => {
     const home = folder();
-    const scene = await signedIn(fileStore(home));
+    const scene = await loggedIn(fileStore(home));
     const path = await compile(new URL("../agent-driver.ts", import.meta.url));
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {

@@ -8,7 +8,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { type Handler, type Reply, reset, type Scene, silence, startMcp } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
 import { folder } from "../../store/stores.js";
-import { HOUR, refusal, SIGNAL, type SignedIn, signedIn, TOKEN } from "./support.js";
+import { HOUR, type LoggedIn, loggedIn, refusal, SIGNAL, TOKEN } from "./support.js";
 
 /** A store whose leases behave as a test wants. */
 function withLease(store: GrantStore, change: (lease: Lease) => Partial<Lease>): GrantStore {
@@ -46,7 +46,7 @@ function inTurn(...replies: (Reply | Handler)[]): Handler {
 
 describe("a refresh under its lease", () => {
   it("is said to have begun before it is sent, and not before there is room for its answer", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const { log } = scene;
     log.length = 0;
     const inner = withLease(scene.store, (lease) => ({
@@ -74,7 +74,7 @@ describe("a refresh under its lease", () => {
   });
 
   it("is not sent where the lease was lost before it began", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ left: () => 0, commit: () => Promise.reject(leaseLost()) }));
     await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "lease_lost",
@@ -84,7 +84,7 @@ describe("a refresh under its lease", () => {
   });
 
   it.each([0, 4999])("is not sent where the lease has %i ms left when it would leave", async (left) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let looks = 0;
     const store = withLease(scene.store, () => ({ left: () => (looks++ === 0 ? 60_000 : left) }));
     await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "lease_lost" });
@@ -93,7 +93,7 @@ describe("a refresh under its lease", () => {
   });
 
   it("is sent after one more extension of a lease that is late", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let extensions = 0;
     const store = withLease(scene.store, (lease) => ({
       maySend: () => extensions > 1,
@@ -108,7 +108,7 @@ describe("a refresh under its lease", () => {
   });
 
   it("leaves no trace where it was held back", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ maySend: () => false }));
     await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "lease_lost" });
     expect(scene.renewals()).toBe(0);
@@ -122,7 +122,7 @@ describe("a refresh under its lease", () => {
   });
 
   it("has an answer before the lease is over, or none", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = silence;
     const store = withLease(scene.store, () => ({ left: () => 5100 }));
     await expect(scene.agent({ store, timeoutMs: 600_000 }).token(scene.mcp.url)).rejects.toMatchObject({
@@ -132,7 +132,7 @@ describe("a refresh under its lease", () => {
   });
 
   it("gives room back whatever comes of it", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let open = 0;
     const store: GrantStore = {
       ...scene.store,
@@ -160,7 +160,7 @@ describe("a refresh whose answer is lost", () => {
   it.each(lost)(
     "is sent once more with the same refresh token, and the second answer counts (%s)",
     async (what, reply) => {
-      const scene = await signedIn();
+      const scene = await loggedIn();
       scene.issuer.routes[TOKEN] = inTurn(reply, (_request, nth) => ({ json: scene.issuer.tokens(nth) }));
       expect((await scene.agent({ timeoutMs: what === "silence" ? 500 : 60_000 }).token(scene.mcp.url)).value).toBe(
         "access-as-3",
@@ -175,14 +175,14 @@ describe("a refresh whose answer is lost", () => {
   );
 
   it("is not sent a third time", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reset;
     await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ code: "connection_reset" });
     expect(scene.renewals()).toBe(2);
   });
 
   it("is not sent again where too little of the lease is left to save in", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reset;
     let left = 60_000;
     const store = withLease(scene.store, () => ({ left: () => left }));
@@ -200,14 +200,14 @@ describe("a refresh whose answer is lost", () => {
     ["HTTP 503", { status: 503, text: "" }],
     ["invalid_grant", refusal],
   ])("is another thing than one that was answered: after %s nothing is repeated", async (_what, reply) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reply;
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toBeDefined();
     expect(scene.renewals()).toBe(1);
   });
 
   it("is no verdict where a server that is too busy says invalid_grant", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const before = await scene.stored();
     scene.issuer.routes[TOKEN] = { status: 429, json: { error: "invalid_grant" } };
     await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
@@ -215,7 +215,7 @@ describe("a refresh whose answer is lost", () => {
   });
 
   it("is the reason that is reported where the second one finds the refresh token used up", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
@@ -225,7 +225,7 @@ describe("a refresh whose answer is lost", () => {
   });
 
   it("is the reason that is reported to a later call too, with the time it began", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const agent = scene.agent({ login: undefined });
     scene.issuer.routes[TOKEN] = reset;
     await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
@@ -239,7 +239,7 @@ describe("a refresh whose answer is lost", () => {
   });
 
   it("is the reason that is reported to others that waited, too", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reset;
     const agents = [0, 1, 2].map(() => scene.agent({ login: undefined }));
     for (const result of await Promise.allSettled(agents.map((agent) => agent.token(scene.mcp.url)))) {
@@ -253,7 +253,7 @@ describe("a refresh whose answer is lost", () => {
   });
 
   it("is not the reason where the one before had not begun", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = refusal;
     const before = { at: 1, endedAt: undefined, ended: "died", committed: false, failure: undefined } as const;
     const store = withLease(scene.store, () => ({ before }));
@@ -263,7 +263,7 @@ describe("a refresh whose answer is lost", () => {
   });
 
   it("is reported where the user must not be asked, too", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
     await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
       code: "login_required",
@@ -272,7 +272,7 @@ describe("a refresh whose answer is lost", () => {
   });
 
   it("is not the reason where the one before was answered", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const agent = scene.agent({ login: undefined });
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
@@ -285,7 +285,7 @@ describe("a refresh whose answer is lost", () => {
 
 describe("callers that wait for a refresh which fails", () => {
   it("report its failure, and the issuer gets one request for all of them", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     const results = await Promise.allSettled(Array.from({ length: 10 }, () => scene.agent().token(scene.mcp.url)));
     for (const result of results)
@@ -296,7 +296,7 @@ describe("callers that wait for a refresh which fails", () => {
   });
 
   it("ask themselves where it failed by being too slow, not by the issuer", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let first = true;
     let requested = 0;
     let onSecond: () => void = () => undefined;
@@ -329,7 +329,7 @@ describe("callers that wait for a refresh which fails", () => {
 
 describe("a refresh that comes late to its lease", () => {
   /** A store in which something happens right before the lease is had. */
-  const overtaken = (scene: SignedIn, work: () => unknown): GrantStore => ({
+  const overtaken = (scene: LoggedIn, work: () => unknown): GrantStore => ({
     ...scene.store,
     lease: (name, inner, options) =>
       scene.store.lease(
@@ -343,7 +343,7 @@ describe("a refresh that comes late to its lease", () => {
   });
 
   it("sends nothing for a grant that was logged out since", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store = overtaken(scene, () => scene.store.remove(scene.key));
     await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
@@ -353,7 +353,7 @@ describe("a refresh that comes late to its lease", () => {
   });
 
   it("sends nothing for a grant that was refused already, and gives that reason", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store = overtaken(scene, async () => {
       const grant = await scene.store.read(scene.key);
       if (grant) await scene.store.save(retire(grant, "the user refused", 1), grant.generation);
@@ -368,7 +368,7 @@ describe("a refresh that comes late to its lease", () => {
 
 describe("a refresh that meets other work", () => {
   it("revives a grant that another process took for over while the answer was on its way", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const { store, key, issuer, clock } = scene;
     issuer.routes[TOKEN] = async (_request, nth) => {
       const grant = await store.read(key);
@@ -384,7 +384,7 @@ describe("a refresh that meets other work", () => {
   });
 
   it("does not revive a later login that is over", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const { store, key, issuer, clock } = scene;
     issuer.routes[TOKEN] = async (_request, nth) => {
       const grant = await store.read(key);
@@ -399,14 +399,14 @@ describe("a refresh that meets other work", () => {
     expect((await scene.stored())?.tokens.accessToken).toBe("access-as-1");
   });
 
-  it.each<[string, (scene: SignedIn, nth: number) => Reply]>([
+  it.each<[string, (scene: LoggedIn, nth: number) => Reply]>([
     ["new tokens", (scene, nth) => ({ json: scene.issuer.tokens(nth) })],
     ["a refusal", () => refusal],
   ])(
     "lets %s do nothing to a login that has taken the place of its own, also one of the same number",
     async (_what, reply) => {
       for (const store of [undefined, fileStore(folder())]) {
-        const scene = await signedIn(store);
+        const scene = await loggedIn(store);
         const { key, issuer } = scene;
         const before = await scene.stored();
         const login = scene.agent();
@@ -431,7 +431,7 @@ describe("a store that fails to save", () => {
   const diskFull = () => new AgentAuthError("store_failed", "the disk is full", { class: "store", hint: "make room" });
 
   it("is tried again for two seconds", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let failures = 3;
     const store = withSave(scene.store, () => {
       if (failures-- > 0) throw diskFull();
@@ -443,7 +443,7 @@ describe("a store that fails to save", () => {
   });
 
   it("keeps a token that still lives from being given out, since the one after it is already used", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     await scene.agent().token(scene.mcp.url);
     await scene.clock.sleep(HOUR - 30_000, SIGNAL);
     const store = withSave(scene.store, () => {
@@ -453,7 +453,7 @@ describe("a store that fails to save", () => {
   });
 
   it("is the reason that is reported by another process that finds the refresh token used up", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store = withSave(scene.store, () => {
       throw diskFull();
     });
@@ -466,7 +466,7 @@ describe("a store that fails to save", () => {
   });
 
   it("ends in an error that says what is lost, how to mend it, and no token", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const store = withSave(scene.store, () => {
       throw diskFull();
     });
@@ -483,7 +483,7 @@ describe("a store that fails to save", () => {
   });
 
   it("is not asked again after an error of another kind, and the tokens are not lost by it", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let broken = true;
     const store = withSave(scene.store, () => {
       if (broken) throw new RangeError("a bug");
@@ -501,8 +501,8 @@ describe("a store that fails to save", () => {
 describe("a server that refuses every token", () => {
   const ask = (scene: Scene, over = {}) => scene.agent({ login: undefined, ...over }).fetch(scene.mcp.url);
 
-  async function refusing(): Promise<SignedIn> {
-    const scene = await signedIn();
+  async function refusing(): Promise<LoggedIn> {
+    const scene = await loggedIn();
     await scene.agent().token(scene.mcp.url);
     scene.mcp.accepts = () => false;
     return scene;
@@ -554,7 +554,7 @@ describe("a server that refuses every token", () => {
   });
 
   it("is not braked by refreshes that were due or requested", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.tokenAnswer = { expires_in: 2 };
     const agent = scene.agent({ login: undefined });
     for (let nth = 0; nth < 4; nth++) {

@@ -19,7 +19,7 @@ const stores = [
 const TOKEN = "/pool/token";
 
 /** A scene with a login whose token has expired or, with `left`, has that many ms left. */
-async function signedIn(left = 0): Promise<Scene & { key: { profile: string; server: string } }> {
+async function loggedIn(left = 0): Promise<Scene & { key: { profile: string; server: string } }> {
   const scene = await startScene();
   await scene.agent().login(scene.mcp.url);
   await scene.clock.sleep(3_600_000 - left, SIGNAL);
@@ -53,7 +53,7 @@ const lost = new Set(["a connection that breaks", "silence", "cut JSON", "an emp
 const limitFor = (what: string) => (what === "silence" ? 500 : 60_000);
 
 // What a proxy, a firewall or a broken server says: no word on the grant either.
-const strangers: [string, Reply][] = [
+const foreignReplies: [string, Reply][] = [
   [
     "HTTP 401 with a proxy's challenge",
     { status: 401, headers: { "www-authenticate": 'Basic realm="proxy"' }, text: "" },
@@ -67,7 +67,7 @@ const strangers: [string, Reply][] = [
 
 describe("a refresh that succeeds", () => {
   it("takes the new tokens, keeps what the answer leaves out, and counts the generation", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const before = await stored(scene);
     scene.issuer.tokenAnswer = { refresh_token: undefined };
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
@@ -85,7 +85,7 @@ describe("a refresh that succeeds", () => {
   });
 
   it("uses the refresh token that came last", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     for (const nth of [1, 2, 3]) {
       await scene.agent().token(scene.mcp.url);
       expect(scene.issuer.form(TOKEN, nth).get("refresh_token")).toBe(`refresh-as-${nth}`);
@@ -94,7 +94,7 @@ describe("a refresh that succeeds", () => {
   });
 
   it("asks once for 100 callers of one agent", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const agent = scene.agent();
     const tokens = await Promise.all(Array.from({ length: 100 }, () => agent.token(scene.mcp.url)));
     expect(new Set(tokens.map(({ value }) => value))).toEqual(new Set(["access-as-2"]));
@@ -102,21 +102,21 @@ describe("a refresh that succeeds", () => {
   });
 
   it("asks once for 20 agents that share a store", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const tokens = await Promise.all(Array.from({ length: 20 }, () => scene.agent().token(scene.mcp.url)));
     expect(new Set(tokens.map(({ value }) => value))).toEqual(new Set(["access-as-2"]));
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
   });
 
   it("asks once where several callers force a refresh", async () => {
-    const scene = await signedIn(3_000_000);
+    const scene = await loggedIn(3_000_000);
     const agent = scene.agent();
     await Promise.all(Array.from({ length: 10 }, () => agent.token(scene.mcp.url, { forceRefresh: true })));
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
   });
 
   it("is kept before anybody gets the token", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const order: string[] = [];
     const store: GrantStore = {
       ...scene.store,
@@ -135,7 +135,7 @@ describe("a refresh that succeeds", () => {
   });
 
   it("asks the user where the new token lacks scopes that are required", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.mcp.metadata["scopes_supported"] = ["a", "b"];
     await scene.agent().login(scene.mcp.url);
     await scene.clock.sleep(3_600_000, SIGNAL);
@@ -146,7 +146,7 @@ describe("a refresh that succeeds", () => {
   });
 
   it("refreshes before the end, at most half a life before it", async () => {
-    const scene = await signedIn(61_000);
+    const scene = await loggedIn(61_000);
     const agent = scene.agent();
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-1");
     expect((await agent.token(scene.mcp.url, { minTtl: 61 })).value).toBe("access-as-2");
@@ -168,7 +168,7 @@ describe("a refresh whose answer is faulty beside the access token", () => {
     ["expires_in in words", { expires_in: "soon" }],
     ["scopes in a list", { scope: ["a"] }],
   ])("is taken without %s: the issuer has rotated already", async (_what, answer) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const before = await stored(scene);
     scene.issuer.tokenAnswer = answer;
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
@@ -182,21 +182,21 @@ describe("a refresh whose answer is faulty beside the access token", () => {
   });
 
   it.each([7, "", "a\nb", "x".repeat(70_000)])("keeps the refresh token that it has in place of %j", async (token) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.tokenAnswer = { refresh_token: token };
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-2");
     expect((await stored(scene))?.tokens.refreshToken).toBe("refresh-as-1");
   });
 
   it("reads seconds that were written as a decimal", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.tokenAnswer = { expires_in: "60.0" };
     const { expiresAt } = await scene.agent().token(scene.mcp.url);
     expect(expiresAt).toEqual(new Date(scene.clock.epoch() + 60_000));
   });
 
   it("stores the newest id token of the issuer, also one that has expired", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const idToken = jwt({ alg: "ES256" }, { iss: scene.issuer.issuer, aud: "client-as-1", exp: 1 });
     scene.issuer.tokenAnswer = { id_token: idToken };
     await scene.agent().token(scene.mcp.url);
@@ -204,7 +204,7 @@ describe("a refresh whose answer is faulty beside the access token", () => {
   });
 
   it("ignores the id token of another issuer, and reports that", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const progress: string[] = [];
     scene.issuer.tokenAnswer = { id_token: jwt({ alg: "ES256" }, { iss: "https://evil.example", aud: "client-as-1" }) };
     await scene.agent({ onProgress: ({ text }) => progress.push(text) }).token(scene.mcp.url);
@@ -213,7 +213,7 @@ describe("a refresh whose answer is faulty beside the access token", () => {
   });
 
   it("with expires_in 0 gives a token for one use; each call refreshes once", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.tokenAnswer = { expires_in: 0 };
     const agent = scene.agent({ login: undefined });
     for (const nth of [2, 3, 4]) {
@@ -229,7 +229,7 @@ describe("a refresh whose answer is faulty beside the access token", () => {
     ["with an access token that is no string", { access_token: 7 }],
     ["with a token of another type", { token_type: "mac" }],
   ])("is refused %s", async (_what, answer) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.tokenAnswer = answer;
     await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
     expect((await stored(scene))?.retired).toBeUndefined();
@@ -321,7 +321,7 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
 
 describe("a refresh that fails", () => {
   it.each(failures)("keeps everything after %s, and does not ask the user to log in", async (what, reply) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const before = await stored(scene);
     scene.issuer.routes[TOKEN] = reply;
     await expect(scene.agent({ timeoutMs: limitFor(what) }).token(scene.mcp.url)).rejects.toMatchObject({
@@ -332,7 +332,7 @@ describe("a refresh that fails", () => {
   });
 
   it.each(failures)("returns the stored token after %s until it expires", async (what, reply) => {
-    const scene = await signedIn(30_000);
+    const scene = await loggedIn(30_000);
     scene.issuer.routes[TOKEN] = reply;
     expect((await scene.agent({ timeoutMs: limitFor(what) }).token(scene.mcp.url)).value).toBe("access-as-1");
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
@@ -340,8 +340,8 @@ describe("a refresh that fails", () => {
     expect(scene.login.opened).toHaveLength(1);
   });
 
-  it.each(strangers)("keeps everything after %s as well", async (_what, reply) => {
-    const scene = await signedIn();
+  it.each(foreignReplies)("keeps everything after %s as well", async (_what, reply) => {
+    const scene = await loggedIn();
     const before = await stored(scene);
     scene.issuer.routes[TOKEN] = reply;
     await expect(scene.agent().token(scene.mcp.url)).rejects.not.toMatchObject({ code: "login_required" });
@@ -349,14 +349,14 @@ describe("a refresh that fails", () => {
     expect(scene.login.opened).toHaveLength(1);
   });
 
-  it.each(strangers)("returns the stored token after %s until it expires", async (_what, reply) => {
-    const scene = await signedIn(30_000);
+  it.each(foreignReplies)("returns the stored token after %s until it expires", async (_what, reply) => {
+    const scene = await loggedIn(30_000);
     scene.issuer.routes[TOKEN] = reply;
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-1");
   });
 
   it("is reported where a refresh is forced", async () => {
-    const scene = await signedIn(30_000);
+    const scene = await loggedIn(30_000);
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     await expect(scene.agent().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
       class: "unavailable",
@@ -364,7 +364,7 @@ describe("a refresh that fails", () => {
   });
 
   it("works again when the issuer does", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const answer = scene.issuer.routes[TOKEN];
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     const agent = scene.agent();
@@ -379,7 +379,7 @@ describe("a refresh that the issuer refuses", () => {
   const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
 
   it("marks the grant as over and deletes nothing", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const before = await stored(scene);
     scene.issuer.routes[TOKEN] = refusal;
     const error = await scene
@@ -395,7 +395,7 @@ describe("a refresh that the issuer refuses", () => {
   });
 
   it("is not requested again once the grant is over", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = refusal;
     const agent = scene.agent({ login: undefined });
     for (let nth = 0; nth < 3; nth++) {
@@ -418,7 +418,7 @@ describe("a refresh that the issuer refuses", () => {
   });
 
   it("asks the user to log in where one can be asked, and replaces the grant", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = (request, nth) =>
       request.body.includes("grant_type=refresh_token") ? refusal : { json: scene.issuer.tokens(nth) };
     expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-3");
@@ -427,7 +427,7 @@ describe("a refresh that the issuer refuses", () => {
   });
 
   it("does not ask the user where the caller forbids it", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = refusal;
     await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
       code: "login_required",
@@ -436,7 +436,7 @@ describe("a refresh that the issuer refuses", () => {
   });
 
   it("is overruled by what was stored since", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const { store, key, issuer } = scene;
     issuer.routes[TOKEN] = async () => {
       // Another process has been quicker.
@@ -461,7 +461,7 @@ describe("a refresh that the issuer refuses", () => {
 
 describe("a refresh that meets other work", () => {
   it("takes a login that came after a logout for another one, though both are counted from 1", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const { agent, mcp, issuer, store, key, clock } = scene;
     const asking = agent();
     let isAnswered = false;
@@ -489,7 +489,7 @@ describe("a refresh that meets other work", () => {
   });
 
   it("returns the newer grant where a login finished during the request", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const { store, key, issuer } = scene;
     const theirs = await store.read(key);
     issuer.routes[TOKEN] = async (_request, nth) => {
@@ -502,7 +502,7 @@ describe("a refresh that meets other work", () => {
   });
 
   it("restores no grant that was logged out since, and has its new tokens revoked", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const { store, key, issuer } = scene;
     issuer.routes[TOKEN] = async (_request, nth) => {
       await store.remove(key);
@@ -517,7 +517,7 @@ describe("a refresh that meets other work", () => {
   });
 
   it("continues when a caller leaves, since the issuer may have rotated already", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const controller = new AbortController();
     scene.issuer.routes[TOKEN] = (_request, nth) => {
       controller.abort();
@@ -530,7 +530,7 @@ describe("a refresh that meets other work", () => {
   });
 
   it("continues for the others when one caller leaves", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     const controller = new AbortController();
     const answer = scene.issuer.routes[TOKEN];
     scene.issuer.routes[TOKEN] = async (request, nth) => {
@@ -549,7 +549,7 @@ describe("a refresh that meets other work", () => {
 
 describe("a store that cannot save", () => {
   it("gives no token, and loses none: the next call saves what the issuer gave", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let broken = true;
     const inner = scene.store;
     const store: GrantStore = {
@@ -580,7 +580,7 @@ describe("a store that cannot save", () => {
   });
 
   it("saves what the issuer gave over the mark of another process, which had the used-up token refused", async () => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let broken = true;
     const inner = scene.store;
     const store: GrantStore = {
@@ -616,7 +616,7 @@ describe("a store that cannot save", () => {
     ["", {}],
     [", also one that got the same access token", { access_token: "access-as-1" }],
   ])("does not bring the held tokens into a login that came after%s", async (_what, answer) => {
-    const scene = await signedIn();
+    const scene = await loggedIn();
     let broken = true;
     const inner = scene.store;
     const store: GrantStore = {

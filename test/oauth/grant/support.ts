@@ -7,7 +7,7 @@ export const TOKEN = "/pool/token";
 export const HOUR = 3_600_000;
 export const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
 
-export interface SignedIn extends Scene {
+export interface LoggedIn extends Scene {
   key: { profile: string; server: string };
   /** The requests for tokens since the login. */
   renewals(): number;
@@ -16,7 +16,7 @@ export interface SignedIn extends Scene {
 }
 
 /** A scene with a login whose token has expired. */
-export async function signedIn(store?: GrantStore): Promise<SignedIn> {
+export async function loggedIn(store?: GrantStore): Promise<LoggedIn> {
   const made = await startScene();
   const scene = store === undefined ? made : { ...made, store, agent: (o = {}) => made.agent({ store, ...o }) };
   await scene.agent().login(scene.mcp.url);

@@ -233,8 +233,8 @@ describe("a disabled check", () => {
     other.metadata = JSON.parse(JSON.stringify(other.metadata).replaceAll(other.origin, "https://other.test"));
     mcp.metadata["authorization_servers"] = ["https://other.test/pool"];
     expect(await rejection(agent().login(url))).toEqual(isRefused('"other.test" ("10.0.0.8")', OPTION));
-    const signedIn = await agent({ allowPrivateNetwork: true }).login(url);
-    expect(signedIn.issuer).toBe("https://other.test/pool");
+    const loggedIn = await agent({ allowPrivateNetwork: true }).login(url);
+    expect(loggedIn.issuer).toBe("https://other.test/pool");
   });
 
   it("is not stored without the option: a refresh to an issuer that moved here is refused", async () => {
@@ -242,9 +242,9 @@ describe("a disabled check", () => {
     await agent().token(url);
     expect((await store.list())[0]?.overrides).toEqual([]);
     zone["as.test"] = ["10.0.0.7"];
-    const asked = ofIssuer(scene).length;
+    const requested = ofIssuer(scene).length;
     expect(await rejection(agent().token(url, { forceRefresh: true }))).toEqual(isRefused('"as.test"', OPTION));
-    expect(ofIssuer(scene)).toHaveLength(asked);
+    expect(ofIssuer(scene)).toHaveLength(requested);
     // The session is not lost by it: once the name leads where it did, it goes on.
     zone["as.test"] = [PUBLIC];
     expect((await agent().token(url, { forceRefresh: true })).value).toBe("access-as-2");

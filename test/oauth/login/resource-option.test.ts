@@ -24,8 +24,8 @@ const begin = ({ agent, mcp }: Scene, options: Partial<AgentClientOptions>) =>
 /** The resources of all requests to the issuer that could have one. */
 function resourcesOf({ issuer, login }: Scene): string[] {
   const forms = ["/pool/device", TOKEN].flatMap((path) => issuer.to(path).map((_, nth) => issuer.form(path, nth)));
-  const asked = login.opened.length === 0 ? [] : login.asked().getAll("resource");
-  return [...asked, ...forms.flatMap((form) => form.getAll("resource"))];
+  const requested = login.opened.length === 0 ? [] : login.requested().getAll("resource");
+  return [...requested, ...forms.flatMap((form) => form.getAll("resource"))];
 }
 
 const failureOf = (work: Promise<unknown>) =>

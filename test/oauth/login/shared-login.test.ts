@@ -242,16 +242,16 @@ describe("a login", () => {
 
   it("lasts for as long as the user takes, while its process lives", async () => {
     const { seat, mcp, store } = await desk(memoryStore);
-    const asked: unknown[] = [];
+    const requested: unknown[] = [];
     const watched: GrantStore = {
       ...store,
       lease: (name, work, options) => {
-        if (name.startsWith("login ")) asked.push([options.extend, options.patienceMs]);
+        if (name.startsWith("login ")) requested.push([options.extend, options.patienceMs]);
         return store.lease(name, work, options);
       },
     };
     await seat({ store: watched }).agent.login(mcp.url);
-    expect(asked).toEqual([[true, undefined]]);
+    expect(requested).toEqual([[true, undefined]]);
   });
 
   it("that was turned down is forgotten where the clock was set back behind it", async () => {
@@ -316,7 +316,7 @@ describe("accounts", () => {
     await until(() => ann.login.urls.length === 1 && bob.login.urls.length === 1);
     for (const release of releases) release();
     await both;
-    expect(ann.login.asked().get("login_hint")).toBe("ann@example.com");
+    expect(ann.login.requested().get("login_hint")).toBe("ann@example.com");
     const grants = await store.list();
     expect(grants.map(({ account }) => account).sort()).toEqual(["ann@example.com", "bob@example.com"]);
     const mine = await ann.agent.token(mcp.url);
@@ -348,7 +348,7 @@ describe("accounts", () => {
     expect((await agent.token(mcp.url)).value).toBe("access-as-2");
     issuer.tokenAnswer = { scope: "more" };
     await agent.token(mcp.url, { scope: "more" });
-    expect(login.asked().get("login_hint")).toBe("ann");
+    expect(login.requested().get("login_hint")).toBe("ann");
     expect((await store.list()).map(({ account, tokens }) => [account, tokens.scope])).toEqual([["ann", "more"]]);
     expect(await agent.logout(mcp.url)).toMatchObject({ removed: true });
     expect(await store.list()).toEqual([]);

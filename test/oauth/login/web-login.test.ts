@@ -122,10 +122,10 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     async (isRight) => {
       const { first, second, mcp, issuer, stored } = await start();
       const { request, saved, url } = await browse(first(), mcp.url, { scope: "openid" });
-      const asked = new URL(url).searchParams;
-      const nonce = isRight ? asked.get("nonce") : "another";
+      const requested = new URL(url).searchParams;
+      const nonce = isRight ? requested.get("nonce") : "another";
       const times = { iat: Date.UTC(2030, 0, 1) / 1000, exp: Date.UTC(2030, 0, 2) / 1000 };
-      const claims = { iss: issuer.issuer, aud: asked.get("client_id"), sub: "alice", nonce, ...times };
+      const claims = { iss: issuer.issuer, aud: requested.get("client_id"), sub: "alice", nonce, ...times };
       const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
       issuer.tokenAnswer = { id_token: `${part({ alg: "RS256" })}.${part(claims)}.c2ln` };
       await second().handleCallback(request, { saved });

@@ -47,7 +47,7 @@ describe("a provider whose SDK reports a rejected token", () => {
   it("gets its first token where it has returned none", async ({ scene: { agent, mcp, login } }) => {
     const provider = agent().oauthClientProvider(mcp.url, { scope: "read" });
     await provider.prepareTokenRequest();
-    expect(login.asked().get("scope")).toBe("read");
+    expect(login.requested().get("scope")).toBe("read");
   });
 
   it("gives up a login that waits for the user when its signal fires", async ({ scene: { agent, mcp, login } }) => {
@@ -71,12 +71,12 @@ describe("a provider whose SDK reports a rejected token", () => {
   it("asks the server for the challenge that the SDK has not passed on", async ({ scene: { agent, mcp } }) => {
     const provider = agent().oauthClientProvider(mcp.url);
     await provider.tokens();
-    const asked = mcp.to("/mcp").length;
+    const requested = mcp.to("/mcp").length;
     await provider.prepareTokenRequest();
     expect(
       mcp
         .to("/mcp")
-        .slice(asked)
+        .slice(requested)
         .map(({ headers }) => headers.authorization),
     ).toEqual([undefined]);
   });

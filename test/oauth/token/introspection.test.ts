@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 
-async function signedIn(): Promise<Scene> {
+async function loggedIn(): Promise<Scene> {
   const scene = await startScene();
   await scene.agent().login(scene.mcp.url);
   return scene;
@@ -9,7 +9,7 @@ async function signedIn(): Promise<Scene> {
 
 describe("introspection", () => {
   it("asks the issuer about the access token, as its client, and gives what it says", async () => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/introspect"] = { json: { active: true, scope: "a", sub: "me" } };
     expect(await agent().introspect(mcp.url)).toEqual({ active: true, scope: "a", sub: "me" });
     expect(issuer.form("/pool/introspect").get("token")).toBe("access-as-1");
@@ -18,7 +18,7 @@ describe("introspection", () => {
   });
 
   it("gives an inactive token for what it is", async () => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/introspect"] = { json: { active: false } };
     expect(await agent().introspect(mcp.url)).toEqual({ active: false });
   });
@@ -30,7 +30,7 @@ describe("introspection", () => {
     ["a list", { json: [true] }],
     ["active twice", { headers: { "content-type": "application/json" }, text: '{"active":false,"active":true}' }],
   ])("refuses an answer with %s", async (_what, reply) => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/introspect"] = reply;
     await expect(agent().introspect(mcp.url)).rejects.toMatchObject({ class: "refused" });
   });
@@ -40,7 +40,7 @@ describe("introspection", () => {
     ["nothing", { headers: { "content-type": "application/json" }, text: "" }],
     ["HTTP 503", { status: 503, text: "" }],
   ])("takes %s for no answer", async (_what, reply) => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/introspect"] = reply;
     await expect(agent().introspect(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
   });

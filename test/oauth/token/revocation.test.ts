@@ -7,7 +7,7 @@ import { type Reply, reset, type Scene, silence, startScene } from "../../helper
 
 const SIGNAL = new AbortController().signal;
 
-async function signedIn(without: string[] = []): Promise<Scene> {
+async function loggedIn(without: string[] = []): Promise<Scene> {
   const scene = await startScene();
   for (const field of without) delete scene.issuer.metadata[field];
   await scene.agent().login(scene.mcp.url);
@@ -16,7 +16,7 @@ async function signedIn(without: string[] = []): Promise<Scene> {
 
 describe("signing out", () => {
   it("revokes the refresh token, then the access token, as the client that got them", async () => {
-    const { agent, mcp, issuer, store } = await signedIn();
+    const { agent, mcp, issuer, store } = await loggedIn();
     expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true });
     const requests = issuer.to("/pool/revoke");
     expect(requests.map(({ body }) => new URLSearchParams(body).get("token"))).toEqual(["refresh-as-1", "access-as-1"]);
@@ -26,7 +26,7 @@ describe("signing out", () => {
   });
 
   it("is content with an issuer that revokes refresh tokens alone", async () => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/revoke"] = ({ body }) =>
       body.includes("token=refresh")
         ? { status: 200, text: "" }
@@ -36,7 +36,7 @@ describe("signing out", () => {
   });
 
   it("says so where the access token lives on", async () => {
-    const { agent, mcp, issuer } = await signedIn();
+    const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/revoke"] = ({ body }) => ({ status: body.includes("token=refresh") ? 200 : 503, text: "" });
     expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, revoked: false });
   });
@@ -67,14 +67,14 @@ describe("signing out", () => {
   });
 
   it("does not follow where the end-session endpoint leads", async () => {
-    const { agent, mcp, issuer } = await signedIn(["revocation_endpoint"]);
+    const { agent, mcp, issuer } = await loggedIn(["revocation_endpoint"]);
     issuer.routes["/pool/end_session"] = { status: 302, headers: { location: "/bye" }, text: "" };
     expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true });
     expect(issuer.to("/bye")).toEqual([]);
   });
 
   it("says that nothing was revoked where the issuer has no endpoint for it", async () => {
-    const { agent, mcp } = await signedIn(["revocation_endpoint", "end_session_endpoint"]);
+    const { agent, mcp } = await loggedIn(["revocation_endpoint", "end_session_endpoint"]);
     expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: undefined });
   });
 
@@ -87,7 +87,7 @@ describe("signing out", () => {
       ["/pool/revoke", []],
       ["/pool/end_session", ["revocation_endpoint"]],
     ] as const) {
-      const { agent, mcp, issuer, store } = await signedIn([...without]);
+      const { agent, mcp, issuer, store } = await loggedIn([...without]);
       issuer.routes[path] = reply;
       expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, revoked: false });
       expect(await store.list()).toEqual([]);
@@ -95,7 +95,7 @@ describe("signing out", () => {
   });
 
   it("is done here before the request to the issuer", async () => {
-    const { agent, mcp, issuer, store } = await signedIn();
+    const { agent, mcp, issuer, store } = await loggedIn();
     let left: unknown;
     issuer.routes["/pool/revoke"] = async () => {
       left = await store.list();
@@ -106,7 +106,7 @@ describe("signing out", () => {
   });
 
   it("does not wait for an issuer when the caller leaves", async () => {
-    const { agent, mcp, issuer, store } = await signedIn();
+    const { agent, mcp, issuer, store } = await loggedIn();
     const controller = new AbortController();
     issuer.routes["/pool/revoke"] = () => {
       controller.abort();

@@ -59,8 +59,8 @@ describe("what was granted beyond what was requested", () => {
     ["a", "", []],
     ["a", undefined, []],
     [undefined, "a b", []],
-  ])("is found for %j and %j", (asked, granted, more) => {
-    expect(scopesBeyond(asked, granted)).toEqual(more);
+  ])("is found for %j and %j", (requested, granted, more) => {
+    expect(scopesBeyond(requested, granted)).toEqual(more);
   });
 
   it.each(["browser", "device"] as const)("is said once after a login (%s), and kept as granted", async (flow) => {

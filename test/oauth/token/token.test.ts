@@ -58,7 +58,7 @@ describe("the code's token request", () => {
       await agent().login(mcp.url);
       await clock.sleep(3_600_000, new AbortController().signal);
       await agent().token(mcp.url);
-      expect(login.asked().getAll("resource")).toEqual([resource]);
+      expect(login.requested().getAll("resource")).toEqual([resource]);
       expect(issuer.form("/pool/token", 0).getAll("resource")).toEqual([resource]);
       expect(issuer.form("/pool/token", 1).getAll("resource")).toEqual([resource]);
       expect(issuer.form("/pool/token", 1).get("grant_type")).toBe("refresh_token");
@@ -68,7 +68,7 @@ describe("the code's token request", () => {
   it("[20] names the resource that the caller puts in its place (2025-06-18)", async () => {
     const { agent, issuer, login, mcp } = await startScene();
     await agent({ resource: "api://other" }).login(mcp.url);
-    expect(login.asked().get("resource")).toBe("api://other");
+    expect(login.requested().get("resource")).toBe("api://other");
     expect(issuer.form("/pool/token").get("resource")).toBe("api://other");
   });
 
@@ -310,11 +310,11 @@ describe("the token answer", () => {
     ] as const) {
       const scene = await startScene();
       scene.issuer.routes["/pool/token"] = () => {
-        const nonce = repeated(scene.login.asked().get("nonce"));
+        const nonce = repeated(scene.login.requested().get("nonce"));
         return { json: { ...scene.issuer.tokens(), id_token: idTokenOf(scene, "RS256", { nonce }) } };
       };
       await scene.agent().login(scene.mcp.url, { scope });
-      expect(scene.login.asked().get("nonce") !== null).toBe(scope.startsWith("openid"));
+      expect(scene.login.requested().get("nonce") !== null).toBe(scope.startsWith("openid"));
       expect((await scene.store.list())[0]?.tokens.idToken !== undefined).toBe(isStored);
     }
   });

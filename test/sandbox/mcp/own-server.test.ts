@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import type * as Sdk from "@modelcontextprotocol/server";
 import { describe, expect } from "vitest";
 import type { McpServerContext, Sandbox } from "../../../src/sandbox/index.js";
-import { signIn } from "../oauth/support.js";
+import { logIn } from "../oauth/support.js";
 import { it as base } from "../support.js";
 
 /** A server that asks the client, announces a change, and closes a stream before it answers. */
@@ -46,7 +46,7 @@ async function connect(sandbox: Sandbox, mode: "legacy" | "auto", token: string)
 }
 
 async function tokenOf(sandbox: Sandbox): Promise<string> {
-  return (await signIn(sandbox)).tokens.access_token;
+  return (await logIn(sandbox)).tokens.access_token;
 }
 
 function post(sandbox: Sandbox, token: string, session?: string): Promise<Response> {

@@ -5,12 +5,12 @@ import {
   callTool,
   discover,
   landing,
+  logIn,
   post,
   REDIRECT_URI,
   refresh,
   refreshed,
   register,
-  signIn,
 } from "./support.js";
 
 const it = base.extend({ options: { devices: 5, autoApprove: true } });
@@ -20,7 +20,7 @@ const HOUR = 3_600_000;
 describe.each([false, true])("the clock, opaque tokens: %s", (opaque) => {
   it("lets an access token expire while its refresh token is still good", async ({ start }) => {
     const sandbox = await start({ opaque });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const status = async (token: string) => (await callTool(sandbox.mcpUrl, token, "whoami")).status;
     const { access_token: token } = session.tokens;
     sandbox.clock.advance(HOUR - 60_000);
@@ -39,7 +39,7 @@ describe.each([false, true])("the clock, opaque tokens: %s", (opaque) => {
 
   it("lets refresh tokens expire too, each by itself", async ({ start }) => {
     const sandbox = await start({ opaque, accessTokenTtlSeconds: 60, refreshTokenTtlSeconds: 7200 });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     sandbox.clock.advance(HOUR);
     const next = await refreshed(session);
     expect(next.expires_in).toBe(60);
@@ -64,7 +64,7 @@ it("an authorization code is too old after a minute, and a sign-in on the pages 
 
 it("a clock that stands still keeps everything as it is", async ({ start }) => {
   const sandbox = await start({ now: () => 1_000_000, accessTokenTtlSeconds: 2 });
-  const { tokens } = await signIn(sandbox);
+  const { tokens } = await logIn(sandbox);
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + HOUR });
   try {
     expect((await callTool(sandbox.mcpUrl, tokens.access_token, "whoami")).status).toBe(200);

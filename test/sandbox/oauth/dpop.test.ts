@@ -20,7 +20,7 @@ const challenge = async (sandbox: Sandbox) =>
   (await rpc(sandbox.mcpUrl, undefined, "tools/list")).headers.get("www-authenticate");
 
 /** Signs in with a proof. */
-async function signIn(sandbox: Sandbox, bound = false): Promise<Ready & { token: string; refresh: string }> {
+async function logIn(sandbox: Sandbox, bound = false): Promise<Ready & { token: string; refresh: string }> {
   const ready = await getReady(sandbox, bound);
   const { body } = await ask(ready.as, ready.form, ready.keys);
   return { ...ready, token: body["access_token"] ?? "", refresh: body["refresh_token"] ?? "" };
@@ -60,8 +60,8 @@ describe.each([false, true])("where bound tokens are supported, opaque: %s", (op
     expect([called.status, await called.text()]).toEqual([200, expect.stringContaining("alice")]);
     expect((await whoAmI(sandbox.mcpUrl, token)).status).toBe(401);
     expect((await whoAmI(sandbox.mcpUrl, token, await generateKeyPair("ES256"))).status).toBe(401);
-    const asked = new URLSearchParams({ token: token ?? "", client_id: client.client_id });
-    const known = await fetch(as.introspection_endpoint ?? "", { method: "POST", body: asked });
+    const requested = new URLSearchParams({ token: token ?? "", client_id: client.client_id });
+    const known = await fetch(as.introspection_endpoint ?? "", { method: "POST", body: requested });
     expect(await known.json()).toMatchObject({ active: true, token_type: "DPoP", cnf: { jkt } });
   });
 
@@ -82,12 +82,12 @@ describe("where bound tokens are supported", () => {
       const { as, form } = await getReady(sandbox, true);
       expect((await ask(as, form, keys)).body["error"]).toBe("invalid_grant");
     }
-    expect((await signIn(sandbox, true)).token).not.toBe("");
+    expect((await logIn(sandbox, true)).token).not.toBe("");
   });
 
   it("the refresh token of a client without a secret is bound too, and rotates as any", async ({ start }) => {
     const sandbox = await start({ dpop: "supported" });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const { as, keys, refresh } = session;
     for (const other of [undefined, await generateKeyPair("ES256")]) {
       expect((await ask(as, refreshForm(session, refresh), other)).body["error"]).toBe("invalid_grant");
@@ -102,7 +102,7 @@ describe("where bound tokens are supported", () => {
 
   it("proofs go by the machine's clock, tokens by the sandbox's", async ({ start }) => {
     const sandbox = await start({ dpop: "supported" });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     sandbox.clock.advance(1_800_000);
     expect((await whoAmI(sandbox.mcpUrl, session.token, session.keys)).status).toBe(200);
     sandbox.clock.advance(1_800_000);
@@ -119,7 +119,7 @@ describe("where bound tokens are supported", () => {
       if (!machine) throw new Error("there should be machines");
       const { clientId, clientSecret } = machine.secretClient;
       const headers = { authorization: `Basic ${btoa(`${clientId}:${clientSecret}`)}` };
-      const [as, keys, session] = [await discover(sandbox), await generateKeyPair("ES256"), await signIn(sandbox)];
+      const [as, keys, session] = [await discover(sandbox), await generateKeyPair("ES256"), await logIn(sandbox)];
       const workload = { client_id: machine.workloadClient.clientId, assertion: machine.assertion() };
       const subject = {
         subject_token: session.token,

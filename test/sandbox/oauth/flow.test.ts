@@ -8,7 +8,9 @@ import {
   begin,
   callTool,
   discover,
+  type LoggedIn,
   landing,
+  logIn,
   post,
   REDIRECT_URI,
   redeem,
@@ -16,8 +18,6 @@ import {
   refreshed,
   register,
   rpc,
-  type SignedIn,
-  signIn,
   TOKEN_EXCHANGE,
 } from "./support.js";
 
@@ -28,7 +28,7 @@ async function errorOf(response: Response): Promise<[number, string]> {
   return [response.status, error];
 }
 
-async function introspect(session: SignedIn, token: string | undefined): Promise<Record<string, unknown>> {
+async function introspect(session: LoggedIn, token: string | undefined): Promise<Record<string, unknown>> {
   const response = await post(session, session.as.introspection_endpoint, { token: token ?? "" });
   expect(response.status).toBe(200);
   return (await response.json()) as Record<string, unknown>;
@@ -74,7 +74,7 @@ describe("the whole way", () => {
 
   it.for(["legacy", { pin: "2026-07-28" }] as const)("with the official MCP client, %j", async (mode, { start }) => {
     const sandbox = await start();
-    const { tokens } = await signIn(sandbox, { resource: sandbox.mcpUrl });
+    const { tokens } = await logIn(sandbox, { resource: sandbox.mcpUrl });
     const transport = new StreamableHTTPClientTransport(new URL(sandbox.mcpUrl), {
       requestInit: { headers: { authorization: `Bearer ${tokens.access_token}` } },
     });
@@ -92,7 +92,7 @@ describe("the whole way", () => {
 
   it("answers a subscription at once instead of keeping it open", async ({ start }) => {
     const sandbox = await start();
-    const { tokens } = await signIn(sandbox);
+    const { tokens } = await logIn(sandbox);
     const version = "2026-07-28";
     const meta = {
       "io.modelcontextprotocol/protocolVersion": version,
@@ -118,7 +118,7 @@ describe("the whole way", () => {
 
   it("gives the resource's token where none was named, and none for another resource", async ({ start }) => {
     const sandbox = await start();
-    const { as, client, tokens } = await signIn(sandbox);
+    const { as, client, tokens } = await logIn(sandbox);
     expect(claimsOf(tokens.access_token)["aud"]).toBe(sandbox.mcpUrl);
     const { url } = await begin(as, client, { resource: "https://elsewhere.example/mcp" });
     expect((await landing(url)).searchParams.get("error")).toBe("invalid_target");
@@ -128,19 +128,19 @@ describe("the whole way", () => {
     const sandbox = await start();
     const [, other] = sandbox.data.pools(sandbox.ids.domain);
     const theirs = `${sandbox.origin}/mcp/${other?.id}`;
-    const session = await signIn(sandbox, { resource: theirs }, {}, other?.id);
+    const session = await logIn(sandbox, { resource: theirs }, {}, other?.id);
     expect((await callTool(theirs, session.tokens.access_token, "whoami")).status).toBe(200);
     const refused = await callTool(sandbox.mcpUrl, session.tokens.access_token, "whoami");
     expect(refused.status).toBe(401);
     expect(refused.headers.get("www-authenticate")).toContain('error="invalid_token"');
     const own = `${sandbox.mcpUrl}/${sandbox.ids.pool}`;
-    const ofFirst = await signIn(sandbox, { resource: sandbox.mcpUrl });
+    const ofFirst = await logIn(sandbox, { resource: sandbox.mcpUrl });
     expect((await callTool(own, ofFirst.tokens.access_token, "whoami")).status).toBe(401);
   });
 
   it("refuses a token whose signature or claims were changed", async ({ start }) => {
     const sandbox = await start();
-    const { tokens } = await signIn(sandbox);
+    const { tokens } = await logIn(sandbox);
     const [head = "", , signature = ""] = tokens.access_token.split(".");
     const claims = { ...claimsOf(tokens.access_token), scope: "mcp reports:read" };
     const forged = [head, Buffer.from(JSON.stringify(claims)).toString("base64url"), signature].join(".");
@@ -199,7 +199,7 @@ describe("PKCE", () => {
 describe("refresh tokens", () => {
   it("rotate, and one that comes again revokes the grant", async ({ start }) => {
     const sandbox = await start();
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const second = await refreshed(session);
     expect(second.refresh_token).not.toBe(session.tokens.refresh_token);
     const third = await refreshed(session, second.refresh_token);
@@ -212,14 +212,14 @@ describe("refresh tokens", () => {
 
   it("are good for one of many that use one at the same time", async ({ start }) => {
     const sandbox = await start();
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const statuses = (await Promise.all(Array.from({ length: 8 }, () => refresh(session)))).map(({ status }) => status);
     expect(statuses.sort()).toEqual([200, 400, 400, 400, 400, 400, 400, 400]);
   });
 
   it("may be used again while the grace lasts", async ({ start }) => {
     const sandbox = await start({ refreshReuseGraceSeconds: 30 });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     await refreshed(session);
     sandbox.clock.advance(29_000);
     const again = await refreshed(session);
@@ -230,22 +230,22 @@ describe("refresh tokens", () => {
 
   it("are for clients that registered the grant", async ({ start }) => {
     const sandbox = await start();
-    expect((await signIn(sandbox, {}, { grant_types: ["authorization_code"] })).tokens).not.toHaveProperty(
+    expect((await logIn(sandbox, {}, { grant_types: ["authorization_code"] })).tokens).not.toHaveProperty(
       "refresh_token",
     );
   });
 
   it("need offline_access where that is required", async ({ start }) => {
     const sandbox = await start({ requireOfflineAccess: true });
-    expect((await signIn(sandbox)).tokens).not.toHaveProperty("refresh_token");
-    const asked = await signIn(sandbox, { scope: "mcp offline_access", prompt: "consent" });
-    expect(asked.tokens).toMatchObject({ refresh_token: expect.any(String), scope: "mcp" });
-    expect(await refreshed(asked)).toMatchObject({ refresh_token: expect.any(String), scope: "mcp" });
+    expect((await logIn(sandbox)).tokens).not.toHaveProperty("refresh_token");
+    const requested = await logIn(sandbox, { scope: "mcp offline_access", prompt: "consent" });
+    expect(requested.tokens).toMatchObject({ refresh_token: expect.any(String), scope: "mcp" });
+    expect(await refreshed(requested)).toMatchObject({ refresh_token: expect.any(String), scope: "mcp" });
   });
 
   it("keep the scopes, and can ask for fewer", async ({ start }) => {
     const sandbox = await start();
-    const session = await signIn(sandbox, { scope: "mcp reports:read anything" });
+    const session = await logIn(sandbox, { scope: "mcp reports:read anything" });
     expect(session.tokens.scope).toBe("mcp reports:read anything");
     const response = await post(session, session.as.token_endpoint, {
       grant_type: "refresh_token",
@@ -259,7 +259,7 @@ describe("refresh tokens", () => {
 
   it("work for a public client", async ({ start }) => {
     const sandbox = await start();
-    const session = await signIn(sandbox, {}, { token_endpoint_auth_method: "none" });
+    const session = await logIn(sandbox, {}, { token_endpoint_auth_method: "none" });
     expect(session.client).not.toHaveProperty("client_secret");
     expect((await refreshed(session)).refresh_token).toEqual(expect.any(String));
   });
@@ -268,14 +268,14 @@ describe("refresh tokens", () => {
 describe("scopes", () => {
   it("are asked for by the tool that needs one, before it runs", async ({ start }) => {
     const sandbox = await start();
-    const { tokens } = await signIn(sandbox);
+    const { tokens } = await logIn(sandbox);
     const refused = await callTool(sandbox.mcpUrl, tokens.access_token, "admin_report");
     expect(refused.status).toBe(403);
     expect(refused.headers.get("www-authenticate")).toBe(
       `Bearer error="insufficient_scope", scope="reports:read", ` +
         `resource_metadata="${sandbox.origin}/.well-known/oauth-protected-resource/mcp"`,
     );
-    const more = await signIn(sandbox, { scope: "mcp reports:read" });
+    const more = await logIn(sandbox, { scope: "mcp reports:read" });
     const allowed = await callTool(sandbox.mcpUrl, more.tokens.access_token, "admin_report");
     expect([allowed.status, await allowed.text()]).toEqual([200, expect.stringContaining("pools")]);
   });
@@ -284,7 +284,7 @@ describe("scopes", () => {
 describe.each([false, true])("introspection, opaque: %s", (opaque) => {
   it("returns the facts of a token", async ({ start }) => {
     const sandbox = await start({ opaque });
-    const session = await signIn(sandbox, { resource: sandbox.mcpUrl });
+    const session = await logIn(sandbox, { resource: sandbox.mcpUrl });
     expect(session.tokens.access_token.startsWith("eyJ")).toBe(!opaque);
     expect((await callTool(sandbox.mcpUrl, session.tokens.access_token, "whoami")).status).toBe(200);
     const known = await introspect(session, session.tokens.access_token);
@@ -308,7 +308,7 @@ describe.each([false, true])("introspection, opaque: %s", (opaque) => {
 
   it("lets a public client introspect its own tokens only", async ({ start }) => {
     const sandbox = await start({ opaque });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const stranger = await register(session.as, { token_endpoint_auth_method: "none" });
     const response = await fetch(session.as.introspection_endpoint ?? "", {
       method: "POST",
@@ -321,7 +321,7 @@ describe.each([false, true])("introspection, opaque: %s", (opaque) => {
 describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
   const grants = { grant_types: ["authorization_code", "refresh_token", TOKEN_EXCHANGE] };
   const type = "urn:ietf:params:oauth:token-type:access_token";
-  const swap = (session: SignedIn, form: Record<string, string>) =>
+  const swap = (session: LoggedIn, form: Record<string, string>) =>
     post(session, session.as.token_endpoint, {
       grant_type: TOKEN_EXCHANGE,
       subject_token: session.tokens.access_token,
@@ -331,7 +331,7 @@ describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
 
   it("gives a token for another audience, with no more scopes", async ({ start }) => {
     const sandbox = await start({ opaque });
-    const session = await signIn(sandbox, { scope: "mcp reports:read" }, grants);
+    const session = await logIn(sandbox, { scope: "mcp reports:read" }, grants);
     const response = await swap(session, { audience: "urn:reports", scope: "reports:read" });
     const body = (await response.json()) as Record<string, unknown>;
     expect(body).toEqual({
@@ -355,7 +355,7 @@ describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
 
   it("refuses what it cannot trust or make", async ({ start }) => {
     const sandbox = await start({ opaque });
-    const session = await signIn(sandbox, {}, grants);
+    const session = await logIn(sandbox, {}, grants);
     const target = { audience: "urn:reports" };
     const refusals = [
       [{}, "invalid_target"],
@@ -368,7 +368,7 @@ describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
     for (const [form, error] of refusals) {
       expect(await errorOf(await swap(session, form as Record<string, string>))).toEqual([400, error]);
     }
-    const other = await signIn(sandbox);
+    const other = await logIn(sandbox);
     expect((await swap({ ...other, tokens: session.tokens }, target)).status).toBe(400);
     await refreshed(session);
     await refresh(session);
@@ -379,7 +379,7 @@ describe.each([false, true])("token exchange, opaque: %s", (opaque) => {
 describe("revocation", () => {
   it("ends the grant of a refresh token", async ({ start }) => {
     const sandbox = await start({ revocation: true });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const { refresh_token: token = "" } = session.tokens;
     const { revocation_endpoint } = session.as;
     expect((await post(session, revocation_endpoint, { token })).status).toBe(200);
@@ -398,7 +398,7 @@ describe("devices", () => {
     const now = 1_790_000_000_000;
     const sandbox = await start({ now: () => now });
     const before = await list(sandbox);
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const [device, ...more] = (await list(sandbox)).filter(({ id }) => !before.some((known) => known["id"] === id));
     expect(more).toEqual([]);
     const seen = {
@@ -430,7 +430,7 @@ describe("devices", () => {
 
   it("are the same ones when the same client and account sign in again", async ({ start }) => {
     const sandbox = await start();
-    const { as, client } = await signIn(sandbox);
+    const { as, client } = await logIn(sandbox);
     const begun = await begin(as, client);
     await redeem(as, client, begun, await landing(begun.url));
     expect(sandbox.data.deviceCount(sandbox.ids.pool)).toBe(6);
@@ -439,7 +439,7 @@ describe("devices", () => {
   it.for(["revoked", "deleted"] as const)("that are %s cannot refresh", async (end, { start }) => {
     const sandbox = await start();
     const before = (await list(sandbox)).map(({ id }) => id);
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const id = String((await list(sandbox)).find((device) => !before.includes(device["id"]))?.["id"]);
     const { pool } = sandbox.ids;
     if (end === "revoked") sandbox.data.updateDevice(pool, id, { status: "revoked" });

@@ -1,25 +1,14 @@
 import { describe, expect } from "vitest";
 import { type Fault, type FaultEndpoint, parseFault, type Sandbox } from "../../../src/sandbox/index.js";
 import { it as base } from "../support.js";
-import {
-  begin,
-  callTool,
-  discover,
-  post,
-  refresh,
-  refreshed,
-  register,
-  rpc,
-  type SignedIn,
-  signIn,
-} from "./support.js";
+import { begin, callTool, discover, type LoggedIn, logIn, post, refresh, refreshed, register, rpc } from "./support.js";
 
 const it = base.extend({ options: { devices: 5, autoApprove: true } });
 const reset = { cause: { code: "ECONNRESET" } };
 
 /** A request to each endpoint. */
 const requests: Readonly<
-  Record<Exclude<FaultEndpoint, "device_authorization">, (session: SignedIn, sandbox: Sandbox) => Promise<Response>>
+  Record<Exclude<FaultEndpoint, "device_authorization">, (session: LoggedIn, sandbox: Sandbox) => Promise<Response>>
 > = {
   metadata: ({ as }) => fetch(`${as.issuer}/.well-known/oauth-authorization-server`),
   authorize: async ({ as, client }) => fetch((await begin(as, client)).url, { redirect: "manual" }),
@@ -34,13 +23,13 @@ const requests: Readonly<
 
 describe.each(Object.entries(requests))("at %s", (path, ask) => {
   it("a status, and no answer at all", async ({ sandbox }) => {
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     sandbox.faults.add([
       { kind: "status", status: 503, path },
       { kind: "reset-before", path },
     ]);
-    for (const [other, asked] of Object.entries(requests)) {
-      if (other !== path && other !== "token") expect((await asked(session, sandbox)).status).not.toBe(503);
+    for (const [other, requested] of Object.entries(requests)) {
+      if (other !== path && other !== "token") expect((await requested(session, sandbox)).status).not.toBe(503);
     }
     expect((await ask(session, sandbox)).status).toBe(503);
     await expect(ask(session, sandbox)).rejects.toMatchObject(reset);
@@ -49,7 +38,7 @@ describe.each(Object.entries(requests))("at %s", (path, ask) => {
   });
 
   it("half an answer, a lost one, a late one", async ({ sandbox }) => {
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     sandbox.faults.add({ kind: "reset-after", path });
     await expect(ask(session, sandbox)).rejects.toMatchObject(reset);
     if (path === "token") return;
@@ -68,7 +57,7 @@ describe("at the token endpoint", () => {
     { kind: "reset-mid-body", path: "token" },
     { kind: "truncated-json", path: "token" },
   ])("%j: the token was rotated, and the answer is lost", async (fault, { sandbox }) => {
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     sandbox.faults.add(fault);
     await expect(refreshed(session)).rejects.toThrow();
     const again = await refresh(session);
@@ -83,7 +72,7 @@ describe("at the token endpoint", () => {
     { kind: "status", status: 503, path: "token" },
     { kind: "html", path: "token" },
   ])("%j: nothing was done, and the token is still good", async (fault, { sandbox }) => {
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     sandbox.faults.add(fault);
     await expect(refreshed(session)).rejects.toThrow();
     expect(await refreshed(session)).toMatchObject({ refresh_token: expect.any(String) });
@@ -91,7 +80,7 @@ describe("at the token endpoint", () => {
 
   it("refuse-refresh: invalid_grant, for refreshes only", async ({ sandbox }) => {
     sandbox.faults.add({ kind: "refuse-refresh" });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const refused = await refresh(session);
     expect([refused.status, await refused.json()]).toMatchObject([400, { error: "invalid_grant" }]);
     expect((await refresh(session)).status).toBe(200);
@@ -99,7 +88,7 @@ describe("at the token endpoint", () => {
 
   it("omit-refresh-token: the answer has none, and the old one stays good", async ({ sandbox }) => {
     sandbox.faults.add({ kind: "omit-refresh-token" });
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     const first = await refreshed(session);
     expect(first).not.toHaveProperty("refresh_token");
     expect((await callTool(sandbox.mcpUrl, first.access_token, "whoami")).status).toBe(200);
@@ -109,12 +98,12 @@ describe("at the token endpoint", () => {
 
 describe("prune-clients", () => {
   it("forgets every client at a token request", async ({ sandbox }) => {
-    const session = await signIn(sandbox);
+    const session = await logIn(sandbox);
     sandbox.faults.add({ kind: "prune-clients", path: "token" });
     const refused = await refresh(session);
     expect([refused.status, await refused.json()]).toMatchObject([401, { error: "invalid_client" }]);
     expect((await refresh(session)).status).toBe(401);
-    expect((await signIn(sandbox)).tokens.access_token).toBeDefined();
+    expect((await logIn(sandbox)).tokens.access_token).toBeDefined();
   });
 
   it("forgets them at an authorization request too, and not before", async ({ sandbox }) => {
@@ -129,7 +118,7 @@ describe("prune-clients", () => {
 describe("step-up", () => {
   it("refuses tool calls until the token has the scope, and nothing else", async ({ sandbox }) => {
     sandbox.faults.add(parseFault("step-up=files:write"));
-    const { tokens } = await signIn(sandbox);
+    const { tokens } = await logIn(sandbox);
     for (let i = 0; i < 3; i++) {
       const refused = await callTool(sandbox.mcpUrl, tokens.access_token, "echo", { text: "x" });
       expect(refused.status).toBe(403);
@@ -140,19 +129,19 @@ describe("step-up", () => {
     }
     expect((await rpc(sandbox.mcpUrl, tokens.access_token, "tools/list")).status).toBe(200);
     expect((await callTool(sandbox.mcpUrl, undefined, "echo")).status).toBe(401);
-    const more = await signIn(sandbox, { scope: "mcp files:write" });
+    const more = await logIn(sandbox, { scope: "mcp files:write" });
     expect((await callTool(sandbox.mcpUrl, more.tokens.access_token, "echo", { text: "x" })).status).toBe(200);
   });
 });
 
 it("faults of lists leave the other endpoints alone", async ({ sandbox }) => {
   sandbox.faults.add([{ kind: "extra-fields" }, { kind: "empty-page" }]);
-  await signIn(sandbox);
+  await logIn(sandbox);
   expect(sandbox.faults.list().map(({ matched }) => matched)).toEqual([0, 0]);
 });
 
 it("refuses bodies that are too large", async ({ sandbox }) => {
-  const { as, tokens } = await signIn(sandbox);
+  const { as, tokens } = await logIn(sandbox);
   const body = "x".repeat(1024 * 1024 + 1);
   expect((await fetch(as.token_endpoint ?? "", { method: "POST", body })).status).toBe(413);
   const headers = { authorization: `Bearer ${tokens.access_token}` };

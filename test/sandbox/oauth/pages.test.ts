@@ -2,7 +2,7 @@ import type * as oauth from "oauth4webapi";
 import { describe, expect } from "vitest";
 import { it as base } from "../support.js";
 import { asCallback, asPage, Browser, type Page } from "./browser.js";
-import { begin, callTool, discover, landing, post, REDIRECT_URI, redeem, register, signIn } from "./support.js";
+import { begin, callTool, discover, landing, logIn, post, REDIRECT_URI, redeem, register } from "./support.js";
 
 const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
 
@@ -192,10 +192,10 @@ describe("signing out", () => {
   it("ends the session after asking", async ({ browser, as, toConsent }) => {
     const client = await register(as, { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] });
     await toConsent(client);
-    const asked = asPage(await browser.open(as.end_session_endpoint ?? ""));
-    expectSafe(asked);
-    expect(asked.html).toContain("Log out?");
-    const done = asPage(await browser.press(asked, "logout", "yes"));
+    const requested = asPage(await browser.open(as.end_session_endpoint ?? ""));
+    expectSafe(requested);
+    expect(requested.html).toContain("Log out?");
+    const done = asPage(await browser.press(requested, "logout", "yes"));
     expect(done.html).toContain("Logged out");
     const again = asPage(await browser.open((await begin(as, client)).url));
     expect(again.html).toContain("Log in as");
@@ -217,7 +217,7 @@ describe("signing out", () => {
 
   it("takes the hint of an id token", async ({ start }) => {
     const sandbox = await start({ autoApprove: true });
-    const { as, client, tokens } = await signIn(
+    const { as, client, tokens } = await logIn(
       sandbox,
       { scope: "openid mcp" },
       { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] },

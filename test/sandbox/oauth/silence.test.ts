@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startSandbox } from "../../../src/sandbox/index.js";
-import { begin, callTool, discover, post, refresh, register, rpc, signIn, TOKEN_EXCHANGE } from "./support.js";
+import { begin, callTool, discover, logIn, post, refresh, register, rpc, TOKEN_EXCHANGE } from "./support.js";
 
 const METHODS = ["log", "info", "warn", "error", "debug", "trace"] as const;
 let printed: unknown[][] = [];
@@ -18,7 +18,7 @@ it("prints nothing, and keeps no secret in the request log", async () => {
   process.on("warning", (warning) => warnings.push(warning));
   await using sandbox = await startSandbox({ devices: 5, autoApprove: true, deviceFlow: true, revocation: true });
   const grants = ["authorization_code", "refresh_token", TOKEN_EXCHANGE];
-  const session = await signIn(sandbox, { scope: "openid mcp" }, { grant_types: grants });
+  const session = await logIn(sandbox, { scope: "openid mcp" }, { grant_types: grants });
   const { as, client, tokens } = session;
   await callTool(sandbox.mcpUrl, tokens.access_token, "whoami");
   await rpc(sandbox.mcpUrl, tokens.access_token, "subscriptions/listen");

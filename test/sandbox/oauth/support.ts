@@ -7,7 +7,7 @@ export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const insecure = { [oauth.allowInsecureRequests]: true } as const;
 
 /** What a sign-in leaves behind. */
-export interface SignedIn {
+export interface LoggedIn {
   as: oauth.AuthorizationServer;
   client: oauth.Client;
   auth: oauth.ClientAuth;
@@ -98,12 +98,12 @@ export async function redeem(
 }
 
 /** The whole way, with a sandbox that signs in by itself. */
-export async function signIn(
+export async function logIn(
   sandbox: Sandbox,
   params: Record<string, string> = {},
   metadata: Record<string, oauth.JsonValue> = {},
   poolId = sandbox.ids.pool,
-): Promise<SignedIn> {
+): Promise<LoggedIn> {
   const as = await discover(sandbox, poolId);
   const client = await register(as, metadata);
   const begun = await begin(as, client, params);
@@ -112,18 +112,18 @@ export async function signIn(
 }
 
 /** A refresh, unprocessed. */
-export function refresh({ as, client, auth, tokens }: SignedIn, token = tokens.refresh_token): Promise<Response> {
+export function refresh({ as, client, auth, tokens }: LoggedIn, token = tokens.refresh_token): Promise<Response> {
   return oauth.refreshTokenGrantRequest(as, client, auth, token ?? "", insecure);
 }
 
 /** A refresh that has to succeed. */
-export async function refreshed(session: SignedIn, token?: string): Promise<oauth.TokenEndpointResponse> {
+export async function refreshed(session: LoggedIn, token?: string): Promise<oauth.TokenEndpointResponse> {
   return oauth.processRefreshTokenResponse(session.as, session.client, await refresh(session, token));
 }
 
 /** Posts a form to an endpoint as a client with a secret. */
 export function post(
-  { client }: Pick<SignedIn, "client">,
+  { client }: Pick<LoggedIn, "client">,
   url: string | undefined,
   form: Record<string, string>,
 ): Promise<Response> {

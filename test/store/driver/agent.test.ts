@@ -93,7 +93,7 @@ describe("agents on two machines that share an engine", () => {
     issuer.routes[TOKEN] = (_request, nth) => ({ json: issuer.tokens(nth) });
     const next = token(other.agent);
     next.catch(() => undefined);
-    await until(() => other.driver.asked.claim > 0);
+    await until(() => other.driver.calls.claim > 0);
     await time.advance(3000);
     expect(refreshes()).toBe(1);
     expect(await scene.during(next)).toBe("access-as-3");

@@ -17,17 +17,17 @@ async function processes(options: Partial<GrantStoreOptions> = {}) {
   const driver = memoryDriver({ clock: time });
   const notes: string[] = [];
   const { claim, extend, release } = driver;
-  driver.claim = (key, asked) => {
-    notes.push(asked.note);
-    return claim.call(driver, key, asked);
+  driver.claim = (key, lease) => {
+    notes.push(lease.note);
+    return claim.call(driver, key, lease);
   };
-  driver.extend = (key, asked) => {
-    notes.push(asked.note);
-    return extend.call(driver, key, asked);
+  driver.extend = (key, lease) => {
+    notes.push(lease.note);
+    return extend.call(driver, key, lease);
   };
-  driver.release = (key, asked) => {
-    if (asked.note !== undefined) notes.push(asked.note);
-    return release.call(driver, key, asked);
+  driver.release = (key, lease) => {
+    if (lease.note !== undefined) notes.push(lease.note);
+    return release.call(driver, key, lease);
   };
   const open = () => {
     const clock = time.process();
@@ -39,7 +39,7 @@ async function processes(options: Partial<GrantStoreOptions> = {}) {
   // The names are hashed by threads, which no clock of a test waits for.
   for (const { store, driver: own } of [made.one, made.other]) {
     await store.lease("x", async () => undefined, BRIEF);
-    Object.assign(own.asked, { claim: 0, extend: 0, release: 0 });
+    Object.assign(own.calls, { claim: 0, extend: 0, release: 0 });
   }
   return made;
 }
@@ -147,7 +147,7 @@ describe("a lease over a driver", () => {
       class: "unavailable",
       message: expect.stringContaining("stood still for 4000 ms"),
     });
-    expect(one.driver.asked.extend).toBe(0);
+    expect(one.driver.calls.extend).toBe(0);
     const waiting = wait(other.store);
     await time.advance(100);
     await waiting.done;
@@ -411,7 +411,7 @@ describe("a lease over a driver", () => {
     let answer: () => void = () => undefined;
     one.driver.after.claim = () => new Promise<void>((resolve) => (answer = resolve));
     const holding = hold(one.store);
-    await until(() => one.driver.asked.claim === 1);
+    await until(() => one.driver.calls.claim === 1);
     await time.advance(3000);
     answer();
     one.driver.before.extend = lost;
@@ -443,9 +443,9 @@ describe("a lease over a driver", () => {
       one.driver.before.extend = lost;
       let answer: () => void = () => undefined;
       other.driver.before.claim = () =>
-        other.driver.asked.claim > answers && new Promise<void>((resolve) => (answer = resolve));
+        other.driver.calls.claim > answers && new Promise<void>((resolve) => (answer = resolve));
       const { state, done } = takeOver(scene);
-      while (other.driver.asked.claim <= answers) await time.advance(25);
+      while (other.driver.calls.claim <= answers) await time.advance(25);
       await time.advance(5000);
       other.driver.before = {};
       answer();

@@ -278,9 +278,9 @@ describe("reads", () => {
     const driver = faulty();
     const store = grantStore(driver, { seal: testRing() });
     await store.save(madeGrant(), undefined);
-    const asked = driver.asked.get;
+    const calls = driver.calls.get;
     const grants = [await store.read(KEY), await store.read(KEY)];
-    expect(driver.asked.get).toBe(asked + 2);
+    expect(driver.calls.get).toBe(calls + 2);
     expect(grants[1]).toBe(grants[0]);
     await store.save(next(madeGrant(), 2), 1);
     expect(tokenOf(await store.read(KEY))).toBe("access-token-2");

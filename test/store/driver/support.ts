@@ -76,7 +76,7 @@ type Operation = "get" | "put" | "delete" | "claim" | "extend" | "release";
 /** A driver over another one whose operations fail as a test wants. */
 export interface FaultyDriver extends StoreDriver {
   /** How often each operation was asked for. */
-  readonly asked: Record<Operation, number>;
+  readonly calls: Record<Operation, number>;
   /** Before the operation: what it throws, or waits for. */
   before: Partial<Record<Operation, () => unknown>>;
   /** After it has happened: the same. */
@@ -89,17 +89,17 @@ export function lost(): never {
 }
 
 export function faulty(driver: StoreDriver = memoryDriver()): FaultyDriver {
-  const asked = { get: 0, put: 0, delete: 0, claim: 0, extend: 0, release: 0 };
+  const calls = { get: 0, put: 0, delete: 0, claim: 0, extend: 0, release: 0 };
   const faults: Pick<FaultyDriver, "before" | "after"> = { before: {}, after: {} };
   const on = async <T>(operation: Operation, work: () => Promise<T>): Promise<T> => {
-    asked[operation]++;
+    calls[operation]++;
     await faults.before[operation]?.();
     const result = await work();
     await faults.after[operation]?.();
     return result;
   };
   return Object.assign(faults, {
-    asked,
+    calls,
     system: driver.system,
     location: driver.location,
     get: (...args: Parameters<StoreDriver["get"]>) => on("get", () => driver.get(...args)),

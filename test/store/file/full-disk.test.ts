@@ -59,7 +59,7 @@ function disk(): Disk {
 }
 
 /** A scene whose grant is stored on a small disk with a login, whose token has `left` ms left. */
-async function signedIn(left: number) {
+async function loggedIn(left: number) {
   const small = disk();
   const scene = await startScene();
   const store = fileStore(small.home);
@@ -78,7 +78,7 @@ const requests = ({ issuer }: Pick<Scene, "issuer">) => issuer.to(TOKEN).length;
 
 describe.skipIf(probe === undefined)("a disk (these need the right to mount one)", () => {
   it("that is full keeps the refresh token from being spent, and keeps the grant", async () => {
-    const scene = await signedIn(0);
+    const scene = await loggedIn(0);
     const before = await scene.stored();
     scene.fill();
     await expect(scene.agent.token(scene.mcp.url)).rejects.toMatchObject({
@@ -92,7 +92,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
   });
 
   it("that has room for a claim and not for a grant keeps the refresh token from being spent as well", async () => {
-    const { store, key, fill, clear, home, stored, ...scene } = await signedIn(0);
+    const { store, key, fill, clear, home, stored, ...scene } = await loggedIn(0);
     const before = await stored();
     fill();
     clear();
@@ -107,7 +107,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
   });
 
   it("that fills up while the issuer answers takes the new tokens: their room was reserved", async () => {
-    const scene = await signedIn(0);
+    const scene = await loggedIn(0);
     scene.issuer.routes[TOKEN] = (_request, nth) => {
       scene.fill();
       return { json: scene.issuer.tokens(nth) };
@@ -118,7 +118,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
   });
 
   it("that fills up in the middle of a save larger than its room keeps what was there", async () => {
-    const { store, key, fill } = await signedIn(0);
+    const { store, key, fill } = await loggedIn(0);
     const room = await store.reserve(key);
     const grant = await store.read(key);
     if (!grant) throw new Error("signed in");
@@ -130,7 +130,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
   });
 
   it("that can only be read gives the token while it lives", async () => {
-    const scene = await signedIn(600_000);
+    const scene = await loggedIn(600_000);
     scene.freeze();
     expect((await scene.agent.token(scene.mcp.url)).value).toBe("access-as-1");
     await scene.clock.sleep(580_000, SIGNAL);
@@ -140,7 +140,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
   });
 
   it("that can only be read gives an error when the token has ended, and sends nothing", async () => {
-    const scene = await signedIn(0);
+    const scene = await loggedIn(0);
     scene.freeze();
     await expect(scene.agent.token(scene.mcp.url)).rejects.toMatchObject({
       class: "store",

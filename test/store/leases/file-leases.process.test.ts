@@ -238,11 +238,11 @@ describe("a process that waits", () => {
     const home = folder();
     const first = await holder(home, { durationMs: 60_000 });
     await first.hears("holds");
-    let asked = 0;
-    const until = async () => (++asked < 3 ? undefined : "theirs");
+    let requested = 0;
+    const until = async () => (++requested < 3 ? undefined : "theirs");
     const work = async () => "mine";
     expect(await leasesOf(home).run(NAME, work, { durationMs: 1000, until })).toBe("theirs");
-    expect(asked).toBe(3);
+    expect(requested).toBe(3);
     expect(leaseFilesOf(home)).toHaveLength(1);
   });
 

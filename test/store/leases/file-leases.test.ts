@@ -251,7 +251,7 @@ describe("a lock file of a process that may have sent a refresh, on a system wit
     files.commit(attempt);
     const take = () =>
       leasesOf(home).run(NAME, async ({ before }) => before?.ended, { durationMs: 1, patienceMs: 1500 });
-    return { take, asked: run };
+    return { take, requested: run };
   }
   const startedAt = (ms: number) => new Date(ms).toUTCString().replace(" GMT", "");
 
@@ -263,9 +263,9 @@ describe("a lock file of a process that may have sent a refresh, on a system wit
     ["the process is the one that wrote it", startedAt(Date.now() - 1000)],
     ["the system does not tell", undefined],
   ])("is waited for where %s, and the system is asked once", async (_what, answer) => {
-    const { take, asked } = overdue(answer);
+    const { take, requested } = overdue(answer);
     await expect(take()).rejects.toMatchObject({ code: "lease_busy" });
-    expect(asked).toHaveBeenCalledTimes(1);
+    expect(requested).toHaveBeenCalledTimes(1);
   });
 });
 

@@ -6,17 +6,17 @@ import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 const KEY = { kind: "grant", partition: "p", id: "i" } as const;
 
 /** What a driver throws whose client throws this, and how often it was asked. */
-async function failure(thrown: unknown): Promise<{ error: AgentAuthError; asked: number }> {
-  let asked = 0;
+async function failure(thrown: unknown): Promise<{ error: AgentAuthError; requested: number }> {
+  let requested = 0;
   const query = async () => {
-    asked++;
+    requested++;
     throw thrown;
   };
   const error = await postgresDriver({ query })
     .get(KEY)
     .catch((reason) => reason);
   expect(error).toBeInstanceOf(AgentAuthError);
-  return { error, asked };
+  return { error, requested };
 }
 
 const refusal = (code: string, message = "a sentence of the server") => Object.assign(new Error(message), { code });
@@ -25,19 +25,19 @@ describe("an error of the engine", () => {
   it.each(["08006", "08P01", "53300", "53100", "57P01", "57P02", "57P03", "57014", "55P03", "25006"])(
     "%s is one that passes",
     async (code) => {
-      const { error, asked } = await failure(refusal(code));
+      const { error, requested } = await failure(refusal(code));
       expect(error).toMatchObject({ code: "store_unavailable", class: "unavailable", retryable: true });
       expect(error.message).toBe(
         `PostgreSQL table agentauth_record: the server refused the statement (${code}): "a sentence of the server"`,
       );
-      expect(asked).toBe(1);
+      expect(requested).toBe(1);
     },
   );
 
   it.each(["40001", "40P01"])("%s is one that passes, after one more try", async (code) => {
-    const { error, asked } = await failure(refusal(code));
+    const { error, requested } = await failure(refusal(code));
     expect(error).toMatchObject({ code: "store_unavailable", retryable: true });
-    expect(asked).toBe(2);
+    expect(requested).toBe(2);
   });
 
   it.each(["ECONNREFUSED", "ECONNRESET", "EPIPE", "CONNECTION_CLOSED", "CONNECT_TIMEOUT", ""])(
@@ -50,9 +50,9 @@ describe("an error of the engine", () => {
   );
 
   it.each(["22P02", "23505", "28P01", "3D000", "42501", "42601", "XX000"])("%s is one that stays", async (code) => {
-    const { error, asked } = await failure(refusal(code));
+    const { error, requested } = await failure(refusal(code));
     expect(error).toMatchObject({ code: "store_failed", class: "store", retryable: false });
-    expect(asked).toBe(1);
+    expect(requested).toBe(1);
   });
 
   it("names the SQL of the store if the table is missing", async () => {

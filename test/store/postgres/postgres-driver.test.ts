@@ -7,12 +7,12 @@ const KEY = { kind: "grant", partition: "p", id: "i" } as const;
 
 /** A function that records what it is asked, and answers with these rows, one answer after the other. */
 function recorder(...answers: object[][]) {
-  const asked: { text: string; values: unknown[] }[] = [];
+  const requested: { text: string; values: unknown[] }[] = [];
   const query = async (text: string, values: unknown[]) => {
-    asked.push({ text, values });
+    requested.push({ text, values });
     return { rows: answers.shift() ?? [] };
   };
-  return { asked, query };
+  return { requested, query };
 }
 
 describe("a client by its shape", () => {
@@ -59,9 +59,9 @@ describe("a client by its shape", () => {
   });
 
   it("gets texts alone, and no name of a prepared statement", async () => {
-    const { asked, query } = recorder([{ version: "1" }]);
+    const { requested, query } = recorder([{ version: "1" }]);
     await postgresDriver({ query }).put(KEY, "v", undefined, { expiresInMs: 1500, tags: { a: "b" } });
-    expect(asked[0]?.values).toEqual(["grant", "70", "69", "v", '{"a":"b"}', "1500"]);
+    expect(requested[0]?.values).toEqual(["grant", "70", "69", "v", '{"a":"b"}', "1500"]);
   });
 });
 
@@ -89,9 +89,9 @@ describe("options", () => {
   });
 
   it("quote each part of the table's name", async () => {
-    const { asked, query } = recorder();
+    const { requested, query } = recorder();
     await postgresDriver({ query }, { table: "Auth-1.Order" }).get(KEY);
-    expect(asked[0]?.text).toContain('FROM "Auth-1"."Order" WHERE');
+    expect(requested[0]?.text).toContain('FROM "Auth-1"."Order" WHERE');
   });
 });
 
@@ -130,18 +130,18 @@ describe("waiting for the engine", () => {
   });
 
   it("does not begin with a signal that has fired", async () => {
-    const { asked, query } = recorder();
+    const { requested, query } = recorder();
     const driver = postgresDriver({ query });
     await expect(driver.get(KEY, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "aborted" });
-    expect(asked).toEqual([]);
+    expect(requested).toEqual([]);
   });
 
   it("sends nothing more after the end", async () => {
     const controller = new AbortController();
-    let asked = 0;
+    let requested = 0;
     let fail = (_: Error) => {};
     const query = () => {
-      asked++;
+      requested++;
       return new Promise((_, reject) => {
         fail = reject;
       });
@@ -151,7 +151,7 @@ describe("waiting for the engine", () => {
     await expect(waiting).rejects.toMatchObject({ code: "aborted" });
     fail(Object.assign(new Error("conflict"), { code: "40001" }));
     await new Promise((resolve) => setImmediate(resolve));
-    expect(asked).toBe(1);
+    expect(requested).toBe(1);
   });
 
   it("for a lease ends if the engine never answers who has it", async () => {
@@ -163,9 +163,9 @@ describe("waiting for the engine", () => {
 
 describe("a conflict with another transaction", () => {
   it("is tried once more", async () => {
-    let asked = 0;
+    let requested = 0;
     const query = async () => {
-      if (asked++ === 0) throw Object.assign(new Error("conflict"), { code: "40001" });
+      if (requested++ === 0) throw Object.assign(new Error("conflict"), { code: "40001" });
       return [{ version: "8" }];
     };
     expect(await postgresDriver({ query }).put(KEY, "v", "7" as Version)).toBe("8");
@@ -173,20 +173,20 @@ describe("a conflict with another transaction", () => {
 });
 
 describe("what has expired", () => {
-  const swept = (asked: { text: string }[]) => asked.filter(({ text }) => text.includes("SKIP LOCKED")).length;
+  const swept = (requested: { text: string }[]) => requested.filter(({ text }) => text.includes("SKIP LOCKED")).length;
 
   it("is removed after a release or a record that expires, at most once a minute", async () => {
-    const { asked, query } = recorder();
+    const { requested, query } = recorder();
     const driver = postgresDriver({ query });
     await driver.get(KEY);
     await driver.put(KEY, "v", undefined);
-    expect(swept(asked)).toBe(0);
+    expect(swept(requested)).toBe(0);
     await driver.release(KEY, { owner: "o", note: undefined });
     await driver.release(KEY, { owner: "o", note: undefined });
-    expect(swept(asked)).toBe(1);
+    expect(swept(requested)).toBe(1);
     const other = recorder([{ version: "1" }]);
     await postgresDriver(other).put(KEY, "v", undefined, { expiresInMs: 1 });
-    expect(swept(other.asked)).toBe(1);
+    expect(swept(other.requested)).toBe(1);
   });
 
   it("is left where it is if it cannot be removed", async () => {
@@ -205,8 +205,8 @@ describe("a place that is no place of this store", () => {
   });
 
   it("is a version that no record has", async () => {
-    const { asked, query } = recorder();
+    const { requested, query } = recorder();
     expect(await postgresDriver({ query }).put(KEY, "v", "1; DROP" as Version)).toBeUndefined();
-    expect(asked[0]?.values.at(-1)).toBe("0");
+    expect(requested[0]?.values.at(-1)).toBe("0");
   });
 });

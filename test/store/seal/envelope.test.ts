@@ -12,18 +12,18 @@ const SIGNAL = new AbortController().signal;
 describe("an envelope", () => {
   it("asks the key management service once a tenant, and never for a cached token", async () => {
     const driver = memoryDriver();
-    const { sealing, asked } = testEnvelope();
+    const { sealing, calls } = testEnvelope();
     const store = grantStore(driver, { seal: sealing, tenant: "ann" });
     const grants = Array.from({ length: 10 }, (_, nth) => madeGrant({ profile: `p${nth}` }));
     await Promise.all(grants.map((grant) => store.save(grant, undefined)));
-    expect(asked).toEqual({ wrap: 1, unwrap: 0 });
+    expect(calls).toEqual({ wrap: 1, unwrap: 0 });
     const elsewhere = testEnvelope();
     const other = grantStore(driver, { seal: elsewhere.sealing, tenant: "ann" });
     await Promise.all(grants.map(({ profile }) => other.read({ ...KEY, profile })));
     await other.read({ ...KEY, profile: "p0" });
-    expect(elsewhere.asked).toEqual({ wrap: 0, unwrap: 1 });
+    expect(elsewhere.calls).toEqual({ wrap: 0, unwrap: 1 });
     await grantStore(driver, { seal: sealing, tenant: "bob" }).save(madeGrant(), undefined);
-    expect(asked).toEqual({ wrap: 2, unwrap: 0 });
+    expect(calls).toEqual({ wrap: 2, unwrap: 0 });
     expect((await driver.scan({ kind: "key" }, { limit: 10 })).items).toHaveLength(2);
   });
 

@@ -13,19 +13,19 @@ export function testRing(over: Partial<KeyRingOptions> = {}): KeyRing {
 }
 
 /** An envelope, and how often its key management service was asked. */
-export function testEnvelope(): { sealing: Sealing; asked: { wrap: number; unwrap: number } } {
-  const asked = { wrap: 0, unwrap: 0 };
+export function testEnvelope(): { sealing: Sealing; calls: { wrap: number; unwrap: number } } {
+  const calls = { wrap: 0, unwrap: 0 };
   const turn = (bytes: Uint8Array) => bytes.map((byte) => byte ^ 0xff);
   const sealing = envelope({
     wrap: async (bytes) => {
-      asked.wrap++;
+      calls.wrap++;
       return turn(bytes);
     },
     unwrap: async (bytes) => {
-      asked.unwrap++;
+      calls.unwrap++;
       return turn(bytes);
     },
     nameKey: NAME_KEY,
   });
-  return { sealing, asked };
+  return { sealing, calls };
 }

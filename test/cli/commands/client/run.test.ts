@@ -46,7 +46,7 @@ it("list sorts by client", async ({ user }) => {
 
 it("forget removes a binding, and says where a stored login still has it", async ({ desk, user, clientId, bind }) => {
   await bind();
-  await user.signIn();
+  await user.logIn();
   await user.change(({ client }) => ({ client: { ...client, clientId, source: "pre-registered" } }));
   const first = await user.run(["client", "forget", "--json", "--", clientId]);
   expect([first.code, JSON.parse(first.stdout)]).toEqual([

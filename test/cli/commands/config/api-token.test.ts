@@ -185,10 +185,10 @@ describe("an API token", () => {
       chmodSync(file, 0o644);
       await set("api_token", `file:${file}`);
       const list = ["devices", "list", "--pool", bench.sandbox.ids.pool, "-o", "id"];
-      const before = bench.asked();
+      const before = bench.deviceRequests();
       const { code, stdout, stderr } = await run(list);
       expect({ code, stdout }).toEqual({ code: 8, stdout: "" });
-      expect(bench.asked()).toBe(before);
+      expect(bench.deviceRequests()).toBe(before);
       expect(stderr).toContain(`error: the file ${file} can be read by others`);
       const repair = /^hint: (chmod 600 .*)$/m.exec(stderr)?.[1] ?? "";
       execFileSync("sh", ["-c", repair]);

@@ -211,11 +211,11 @@ describe("writing", () => {
       },
     ],
     ["copies", "hard links do not work here", (from, to) => writeFileSync(to, readFileSync(from))],
-  ])("needs hard links that are not %s", (_what, told, link) => {
+  ])("needs hard links that are not %s", (_what, reported, link) => {
     const home = temporaryFolder();
     expect(checkWriting(home, link)).toMatchObject({
       state: "failed",
-      found: expect.stringContaining(told),
+      found: expect.stringContaining(reported),
       hint: expect.stringContaining("AGENTAUTH_HOME"),
     });
     expect(readdirSync(home)).toEqual([]);
@@ -266,10 +266,10 @@ describe("variables", () => {
     ["AGENTAUTH_ERRORS", "xml", 'only "json" has an effect'],
     ["AGENTAUTH_NO_INPUT", "0", "counts as set like any other value"],
     ["AGENTAUTH_NO_INPUT", "False", "counts as set like any other value"],
-  ])("%s=%s is remarked on", (name, value, told) => {
+  ])("%s=%s is remarked on", (name, value, reported) => {
     expect(env({ [name]: value })).toMatchObject({
       state: "warning",
-      found: expect.stringContaining(told),
+      found: expect.stringContaining(reported),
       hint: expect.stringContaining("agentauth help environment"),
     });
   });
@@ -305,9 +305,9 @@ describe("the keychain", () => {
   it.each([
     ["has a key", async () => "key", "has the key for this folder"],
     ["has none", async () => undefined, "the first login creates a key"],
-  ])("that %s is in order", async (_what, get, told) => {
+  ])("that %s is in order", async (_what, get, reported) => {
     const finding = await checkKeychain(keyring, { get, set: async () => {} }, true);
-    expect(finding).toMatchObject({ state: "ok", found: expect.stringContaining(told) });
+    expect(finding).toMatchObject({ state: "ok", found: expect.stringContaining(reported) });
   });
 
   it("that says no is a failure of the store, and a warning where files may take its place", async () => {

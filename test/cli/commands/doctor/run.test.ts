@@ -258,9 +258,9 @@ describe("online", () => {
 
   it("servers that never answer are waited for once each, and together", async () => {
     const taken: Socket[] = [];
-    const asked: string[] = [];
+    const requested: string[] = [];
     const silent = createSocketServer((socket) => {
-      taken.push(socket.on("data", (bytes) => asked.push(String(bytes).split(" HTTP/")[0] ?? "")));
+      taken.push(socket.on("data", (bytes) => requested.push(String(bytes).split(" HTTP/")[0] ?? "")));
     });
     await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
     const base = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
@@ -279,7 +279,7 @@ describe("online", () => {
       "skipped",
       "failed",
     ]);
-    expect(asked.sort()).toEqual(["GET /api/v1/domain", "GET /mcp", "POST /mcp"]);
+    expect(requested.sort()).toEqual(["GET /api/v1/domain", "GET /mcp", "POST /mcp"]);
   });
 
   it("what a server sends is escaped", async () => {

@@ -41,21 +41,21 @@ describe("a command that may not be sent a signal", () => {
       this.emit("error", Object.assign(new Error("kill EPERM"), { code: "EPERM", syscall: "kill" }));
       return false;
     });
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const program = 'console.log("ready"); setTimeout(() => { console.log("done"); process.exitCode = 7; }, 800)';
-    const run = options([process.execPath, "-e", program], { onSignalFailure: ({ code }) => told.push(code) });
+    const run = options([process.execPath, "-e", program], { onSignalFailure: ({ code }) => reported.push(code) });
     const result = runChild(run.options);
     await until(() => run.out() === "ready\n");
     for (const signal of ["SIGUSR2", "SIGUSR2"] as const) process.emit(signal, signal);
     expect(await result).toEqual({ exitCode: 7, lost: undefined, isStuck: false });
-    expect([run.out(), told]).toEqual(["ready\ndone\n", ["EPERM", "EPERM"]]);
+    expect([run.out(), reported]).toEqual(["ready\ndone\n", ["EPERM", "EPERM"]]);
   });
 
   it("that cannot be started at all is another matter", async () => {
-    const told: unknown[] = [];
-    const run = options(["/no/such/program"], { onSignalFailure: (error) => told.push(error) });
+    const reported: unknown[] = [];
+    const run = options(["/no/such/program"], { onSignalFailure: (error) => reported.push(error) });
     await expect(runChild(run.options)).rejects.toMatchObject({ code: "ENOENT", syscall: "spawn /no/such/program" });
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
   it.skipIf(!isRoot)("is what the system says of the program of another user", () => {

@@ -43,8 +43,10 @@ describe("the words of the command", () => {
       [""],
       { message: "the command is an empty word", hint: expect.any(String) },
     ],
-  ])("%s is a mistake that is told", (_what, argv, command, told) => {
-    expect(() => commandOf({ url: URL, command }, argv)).toThrow(expect.objectContaining({ class: "usage", ...told }));
+  ])("%s is a mistake that is told", (_what, argv, command, reported) => {
+    expect(() => commandOf({ url: URL, command }, argv)).toThrow(
+      expect.objectContaining({ class: "usage", ...reported }),
+    );
   });
 
   it("a command without an address before it is a mistake too", () => {

@@ -115,7 +115,7 @@ it("starts nothing without a login, for an address that is none, and for a token
   expect((await me.run(["exec", "nowhere", "--", "touch", file])).code).toBe(2);
   const bound = await startDesk({ dpop: "required" });
   const owner = bound.user();
-  await owner.signIn();
+  await owner.logIn();
   const refused = await owner.run(["exec", bound.url, "--", "touch", file]);
   await bound.close();
   expect([refused.code, existsSync(file)]).toEqual([2, false]);
@@ -123,7 +123,7 @@ it("starts nothing without a login, for an address that is none, and for a token
 
 it("starts nothing where there is no private folder for the file: exit 8", async ({ desk }) => {
   const other = desk.user();
-  await other.signIn();
+  await other.logIn();
   writeFileSync(join(other.home, "run"), "");
   const started = join(temporaryFolder(), "started");
   const { code } = await other.run(["exec", desk.url, "--as", "file:TOKEN_FILE", "--", "touch", started]);
@@ -132,7 +132,7 @@ it("starts nothing where there is no private folder for the file: exit 8", async
 
 it("refreshes the file of the token while the command runs, and warns where it cannot", async ({ desk, faults }) => {
   const other = desk.user();
-  await other.signIn();
+  await other.logIn();
   await other.change(({ tokens }) => {
     const expiresAt = Date.now() + 8000;
     return { tokens: { ...tokens, expiresAt, obtainedAt: expiresAt - 3_600_000 } };

@@ -93,20 +93,20 @@ describe("the file", () => {
 
 describe("a token that ends", () => {
   it("is replaced by the next, of which others are told before the file has it", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const { path } = keep({
       first: ending("token-1"),
       getToken: async () => lasting("token-2"),
-      onToken: (token) => told.push(`${token} ${readFileSync(path, "utf8")}`),
+      onToken: (token) => reported.push(`${token} ${readFileSync(path, "utf8")}`),
     });
     await until(() => readFileSync(path, "utf8") === "token-2");
-    expect(told).toEqual(["token-2 token-1"]);
+    expect(reported).toEqual(["token-2 token-1"]);
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(readdirSync(dirname(path))).toEqual(["token"]);
   });
 
   it("stays where there is no other yet; that is told once, and tried again ten seconds later", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const { waits, pause } = handClock();
     const answers = [new Error("the issuer is away"), new Error("the issuer is away"), lasting("token-2")];
     const { path } = keep({
@@ -117,12 +117,12 @@ describe("a token that ends", () => {
         if (answer instanceof Error || answer === undefined) throw answer;
         return answer;
       },
-      onFailure: (error) => told.push(String(error)),
+      onFailure: (error) => reported.push(String(error)),
       pause,
     });
     await until(() => waits.length === 4);
     expect(readFileSync(path, "utf8")).toBe("token-2");
-    expect([told, waits]).toEqual([["Error: the issuer is away"], [1000, 10_000, 10_000, 30_000]]);
+    expect([reported, waits]).toEqual([["Error: the issuer is away"], [1000, 10_000, 10_000, 30_000]]);
   });
 
   it.each<[string, number | undefined, number]>([
@@ -142,18 +142,18 @@ describe("a token that ends", () => {
 
   it("is not asked for any more after the end, and a question on its way is called back", async () => {
     let called: AbortSignal | undefined;
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const { stop, path } = keep({
       first: ending("token-1"),
       getToken: (signal) => {
         called = signal;
         return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
       },
-      onFailure: (error) => told.push(error),
+      onFailure: (error) => reported.push(error),
     });
     await until(() => called !== undefined);
     await stop();
-    expect([called?.aborted, told, existsSync(path)]).toEqual([true, [], false]);
+    expect([called?.aborted, reported, existsSync(path)]).toEqual([true, [], false]);
   });
 });
 
@@ -165,7 +165,7 @@ describe("a file that somebody has taken away", () => {
     ["with its folder", (path) => dirname(path)],
     ["with the folder of all of them", (path) => dirname(dirname(path))],
   ])("%s is there again at the next look, for its owner alone, and that is no trouble", async (_what, gone) => {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const { waits, pause } = handClock(3);
     const answers = [lasting("token-1"), lasting("token-1")];
     const { path } = keep({
@@ -173,17 +173,17 @@ describe("a file that somebody has taken away", () => {
         rmSync(gone(path), { recursive: true });
         return answers.shift() ?? lasting("?");
       },
-      onFailure: (error) => told.push(error),
+      onFailure: (error) => reported.push(error),
       pause,
     });
     await until(() => waits.length === 3);
     expect(readFileSync(path, "utf8")).toBe("token-1");
     expect([path, dirname(path), folder].map(mode)).toEqual(["600", "700", "700"]);
-    expect([told, waits]).toEqual([[], [30_000, 30_000, 30_000]]);
+    expect([reported, waits]).toEqual([[], [30_000, 30_000, 30_000]]);
   });
 
   it("and cannot be written again is told once, however often it is tried", async () => {
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     const { waits, pause } = handClock(5);
     const { path } = keep({
       getToken: async () => {
@@ -191,16 +191,16 @@ describe("a file that somebody has taken away", () => {
         writeFileSync(folder, "in its place");
         return lasting("token-1");
       },
-      onFailure: (error) => told.push(error),
+      onFailure: (error) => reported.push(error),
       pause,
     });
     await until(() => waits.length === 5);
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     expect(waits).toEqual([30_000, 10_000, 10_000, 10_000, 10_000]);
   });
 
   it("is not written where a link or a folder of everybody's is in its place", async () => {
-    const told: string[] = [];
+    const reported: string[] = [];
     const elsewhere = join(temporaryFolder(), "elsewhere");
     const { waits, pause } = handClock(4);
     const ways = [
@@ -225,12 +225,12 @@ describe("a file that somebody has taken away", () => {
         ways.shift()?.();
         return lasting("token-1");
       },
-      onFailure: (error) => told.push(String(error)),
+      onFailure: (error) => reported.push(String(error)),
       pause,
     });
     await until(() => waits.length === 4);
     expect([existsSync(path), readdirSync(elsewhere)]).toEqual([false, []]);
-    expect([told.length, waits.slice(1)]).toEqual([1, [10_000, 10_000, 10_000]]);
+    expect([reported.length, waits.slice(1)]).toEqual([1, [10_000, 10_000, 10_000]]);
   });
 });
 

@@ -11,10 +11,10 @@ const COMMANDS = leafCommands(TOP).map(({ name }) => name.split(" "));
 
 describe("help is on stdout, exit 0", () => {
   it.each([...GROUPS, ...COMMANDS].map((words) => [words.join(" "), words] as const))("%s", async (name, words) => {
-    const asked = await runCli([...words, "--help"]);
-    expect({ code: asked.code, stderr: asked.stderr }).toEqual({ code: 0, stderr: "" });
-    expect(asked.stdout).toMatch(new RegExp(`^Usage: agentauth ${name} `));
-    expect(await runCli(["help", ...words])).toEqual(asked);
+    const requested = await runCli([...words, "--help"]);
+    expect({ code: requested.code, stderr: requested.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(requested.stdout).toMatch(new RegExp(`^Usage: agentauth ${name} `));
+    expect(await runCli(["help", ...words])).toEqual(requested);
   });
 
   it.each(GROUPS.map((words) => [words[0] ?? "", words] as const))("%s without a command", async (_name, words) => {

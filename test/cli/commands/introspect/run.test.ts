@@ -9,7 +9,7 @@ import { deskTest } from "../desk.js";
 const it = deskTest();
 
 it("prints what the issuer says of the stored token", async ({ desk, user }) => {
-  await user.signIn();
+  await user.logIn();
   const { code, stdout } = await user.run(["introspect", desk.url, "--json"]);
   expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ active: true, aud: desk.url })]);
   expect((await user.run(["introspect", desk.url, "--jq", ".active"])).stdout).toBe("true\n");
@@ -30,7 +30,7 @@ it("exits with 6 where the issuer has no endpoint for it", async () => {
 });
 
 it("exits with 5 where the issuer cannot be reached", async ({ desk, faults, user }) => {
-  await user.signIn();
+  await user.logIn();
   faults.add({ kind: "status", status: 503, path: "introspect", times: 0 });
   const { code, stdout } = await user.run(["introspect", desk.url, "--retries", "0"]);
   expect([code, stdout]).toEqual([5, ""]);

@@ -135,14 +135,14 @@ describe("choosing", () => {
   it("--limit counts what matches, and stops reading there", async ({ bench }) => {
     const all = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const active = all.filter(({ status }) => status === "active");
-    const before = bench.asked();
+    const before = bench.deviceRequests();
     const args = ["--status", "active", "--limit", "3", "--page-size", "10", "--concurrency", "1", "-o", "id"];
     const { stdout, stderr } = await bench.run([...bench.devices, ...args]);
     expect(linesOf(stdout)).toEqual(active.slice(0, 3).map(({ id }) => id));
     expect(stderr).toMatch(
       /^the first 3 match \(--status: filtered here, after reading\); continue with: .* --limit 3\n$/,
     );
-    expect(bench.asked() - before).toBeLessThan(6);
+    expect(bench.deviceRequests() - before).toBeLessThan(6);
   });
 
   it("--limit on what matches continues exactly behind the last item that was shown", async ({ bench }) => {

@@ -33,7 +33,7 @@ it("logs in with the URL that it prints, and says for how long", async ({ desk, 
 });
 
 it("lists the servers that it knows where none is named", async ({ desk, user }) => {
-  await user.signIn();
+  await user.logIn();
   const { code, stdout, stderr } = await user.run(["login"]);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain("error: no MCP server is named\nhint: agentauth login <mcp_url>, such as");
@@ -46,7 +46,7 @@ it("prints the login as JSON", async ({ desk, user }) => {
 });
 
 it("repairs a home folder that others can read", async ({ desk, user }) => {
-  await user.signIn();
+  await user.logIn();
   chmodSync(user.home, 0o755);
   const { code, stderr } = await login(user, [desk.url, "--browser", "none"]);
   expect([code, stderr]).toEqual([0, expect.stringContaining("was readable by other users; it is private again")]);

@@ -108,8 +108,8 @@ describe("a login in two steps whose issuer rejects a scope that it lists", () =
     const failed = await wait(again.login_id, ["--json", "--callback-url", await callbackOf(again.url)]);
     expect([failed.code, failed.stdout]).toEqual([4, ""]);
     expect(failed.stderr).toContain("invalid_scope");
-    const asked = await run(["login", mcp.url, "--no-wait", "--json", "--scope", "tools offline_access"]);
-    const { login_id, url } = JSON.parse(asked.stdout) as Begun;
+    const requested = await run(["login", mcp.url, "--no-wait", "--json", "--scope", "tools offline_access"]);
+    const { login_id, url } = JSON.parse(requested.stdout) as Begun;
     const own = await wait(login_id, ["--json", "--callback-url", await callbackOf(url)]);
     expect([own.code, own.stdout, own.stderr]).toEqual([4, "", expect.stringContaining("--scope")]);
   });

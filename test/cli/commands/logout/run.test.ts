@@ -11,7 +11,7 @@ it("deletes the login and revokes its tokens; it prints on standard output only 
   desk,
   user,
 }) => {
-  await user.signIn();
+  await user.logIn();
   expect(await user.run(["logout", desk.url])).toMatchObject({
     code: 0,
     stdout: "",
@@ -27,14 +27,14 @@ it("deletes the login and revokes its tokens; it prints on standard output only 
 });
 
 it("--all logs out of every server", async ({ desk, user }) => {
-  await user.signIn();
+  await user.logIn();
   const { code, stdout } = await user.run(["logout", "--all", "--json"]);
   expect([code, JSON.parse(stdout)]).toEqual([0, [{ ...ROW, server: desk.url }]]);
   expect(await user.run(["logout", "--all"])).toMatchObject({ code: 0, stderr: "not logged in\n" });
 });
 
 it("exits with 0 where the revocation fails, and warns of it", async ({ desk, faults, user }) => {
-  await user.signIn();
+  await user.logIn();
   faults.add({ kind: "status", status: 503, path: "end_session", times: 0 });
   const { code, stderr } = await user.run(["logout", desk.url]);
   expect([code, await user.store.list()]).toEqual([0, []]);
@@ -47,7 +47,7 @@ it.for<[string, string[], RegExp]>([
   ["one account of all", ["--all", "--account-hint", "bob"], /--all covers every account/],
   ["an address that is none", ["nowhere"], /nowhere/],
 ])("refuses %s", async ([_what, args, words], { desk, user }) => {
-  await user.signIn();
+  await user.logIn();
   const { code, stdout, stderr } = await user.run(["logout", ...args.map((one) => one.replace("URL", desk.url))]);
   expect([code, stdout, stderr]).toEqual([2, "", expect.stringMatching(words)]);
   expect(await user.store.list()).toHaveLength(1);

@@ -36,7 +36,7 @@ const it = deskTest()
   });
 
 /** Runs of the program with a login at a server whose responses the test writes. */
-async function signedInAt(answer: PlainAnswer, options?: PlainOptions) {
+async function loggedInAt(answer: PlainAnswer, options?: PlainOptions) {
   const { url } = await startPlainServer(answer, options);
   const home = temporaryFolder();
   const grant = madeGrant({ server: url, resource: url, requestedScope: undefined });
@@ -98,17 +98,17 @@ describe("mcp call", () => {
     [404, 6],
     [503, 5],
   ])("exits for HTTP %i with %i", async (status, exit) => {
-    const { call: callPlain } = await signedInAt((_call, response) => response.writeHead(status).end());
+    const { call: callPlain } = await loggedInAt((_call, response) => response.writeHead(status).end());
     expect(await callPlain("--retries", "0")).toMatchObject({ code: exit, stdout: "" });
   });
 
   it("exits with 6 for an error of the protocol, and prints its message", async () => {
-    const { call: callPlain } = await signedInAt(({ id }, response) =>
+    const { call: callPlain } = await loggedInAt(({ id }, response) =>
       sendError(response, id, -32_602, "no such tool"),
     );
     const { code, stderr } = await callPlain();
     expect([code, stderr]).toEqual([6, expect.stringContaining("no such tool")]);
-    const failing = await signedInAt(({ id }, response) => sendError(response, id, -32_602, "bad words", 400));
+    const failing = await loggedInAt(({ id }, response) => sendError(response, id, -32_602, "bad words", 400));
     const failed = await failing.call();
     expect([failed.code, failed.stderr]).toEqual([6, expect.stringContaining("bad words")]);
   });
@@ -118,22 +118,22 @@ describe("mcp call", () => {
     ["the end of the handshake", { handshake: "endless" }],
     ["the handshake", { handshake: "none" }],
   ])("exits with 5 where %s gets no response in time", async (_what, options) => {
-    const { call: callPlain } = await signedInAt(() => undefined, options);
+    const { call: callPlain } = await loggedInAt(() => undefined, options);
     const { code, stderr } = await callPlain("--timeout", "1");
     expect([code, stderr]).toEqual([5, expect.stringContaining("no response in 1 s")]);
   });
 
   it("exits with 5 where the connection breaks, and with 130 at SIGINT", async () => {
-    const broken = await signedInAt((_call, response) => response.destroy());
+    const broken = await loggedInAt((_call, response) => response.destroy());
     expect((await broken.call("--retries", "0")).code).toBe(5);
     const controller = new AbortController();
-    const silent = await signedInAt(() => controller.abort());
+    const silent = await loggedInAt(() => controller.abort());
     const { code } = await silent.run(["mcp", "call", silent.url, "tool"], { signal: controller.signal });
     expect(code).toBe(130);
   });
 
   it("masks a token that the server repeats", async () => {
-    const { call: callPlain } = await signedInAt(({ id }, response) =>
+    const { call: callPlain } = await loggedInAt(({ id }, response) =>
       sendResult(response, id, { content: [{ type: "text", text: "it is access-token-1" }] }),
     );
     expect(await callPlain()).toMatchObject({ code: 0, stdout: "it is ********\n" });

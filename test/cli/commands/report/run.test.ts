@@ -22,8 +22,8 @@ describe("agentauth devices report", () => {
   it("counts what a list of the same devices holds", async ({ bench, numbers }) => {
     const devices = await bench.service.devices.list({ pool_id: bench.sandbox.ids.pool }).toArray();
     const count = (test: (device: (typeof devices)[number]) => boolean) => devices.filter(test).length;
-    const { status, session_type, countries, devices: told, complete, findings, last_seen } = await numbers();
-    expect([complete, told.counted, told.read, told.total]).toEqual([true, 500, 500, 500]);
+    const { status, session_type, countries, devices: reported, complete, findings, last_seen } = await numbers();
+    expect([complete, reported.counted, reported.read, reported.total]).toEqual([true, 500, 500, 500]);
     for (const { value, count: counted } of status.top) expect(counted).toBe(count((one) => one.status === value));
     for (const { value, count: counted } of session_type.top) {
       expect(counted).toBe(count((one) => one.session_type === value));
@@ -125,13 +125,13 @@ describe("agentauth devices report --html", () => {
   it("leaves a file that is there alone, before it asks for anything", async ({ bench, report }) => {
     const path = join(temporaryFolder(), "out.html");
     writeFileSync(path, "mine");
-    const before = bench.asked();
+    const before = bench.deviceRequests();
     const { code, stderr } = await bench.run([...report, "--html", path]);
     expect(code).toBe(2);
     expect(stderr).toBe(
       `error: --html "${path}" already exists\nhint: give another file, or overwrite it with --force\n`,
     );
-    expect([bench.asked(), readFileSync(path, "utf8")]).toEqual([before, "mine"]);
+    expect([bench.deviceRequests(), readFileSync(path, "utf8")]).toEqual([before, "mine"]);
     expect((await bench.run([...report, "--html", path, "--force"])).code).toBe(0);
     expect(readFileSync(path, "utf8")).toContain("<!doctype html>");
   });
@@ -193,8 +193,8 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     bench.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "device", times: 0 });
     const path = join(temporaryFolder(), "out.html");
     const child = bench.start([...report, "--html", path]);
-    const before = bench.asked();
-    await expect.poll(() => bench.asked(), { timeout: 20_000 }).toBeGreaterThan(before);
+    const before = bench.deviceRequests();
+    await expect.poll(() => bench.deviceRequests(), { timeout: 20_000 }).toBeGreaterThan(before);
     const ended = new Promise((resolve) => child.once("close", resolve));
     child.kill("SIGINT");
     expect([await ended, existsSync(path)]).toEqual([130, false]);

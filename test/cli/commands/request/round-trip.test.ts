@@ -164,14 +164,14 @@ describe("an answer that does not come as it should", () => {
 
 it("asks for the token with the scopes that are wanted before it sends anything", async () => {
   const server = await startServer((response) => response.end());
-  const asked: unknown[] = [];
+  const requested: unknown[] = [];
   const url = `${server.origin}/mcp`;
   const token = (mcpUrl: string, options: { scope?: string | undefined } = {}) => {
-    asked.push([mcpUrl, options.scope, server.requests.length]);
+    requested.push([mcpUrl, options.scope, server.requests.length]);
     return agent.token();
   };
   const request = { url, method: "POST", headers: new Headers({ "x-a": "1" }), body: new Blob(["hi"]) };
   await sendRequest({ ...agent, token }, request, { url, scope: "a b" }, memoryContext());
-  expect(asked).toEqual([[url, "a b", 0]]);
+  expect(requested).toEqual([[url, "a b", 0]]);
   expect(server.requests).toMatchObject([{ method: "POST", body: "hi", headers: { "x-a": "1" } }]);
 });

@@ -7,7 +7,7 @@ import { deskTest } from "../desk.js";
 const it = deskTest();
 
 it("lists the stored logins, and exits with 0 where one can be used", async ({ desk, user }) => {
-  await user.signIn();
+  await user.logIn();
   const { code, stdout, stderr } = await user.run(["status", "--json"]);
   expect([code, JSON.parse(stdout)]).toEqual([0, [expect.objectContaining({ server: desk.url, state: "valid" })]]);
   expect(stderr).toMatch(/^profile default \(default\), store file \(default\): \S+, readable by you alone\n$/);
@@ -15,7 +15,7 @@ it("lists the stored logins, and exits with 0 where one can be used", async ({ d
 });
 
 it("exits with 4 for a server without a login, and names the command that logs in", async ({ user }) => {
-  await user.signIn();
+  await user.logIn();
   const other = "https://other.example/mcp";
   const { code, stdout, stderr } = await user.run(["status", other, "--json"]);
   expect([code, stdout]).toEqual([4, "[]\n"]);
@@ -23,7 +23,7 @@ it("exits with 4 for a server without a login, and names the command that logs i
 });
 
 it("exits with 4 where the issuer rejected the only login, and says why", async ({ user }) => {
-  await user.signIn();
+  await user.logIn();
   await user.change(() => ({ retired: { at: Date.now(), reason: "invalid_grant" } }));
   const { code, stderr } = await user.run(["status"]);
   expect([code, stderr]).toEqual([4, expect.stringContaining("the issuer rejected the login (invalid_grant)")]);
@@ -33,7 +33,7 @@ it.for<[string, number, string]>([
   ["valid", 3600, "the token is used until it expires, then the refresh is tried again"],
   ["expired", -60, "the next use tries the refresh again"],
 ])("warns of a lost refresh of a login that is %s", async ([_state, seconds, words], { user }) => {
-  await user.signIn();
+  await user.logIn();
   await user.change(({ tokens, generation }) => ({
     tokens: { ...tokens, expiresAt: Date.now() + seconds * 1000, obtainedAt: Date.now() - 7_200_000 },
     lostRefresh: { at: Date.now(), code: "network_failed", generation },
@@ -50,7 +50,7 @@ it("exits with 8 where the only login cannot be read, and warns beside one that 
   const alone = await user.run(["status"]);
   expect([alone.code, alone.stdout, alone.stderr]).toEqual([8, "", warning]);
   expect(alone.stderr).toContain(`hint: move it away: mv ${path} ${path}.broken`);
-  await user.signIn();
+  await user.logIn();
   const both = await user.run(["status"]);
   expect([both.code, both.stderr]).toEqual([0, warning]);
 });
@@ -81,7 +81,7 @@ it("says which profile and store it looked at, and why", async () => {
 });
 
 it("shows the exceptions of a login as flags, in text and as JSON, and no column without any", async ({ user }) => {
-  await user.signIn();
+  await user.logIn();
   expect((await user.run(["status", "-o", "table"])).stdout).not.toContain("EXCEPTIONS");
   await user.change(() => ({
     overrides: ["allowPrivateNetwork", "resource"],

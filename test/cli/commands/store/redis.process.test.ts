@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
-import { flowTest, SIGN_IN } from "../../../flow/support.js";
+import { flowTest, LOGIN_FLAGS } from "../../../flow/support.js";
 import { runCli, runProcess, temporaryFolder } from "../../../helpers/cli.js";
 import { HAS_REDIS, startRedis } from "../../../helpers/redis-server.js";
 
@@ -28,7 +28,7 @@ const it = flowTest()
 describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", () => {
   it("serves a login to a second process on another machine, until it logs out", async ({ url, me, machine }) => {
     const { env, run } = await machine(0);
-    const first = await me.run(["token", url, ...SIGN_IN], { env });
+    const first = await me.run(["token", url, ...LOGIN_FLAGS], { env });
     expect([first.code, first.stderr.includes("Tr0ub4dor")]).toEqual([0, false]);
     const second = await run(["token", url]);
     expect([second.code, second.stdout]).toEqual([0, first.stdout]);
@@ -50,7 +50,7 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
 
   it("takes a login from files to Redis and back without a loss", async ({ me, machine }) => {
     const { env, run } = await machine(1);
-    await me.signIn();
+    await me.logIn();
     const { AGENTAUTH_STORE_KEYS } = env;
     const [there, back] = [join(temporaryFolder(), "a.ndjson"), join(temporaryFolder(), "b.ndjson")];
     const out = await me.run(["store", "export", there, "--json"], { env: { AGENTAUTH_STORE_KEYS } });
@@ -72,7 +72,7 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
 
   it("seals everything with the new key of the ring, and says which keys are in use", async ({ url, me, machine }) => {
     const { env, path, run } = await machine(2);
-    await me.run(["token", url, ...SIGN_IN], { env });
+    await me.run(["token", url, ...LOGIN_FLAGS], { env });
     const ring = JSON.parse(readFileSync(path, "utf8"));
     const second = JSON.parse((await runCli(["store", "keys"])).stdout).keys.k1;
     writeFileSync(path, JSON.stringify({ ...ring, current: "k2", keys: { ...ring.keys, k2: second } }));

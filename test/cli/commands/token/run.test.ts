@@ -79,7 +79,7 @@ it.for<[string, string[], string, Record<string, string>, RegExp]>([
 it("hands over no token that is bound to a key, but as JSON", async () => {
   const bound = await startDesk({ dpop: "required" });
   const owner = bound.user();
-  await owner.signIn();
+  await owner.logIn();
   const raw = await owner.run(["token", bound.url]);
   const json = await owner.run(["token", bound.url, "--format", "json"]);
   await bound.close();

@@ -3,7 +3,7 @@ import { createTracker, type TrackedPoll } from "../../../../../src/cli/commands
 import { fc } from "../../../../helpers/properties.js";
 
 /** Items written as `id` or `id:state`. */
-function told(words: string) {
+function reported(words: string) {
   return words
     .split(" ")
     .filter((word) => word !== "")
@@ -14,7 +14,7 @@ function told(words: string) {
 }
 
 function reading(words: string, parts: Partial<TrackedPoll> = {}): TrackedPoll {
-  return { items: told(words), others: [], isWhole: true, isOnePage: true, ...parts };
+  return { items: reported(words), others: [], isWhole: true, isOnePage: true, ...parts };
 }
 
 function readAll(...readings: TrackedPoll[]): string[][] {
@@ -72,7 +72,7 @@ describe("between two readings", () => {
   });
 
   it("what no longer belongs is removed at once, as it is now", () => {
-    const [, second] = readAll(reading("a b"), reading("a", { others: told("b:gone"), isWhole: false }));
+    const [, second] = readAll(reading("a b"), reading("a", { others: reported("b:gone"), isWhole: false }));
     expect(second).toEqual(["removed b:gone"]);
   });
 

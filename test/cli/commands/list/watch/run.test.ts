@@ -68,9 +68,9 @@ function readings({ sandbox }: Bench): number {
 async function openWay(origin: string) {
   let server: Server;
   const open = async (port: number) => {
-    server = createServer((asked, answer) => {
-      const headers = { ...asked.headers, host: new URL(origin).host };
-      const passed = request(`${origin}${asked.url}`, { headers }, (given) => {
+    server = createServer((requested, answer) => {
+      const headers = { ...requested.headers, host: new URL(origin).host };
+      const passed = request(`${origin}${requested.url}`, { headers }, (given) => {
         answer.writeHead(given.statusCode ?? 500, given.headers);
         given.pipe(answer);
       });
