@@ -157,7 +157,7 @@ describe("quote", () => {
 });
 
 describe("a redactor", () => {
-  it("masks the values that it was told, the longer before the shorter", () => {
+  it("masks the values that were added, the longer before the shorter", () => {
     const redactor = new Redactor();
     for (const value of ["abcdef", "abcdef-123456", "$&$1-value"]) redactor.add(value);
     expect(redactor.redact("abcdef-123456, abcdef and $&$1-value, abcde")).toBe(`${MASK}, ${MASK} and ${MASK}, abcde`);

@@ -130,7 +130,7 @@ describe("more changes between two pages than ids are remembered", () => {
     expect(outcome.end?.complete).toBe(false);
   });
 
-  it("an error says where to go on when everything that was known is gone", async () => {
+  it("an error says where to continue when everything that was known is gone", async () => {
     const service = at(6, (items) => items.splice(500, 4500))(new SampleService(20_000, 1000));
     service.before = ((shrink) => (offset: number, nth: number) => {
       if (nth === 6) service.items.splice(10_000, 1000);
@@ -153,7 +153,7 @@ describe("a seam", () => {
     expect(faultsOf(outcome)).toEqual({ repeated: 0, lost: 0 });
   });
 
-  it("hides nothing where more was deleted than the count tells", async () => {
+  it("hides nothing where more was deleted than the count shows", async () => {
     const service = new SampleService(100);
     service.before = (_, nth) => {
       if (nth !== 5) return;
@@ -234,7 +234,7 @@ describe("whatever is deleted and inserted while a list is read", () => {
     );
   });
 
-  it("a long list ends without a loss or repetition, or says where to go on without a loss", async () => {
+  it("a long list ends without a loss or repetition, or says where to continue without a loss", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 5000, max: 12_000 }), batches(6000), async (count, plan) => {
         const service = changing(new SampleService(count, 750), plan);

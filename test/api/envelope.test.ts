@@ -150,7 +150,7 @@ describe("an error of the service", () => {
     [403, "http_error", "remote"],
     [404, "http_error", "remote"],
     [302, "http_error", "remote"],
-  ])("without a body that is documented is told by its status: HTTP %i is `%s`", async (status, code, kind) => {
+  ])("without a body that is documented is classified by its status: HTTP %i is `%s`", async (status, code, kind) => {
     for (const body of ["<html>", "{}", '{"status":"error"}', failure(7, 7), failure("", "")]) {
       const error = await errorOf(body, { status });
       expect(error).toMatchObject({ code, class: kind, status });

@@ -118,7 +118,7 @@ describe("a listing over real sockets", () => {
     ['bad-offset:value="50"', "bad_pagination"],
     ["omit-pagination", "bad_pagination"],
   ])(
-    "names %s as %s, with everything before it given out",
+    "names %s as %s, with everything before it returned",
     async ([text, code], { sandbox, truth, pool_id, service }) => {
       const { parseFault } = await import("../../src/sandbox/index.js");
       sandbox.faults.clear();
@@ -169,7 +169,7 @@ describe("a listing over real sockets", () => {
     }
   });
 
-  it("uses a new token when the service refuses the one it has, and goes on at the same page", async ({
+  it("uses a new token when the service refuses the one it has, and continues at the same page", async ({
     sandbox,
     truth,
     pool_id,

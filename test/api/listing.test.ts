@@ -37,7 +37,7 @@ function slowService(msOf: (nth: number) => number) {
 }
 
 describe("a listing", () => {
-  it("sends nothing until it is iterated, and begins anew at each iteration", async () => {
+  it("sends nothing until it is iterated, and starts again at each iteration", async () => {
     const service = new SampleService(25);
     const listing = service.client().devices.list({ pool_id });
     expect(service.offsets).toEqual([]);
@@ -46,7 +46,7 @@ describe("a listing", () => {
     expect(service.offsets).toEqual([0, 10, 20, 0, 10, 20]);
   });
 
-  it("asks for the first page without an offset, unless it is told where to begin", async () => {
+  it("asks for the first page without an offset, unless a start is given", async () => {
     const urls: string[] = [];
     const service = new SampleService(3);
     const spy: typeof fetch = (input, init) => {
@@ -229,7 +229,7 @@ describe("complete or an error", () => {
   it.each([
     ["the same", 10],
     ["a smaller", 3],
-  ])("ends at %s next offset, with everything before it given out", async (_, value) => {
+  ])("ends at %s next offset, with everything before it returned", async (_, value) => {
     const service = new SampleService(50);
     service.alter = (page, offset) => {
       if (offset === 10) Object.assign(page.pagination ?? {}, { next_page_offset: value });
@@ -283,7 +283,7 @@ describe("complete or an error", () => {
     expect(error).toMatchObject({ code: "bad_pagination", class: "partial", resume: 10 });
   });
 
-  it("goes on past an empty page that names a next one, but not for ever", async () => {
+  it("continues past an empty page that names a next one, but not for ever", async () => {
     const service = new SampleService(30);
     service.alter = (page, offset) => {
       const { item_count: _, ...numbers } = page.pagination ?? {};
@@ -323,7 +323,7 @@ describe("complete or an error", () => {
     expect(error).toMatchObject({ code: "page_cap", class: "partial", resume: 30 });
   });
 
-  it("carries the cause, its request id and the place to go on when a page fails in the middle", async () => {
+  it("carries the cause, its request id and the place to continue when a page fails in the middle", async () => {
     const service = new SampleService(50);
     service.alter = (page, offset) =>
       offset < 30
@@ -347,7 +347,7 @@ describe("complete or an error", () => {
     }
   });
 
-  it("keeps the class of the failure when nothing was given out", async () => {
+  it("keeps the class of the failure when nothing was returned", async () => {
     const service = new SampleService(50);
     service.alter = () => new Response("<html>sign in", { headers: { "content-type": "text/html" } });
     const { error } = await readUntilError(service, { from: 20 });

@@ -178,7 +178,7 @@ describe("checkShape", () => {
     expect(problem).toEqual({ path: "last_seen.lat_long", value: lat_long, rule: "must have exactly 2 items" });
   });
 
-  it("tells which bound of a length is broken", () => {
+  it("says which bound of a length is broken", () => {
     const shape: Shape = { type: "array", minItems: 1, maxItems: 2 };
     expect(checkShape(shape, [])?.rule).toBe("must have at least 1 items");
     expect(checkShape(shape, [1, 2, 3])?.rule).toBe("must have at most 2 items");

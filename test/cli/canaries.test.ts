@@ -24,7 +24,7 @@ async function sayer(text: string, args: readonly string[], home = temporaryFold
 }
 
 describe("the check that runs after each test", () => {
-  it("knows what any server of the process gave out and was told", async () => {
+  it("knows what any server of the process returned and received", async () => {
     const { origin } = await startServer((response) => {
       response.setHeader("location", "https://client.example/?code=code-of-a-canary");
       sendJson(response, { deeper: [{ refresh_token: "refresh-of-a-canary" }] });

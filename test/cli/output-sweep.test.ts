@@ -33,7 +33,7 @@ function errorsOf(text: string): AgentAuthError[] {
 }
 
 describe("no character of all Unicode that a terminal acts on goes out raw", () => {
-  it.each(WAYS)("in what is said to a person, on %s", async (_where, options) => {
+  it.each(WAYS)("in what is said to a user, on %s", async (_where, options) => {
     const io = createMemoryIo({ ...options, verbose: true });
     for (const text of TEXTS) {
       io.say(text);
@@ -124,7 +124,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
     }
   });
 
-  it("in what is said before a sign-in: nobody is sent to such an address, and shown no such code", () => {
+  it("in what is said before a login: no user is sent to such an address, and shown no such code", () => {
     const url = "https://as.example/authorize";
     for (const text of TEXTS) {
       expect(unsafeCharacters(loginText(`https://mcp.example/${text}`, `${url}?x=${text}`), "\n")).toEqual([]);
@@ -185,7 +185,7 @@ function widthBefore(line: string, mark: string): number {
 }
 
 describe("the columns of a table", () => {
-  it("stay in line whatever stands in a title", async () => {
+  it("stay in line whatever is in a title", async () => {
     const items = everyText(32).map((title, index) => ({ id: `i${index}`, title, status: "<status>" }));
     const { out } = await print("table", items, { flags: { columnsFlag: "title,status", noHeader: true } });
     const lines = out.trimEnd().split("\n");

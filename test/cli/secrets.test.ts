@@ -50,7 +50,7 @@ describe("a client secret", () => {
 });
 
 describe("the API token", () => {
-  it("is in no output, trace or error, however much is told", async ({ bench }) => {
+  it("is in no output, trace or error, however much is logged", async ({ bench }) => {
     bench.sandbox.faults.add({ kind: "status", status: 400, body: "html", after: 1, path: "device" });
     for (const flags of [["--debug"], ["-v"], ["-o", "json", "--debug"]]) {
       const { stdout, stderr } = await bench.run([...bench.devices, "--page-size", "10", ...flags]);

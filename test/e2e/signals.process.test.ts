@@ -27,7 +27,7 @@ describe("signals", () => {
     ["SIGINT", 130],
     ["SIGTERM", 143],
   ] as const)(
-    "%s in the middle of a list: exit %i, and the command that goes on",
+    "%s in the middle of a list: exit %i, and the command that continues",
     async ([signal, expected], { bench, args }) => {
       bench.sandbox.faults.add(slow);
       const { code, stdout, stderr } = await runProcess(args, {

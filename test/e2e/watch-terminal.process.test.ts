@@ -72,7 +72,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(lines.slice(2)).toEqual(["… more rows than fit on the screen", expect.stringMatching(/^6 devices at /)]);
   });
 
-  it("a message stands above the table, once", async ({ bench, watch }) => {
+  it("a message is above the table, once", async ({ bench, watch }) => {
     const run = watch(["--retries", "0"]);
     await until(() => drawn(run) >= 1);
     bench.sandbox.faults.add({ kind: "status", status: 503, times: 2 });
@@ -86,7 +86,7 @@ describe.skipIf(!hasTerminal)("--watch on a terminal", () => {
     expect(lines.filter((line) => line.startsWith("TITLE "))).toHaveLength(1);
   });
 
-  it("an error that ends it stands below the table", async ({ bench, watch }) => {
+  it("an error that ends it is below the table", async ({ bench, watch }) => {
     const run = watch(["--retries", "0"]);
     await until(() => drawn(run) >= 1);
     bench.sandbox.faults.add({ kind: "status", status: 401, times: 0 });

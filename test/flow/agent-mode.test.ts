@@ -11,7 +11,7 @@ const it = flowTest();
 /** A browser that leaves a mark where it was started. */
 const markedBrowser = (home: string) => `touch "${join(home, "seen")}"`;
 
-it("an agent's login opens no browser, prints where to sign in, says that it does not wait, and ends", async ({
+it("an agent's login opens no browser, prints where to log in, says that it does not wait, and ends", async ({
   me,
 }) => {
   const env = { ...CLAUDE, BROWSER: markedBrowser(me.home), DISPLAY: ":9" };

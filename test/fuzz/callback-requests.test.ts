@@ -19,7 +19,7 @@ function exchange(port: number, text: string): Promise<string> {
   });
 }
 
-it("nothing that is sent to the callback's port is taken, repeated or harms the sign-in, which then goes on", async () => {
+it("nothing that is sent to the callback's port is taken, repeated or harms the login, which then continues", async () => {
   const controller = new AbortController();
   const loopback = await openLoopback({ signal: controller.signal });
   const { port, pathname } = new URL(loopback.redirectUri);

@@ -238,7 +238,7 @@ describe("an address of any kind", () => {
     );
   });
 
-  it("of IPv6 is public only where such addresses were given out, and never where the library says it is special", () => {
+  it("of IPv6 is public only where such addresses were assigned, and never where the library says it is special", () => {
     const special = new Set(["uniqueLocal", "linkLocal", "loopback", "multicast", "unspecified", "reserved"]);
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), fc.boolean(), (bytes, isGlobal) => {

@@ -70,7 +70,7 @@ describe("a base address", () => {
     "https://user:hunter22@agentauth.example",
     "http://hunter22@agentauth.example",
     "ftp://user:hunter22@agentauth.example/?a",
-  ])("%s is refused without showing what stands before the @", (value) => {
+  ])("%s is refused without showing what is before the @", (value) => {
     expect(() => parseBaseUrl(value, "baseUrl")).toThrow(
       /^(?!.*hunter22).*baseUrl must not contain a user name or password/,
     );

@@ -73,7 +73,7 @@ describe("a deadline that was slept through", () => {
     vi.useRealTimers();
   });
 
-  it("gives what arrived meanwhile five seconds to be read", () => {
+  it("gives what has arrived five seconds to be read", () => {
     const now = vi.spyOn(performance, "now").mockReturnValue(0);
     const { signal } = follow(undefined, 100, () => "too late");
     now.mockReturnValue(5000);

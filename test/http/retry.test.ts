@@ -85,7 +85,7 @@ describe("a request that fails", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it("tells of each repetition: which attempt, after how long, and why", async () => {
+  it("reports each repetition: which attempt, after how long, and why", async () => {
     const events: HttpEvent[] = [];
     const { server, send } = await setUp(
       (response, _request, nth) => (nth === 1 ? response.destroy() : sendJson(response, {}, nth === 2 ? 503 : 200)),

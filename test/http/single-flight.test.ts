@@ -19,7 +19,7 @@ function work() {
 }
 
 describe("Flights", () => {
-  it("does the work once for all who ask meanwhile, and again for who asks later", async () => {
+  it("does the work once for all who ask at the same time, and again for who asks later", async () => {
     const flights = new SingleFlight<string>();
     const job = work();
     const first = [flights.run("a", job.run, undefined), flights.run("a", job.run, undefined)];
@@ -40,7 +40,7 @@ describe("Flights", () => {
     expect(await both).toEqual(["a", "b"]);
   });
 
-  it("gives a failure to all, and begins anew after it", async () => {
+  it("gives a failure to all, and starts again after it", async () => {
     const flights = new SingleFlight<string>();
     const job = work();
     const both = Promise.allSettled([flights.run("a", job.run, undefined), flights.run("a", job.run, undefined)]);

@@ -63,7 +63,7 @@ describe("the events of a transport", () => {
     return { server, send: () => transport(request) };
   }
 
-  it("tell of every request, answer and failure, in order, and never of a header or a body", async () => {
+  it("report every request, answer and failure, in order, and never of a header or a body", async () => {
     const events: HttpEvent[] = [];
     const { server, send } = await setUp({ onEvent: (event) => events.push(event) });
     await send();

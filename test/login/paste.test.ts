@@ -113,7 +113,7 @@ describe("reading pasted lines", () => {
     return { input, said, controller, pasted };
   }
 
-  test("goes on after every rejected one, and says why", async () => {
+  test("continues after every rejected one, and says why", async () => {
     const { input, said, pasted } = reading();
     input.write(`bare-code\n\n${URI}?code=x&state=wrong\r\n${URI}?co`);
     await expect.poll(() => said.length).toBe(2);

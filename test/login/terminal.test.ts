@@ -69,7 +69,7 @@ describe("a login at a terminal", () => {
       expect((await second).get("code")).toBe("c");
     }));
 
-  test.each(["sh -c 'exit 3'", "no-such-browser-at-all"])("goes on where the browser %s fails", async (browser) => {
+  test.each(["sh -c 'exit 3'", "no-such-browser-at-all"])("continues where the browser %s fails", async (browser) => {
     const { session, text, authorize } = await login({ browser, env: process.env });
     const parameters = authorize();
     await expect.poll(text).toContain("No browser could be started");
@@ -78,7 +78,7 @@ describe("a login at a terminal", () => {
     expect((await parameters).get("code")).toBe("c");
   });
 
-  test("goes on where the opener breaks", async () => {
+  test("continues where the opener breaks", async () => {
     const { text, authorize } = await login({ browser: "x", openBrowser: () => Promise.reject(new Error("boom")) });
     void authorize();
     await expect.poll(text).toContain("No browser could be started");
@@ -108,7 +108,7 @@ describe("a login at a terminal", () => {
     },
   );
 
-  test("tells once that something is probing the port, and goes on", async () => {
+  test("reports once that something is probing the port, and continues", async () => {
     const { session, text, authorize } = await login();
     const port = portOf(session);
     const parameters = authorize();
@@ -293,7 +293,7 @@ describe("the end without a callback", () => {
   });
 });
 
-describe("a sign-in whose code goes to another host than the person", () => {
+describe("a login whose code goes to another host than the user", () => {
   const announced = async (prompt: Partial<AuthorizePrompt>) => {
     const { text, authorize, controller } = await login();
     void authorize(prompt);

@@ -52,7 +52,7 @@ describe("sending a token", () => {
     expect(mcp.tokens()).toEqual(["Bearer access-as-1", "Bearer access-as-1"]);
   });
 
-  it("renews a token that has ended before it is sent", async () => {
+  it("refreshes an expired token before it is sent", async () => {
     const { agent, mcp, clock } = await loggedIn();
     await clock.sleep(3_600_000, new AbortController().signal);
     await agent().fetch(mcp.url);
@@ -232,7 +232,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
-  it("is not sent again where the issuer refuses to renew it", async () => {
+  it("is not sent again where the issuer refuses to refresh it", async () => {
     const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = (token) => token === "access-as-3";
     issuer.routes[TOKEN] = (request, nth) =>
@@ -244,7 +244,7 @@ describe("a token that the server refuses", () => {
     expect(login.opened).toHaveLength(2);
   });
 
-  it("leads to one login, not two, where the issuer refuses to renew it and the server refuses the new one too", async () => {
+  it("leads to one login, not two, where the issuer refuses to refresh it and the server refuses the new one too", async () => {
     const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = () => false;
     issuer.routes[TOKEN] = (request, nth) =>

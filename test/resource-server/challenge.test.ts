@@ -41,7 +41,7 @@ describe("the challenge (V13)", () => {
 });
 
 describe("a refusal (V14)", () => {
-  it("is the same to the letter whichever rule a token breaks, and the log tells them apart without the token", async ({
+  it("is the same to the letter whichever rule a token breaks, and the log distinguishes them without the token", async ({
     server,
     signer,
   }) => {

@@ -15,14 +15,14 @@ describe("requests without a token (V1)", () => {
     ["another scheme", { authorization: "Basic YTpi" }],
     ["the scheme of bound tokens alone", { authorization: "DPoP" }],
     ["a scheme that only begins like it", { authorization: "BearerX abc" }],
-  ])("are asked for one and told no error: %s", async ([_what, headers], { server }) => {
+  ])("are asked for one and get no error: %s", async ([_what, headers], { server }) => {
     const response = await server.ask(headers);
     expect(outcome(response)).toEqual([401, ASKED]);
     expect(response.headers.get("cache-control")).toBe("no-store");
     expect(await response.json()).toEqual({ error: "unauthorized" });
   });
 
-  it("are told the scopes that every request needs", async ({ signer }) => {
+  it("get the scopes that every request needs", async ({ signer }) => {
     const response = await signer.server({ requiredScopes: ["mcp", "files"] }).ask();
     const requested = ASKED.replaceAll(/Bearer |DPoP /g, '$&scope="mcp files", ');
     expect(outcome(response)).toEqual([401, requested]);
@@ -55,7 +55,7 @@ describe("requests whose credentials are not one token (V1)", () => {
 
 describe("verify without a token (V1)", () => {
   it.for([undefined, null, "", "  ", 5, {}, ["token"]])(
-    "refuses %j as none, and asks nobody",
+    "refuses %j as none, without a request",
     async (given, { server, signer }) => {
       const asking = signer.server({ introspection: INTROSPECTION, tokens: "introspection" });
       for (const one of [server, asking]) {
@@ -78,7 +78,7 @@ it("the scheme is read in any case", async ({ server, good }) => {
   }
 });
 
-it("a good token is told to the handler, without the token", async ({ server, signer, good }) => {
+it("a good token is passed to the handler, without the token", async ({ server, signer, good }) => {
   const shown = (await (await server.ask(good)).json()) as Record<string, unknown>;
   expect(shown).toMatchObject({
     subject: "alice",

@@ -116,7 +116,7 @@ describe("what an issuer says (V7, V8)", () => {
     expect((await server.ask("plain")).status).toBe(200);
   });
 
-  it("needs no iss: nobody else was asked", async ({ signer, server }) => {
+  it("needs no iss: no other server was asked", async ({ signer, server }) => {
     createService(signer, { plain: signer.claims({ iss: undefined }) });
     expect((await server.verify("plain")).issuer).toBe(signer.issuer.issuer);
   });

@@ -21,7 +21,7 @@ describe("the metadata of a resource server", () => {
     expect(challenge.headers.get("www-authenticate")).toMatch(new RegExp(`^${address}, DPoP `));
   });
 
-  it("says who issues tokens, which scopes there are, and what else it is told to", async () => {
+  it("says who issues tokens, which scopes there are, and what else the options say", async () => {
     const server = serverAt("https://mcp.example/mcp", {
       requiredScopes: ["mcp"],
       metadata: { resource_name: "Example", resource: "https://evil.example", scopes_supported: ["evil"] },
@@ -40,7 +40,7 @@ describe("the metadata of a resource server", () => {
     expect(serverAt("https://mcp.example").metadata()).not.toHaveProperty("scopes_supported");
   });
 
-  it("is given to everybody, from any web page, without a token and without changing anything", async () => {
+  it("is returned to everyone, from any web page, without a token and without changing anything", async () => {
     const server = serverAt("https://mcp.example/mcp");
     const handler = server.protect(() => new Response("in"));
     const ask = (method: string) => handler(new Request(`https://mcp.example${server.metadataPath}`, { method }));

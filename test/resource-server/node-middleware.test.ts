@@ -33,7 +33,7 @@ describe("the middleware on Node's http", () => {
     );
   }
 
-  it("lets a good token through and tells who is asking, in the form of the MCP SDK", async ({ signer }) => {
+  it("lets a good token through and says who is asking, in the form of the MCP SDK", async ({ signer }) => {
     const token = await signer.sign();
     const response = await fetch(`${await start(signer)}/mcp`, { headers: { authorization: `Bearer ${token}` } });
     const [auth, revealed, inspected] = (await response.json()) as [Record<string, unknown>, string, string];

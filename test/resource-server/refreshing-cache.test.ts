@@ -62,7 +62,7 @@ describe("an issuer that is down (V12)", () => {
     expect(countOf(signer, "/introspect")).toBe(0);
   });
 
-  it("is not asked anew by each request that comes while it is down", async ({ breakOff, signer, server }) => {
+  it("is not asked again by each request that comes while it is down", async ({ breakOff, signer, server }) => {
     breakOff(METADATA);
     const token = await signer.sign();
     await Promise.all(Array.from({ length: 20 }, () => expectUnavailable(server, token)));
@@ -92,7 +92,11 @@ describe("an issuer that is down (V12)", () => {
     await expectUnavailable(server, token);
   });
 
-  it("has its keys renewed before they end, once, while requests go on", async ({ signer, server, breakOff }) => {
+  it("has its keys refreshed before they expire, once, while requests continue", async ({
+    signer,
+    server,
+    breakOff,
+  }) => {
     const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
     await server.ask(token);
     await pass(signer, 301);
@@ -271,7 +275,7 @@ describe("the documents of an issuer", () => {
     expect(lost.reasons()).toEqual(["dns_failed"]);
   });
 
-  it("are asked for once where nobody answers at all", async ({ signer }) => {
+  it("are asked for once where no server answers", async ({ signer }) => {
     const fetch: typeof globalThis.fetch = async (input) => {
       sent.push((input as Request).url);
       throw new TypeError("fetch failed");

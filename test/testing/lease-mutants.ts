@@ -32,7 +32,7 @@ export const leaseMutants: readonly Mutant[] = [
       },
     };
   }),
-  mutant("extends for a stranger", "an extend or a release by a stranger changes nothing", (driver) => {
+  mutant("extends for another owner", "an extend or a release by a stranger changes nothing", (driver) => {
     const holders = holdersOf(driver);
     return {
       claim: holders.claim,

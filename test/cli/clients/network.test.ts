@@ -121,7 +121,7 @@ function checkOf(report: string): { state: string; found: string; hint?: string 
 }
 
 describe.skipIf(!openssl)("TLS", () => {
-  it("with an authority that nobody knows: exit 5, and the token stays here", async ({ service }) => {
+  it("with an unknown authority: exit 5, and the token stays here", async ({ service }) => {
     const { code, stdout, stderr } = await list(["--proxy", service.proxyUrl()]);
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
     expect(stderr).toMatch(
@@ -130,7 +130,7 @@ describe.skipIf(!openssl)("TLS", () => {
     expect([service.seen.served, service.seen.proxied.length]).toEqual([[], 1]);
   });
 
-  it("with an authority that nobody knows: doctor names it", async ({ service }) => {
+  it("with an unknown authority: doctor names it", async ({ service }) => {
     const doctor = (args: readonly string[]) =>
       runCli(["doctor", ...args, "--proxy", service.proxyUrl(), "-o", "json"]);
     for (const args of [["https://service.test/mcp"], ["--online", "--base-url", "https://service.test"]]) {
@@ -171,7 +171,7 @@ describe.skipIf(!openssl)("TLS", () => {
     expect(await list([...url, "--ca-file", service.ca])).toMatchObject(LISTED);
   });
 
-  it("does not trust a stranger's authority", async ({ service }) => {
+  it("does not trust another authority", async ({ service }) => {
     expect((await list(["--proxy", service.proxyUrl(), "--ca-file", service.strangerCa])).code).toBe(5);
   });
 

@@ -19,6 +19,6 @@ it.each([
   [true, true, 60_000],
   [true, false, 10_000],
   [false, true, 10_000],
-])("gives a keychain time for its user's password where a person is there: %s %s", (stdin, stderr, ms) => {
+])("gives a keychain time for its user's password where a user is there: %s %s", (stdin, stderr, ms) => {
   expect(keychainPatience({ stdin: { isTTY: stdin }, stderr: { isTTY: stderr } })).toBe(ms);
 });

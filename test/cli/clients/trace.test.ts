@@ -28,7 +28,7 @@ const SENT = {
   headers: { authorization: "Bearer a-secret-token", "content-type": "application/json", "x-api-key": "key-of-mine" },
 };
 
-describe("what is told of a request", () => {
+describe("what is logged of a request", () => {
   it("is nothing without a flag", async () => {
     expect(traced({}).trace).toBeUndefined();
     expect(await saidOf({})).toBe("");

@@ -38,7 +38,7 @@ async function endedProcess(): Promise<number> {
 }
 
 describe("what is known of the running sandbox", () => {
-  it("is read as it was written, by nobody else", () => {
+  it("is read as it was written, by no other user", () => {
     writeSandboxState(home, STATE);
     expect(readSandboxState(home)).toEqual(STATE);
     if (process.platform !== "win32") expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
@@ -69,7 +69,7 @@ describe("what is known of the running sandbox", () => {
     expect(readSandboxState(home)).toBeUndefined();
   });
 
-  it("is removed by the process it belongs to, and by nobody else while that lives", async () => {
+  it("is removed by the process it belongs to, and by no other while that lives", async () => {
     writeSandboxState(home, { ...STATE, pid: process.ppid });
     removeSandboxState(home, process.pid);
     expect(existsSync(file)).toBe(true);

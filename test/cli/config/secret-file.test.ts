@@ -126,7 +126,7 @@ describe("reading", () => {
 });
 
 describe("writing", () => {
-  it.skipIf(windows)("makes a folder and a file for nobody else, whatever the umask", () => {
+  it.skipIf(windows)("makes a folder and a file for no other user, whatever the umask", () => {
     const before = process.umask(0);
     try {
       const deep = join(folder, "a", "b", "secret");

@@ -113,7 +113,7 @@ describe("the API token", () => {
 });
 
 describe("profiles", () => {
-  it("that do not exist are refused, but for the default one", () => {
+  it("that do not exist are refused, except the default one", () => {
     expect(() => resolve({ profile: "nope" })).toThrow(/there is no profile "nope" \(--profile\)/);
     expect(() => resolve({}, { AGENTAUTH_PROFILE: "nope" })).toThrow(
       /there is no profile "nope" \(AGENTAUTH_PROFILE\)/,

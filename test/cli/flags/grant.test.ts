@@ -50,7 +50,7 @@ describe("the flags of a machine", () => {
     expect(check).toThrow(other);
   });
 
-  it("tell which of them reads standard input", () => {
+  it("say which of them reads standard input", () => {
     expect(stdinFlag({ privateKey: "-" })).toBe("--private-key");
     expect(stdinFlag({ subjectTokenFile: "-" })).toBe("--subject-token-file");
     expect(stdinFlag({ privateKey: "key.pem" })).toBeUndefined();

@@ -14,13 +14,13 @@ async function setUp(options: MemoryIoOptions = {}) {
 }
 
 describe("messages", () => {
-  it("are told at once where nothing holds them", async () => {
+  it("are printed at once where nothing holds them", async () => {
     const { talk, reported, held } = await setUp({ verbose: true });
     talk("a");
     expect([reported(), held.isWaiting()]).toEqual([["a say", "a verbose", "warning: a warn"], false]);
   });
 
-  it("wait while they are held, in their order, and then are told once", async () => {
+  it("wait while they are held, in their order, and then are printed once", async () => {
     const { talk, reported, held } = await setUp({ verbose: true });
     held.hold();
     talk("a");
@@ -44,7 +44,7 @@ describe("messages", () => {
     ]);
   });
 
-  it("that nobody asked for do not pile up", async () => {
+  it("that were not asked for do not pile up", async () => {
     const { held } = await setUp();
     held.hold();
     held.io.verbose("a step");

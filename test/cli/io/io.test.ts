@@ -135,7 +135,7 @@ describe("messages", () => {
     expect(io.err()).toBe("warning: careful\n");
   });
 
-  it("tell the steps only with verbose", async () => {
+  it("print the steps only with verbose", async () => {
     const io = createMemoryIo();
     io.verbose("before");
     io.with({ verbose: true }).verbose("after");

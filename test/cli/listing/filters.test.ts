@@ -21,7 +21,7 @@ describe("a filter", () => {
     expect(filter?.matches(device({ status: "revoked", session_type: "mcp", title: "" }))).toBe(false);
   });
 
-  it("takes values that nobody documented", () => {
+  it("takes undocumented values", () => {
     expect(matches({ status: "paused" }, { status: "paused" })).toBe(true);
     expect(matches({ status: "Active" }, { status: "active" })).toBe(false);
   });
@@ -161,7 +161,7 @@ describe("a value that nothing has", () => {
       [{ status: "active", session_type: "api" }],
       [expect.stringContaining("--status"), expect.stringContaining("--session-type")] as string[],
     ],
-  ])("is told: %s", (_what, flags, items, expected) => {
+  ])("is reported: %s", (_what, flags, items, expected) => {
     expect(remarks(flags, items)).toEqual(expected);
   });
 
@@ -179,7 +179,7 @@ describe("a value that nothing has", () => {
     expect(remarks(flags, items)).toEqual([]);
   });
 
-  it("is told harmlessly, whatever the service sends", () => {
+  it("is reported escaped, whatever the service sends", () => {
     expect(remarks({ status: "x" }, [{ status: "\u001b[31m\nerror: " }])?.join("")).not.toMatch(/[\p{Cc}]/u);
   });
 });

@@ -80,7 +80,7 @@ describe("a word for the shell", () => {
   });
 });
 
-describe("the command that goes on", () => {
+describe("the command that continues", () => {
   it.each([
     [["devices", "list"], undefined, "agentauth devices list --offset 40"],
     [["devices", "list", "--limit", "50"], 10, "agentauth devices list --offset 40 --limit 10"],

@@ -42,7 +42,7 @@ describe("what is taken from a page", () => {
     expect([chosen.items.map(({ id }) => id), chosen.next]).toEqual([ids, next]);
   });
 
-  it("has no place to go on where the list ends with it", () => {
+  it("has no place to continue where the list ends with it", () => {
     expect(selectMatching(page("ra", { next: null }), active, 1).next).toBeUndefined();
     expect(selectMatching(page("rar", { next: null }), active, 1).next).toEqual({ offset: 22, again: 0 });
   });
@@ -52,7 +52,7 @@ describe("what is taken from a page", () => {
   });
 });
 
-describe("what is told in the end", () => {
+describe("what is printed in the end", () => {
   const reported = async (end: Partial<ListEnding>, options: ListFlags = {}) => {
     const io = createMemoryIo();
     const context = {
@@ -69,7 +69,7 @@ describe("what is told in the end", () => {
     return io.err();
   };
 
-  it("has the command that goes on with what matches", async () => {
+  it("has the command that continues with what matches", async () => {
     expect(await reported({ left: { offset: 23, again: 0 } }, { limit: 2 })).toBe(
       "the first 2 match (--status: filtered here, after reading); continue with: " +
         "agentauth devices list --status active --offset 23 --limit 2\n",

@@ -93,7 +93,7 @@ describe("an error", () => {
     expect(tell(make("a\nb")).split("\n")).toHaveLength(3);
   });
 
-  it("never shows a secret, wherever it stands", () => {
+  it("never shows a secret, wherever it is", () => {
     const redactor = new Redactor();
     redactor.add("planted-secret");
     const text = "x planted-secret Bearer abcdefgh12345";
@@ -140,7 +140,7 @@ describe("exit codes", () => {
     expect(Object.keys(EXIT_CODE_MEANINGS)).toEqual(Object.keys(EXIT_CODES));
   });
 
-  it("take a class that nobody knows for a bug", () => {
+  it("take an unknown class for a bug", () => {
     expect(exitCodeOf("toString" as ErrorClass)).toBe(1);
     expect(exitCodeOf("partial")).toBe(7);
   });

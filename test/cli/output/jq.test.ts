@@ -16,7 +16,7 @@ it("names the release of jq-wasm that this package depends on", async () => {
   expect(manifest.optionalDependencies["jq-wasm"]).toContain("3.0.0-jq-1.8.2");
 });
 
-it("tells how an array comes apart where an expression takes it for an item", async () => {
+it("says how an array comes apart where an expression takes it for an item", async () => {
   await expect(jqFilter(".id")('[{"id":"a"}]')).rejects.toMatchObject({
     message: expect.stringContaining("Cannot index array"),
     hint: expect.stringMatching(/'\.\[\] \| \.id'.*-o ndjson/),

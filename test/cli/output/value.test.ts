@@ -6,7 +6,7 @@ const AT = "2026-01-01T01:00:00.000Z";
 const terminal = { reveal: false, now: () => Date.parse("2026-01-01T00:18:30Z") };
 
 describe("a time that came as text", () => {
-  it("is relative for a person, and as it was elsewhere", () => {
+  it("is relative for a user, and as it was elsewhere", () => {
     expect(valueText("expires_at", AT, "time", terminal)).toBe("in 41 minutes");
     expect(valueText("expires_at", AT, "time", { reveal: false })).toBe(AT);
   });

@@ -158,7 +158,7 @@ describe("--columns", () => {
     ["titel", "did you mean title?"],
     ["city", "did you mean last_seen.city or first_seen.city?"],
     ["pkce_required", "did you mean dynamic_client_details.pkce_required?"],
-  ])("tells for %j what it may have meant", (columnsFlag, hint) => {
+  ])("says for %j what it may have meant", (columnsFlag, hint) => {
     expect(() => createWriter("table", { ...DEVICE, columnsFlag }, createMemoryIo())).toThrow(
       expect.objectContaining({
         message: `--columns: there is no field "${columnsFlag}"`,

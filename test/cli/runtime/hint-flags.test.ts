@@ -34,7 +34,7 @@ function hintAfter(
   return cliHint(error, { flags: givenLoginFlags(command), ...context }).hint;
 }
 
-describe("the command that signs in, after a command with flags", () => {
+describe("the command that logs in, after a command with flags", () => {
   it.each<[string[], string]>([
     [["--client-id", "abc"], "--client-id abc"],
     [["--client-name", "My Agent"], "--client-name 'My Agent'"],

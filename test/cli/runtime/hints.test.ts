@@ -308,7 +308,7 @@ function words(command: string | undefined): string[] {
   return execFileSync("sh", ["-c", program], { encoding: "utf8" }).trimEnd().split("\n");
 }
 
-describe.skipIf(process.platform === "win32")("the command that signs in", () => {
+describe.skipIf(process.platform === "win32")("the command that logs in", () => {
   const login = { action: "login", server: SERVER } as const;
 
   it.each(STRANGE)("is for the profile and the account that are named, and for the shell one word: %j", (name) => {

@@ -22,7 +22,7 @@ function gate() {
   return { open, opened };
 }
 
-it.each(stores)("a renewal is under way from the commit of its lease until its work has ended: %s", async (_, open) => {
+it.each(stores)("a refresh is under way from the commit of its lease until its work has ended: %s", async (_, open) => {
   const renewals = createPendingSaves();
   const store = renewals.watch(open());
   const [before, after] = [gate(), gate()];

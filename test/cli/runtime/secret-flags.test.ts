@@ -63,7 +63,7 @@ describe("a secret on the command line", () => {
     expect(json.stderr).not.toContain(TYPED);
   });
 
-  it.each([JWT, SANDBOX_TOKEN, `Bearer ${JWT}`])("is masked wherever it stands by mistake: %s", async (word) => {
+  it.each([JWT, SANDBOX_TOKEN, `Bearer ${JWT}`])("is masked wherever it is by mistake: %s", async (word) => {
     for (const args of [
       [word],
       ["token", word],

@@ -66,7 +66,7 @@ it.each([
   expect([exits, reported]).toEqual([[code], []]);
 });
 
-it("a second signal waits for the renewal that is under way, and the first one gives the exit code", async () => {
+it("a second signal waits for the refresh that is under way, and the first one gives the exit code", async () => {
   const { host, exits, reported, renewing } = setup();
   const save = await renewing();
   for (const name of ["SIGHUP", "SIGINT", "SIGINT", "SIGTERM"]) host.emit(name);
@@ -76,7 +76,7 @@ it("a second signal waits for the renewal that is under way, and the first one g
   expect([exits, reported]).toEqual([[129], ["later"]]);
 });
 
-it("after the end of the run one signal ends the process, once the renewal that goes on is saved", async () => {
+it("after the end of the run one signal ends the process, once the refresh that is under way is saved", async () => {
   const { host, interruption, exits, reported, renewing } = setup();
   const save = await renewing();
   interruption.stop();
@@ -86,7 +86,7 @@ it("after the end of the run one signal ends the process, once the renewal that 
   expect(exits).toEqual([130]);
 });
 
-it("a failure that nobody awaited does not tear a renewal either", async () => {
+it("a failure without a handler does not interrupt a refresh either", async () => {
   const { interruption, exits, renewing } = setup();
   const save = await renewing();
   interruption.leave(1);

@@ -88,7 +88,7 @@ describe("where the resource metadata is looked for", () => {
     expect(requested(scene)).toEqual([mcp.wellKnown, mcp.wellKnown, mcp.wellKnown]);
   });
 
-  it("does not go on after a connection that breaks", async () => {
+  it("does not continue after a connection that breaks", async () => {
     const scene = await startScene();
     const { mcp } = scene;
     mcp.challenge = undefined;

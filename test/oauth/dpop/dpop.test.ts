@@ -95,7 +95,7 @@ describe("a login for tokens that are bound to a key", () => {
     expect(scene.login.requested().has("dpop_jkt")).toBe(false);
   });
 
-  it("is made wherever it is required, and refused before anybody is asked where it cannot be", async () => {
+  it("is made wherever it is required, and refused before the user is asked where it cannot be", async () => {
     const { agent, mcp, issuer, login } = await boundScene();
     mcp.challenge = mcp.challenge?.replace("DPoP", "Bearer");
     expect((await agent({ dpop: "required" }).login(mcp.url)).tokenType).toBe("DPoP");

@@ -7,7 +7,7 @@ import { folder } from "../../store/stores.js";
 import type { AgentJob } from "../agent-driver.js";
 import { loggedIn, refusal, TOKEN } from "./support.js";
 
-describe("a process that is killed while it renews", () => {
+describe("a process that is killed while it refreshes", () => {
   it("is named as the reason where its refresh token turns out to be used up", async () => {
     const home = folder();
     const scene = await loggedIn(fileStore(home));

@@ -442,7 +442,7 @@ describe("a store that fails to save", () => {
     expect(scene.renewals()).toBe(1);
   });
 
-  it("keeps a token that still lives from being given out, since the one after it is already used", async () => {
+  it("keeps a token that still lives from being returned, since the one after it is already used", async () => {
     const scene = await loggedIn();
     await scene.agent().token(scene.mcp.url);
     await scene.clock.sleep(HOUR - 30_000, SIGNAL);

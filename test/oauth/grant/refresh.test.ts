@@ -115,7 +115,7 @@ describe("a refresh that succeeds", () => {
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
   });
 
-  it("is kept before anybody gets the token", async () => {
+  it("is stored before a caller gets the token", async () => {
     const scene = await loggedIn();
     const order: string[] = [];
     const store: GrantStore = {

@@ -129,7 +129,7 @@ describe("signing in on another device", () => {
     expect(login.prompts).toMatchObject([{ expiresInSeconds: seconds }]);
   });
 
-  it("ends after the time of the way to sign in, where the client was given none", async () => {
+  it("ends after the time of the login page, where the client was given none", async () => {
     const { login, mcp, issuer, clock, agent } = await startScene();
     issuer.routes[TOKEN] = pending;
     const method: LoginMethod = {
@@ -178,7 +178,7 @@ describe("signing in on another device", () => {
   });
 
   it.each(["javascript:alert(1)", "http://as.example/go", "https://user@as.example/"])(
-    "[41] refuses to show the address %s to a person (2026-07-28)",
+    "[41] refuses to show the address %s to a user (2026-07-28)",
     async (address) => {
       for (const field of ["verification_uri", "verification_uri_complete"]) {
         const { error, login } = await deviceLogin([], ({ issuer }) => {

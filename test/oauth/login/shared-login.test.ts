@@ -72,7 +72,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect(second.login.opened).toHaveLength(1);
   });
 
-  it("sign in at different servers side by side", async () => {
+  it("log in at different servers side by side", async () => {
     const { seat, mcp, issuer, log } = await desk(open);
     const other = await startMcp("mcp2", log, issuer);
     const [first, second] = [seat(), seat()];
@@ -144,7 +144,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     expect((await person.agent.token(mcp.url)).value).toBe("access-as-2");
   });
 
-  it("go on themselves where the one that they waited for was called off", async () => {
+  it("continue themselves where the one that they waited for was called off", async () => {
     const { seat, mcp, loginsRequested } = await desk(open);
     const [first, second] = [seat(), seat()];
     const controller = new AbortController();

@@ -561,7 +561,7 @@ describe("machines and people", () => {
     expect(log.filter((line) => line === `as POST ${TOKEN}`)).toHaveLength(2);
   });
 
-  it("do not sign in for each other", async ({ scene, machine }) => {
+  it("do not log in for each other", async ({ scene, machine }) => {
     const { mcp } = scene;
     const account = "grant:client_credentials:machine";
     const refusal = { code: "usage", remedy: remedy({ action: "token", grant: "client_credentials" }) };
@@ -571,7 +571,7 @@ describe("machines and people", () => {
     expect(scene.log).toEqual([]);
   });
 
-  it("do not sign in for each other where the server refuses what is kept either", async ({ scene, machine }) => {
+  it("do not log in for each other where the server refuses what is stored either", async ({ scene, machine }) => {
     await machine().token(scene.mcp.url);
     scene.mcp.accepts = () => false;
     const account = "grant:client_credentials:machine";

@@ -152,7 +152,7 @@ describe("faults of the page numbers", () => {
   });
 });
 
-it("empty-page: for ever is a list that only goes on", async ({ sandbox }) => {
+it("empty-page: for ever is a list that only continues", async ({ sandbox }) => {
   sandbox.faults.add({ kind: "empty-page", times: 0 });
   for (const offset of [0, 10, 20, 30, 200]) {
     const { summaries, pagination } = await devices(sandbox, { offset });

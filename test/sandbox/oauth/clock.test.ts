@@ -51,7 +51,7 @@ describe.each([false, true])("the clock, opaque tokens: %s", (opaque) => {
   });
 });
 
-it("an authorization code is too old after a minute, and a sign-in on the pages after an hour", async ({ start }) => {
+it("an authorization code is too old after a minute, and a login on the pages after an hour", async ({ start }) => {
   const sandbox = await start();
   const as = await discover(sandbox);
   const client = await register(as);

@@ -112,7 +112,7 @@ describe("where bound tokens are supported", () => {
   });
 
   it.for([false, true])(
-    "tokens that need no person are bound too, and exchanged ones, opaque: %s",
+    "tokens that need no user are bound too, and exchanged ones, opaque: %s",
     async (opaque, { start }) => {
       const sandbox = await start({ dpop: "supported", machineGrants: true, opaque });
       const { machine } = sandbox;
@@ -154,7 +154,7 @@ describe("where bound tokens are required", () => {
 });
 
 describe("where nonces are wanted", () => {
-  it("a certified client signs in, sent back once by each server", async ({ start }) => {
+  it("a certified client logs in, sent back once by each server", async ({ start }) => {
     const sandbox = await start({ dpop: "required", dpopNonces: true });
     const as = await discover(sandbox);
     const client = await register(as, { token_endpoint_auth_method: "none" });

@@ -428,7 +428,7 @@ describe("devices", () => {
     expect(await list(sandbox)).toHaveLength(before.length + 1);
   });
 
-  it("are the same ones when the same client and account sign in again", async ({ start }) => {
+  it("are the same ones when the same client and account log in again", async ({ start }) => {
     const sandbox = await start();
     const { as, client } = await logIn(sandbox);
     const begun = await begin(as, client);

@@ -98,7 +98,7 @@ describe("the pages", () => {
     expect(cancelled.searchParams.get("error")).toBe("access_denied");
   });
 
-  it("remember who signed in, for the server of one pool", async ({ sandbox, browser, as, toConsent }) => {
+  it("remember who logged in, for the server of one pool", async ({ sandbox, browser, as, toConsent }) => {
     await toConsent(await register(as));
     const again = asPage(await browser.open((await begin(as, await register(as))).url));
     expect(again.html).toContain("logged in as <strong>Carol Example");
@@ -263,7 +263,7 @@ describe("the device flow", () => {
   });
 });
 
-describe("the device flow where the sandbox signs in by itself", () => {
+describe("the device flow where the sandbox logs in by itself", () => {
   it.override("options", { devices: 5, deviceFlow: true, autoApprove: true });
 
   it("is done by opening the complete address", async ({ beginDevice }) => {

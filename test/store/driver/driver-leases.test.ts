@@ -456,7 +456,7 @@ describe("a lease over a driver", () => {
       expect(state.waited).toBeUndefined();
     });
 
-    it("gives it two seconds where nobody has watched it", async () => {
+    it("gives it two seconds where no process has watched it", async () => {
       const scene = await processes();
       const held = await hold(scene.one.store);
       await held.lease.commit();
@@ -491,7 +491,7 @@ describe("a lease over a driver", () => {
       expect(late.state.waited).toBe(0);
     });
 
-    it("is told to the next one by a process that took over and has sent nothing", async () => {
+    it("is reported to the next one by a process that took over and has sent nothing", async () => {
       const { time, one, other } = await processes();
       const held = await hold(one.store);
       await held.lease.commit();

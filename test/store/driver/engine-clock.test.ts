@@ -66,7 +66,7 @@ describe("a token of machines whose clocks differ by hours", () => {
     }
   });
 
-  it("costs no call of the engine while the clock goes on as it did", async () => {
+  it("costs no call of the engine while the clock continues as it did", async () => {
     const { time, open } = machines();
     const { store, set, grant, fresh } = open(HOUR);
     await store.save({ ...grant(), generation: 1 }, undefined);

@@ -29,7 +29,7 @@ describe("reseal", () => {
     expect(await reseal(driver, ring)).toEqual({ resealed: 0, current: 8, changed: 0, unusable: 0 });
   });
 
-  it("goes on where it was aborted", async () => {
+  it("continues where it was aborted", async () => {
     const { driver, ring } = await setUp();
     const { put } = driver;
     const controller = new AbortController();

@@ -40,7 +40,7 @@ describe("a holder that another one has taken over from", () => {
 });
 
 describe("a holder that has shown that it lives", () => {
-  it("does not go on with that when the work has ended", async () => {
+  it("does not continue with that when the work has ended", async () => {
     const home = folder();
     await leasesOf(home).run(NAME, async () => undefined, { durationMs: 50, extend: true });
     const old = new Date(Date.now() - 60_000);
@@ -270,7 +270,7 @@ describe("a lock file of a process that may have sent a refresh, on a system wit
 });
 
 describe("a lock file that never reads back as it was written", () => {
-  it("ends by the patience of the caller, and lets the process go on meanwhile", async () => {
+  it("ends by the patience of the caller, and lets the process continue", async () => {
     vi.spyOn(LockFiles.prototype, "take").mockReturnValue(false);
     onTestFinished(() => void vi.restoreAllMocks());
     let isElsewhereAlive = false;

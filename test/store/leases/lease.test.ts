@@ -22,7 +22,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
     expect(order).toEqual(begun.flatMap((one) => [`${one} begins`, `${one} ends`]));
   });
 
-  it("lets work under other names go on", async () => {
+  it("lets work under other names continue", async () => {
     const store = open();
     let end: () => void = () => undefined;
     const held = store.lease(

@@ -120,7 +120,7 @@ describe("a process where there is no table of processes", () => {
   });
 
   it.skipIf(spawnSync("ps", ["-p", "1"]).status !== 0)(
-    "is told by its start from a later one with its number (needs ps)",
+    "is distinguished by its start from a later one with its number (needs ps)",
     async () => {
       const there = await elsewhere();
       const { pid, holder } = await start();

@@ -27,7 +27,7 @@ describe("the command tree", () => {
     expect(names.filter((name) => /^(?:complete|exit-codes)$| help$/.test(name))).toEqual([]);
   });
 
-  it("tells what a flag takes", () => {
+  it("says what a flag takes", () => {
     expect(flag("devices list", "--output")).toMatchObject({ short: "-o", type: "choice", choices: FORMATS });
     expect(flag("devices list", "--limit")).toMatchObject({ type: "integer", value: "n", default: "all" });
     expect(flag("devices list", "--watch")).toMatchObject({ value: "interval", value_optional: true });
@@ -55,7 +55,7 @@ describe("the command tree", () => {
     for (const { value = "" } of all) expect([value, brackets(value)]).toEqual([value, closing(value)]);
   });
 
-  it("tells operands, with their choices", () => {
+  it("lists operands, with their choices", () => {
     expect(command("completion").arguments).toEqual([
       { name: "shell", required: true, variadic: false, description: "Name of the shell", choices: SHELLS },
     ]);

@@ -27,7 +27,7 @@ describe("demo", () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it("heeds neither the settings nor the profile of whoever runs it", async () => {
+  it("ignores the settings and the profile of the user", async () => {
     const env = {
       AGENTAUTH_PROFILE: "nope",
       AGENTAUTH_BASE_URL: "https://agentauth.example",

@@ -245,7 +245,7 @@ describe("writing", () => {
 describe("variables", () => {
   const env = (extra: Record<string, string>) => checkVariables(extra, NO_CONFIG);
 
-  it("that nothing reads are told without their values, with what may be meant", () => {
+  it("that nothing reads are reported without their values, with what may be meant", () => {
     const finding = env({ AGENTAUTH_BASEURL: "planted-value", AGENTAUTH_PROFIL: "planted-value" });
     expect(finding).toEqual({
       state: "warning",
@@ -322,7 +322,7 @@ describe("the keychain", () => {
     );
   });
 
-  it("is not asked where it is not used, or where nobody may be asked", async () => {
+  it("is not asked where it is not used, or where the user may not be asked", async () => {
     expect((await checkKeychain({ ...keyring, value: "file" }, silent, true)).state).toBe("skipped");
     expect((await checkKeychain(undefined, silent, true)).state).toBe("skipped");
     expect((await checkKeychain(keyring, silent, false)).state).toBe("skipped");
@@ -391,7 +391,7 @@ describe("the browser", () => {
     expect(checkBrowser({ ...env, BROWSER: "none" }, undefined).found).toMatch(/^not opened: BROWSER is none/);
   });
 
-  it("is not opened over SSH, nor where nobody may be asked", () => {
+  it("is not opened over SSH, nor where the user may not be asked", () => {
     expect(checkBrowser({ SSH_TTY: "/dev/pts/1", DISPLAY: ":0" }, undefined)).toMatchObject({
       state: "warning",
       found: expect.stringContaining("over SSH"),
@@ -474,7 +474,7 @@ describe("the files of the store", () => {
     expect(checkFiles(home, "keyring")).toEqual(ok("1 file, all can be used (1 sealed)"));
   });
 
-  it("that a killed command left are told when they are old", () => {
+  it("that a killed command left are reported when they are old", () => {
     const { home, path } = homeWith("grants", `${id}.0123456789ab.tmp`, "");
     expect(checkLeftovers(home, Date.now()).state).toBe("ok");
     utimesSync(path, 1, 1);

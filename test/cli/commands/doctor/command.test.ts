@@ -82,7 +82,7 @@ describe("doctor", () => {
     expect(check("files")?.hint).toBe(`mv ${path} ${path}.broken`);
   });
 
-  it("ends with 2 for a settings file that is broken, and tells the rest all the same", async () => {
+  it("ends with 2 for a settings file that is broken, and reports the rest all the same", async () => {
     makeHome();
     writeFileSync(join(home, "config.json"), '{"profils": {}}');
     const { code, check, setting } = await report([], { AGENTAUTH_BASE_URL: "https://env.example" });
@@ -99,7 +99,7 @@ describe("doctor", () => {
     for (const name of ["profile", "base_url", "store", "https_proxy"]) expect(setting(name)?.source).toBe("default");
   });
 
-  it("tells a variable that nothing reads", async () => {
+  it("reports a variable that nothing reads", async () => {
     const { code, check } = await report([], { AGENTAUTH_FOO: "planted", AGENTAUTH_BASEURL: "planted" });
     expect([code, check("variables")?.state]).toEqual([0, "warning"]);
     expect(check("variables")?.found).toContain("AGENTAUTH_FOO is set, but nothing reads it");
@@ -123,7 +123,7 @@ describe("doctor", () => {
   });
 });
 
-describe("what doctor prints is for everybody to see", () => {
+describe("what doctor prints is for everyone to see", () => {
   const PLANTED = {
     AGENTAUTH_API_TOKEN: "planted-api-token",
     AGENTAUTH_CLIENT_SECRET: "planted-client-secret",
@@ -185,7 +185,7 @@ describe("doctor at a service", () => {
     expect([denied.code, denied.check("service")?.state]).toEqual([5, "failed"]);
   });
 
-  it("finds the issuer of an MCP server, and says who is not signed in", async ({ bench }) => {
+  it("finds the issuer of an MCP server, and says who is not logged in", async ({ bench }) => {
     const { code, check } = await report([bench.sandbox.mcpUrl], bench.env);
     expect([code, check("discovery")?.state]).toEqual([0, "ok"]);
     expect(check("login")?.hint).toBe(`agentauth login ${bench.sandbox.mcpUrl}`);

@@ -110,7 +110,7 @@ describe("the settings", () => {
     expect(report.settings).toHaveLength(28);
   });
 
-  it("that cannot be used are told as such, with where they were set", async () => {
+  it("that cannot be used are reported as such, with where they were set", async () => {
     const env = { AGENTAUTH_BASE_URL: "planted:pass/word@host", AGENTAUTH_STORE: "vault" };
     const { setting, report } = await examine({ config: CONFIG, env, flags: { profile: "nope" } });
     expect(setting("base_url")).toEqual(["(invalid)", "AGENTAUTH_BASE_URL"]);

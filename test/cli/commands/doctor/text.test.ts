@@ -32,7 +32,7 @@ describe("what doctor says", () => {
     }
   });
 
-  it("stands beside the names where there is room, and below them where there is not", async () => {
+  it("is beside the names where there is room, and below them where there is not", async () => {
     expect(await reportText(REPORT, colors, 80)).toContain(
       "\nwarning  settings file  others can read it, which lets them see where the API\n                        token is kept\n",
     );

@@ -36,7 +36,7 @@ function options(command: readonly string[], more: Partial<ChildOptions> = {}) {
 }
 
 describe("a command that may not be sent a signal", () => {
-  it("goes on, as often as one is tried, and its exit code counts; that is told of each", async () => {
+  it("continues, as often as one is tried, and its exit code counts; each is reported", async () => {
     vi.spyOn(ChildProcess.prototype, "kill").mockImplementation(function (this: ChildProcess) {
       this.emit("error", Object.assign(new Error("kill EPERM"), { code: "EPERM", syscall: "kill" }));
       return false;

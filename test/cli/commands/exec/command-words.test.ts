@@ -43,7 +43,7 @@ describe("the words of the command", () => {
       [""],
       { message: "the command is an empty word", hint: expect.any(String) },
     ],
-  ])("%s is a mistake that is told", (_what, argv, command, reported) => {
+  ])("%s is a mistake that is reported", (_what, argv, command, reported) => {
     expect(() => commandOf({ url: URL, command }, argv)).toThrow(
       expect.objectContaining({ class: "usage", ...reported }),
     );

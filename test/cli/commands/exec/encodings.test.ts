@@ -31,7 +31,7 @@ describe("a token is recognised", () => {
   const token = fc.string({ unit: fc.constantFrom(..."eyJhbGciOi.-_~+/="), minLength: 8, maxLength: 60 });
   const around = fc.string({ unit: fc.constantFrom(..."user: token;"), maxLength: 9 });
 
-  it("in base64 and base64url wherever it stands in what was encoded", () => {
+  it("in base64 and base64url wherever it is in what was encoded", () => {
     fc.assert(
       fc.property(token, around, around, fc.constantFrom("base64", "base64url"), (secret, before, after, encoding) => {
         const out = masked(secret, Buffer.from(`${before}${secret}${after}`).toString(encoding));

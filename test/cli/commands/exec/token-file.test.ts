@@ -92,7 +92,7 @@ describe("the file", () => {
 });
 
 describe("a token that ends", () => {
-  it("is replaced by the next, of which others are told before the file has it", async () => {
+  it("is replaced by the next, which others get before the file has it", async () => {
     const reported: string[] = [];
     const { path } = keep({
       first: ending("token-1"),
@@ -105,7 +105,7 @@ describe("a token that ends", () => {
     expect(readdirSync(dirname(path))).toEqual(["token"]);
   });
 
-  it("stays where there is no other yet; that is told once, and tried again ten seconds later", async () => {
+  it("stays where there is no other yet; that is reported once, and tried again ten seconds later", async () => {
     const reported: string[] = [];
     const { waits, pause } = handClock();
     const answers = [new Error("the issuer is away"), new Error("the issuer is away"), lasting("token-2")];
@@ -157,7 +157,7 @@ describe("a token that ends", () => {
   });
 });
 
-describe("a file that somebody has taken away", () => {
+describe("a file that was removed", () => {
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
   it.each<[string, (path: string) => string]>([
@@ -182,7 +182,7 @@ describe("a file that somebody has taken away", () => {
     expect([reported, waits]).toEqual([[], [30_000, 30_000, 30_000]]);
   });
 
-  it("and cannot be written again is told once, however often it is tried", async () => {
+  it("and cannot be written again is reported once, however often it is tried", async () => {
     const reported: unknown[] = [];
     const { waits, pause } = handClock(5);
     const { path } = keep({
@@ -199,7 +199,7 @@ describe("a file that somebody has taken away", () => {
     expect(waits).toEqual([30_000, 10_000, 10_000, 10_000, 10_000]);
   });
 
-  it("is not written where a link or a folder of everybody's is in its place", async () => {
+  it("is not written where a link or a folder that all can write is in its place", async () => {
     const reported: string[] = [];
     const elsewhere = join(temporaryFolder(), "elsewhere");
     const { waits, pause } = handClock(4);
@@ -251,7 +251,7 @@ describe("files of runs that were killed", () => {
     expect([old, young, other].map((path) => existsSync(path))).toEqual([false, true, true]);
   });
 
-  it("that cannot be looked at are in nobody's way", () => {
+  it("that cannot be looked at are in no one's way", () => {
     mkdirSync(folder, { mode: 0o700 });
     const loop = join(folder, "exec-loop");
     symlinkSync(loop, loop);

@@ -59,7 +59,7 @@ describe("signing out of one server", () => {
 });
 
 describe("signing out of all", () => {
-  it("goes on after a failure, tells each, and ends with one error", async () => {
+  it("continues after a failure, reports each, and ends with one error", async () => {
     const context = memoryContext();
     const agent = agentThat({ A: store("A is locked"), B: { removed: true, revoked: true }, C: store("C is locked") });
     const { logouts, failure } = await logoutOfAll(
@@ -81,7 +81,7 @@ describe("signing out of all", () => {
     });
   });
 
-  it("is no failure where only an issuer could not be told", async () => {
+  it("is no failure where only an issuer could not be reached", async () => {
     const context = memoryContext();
     const agent = agentThat({ A: { removed: true, revoked: false }, B: { removed: true, revoked: true } });
     const { failure } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", context);

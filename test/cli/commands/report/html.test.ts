@@ -56,7 +56,7 @@ describe("the page of a report", () => {
     expect(addresses).toEqual(["data:,"]);
   });
 
-  it("tells of each picture in words, and has its numbers in a table", () => {
+  it("describes each picture in words, and has its numbers in a table", () => {
     const page = reportPage(reportOn([device(), device({ last_seen: TOKYO })]));
     const pictures = [...page.matchAll(/<svg [^>]*role="img" aria-labelledby="(\S+) (\S+)">/g)];
     expect(pictures).toHaveLength(5);
@@ -155,7 +155,7 @@ describe("the map of the world", () => {
 });
 
 describe("the file of a page", () => {
-  it("is written whole, for everybody to read, and leaves nothing beside it", () => {
+  it("is written whole, for everyone to read, and leaves nothing beside it", () => {
     const folder = temporaryFolder();
     const path = join(folder, "out.html");
     checkHtmlFile(path, false);
@@ -165,7 +165,7 @@ describe("the file of a page", () => {
     expect(readdirSync(folder)).toEqual(["out.html"]);
   });
 
-  it("takes the place of no other file, not even of one that came into being meanwhile", () => {
+  it("takes the place of no other file, not even of one that has just been created", () => {
     const folder = temporaryFolder();
     const path = join(folder, "out.html");
     checkHtmlFile(path, false);

@@ -73,7 +73,7 @@ describe("an answer's status", () => {
 });
 
 describe("a redirect", () => {
-  it("inside the origin is followed with the token, and told", async () => {
+  it("inside the origin is followed with the token, and logged", async () => {
     const server = await startServer((response, { url }) =>
       url === "/mcp" ? response.writeHead(307, { location: "/mcp/" }).end() : response.end("there"),
     );
@@ -83,7 +83,7 @@ describe("a redirect", () => {
     expect([context.io.out(), context.io.err()]).toEqual(["there", `redirected to ${server.origin}/mcp/\n`]);
   });
 
-  it("to another origin takes no token along, and is told", async () => {
+  it("to another origin takes no token along, and is logged", async () => {
     const other = await startServer((response) => response.end("elsewhere"));
     const { err, out } = await answered((response) => response.writeHead(302, { location: `${other.origin}/x` }).end());
     expect(other.requests).toHaveLength(1);
@@ -125,7 +125,7 @@ describe("an answer that does not come as it should", () => {
     expect(context.io.out()).toBe("ab");
   });
 
-  it("does not hurry a person who may have to sign in meanwhile", async () => {
+  it("does not hurry a user who may have to log in", async () => {
     const { error } = await answered(
       (response) => {
         setTimeout(() => response.end(), 600);
@@ -143,7 +143,7 @@ describe("an answer that does not come as it should", () => {
     expect([error, out]).toEqual([expect.objectContaining({ class: "unavailable" }), "abc"]);
   });
 
-  it("is an error where nobody answers", async () => {
+  it("is an error where no server answers", async () => {
     expect(await failureOf(send(`http://127.0.0.1:${CLOSED_PORT}/mcp`).done)).toMatchObject({
       code: "connection_refused",
     });
