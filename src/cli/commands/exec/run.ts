@@ -108,6 +108,7 @@ function createTokenFile(
     },
     minTtl: options.minTtl ?? 60,
     now: context.now,
+    pause: (ms, signal) => context.clock.sleep(ms, signal),
   });
 }
 

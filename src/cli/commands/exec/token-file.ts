@@ -1,6 +1,5 @@
 import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
 import { changingMode, removing } from "../../../platform/shell.js";
 import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/file/private-file.js";
@@ -25,8 +24,8 @@ export interface RefreshedTokenFileOptions {
   minTtl: number;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Waits, and returns at once when the signal fires. */
-  pause?(ms: number, signal: AbortSignal): Promise<unknown>;
+  /** Waits, and ends at once when the signal fires. */
+  pause(ms: number, signal: AbortSignal): Promise<unknown>;
 }
 
 /** A private file with a valid token. */
@@ -85,10 +84,9 @@ export function keepTokenFileFresh(options: RefreshedTokenFileOptions): Refreshe
 async function refreshLoop(path: string, options: RefreshedTokenFileOptions, signal: AbortSignal): Promise<void> {
   let { first: token } = options;
   let isReported = false;
-  const { pause = pauseByTimer } = options;
   let wait = waitMs(token, options);
   for (;;) {
-    await pause(wait, signal);
+    await options.pause(wait, signal).catch(() => undefined);
     if (signal.aborted) return;
     try {
       const next = await options.getToken(signal);
@@ -107,10 +105,6 @@ async function refreshLoop(path: string, options: RefreshedTokenFileOptions, sig
       wait = RETRY_AFTER_FAILURE_MS;
     }
   }
-}
-
-function pauseByTimer(ms: number, signal: AbortSignal): Promise<unknown> {
-  return sleep(ms, undefined, { signal }).catch(() => undefined);
 }
 
 /** The time until the next refresh; a token that expires before `minTtl` is refreshed at half its remaining lifetime. */

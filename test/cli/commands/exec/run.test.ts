@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { chmodSync, existsSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
+import { type Clock, systemClock } from "../../../../src/http/deadline.js";
 import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
 import { deskTest, startDesk } from "../desk.js";
 
@@ -130,18 +131,30 @@ it("starts nothing where there is no private folder for the file: exit 8", async
   expect([code, existsSync(started)]).toEqual([8, false]);
 });
 
+const LEFT_MS = 80_000;
+
 it("refreshes the file of the token while the command runs, and warns where it cannot", async ({ desk, faults }) => {
   const other = desk.user();
   await other.logIn();
   await other.change(({ tokens }) => {
-    const expiresAt = Date.now() + 8000;
+    const expiresAt = Date.now() + LEFT_MS;
     return { tokens: { ...tokens, expiresAt, obtainedAt: expiresAt - 3_600_000 } };
   });
   faults.add({ kind: "status", status: 503, path: "token", times: 0 });
   const refused = join(temporaryFolder(), "refused");
   const script = `until test -e ${refused}; do sleep 0.1; done; test -s "$TOKEN_FILE" && echo kept`;
-  const args = ["exec", desk.url, "--as", "file:TOKEN_FILE", "--min-ttl", "3", "--retries", "0", ...shell(script)];
-  const run = other.start(args);
+  const args = ["exec", desk.url, "--as", "file:TOKEN_FILE", "--min-ttl", "30", "--retries", "0", ...shell(script)];
+  let skipped = 0;
+  const clock: Clock = {
+    now: () => systemClock.now() + skipped,
+    epoch: () => systemClock.epoch() + skipped,
+    /** Takes no time until the token has expired. */
+    async sleep(ms, signal) {
+      if (skipped > LEFT_MS) await systemClock.sleep(ms, signal);
+      else skipped += ms;
+    },
+  };
+  const run = other.start(args, { clock });
   const [out, err] = [collect(run.stdout), collect(run.stderr)];
   const closed = once(run, "close");
   await until(() => err().includes("warning: the token file cannot be refreshed; trying again: "));

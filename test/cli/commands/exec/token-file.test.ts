@@ -18,6 +18,7 @@ import {
   type RefreshedTokenFile,
   type RefreshedTokenFileOptions,
 } from "../../../../src/cli/commands/exec/token-file.js";
+import { systemClock } from "../../../../src/http/deadline.js";
 import { temporaryFolder, until } from "../../../helpers/cli.js";
 
 let folder: string;
@@ -49,6 +50,7 @@ function keep(options: Partial<RefreshedTokenFileOptions>): RefreshedTokenFile {
   file = keepTokenFileFresh({
     folder,
     first: lasting("token-1"),
+    pause: (ms, signal) => systemClock.sleep(ms, signal),
     getToken: async () => lasting("token-1"),
     onToken() {},
     onFailure() {},
