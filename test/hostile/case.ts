@@ -48,7 +48,10 @@ export interface HostileCase {
   readonly options?: Partial<AgentClientOptions>;
   /** Timeout of a request in seconds. */
   readonly timeout?: number;
-  /** How many times as fast the clock of the case is, for cases that wait for a limit. Default 1. */
+  /**
+   * How many times as fast the clock of the case is. Default 1; in the library a quarter for a case without a
+   * timeout, which a case that waits for the server or for a retry sets back to 1.
+   */
   readonly hurry?: number;
   /** Whether failed requests are retried. Default true. */
   readonly retries?: boolean;

@@ -222,6 +222,7 @@ const browsers: HostileCase[] = [
     code: "timeout",
     flags: ["--flow", "device", "--login-timeout", "3"],
     options: { flow: "device", loginTimeoutMs: 3000 },
+    hurry: 1,
     arrange({ as }) {
       as.routes["/pool/device"] = () => ({ json: { ...as.device(), expires_in: 1e300, interval: 1e-6 } });
       as.routes["/pool/token"] = { status: 400, json: { error: "authorization_pending" } };

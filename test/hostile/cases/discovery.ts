@@ -371,6 +371,7 @@ const faults: HostileCase[] = [
     result: "retried, then an error; no fallback to the next discovery step",
     times: { [`mcp GET ${PRM}`]: 3 },
     says: ["HTTP 500"],
+    hurry: 1,
   }),
   insteadOfMetadata(
     "D11b",
@@ -389,6 +390,7 @@ const faults: HostileCase[] = [
     code: "connection_reset",
     result: "retried, then an error",
     times: { [`mcp GET ${PRM}`]: 3 },
+    hurry: 1,
   }),
   insteadOfMetadata("D12a", "silence in place of resource metadata", () => silence, {
     ...QUICK,

@@ -64,7 +64,7 @@ const waits: HostileCase[] = [
     "429 with Retry-After: 1",
     "the command waits, and the list is complete",
     first({ status: 429, headers: { "retry-after": "1" } }),
-    complete,
+    { ...complete, hurry: 1 },
   ),
   listed(
     "L2a",
@@ -104,13 +104,14 @@ const waits: HostileCase[] = [
     "two Retry-After headers",
     "the longer one applies",
     first({ status: 503, headers: { "retry-after": ["0", "1"] } }),
-    complete,
+    { ...complete, hurry: 1 },
   ),
   listed("L3", "503 every time", "three attempts, then an error with the last status", always({ status: 503 }), {
     outcome: "unavailable",
     code: "server_error",
     says: ["HTTP 503"],
     times: COUNT,
+    hurry: 1,
   }),
   listed(
     "L4",

@@ -481,6 +481,7 @@ const documents: HostileCase[] = [
     },
     requests: ALL_METADATA,
     times: { [UP_TO_ISSUER[2] ?? ""]: 3 },
+    hurry: 1,
   },
   accepted(
     "M20",
