@@ -12,21 +12,12 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 import { othersWithAccess } from "../../../platform/access.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
-import { system } from "../../../platform/system.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
-import type { Env } from "../../io/env.js";
 import type { Sourced } from "../../runtime/settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
-
-/** The source of the home folder; the order is that of `homeFolder`. */
-export function homeSource(env: Env, name: NodeJS.Platform = system.name): string {
-  const variables: Partial<Record<NodeJS.Platform, string[]>> = { win32: ["LOCALAPPDATA"], darwin: [] };
-  const candidates = ["AGENTAUTH_HOME", ...(variables[name] ?? ["XDG_CONFIG_HOME"])];
-  return candidates.find((one) => env[one]) ?? "default";
-}
 
 /** Whether the folder exists and only this user can access it. */
 export function checkHome({ value: home, source }: Sourced): Finding {

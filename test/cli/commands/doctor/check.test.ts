@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
-import { checkDisk, checkHome, checkWriting, homeSource } from "../../../../src/cli/commands/doctor/home-checks.js";
+import { checkDisk, checkHome, checkWriting } from "../../../../src/cli/commands/doctor/home-checks.js";
 import { checkKeychain } from "../../../../src/cli/commands/doctor/keychain-checks.js";
 import {
   checkBrowser,
@@ -30,9 +30,11 @@ import {
 import { redactReport } from "../../../../src/cli/commands/doctor/report.js";
 import { checkFiles, checkLeftovers, checkStore } from "../../../../src/cli/commands/doctor/store-checks.js";
 import { checkTls, checkVariables, KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
+import { locateHome } from "../../../../src/cli/config/home.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
+import { onSystem } from "../../../platform/support.js";
 
 const windows = process.platform === "win32";
 const NO_CONFIG = { schema: 1, profile: "default", profiles: {} } as const;
@@ -147,11 +149,13 @@ describe("the home folder", () => {
     ["AGENTAUTH_HOME", { AGENTAUTH_HOME: "/a", XDG_CONFIG_HOME: "/b" }, "linux"],
     ["XDG_CONFIG_HOME", { XDG_CONFIG_HOME: "/b" }, "linux"],
     ["default", { APPDATA: "c" }, "linux"],
+    ["default", { XDG_CONFIG_HOME: "" }, "linux"],
     ["default", { XDG_CONFIG_HOME: "/b" }, "darwin"],
     ["LOCALAPPDATA", { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b" }, "win32"],
     ["default", {}, "win32"],
-  ] as const)("comes from %s where %j is set on %s", (source, env, system) => {
-    expect(homeSource(env, system)).toBe(source);
+  ] as const)("comes from %s where %j is set on %s", (source, env, name) => {
+    onSystem({ name });
+    expect(locateHome(env).source).toBe(source);
   });
 
   it("need not be there, and is not made", () => {
