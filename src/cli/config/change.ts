@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { isAgentAuthError } from "../../errors.js";
-import { makePrivateFolder, noLinks } from "../../store/file/private-file.js";
+import { makePrivateFolder } from "../../store/file/private-file.js";
+import { noLinks } from "../../store/file/published-file.js";
 import { FileLeases } from "../../store/leases/file-leases.js";
 import { type Config, readConfig, writeConfig } from "./file.js";
 

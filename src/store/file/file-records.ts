@@ -10,12 +10,11 @@ import {
   discardFile,
   listFolder,
   makePrivateFolder,
-  publishPrivateFile,
   readPrivateFile,
   removeFile,
-  reservePrivateFile,
   temporaryPath,
 } from "./private-file.js";
+import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
 
 /** Short-lived records in files that only their owner can read; the time of a file is that at which it expires. */
 export function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecords {

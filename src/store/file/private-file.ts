@@ -5,7 +5,6 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -173,52 +172,8 @@ function hasForeignName(path: string, fd: number): boolean {
   return fstatSync(fd).nlink > 1 + temporary;
 }
 
-/**
- * Creates a temporary file beside `path`, with `bytes` allocated on the disk, for {@link publishPrivateFile}.
- *
- * @returns its path
- */
-export function reservePrivateFile(path: string, bytes: number): string {
-  const temporary = temporaryPath(path);
-  try {
-    writeSynced(temporary, Buffer.alloc(bytes), constants.O_CREAT | constants.O_EXCL);
-  } catch (cause) {
-    discardFile(temporary);
-    throw storeError(`the folder ${dirname(path)} cannot be written`, cause, inUse(cause));
-  }
-  return temporary;
-}
-
-/**
- * Writes the content of a reserved file and publishes it under its name, atomically and durably.
- *
- * @returns false when the name is taken, or the reserved file is gone; nothing is changed then
- */
-export function publishPrivateFile(temporary: string, path: string, content: string): boolean {
-  try {
-    writeSynced(temporary, content, 0);
-    patiently(() => linkSync(temporary, path));
-  } catch (cause) {
-    const code = codeOf(cause);
-    if (code === "EEXIST" || code === "ENOENT") return false;
-    throw storeError(`the file ${path} cannot be written`, cause, inUse(cause) ?? noLinks(code));
-  }
-  // It is saved: nothing that fails from here on may say otherwise.
-  discardFile(temporary);
-  attempt(() => syncFolder(dirname(path)));
-  return true;
-}
-
-/** The advice for a file system without hard links. */
-export function noLinks(code: string | undefined): string | undefined {
-  // EISDIR is what Windows answers for exFAT.
-  const codes = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EISDIR"];
-  if (code === undefined || !codes.includes(code)) return undefined;
-  return "the file system has no hard links; set AGENTAUTH_HOME to a folder on one that has them";
-}
-
 /** The advice for a file that another program uses. */
-function inUse(cause: unknown): string | undefined {
+export function inUse(cause: unknown): string | undefined {
   return isContention(cause)
     ? "another program, such as a virus scanner or a backup, may have it open: try again, or check who may write there"
     : undefined;
@@ -229,8 +184,8 @@ export function temporaryPath(path: string): string {
   return `${path}.${randomBytes(6).toString("hex")}.tmp`;
 }
 
-/** In place, so that reserved blocks are reused. */
-function writeSynced(path: string, content: string | Buffer, flags: number): void {
+/** Writes and flushes a file, in place, so that reserved blocks are reused. */
+export function writeSynced(path: string, content: string | Buffer, flags: number): void {
   const fd = patiently(() => openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600));
   try {
     const bytes = Buffer.from(content);

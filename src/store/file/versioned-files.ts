@@ -1,16 +1,8 @@
 import { renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { patiently } from "../../platform/contention.js";
-import {
-  attempt,
-  discardFile,
-  listFolder,
-  publishPrivateFile,
-  readPrivateFile,
-  removeFile,
-  reservePrivateFile,
-  syncIfThere,
-} from "./private-file.js";
+import { attempt, discardFile, listFolder, readPrivateFile, removeFile, syncIfThere } from "./private-file.js";
+import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
 
 const NAME = /^(\d{1,15})\.json$/;
 const LEFTOVER_MS = 10 * 60_000;

@@ -3,14 +3,8 @@ import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { codeOf, patiently } from "../../platform/contention.js";
-import {
-  checkPrivateFolder,
-  discardFile,
-  listFolder,
-  makePrivateFolder,
-  noLinks,
-  temporaryPath,
-} from "../file/private-file.js";
+import { checkPrivateFolder, discardFile, listFolder, makePrivateFolder, temporaryPath } from "../file/private-file.js";
+import { noLinks } from "../file/published-file.js";
 import { storeError } from "../store-error.js";
 import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-record.js";
 
