@@ -10,7 +10,7 @@ import {
   discardFile,
   listFolder,
   makePrivateFolder,
-  readPrivateFile,
+  readPublishedFile,
   removeFile,
   temporaryPath,
 } from "./private-file.js";
@@ -52,7 +52,7 @@ export function fileRecords(home: string, cipher: Cipher | undefined): ShortLive
         throw storeError(`the file ${path} cannot be taken`, cause);
       }
       try {
-        const content = readPrivateFile(taken);
+        const content = readPublishedFile(taken);
         return content !== undefined && cipher ? await cipher.open(content, `pending:${id}`) : content;
       } finally {
         removeFile(taken);

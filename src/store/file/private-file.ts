@@ -28,6 +28,9 @@ const MAX_BYTES = 1024 * 1024;
 /** How network and shared folders answer that they cannot flush a folder. */
 const NO_SYNC = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"]);
 
+/** The file in a folder that was published in place of a file. */
+export const CONTENT = "content";
+
 /** Creates a folder that only its owner can enter. */
 export function makePrivateFolder(path: string): void {
   try {
@@ -134,6 +137,15 @@ function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700"
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
 export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | undefined {
+  return read(path, maxBytes, undefined);
+}
+
+/** The same for a file that may be published as a folder, as file systems without hard links need it. */
+export function readPublishedFile(path: string): string | undefined {
+  return read(path, MAX_BYTES, CONTENT);
+}
+
+function read(path: string, maxBytes: number, inFolder: string | undefined): string | undefined {
   let fd: number;
   try {
     // A link could be changed between a check and the read; a FIFO would block forever.
@@ -147,6 +159,11 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   }
   try {
     const stat = fstatSync(fd);
+    if (inFolder !== undefined && stat.isDirectory()) {
+      const text = read(join(path, inFolder), maxBytes, undefined);
+      // A folder that is removed at this moment loses its name before its content; another one is not ours.
+      if (text !== undefined || lstatSync(path, { throwIfNoEntry: false })?.ino !== stat.ino) return text;
+    }
     if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
     if (stat.nlink > 1 && hasForeignName(path, fd)) {
       const hint = "put the secret into a file of its own";
@@ -238,7 +255,7 @@ export function syncIfThere(folder: string): void {
 /** Removes a file; does nothing when there is none. */
 export function removeFile(path: string): void {
   try {
-    patiently(() => rmSync(path, { force: true }));
+    erase(path);
   } catch (cause) {
     throw storeError(`the file ${path} cannot be removed`, cause, inUse(cause));
   }
@@ -246,7 +263,25 @@ export function removeFile(path: string): void {
 
 /** Removes a file that does no harm if it stays. @returns whether it is gone */
 export function discardFile(path: string): boolean {
-  return attempt(() => patiently(() => rmSync(path, { force: true })));
+  return attempt(() => erase(path));
+}
+
+/** Removes a file, or a folder that was published in place of one: its name first, which is never that of an empty folder. */
+function erase(path: string): void {
+  try {
+    patiently(() => rmSync(path, { force: true }));
+  } catch (cause) {
+    // Not a folder of somebody else.
+    if (codeOf(cause) !== "ERR_FS_EISDIR" || listFolder(path).some((name) => name !== CONTENT)) throw cause;
+    const gone = temporaryPath(path);
+    try {
+      patiently(() => renameSync(path, gone));
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return;
+      throw error;
+    }
+    attempt(() => patiently(() => rmSync(gone, { recursive: true, force: true })));
+  }
 }
 
 /** Does what must not hide the result of a save. @returns whether it succeeded */

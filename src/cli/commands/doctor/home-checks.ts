@@ -12,6 +12,7 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 import { othersWithAccess } from "../../../platform/access.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
+import { nameOnce } from "../../../store/file/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
 import type { Sourced } from "../../runtime/settings.js";
@@ -90,7 +91,7 @@ function nearestFolder(path: string): string {
  *
  * @param link `linkSync`, or a substitute in tests
  */
-export function checkWriting(home: string, link: (from: string, to: string) => void = linkSync): Finding {
+export function checkWriting(home: string, link: typeof nameOnce = linkSync): Finding {
   if (statOf(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
   let folder: string | undefined;
   try {
@@ -105,17 +106,27 @@ export function checkWriting(home: string, link: (from: string, to: string) => v
   }
 }
 
-function linkFinding(path: string, link: (from: string, to: string) => void): Finding {
+function linkFinding(path: string, link: typeof nameOnce): Finding {
   try {
     link(path, `${path}-2`);
     if (statSync(path).nlink === 2) return ok("files can be written and linked");
   } catch (error) {
-    return failed(
-      `hard links are not supported here (${codeOf(error)}), and the store of logins needs them`,
-      LINKS_HINT,
-    );
+    return folderFinding(path, codeOf(error));
   }
   return failed("hard links do not work here, and the store of logins needs them", LINKS_HINT);
+}
+
+/** Whether the store can do without hard links here: a name in use must be refused. */
+function folderFinding(path: string, why: string): Finding {
+  const without = `there are no hard links (${why})`;
+  nameOnce(path, `${path}-3`);
+  writeFileSync(path, "probe", { mode: 0o600 });
+  try {
+    nameOnce(path, `${path}-3`);
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return ok(`files can be written; ${without}, so each login is a folder`);
+  }
+  return failed(`${without}, and a folder can replace another one: logins could be lost`, LINKS_HINT);
 }
 
 const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system with hard links";
