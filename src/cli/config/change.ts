@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import { isAgentAuthError } from "../../errors.js";
-import { makePrivateFolder, noLinks } from "../../store/file/private-file.js";
+import { makePrivateFolder } from "../../store/file/private-file.js";
 import { FileLeases } from "../../store/leases/file-leases.js";
 import { type Config, readConfig, writeConfig } from "./file.js";
 
@@ -18,33 +17,17 @@ export async function changeConfig(
   change: (config: Config) => Config | undefined,
   signal: AbortSignal,
 ): Promise<void> {
-  const work = async () => {
-    const changed = change(readConfig(home));
-    if (changed) await writeConfig(home, changed);
-  };
   // A broken file is reported before anything is written.
   readConfig(home);
   makePrivateFolder(home);
-  let isBegun = false;
-  try {
-    const options = { durationMs: DURATION_MS, patienceMs: PATIENCE_MS, once: true, signal };
-    await new FileLeases(join(home, "claims")).run(
-      "settings file",
-      async (lease) => {
-        isBegun = true;
-        await lease.commit();
-        await work();
-      },
-      options,
-    );
-  } catch (error) {
-    // Settings need no hard links; logins do, and report it themselves.
-    if (isBegun || !hasNoLinks(error)) throw error;
-    await work();
-  }
-}
-
-function hasNoLinks(error: unknown): boolean {
-  const cause = isAgentAuthError(error) ? (error.cause as NodeJS.ErrnoException | undefined) : undefined;
-  return noLinks(cause?.code) !== undefined;
+  const options = { durationMs: DURATION_MS, patienceMs: PATIENCE_MS, once: true, signal };
+  await new FileLeases(join(home, "claims")).run(
+    "settings file",
+    async (lease) => {
+      await lease.commit();
+      const changed = change(readConfig(home));
+      if (changed) await writeConfig(home, changed);
+    },
+    options,
+  );
 }

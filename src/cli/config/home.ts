@@ -3,15 +3,30 @@ import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { system } from "../../platform/system.js";
 import type { Env } from "../io/env.js";
+import type { Sourced } from "../runtime/settings.js";
 
 /** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */
 export function homeFolder(env: Env): string {
+  return locateHome(env).value;
+}
+
+/** The folder, and the variable that names it or `default`. */
+export function locateHome(env: Env): Sourced {
   const set = env["AGENTAUTH_HOME"];
   // Paths below it are written into the settings, which are read in other folders too.
-  if (set) return resolve(set);
+  if (set) return { value: resolve(set), source: "AGENTAUTH_HOME" };
   if (system.name === "win32") return windowsFolder(env);
-  if (system.name === "darwin") return join(userFolder(env), "Library", "Application Support", "agentauth");
-  return join(env["XDG_CONFIG_HOME"] ?? join(userFolder(env), ".config"), "agentauth");
+  if (system.name === "darwin") return below(env, undefined, "Library", "Application Support");
+  return below(env, "XDG_CONFIG_HOME", ".config");
+}
+
+/** @param otherwise the folder of the user where the variable is empty */
+function below(env: Env, variable: string | undefined, ...otherwise: string[]): Sourced {
+  const set = variable && env[variable];
+  return {
+    value: join(set || join(userFolder(env), ...otherwise), "agentauth"),
+    source: (set && variable) || "default",
+  };
 }
 
 /** The user's own folder: by the environment of the run, else by the system. */
@@ -20,8 +35,8 @@ export function userFolder(env: Env): string {
 }
 
 /** Locks and sealed logins belong to one machine: the roaming folder counts only where an earlier version has made it. */
-function windowsFolder(env: Env): string {
-  const local = join(env["LOCALAPPDATA"] ?? join(userFolder(env), "AppData", "Local"), "agentauth");
-  const roaming = join(env["APPDATA"] ?? join(userFolder(env), "AppData", "Roaming"), "agentauth");
-  return !existsSync(local) && existsSync(roaming) ? roaming : local;
+function windowsFolder(env: Env): Sourced {
+  const local = below(env, "LOCALAPPDATA", "AppData", "Local");
+  const roaming = below(env, "APPDATA", "AppData", "Roaming");
+  return !existsSync(local.value) && existsSync(roaming.value) ? roaming : local;
 }

@@ -86,7 +86,7 @@ export function fileGrants(
     const place = places.of(key);
     const { files } = place;
     const before = await find(place);
-    let reserved = reserveIn(places, place);
+    let reserved = reserveIn(places, place, before?.stored.path);
     const save = async (grant: Grant, expected: number | undefined): Promise<boolean> => {
       const found = await find(place);
       // The grant of another login may have the same generation.
@@ -102,7 +102,7 @@ export function fileGrants(
       if (!files.publish(reserved, content)) {
         if (files.generation() !== over) return false;
         // No other save came first: another process swept the reserved file as a leftover, for example while this one slept.
-        reserved = reserveIn(places, place);
+        reserved = reserveIn(places, place, before?.stored.path);
         if (!files.publish(reserved, content)) return false;
       }
       // The grant is saved: what else fails is not reported.
@@ -190,12 +190,12 @@ function isSameLogin(one: Grant, other: Grant): boolean {
   return one.signedInAt === other.signedInAt && one.issuer === other.issuer;
 }
 
-function reserveIn(places: GrantPlaces, place: GrantPlace): string {
+function reserveIn(places: GrantPlaces, place: GrantPlace, before: string | undefined): string {
   for (let tries = 1; ; tries++) {
     try {
       makePrivateFolder(place.files.folder);
       places.check(place);
-      return place.files.reserve(RESERVED_BYTES);
+      return place.files.reserve(RESERVED_BYTES, before);
     } catch (error) {
       const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
       if (code !== "ENOENT" || tries === MAX_FOLDER_TRIES) throw error;

@@ -10,12 +10,11 @@ import {
   discardFile,
   listFolder,
   makePrivateFolder,
-  publishPrivateFile,
-  readPrivateFile,
+  readPublishedFile,
   removeFile,
-  reservePrivateFile,
   temporaryPath,
 } from "./private-file.js";
+import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
 
 /** Short-lived records in files that only their owner can read; the time of a file is that at which it expires. */
 export function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecords {
@@ -53,7 +52,7 @@ export function fileRecords(home: string, cipher: Cipher | undefined): ShortLive
         throw storeError(`the file ${path} cannot be taken`, cause);
       }
       try {
-        const content = readPrivateFile(taken);
+        const content = readPublishedFile(taken);
         return content !== undefined && cipher ? await cipher.open(content, `pending:${id}`) : content;
       } finally {
         removeFile(taken);

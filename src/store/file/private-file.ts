@@ -5,7 +5,6 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
-  linkSync,
   lstatSync,
   mkdirSync,
   openSync,
@@ -28,6 +27,9 @@ import { storeError } from "../store-error.js";
 const MAX_BYTES = 1024 * 1024;
 /** How network and shared folders answer that they cannot flush a folder. */
 const NO_SYNC = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"]);
+
+/** The file in a folder that was published in place of a file. */
+export const CONTENT = "content";
 
 /** Creates a folder that only its owner can enter. */
 export function makePrivateFolder(path: string): void {
@@ -135,6 +137,15 @@ function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700"
  * @throws `AgentAuthError` `store_failed`, with the command that repairs it
  */
 export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | undefined {
+  return read(path, maxBytes, undefined);
+}
+
+/** The same for a file that may be published as a folder, as file systems without hard links need it. */
+export function readPublishedFile(path: string): string | undefined {
+  return read(path, MAX_BYTES, CONTENT);
+}
+
+function read(path: string, maxBytes: number, inFolder: string | undefined): string | undefined {
   let fd: number;
   try {
     // A link could be changed between a check and the read; a FIFO would block forever.
@@ -148,6 +159,11 @@ export function readPrivateFile(path: string, maxBytes = MAX_BYTES): string | un
   }
   try {
     const stat = fstatSync(fd);
+    if (inFolder !== undefined && stat.isDirectory()) {
+      const text = read(join(path, inFolder), maxBytes, undefined);
+      // A folder that is removed at this moment loses its name before its content; another one is not ours.
+      if (text !== undefined || lstatSync(path, { throwIfNoEntry: false })?.ino !== stat.ino) return text;
+    }
     if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
     if (stat.nlink > 1 && hasForeignName(path, fd)) {
       const hint = "put the secret into a file of its own";
@@ -173,52 +189,8 @@ function hasForeignName(path: string, fd: number): boolean {
   return fstatSync(fd).nlink > 1 + temporary;
 }
 
-/**
- * Creates a temporary file beside `path`, with `bytes` allocated on the disk, for {@link publishPrivateFile}.
- *
- * @returns its path
- */
-export function reservePrivateFile(path: string, bytes: number): string {
-  const temporary = temporaryPath(path);
-  try {
-    writeSynced(temporary, Buffer.alloc(bytes), constants.O_CREAT | constants.O_EXCL);
-  } catch (cause) {
-    discardFile(temporary);
-    throw storeError(`the folder ${dirname(path)} cannot be written`, cause, inUse(cause));
-  }
-  return temporary;
-}
-
-/**
- * Writes the content of a reserved file and publishes it under its name, atomically and durably.
- *
- * @returns false when the name is taken, or the reserved file is gone; nothing is changed then
- */
-export function publishPrivateFile(temporary: string, path: string, content: string): boolean {
-  try {
-    writeSynced(temporary, content, 0);
-    patiently(() => linkSync(temporary, path));
-  } catch (cause) {
-    const code = codeOf(cause);
-    if (code === "EEXIST" || code === "ENOENT") return false;
-    throw storeError(`the file ${path} cannot be written`, cause, inUse(cause) ?? noLinks(code));
-  }
-  // It is saved: nothing that fails from here on may say otherwise.
-  discardFile(temporary);
-  attempt(() => syncFolder(dirname(path)));
-  return true;
-}
-
-/** The advice for a file system without hard links. */
-export function noLinks(code: string | undefined): string | undefined {
-  // EISDIR is what Windows answers for exFAT.
-  const codes = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EISDIR"];
-  if (code === undefined || !codes.includes(code)) return undefined;
-  return "the file system has no hard links; set AGENTAUTH_HOME to a folder on one that has them";
-}
-
 /** The advice for a file that another program uses. */
-function inUse(cause: unknown): string | undefined {
+export function inUse(cause: unknown): string | undefined {
   return isContention(cause)
     ? "another program, such as a virus scanner or a backup, may have it open: try again, or check who may write there"
     : undefined;
@@ -229,8 +201,8 @@ export function temporaryPath(path: string): string {
   return `${path}.${randomBytes(6).toString("hex")}.tmp`;
 }
 
-/** In place, so that reserved blocks are reused. */
-function writeSynced(path: string, content: string | Buffer, flags: number): void {
+/** Writes and flushes a file, in place, so that reserved blocks are reused. */
+export function writeSynced(path: string, content: string | Buffer, flags: number): void {
   const fd = patiently(() => openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600));
   try {
     const bytes = Buffer.from(content);
@@ -283,7 +255,7 @@ export function syncIfThere(folder: string): void {
 /** Removes a file; does nothing when there is none. */
 export function removeFile(path: string): void {
   try {
-    patiently(() => rmSync(path, { force: true }));
+    erase(path);
   } catch (cause) {
     throw storeError(`the file ${path} cannot be removed`, cause, inUse(cause));
   }
@@ -291,7 +263,25 @@ export function removeFile(path: string): void {
 
 /** Removes a file that does no harm if it stays. @returns whether it is gone */
 export function discardFile(path: string): boolean {
-  return attempt(() => patiently(() => rmSync(path, { force: true })));
+  return attempt(() => erase(path));
+}
+
+/** Removes a file, or a folder that was published in place of one: its name first, which is never that of an empty folder. */
+function erase(path: string): void {
+  try {
+    patiently(() => rmSync(path, { force: true }));
+  } catch (cause) {
+    // Not a folder of somebody else.
+    if (codeOf(cause) !== "ERR_FS_EISDIR" || listFolder(path).some((name) => name !== CONTENT)) throw cause;
+    const gone = temporaryPath(path);
+    try {
+      patiently(() => renameSync(path, gone));
+    } catch (error) {
+      if (codeOf(error) === "ENOENT") return;
+      throw error;
+    }
+    attempt(() => patiently(() => rmSync(gone, { recursive: true, force: true })));
+  }
 }
 
 /** Does what must not hide the result of a save. @returns whether it succeeded */

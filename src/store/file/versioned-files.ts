@@ -1,16 +1,8 @@
 import { renameSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { patiently } from "../../platform/contention.js";
-import {
-  attempt,
-  discardFile,
-  listFolder,
-  publishPrivateFile,
-  readPrivateFile,
-  removeFile,
-  reservePrivateFile,
-  syncIfThere,
-} from "./private-file.js";
+import { attempt, discardFile, listFolder, readPublishedFile, removeFile, syncIfThere } from "./private-file.js";
+import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
 
 const NAME = /^(\d{1,15})\.json$/;
 const LEFTOVER_MS = 10 * 60_000;
@@ -25,8 +17,8 @@ export interface Stored {
 }
 
 /**
- * The files of one record in a folder, named `<prefix><generation>.json`. A generation is published by a hard link to a
- * finished file, which only one process can create, and then the generation before it is removed: the highest one is
+ * The files of one record in a folder, named `<prefix><generation>.json`. A generation is published under a name
+ * that only one process can give to a finished file, and then the generation before it is removed: the highest one is
  * complete at every moment, and it is the record.
  */
 export class VersionedFiles {
@@ -47,7 +39,7 @@ export class VersionedFiles {
   read(seen = this.generation()): Stored | undefined {
     for (let generation = seen; generation !== undefined; generation = this.generation()) {
       const path = this.#path(generation);
-      const text = readPrivateFile(path);
+      const text = readPublishedFile(path);
       // A file that is gone was replaced after it was seen.
       if (text !== undefined) return { generation, text, path };
     }
@@ -63,10 +55,14 @@ export class VersionedFiles {
     return this.#all(looks)[0];
   }
 
-  /** Reserves disk space for a record of up to `bytes`; the path is for {@link publish}. */
-  reserve(bytes: number): string {
+  /**
+   * Reserves disk space for a record of up to `bytes`; the path is for {@link publish}.
+   *
+   * @param before the path of the record that it replaces
+   */
+  reserve(bytes: number, before: string | undefined): string {
     this.#sweep();
-    return reservePrivateFile(join(this.folder, `${this.#prefix}next`), bytes);
+    return reservePrivateFile(join(this.folder, `${this.#prefix}next`), bytes, before);
   }
 
   /**

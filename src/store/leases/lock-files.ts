@@ -1,16 +1,17 @@
-import { linkSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { codeOf, patiently } from "../../platform/contention.js";
 import {
+  CONTENT,
   checkPrivateFolder,
   discardFile,
   listFolder,
   makePrivateFolder,
-  noLinks,
   temporaryPath,
 } from "../file/private-file.js";
+import { nameOnce } from "../file/published-file.js";
 import { storeError } from "../store-error.js";
 import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-record.js";
 
@@ -42,7 +43,7 @@ const SWEEP_THRESHOLD = 200;
 
 /**
  * The lock files of leases in a folder: one for each attempt, `<name>.<number>.claim`, with marks beside it,
- * `<name>.<number>.<id>.sent` and `.done`. Only one process gets a number, because a hard link is created once. No holder
+ * `<name>.<number>.<id>.sent` and `.done`. Only one process gets a number, because a name is given once. No holder
  * ever loses its lock file; the next attempt has the next number. Numbers start at 1 again when all files of a name are
  * removed, so the id identifies the attempt that a file belongs to.
  */
@@ -83,10 +84,10 @@ export class LockFiles {
     const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, JSON.stringify(record), { mode: 0o600, flag: "wx" });
-      patiently(() => linkSync(temporary, path));
+      nameOnce(temporary, path);
     } catch (cause) {
       if (codeOf(cause) === "EEXIST") return false;
-      throw storeError(`the file ${path} cannot be created`, cause, noLinks(codeOf(cause)));
+      throw storeError(`the file ${path} cannot be created`, cause);
     } finally {
       discardFile(temporary);
     }
@@ -176,10 +177,20 @@ export class LockFiles {
 
   #json(file: string): Record<string, unknown> | undefined {
     try {
-      const value: unknown = JSON.parse(patiently(() => readFileSync(this.#path(file), "utf8")));
+      const value: unknown = JSON.parse(patiently(() => this.#read(file)));
       return isJsonObject(value) ? value : undefined;
     } catch {
       return undefined;
+    }
+  }
+
+  #read(file: string): string {
+    try {
+      return readFileSync(this.#path(file), "utf8");
+    } catch (error) {
+      // It was published as a folder, where there are no hard links.
+      if (codeOf(error) !== "EISDIR") throw error;
+      return readFileSync(join(this.#path(file), CONTENT), "utf8");
     }
   }
 

@@ -43,7 +43,7 @@ export function bootClock(): number {
 export function livenessOf(holder: LockOwner): Liveness {
   const me = thisProcess();
   if (holder.boot !== me.boot || holder.space !== me.space) return "unknown";
-  const found = system.name === "linux" ? startOf(holder.pid) : undefined;
+  const found = startOf(holder.pid);
   if (found === undefined) return probeBySignal(holder);
   return found.started === holder.started && !found.ended ? "alive" : "dead";
 }
@@ -53,7 +53,7 @@ export function livenessOf(holder: LockOwner): Liveness {
  * elsewhere a tool of the system is asked, so ask rarely.
  */
 export function wasReused({ pid, started }: LockOwner): boolean {
-  if (system.name === "linux") return false;
+  if (hasProcessTable()) return false;
   const found = processStart(pid);
   return found !== undefined && found > Number(started) + START_TOLERANCE_MS;
 }
@@ -68,7 +68,7 @@ function ownStart(): string {
  */
 function probeBySignal({ pid, started }: LockOwner): Liveness {
   const isOfThisBoot = Number(started) > Date.now() - uptime() * 1000 - CLOCK_CHANGE_MS;
-  if (system.name !== "linux" && !isOfThisBoot) return "dead";
+  if (!hasProcessTable() && !isOfThisBoot) return "dead";
   try {
     process.kill(pid, 0);
     return "alive";
@@ -77,20 +77,28 @@ function probeBySignal({ pid, started }: LockOwner): Liveness {
   }
 }
 
+/** Whether /proc is that of this system: wine shows a program of Windows that of Linux, whose numbers are others. */
+function hasProcessTable(): boolean {
+  return system.name === "linux" || system.name === "android";
+}
+
 function bootOf(): string {
   try {
     // In a time namespace of its own a container counts differently.
-    return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${namespace("time")}`;
+    if (hasProcessTable()) {
+      return `${readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim()} ${namespace("time")}`;
+    }
   } catch {
-    // The name of a Mac changes with its network.
-    const session = system.name === "darwin" ? system.run("sysctl", ["-n", "kern.bootsessionuuid"])?.trim() : "";
-    return session ? `session ${session}` : `host ${hostname()}`;
+    // Some containers hide it.
   }
+  // The name of a Mac changes with its network.
+  const session = system.name === "darwin" ? system.run("sysctl", ["-n", "kern.bootsessionuuid"])?.trim() : "";
+  return session ? `session ${session}` : `host ${hostname()}`;
 }
 
 function namespace(kind: "pid" | "time"): string {
   try {
-    return readlinkSync(`/proc/self/ns/${kind}`);
+    return hasProcessTable() ? readlinkSync(`/proc/self/ns/${kind}`) : "";
   } catch {
     return "";
   }
@@ -98,6 +106,7 @@ function namespace(kind: "pid" | "time"): string {
 
 /** A line of the process table (proc(5)): the state follows the name in brackets, the start is the 22nd field. */
 function startOf(pid: number): { started: string; ended: boolean } | undefined {
+  if (!hasProcessTable()) return undefined;
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8");
     const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");

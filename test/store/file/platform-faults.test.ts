@@ -1,7 +1,12 @@
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
+import { checkFiles } from "../../../src/cli/commands/doctor/store-checks.js";
+import type { Lease } from "../../../src/oauth/grant/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
+import { discardFile } from "../../../src/store/file/private-file.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
+import { grantFiles } from "../../helpers/grant-files.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
 import { KEY, storeWithGrant } from "./support.js";
@@ -153,11 +158,90 @@ describe("a folder that is made on Windows", () => {
 });
 
 describe("a file system without hard links", () => {
-  it.each(["EPERM", "ENOTSUP", "EISDIR"])("is named as the reason: %s", async (code) => {
-    const store = fileStore(folder());
-    const faults = (name: string) => (name === "linkSync" ? code : undefined);
-    await expect(withFaults(faults, () => store.save(madeGrant(), undefined))).rejects.toMatchObject({
-      hint: expect.stringContaining("hard links"),
+  const CODES = ["EPERM", "ENOTSUP", "EACCES", "EISDIR"];
+  const noLinks = (code: string) => (name: string) => (name === "linkSync" ? code : undefined);
+
+  it.each(CODES)("stores, refreshes, leases and removes all the same: %s", async (code) => {
+    const home = folder();
+    const store = fileStore(home);
+    await withFaults(noLinks(code), async () => {
+      expect(await store.save(madeGrant(), undefined)).toBe(true);
+      for (let generation = 2; generation < 6; generation++) {
+        const commit = (lease: Lease) => lease.commit().then(() => "done");
+        expect(await store.lease("x", commit, { durationMs: 60_000 })).toBe("done");
+        expect(await store.save(madeGrant({ generation }), generation - 1)).toBe(true);
+        expect(await store.save(madeGrant({ generation }), generation - 1)).toBe(false);
+        expect((await store.read(KEY))?.generation).toBe(generation);
+      }
+      expect(await store.list()).toHaveLength(1);
+      expect(await store.shortLived?.put("a", "text", { now: 0, expiresAt: Date.now() + 60_000 })).toBe(true);
+      expect(await store.shortLived?.put("a", "other", { now: 0, expiresAt: Date.now() + 60_000 })).toBe(false);
+      expect(await store.shortLived?.take("a")).toBe("text");
+      expect(await store.shortLived?.take("a")).toBeUndefined();
+      expect(checkFiles(home, "file")).toMatchObject({ state: "ok", found: "1 file, all can be used" });
+      await store.remove(KEY);
+      expect(await store.read(KEY)).toBeUndefined();
     });
+    expect(readdirSync(home, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".tmp"))).toEqual(
+      [],
+    );
+    expect(grantFiles(home)).toEqual([]);
+  });
+
+  it("gives a generation to one of two processes", async () => {
+    const store = fileStore(folder());
+    await withFaults(noLinks("EPERM"), async () => {
+      await store.save(madeGrant(), undefined);
+      const reservations = [await store.reserve(KEY), await store.reserve(KEY)];
+      // Both see generation 1 before one of them publishes: the second must not replace what the first one published.
+      const seen = reservations.map((one) => one.save(madeGrant({ generation: 2 }), 1));
+      expect((await Promise.all(seen)).sort()).toEqual([false, true]);
+      for (const one of reservations) await one.release();
+      expect((await store.read(KEY))?.generation).toBe(2);
+    });
+  });
+
+  it("never shows a name without its content, and loses no record, wherever a save is killed", async () => {
+    for (let step = 0; ; step++) {
+      const { store } = await storeWithGrant();
+      const killed = new Error("killed");
+      let calls = 0;
+      let isOver = false;
+      spy.before = (name) => {
+        if (isOver) throw killed;
+        if (name === "linkSync") throw failure(name, "EPERM");
+        if (/^(?:rename|mkdir|rm|rmdir|write|fsync|open)Sync$/.test(name) && calls++ === step) {
+          isOver = true;
+          throw killed;
+        }
+      };
+      const saved = await store.save(madeGrant({ generation: 2 }), 1).catch(() => undefined);
+      spy.before = () => undefined;
+      const { generation } = (await store.read(KEY)) ?? {};
+      expect([1, 2], `call ${step}`).toContain(generation);
+      if (saved === true) expect(generation).toBe(2);
+      expect(await store.save(madeGrant({ generation: 3 }), generation)).toBe(true);
+      if (calls <= step) return expect(step).toBeGreaterThan(8);
+    }
+  });
+
+  it("has the space of the next folder reserved before a refresh is sent", async () => {
+    const store = fileStore(folder());
+    await withFaults(noLinks("EPERM"), async () => {
+      await store.save(madeGrant(), undefined);
+      const reservation = await store.reserve(KEY);
+      const full = (name: string) => (name === "mkdirSync" ? "ENOSPC" : noLinks("EPERM")(name));
+      expect(await withFaults(full, () => reservation.save(madeGrant({ generation: 2 }), 1))).toBe(true);
+      await reservation.release();
+    });
+    expect((await store.read(KEY))?.generation).toBe(2);
+  });
+
+  it("does not remove the folder of somebody else", async () => {
+    const path = join(folder(), "mine");
+    mkdirSync(path);
+    writeFileSync(join(path, "letter"), "");
+    expect(discardFile(path)).toBe(false);
+    expect(readdirSync(path)).toEqual(["letter"]);
   });
 });

@@ -131,6 +131,29 @@ describe("a process where there is no table of processes", () => {
     },
   );
 
+  it.each(["win32", "darwin", "freebsd"] as const)(
+    "is alive where %s sees the /proc of another system, as programs of Windows do under wine",
+    async (name) => {
+      vi.resetModules();
+      const { system } = await import("../../../src/platform/system.js");
+      Object.assign(system, { name, run: () => undefined });
+      const there = await import("../../../src/store/leases/lock-owner.js");
+      const me = there.thisProcess();
+      expect(me).toMatchObject({ boot: `host ${hostname()}`, space: "" });
+      expect(Math.abs(Number(me.started) - Date.now())).toBeLessThan(600_000);
+      expect(there.livenessOf(me)).toBe("alive");
+    },
+  );
+
+  it.runIf(process.platform === "linux")("is known by the table on Android, which is a Linux", async () => {
+    vi.resetModules();
+    const { system } = await import("../../../src/platform/system.js");
+    system.name = "android";
+    const there = await import("../../../src/store/leases/lock-owner.js");
+    expect(there.thisProcess()).toEqual(thisProcess());
+    expect(there.livenessOf(there.thisProcess())).toBe("alive");
+  });
+
   it("is dead when it began before the machine did, whatever process has its number", async () => {
     const there = await elsewhere();
     const started = String(Date.now() - uptime() * 1000 - 3_600_000);

@@ -12,21 +12,13 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 import { othersWithAccess } from "../../../platform/access.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
-import { system } from "../../../platform/system.js";
+import { nameOnce } from "../../../store/file/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
-import type { Env } from "../../io/env.js";
 import type { Sourced } from "../../runtime/settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
-
-/** The source of the home folder; the order is that of `homeFolder`. */
-export function homeSource(env: Env, name: NodeJS.Platform = system.name): string {
-  const variables: Partial<Record<NodeJS.Platform, string[]>> = { win32: ["LOCALAPPDATA"], darwin: [] };
-  const candidates = ["AGENTAUTH_HOME", ...(variables[name] ?? ["XDG_CONFIG_HOME"])];
-  return candidates.find((one) => env[one]) ?? "default";
-}
 
 /** Whether the folder exists and only this user can access it. */
 export function checkHome({ value: home, source }: Sourced): Finding {
@@ -99,7 +91,7 @@ function nearestFolder(path: string): string {
  *
  * @param link `linkSync`, or a substitute in tests
  */
-export function checkWriting(home: string, link: (from: string, to: string) => void = linkSync): Finding {
+export function checkWriting(home: string, link: typeof nameOnce = linkSync): Finding {
   if (statOf(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
   let folder: string | undefined;
   try {
@@ -114,17 +106,27 @@ export function checkWriting(home: string, link: (from: string, to: string) => v
   }
 }
 
-function linkFinding(path: string, link: (from: string, to: string) => void): Finding {
+function linkFinding(path: string, link: typeof nameOnce): Finding {
   try {
     link(path, `${path}-2`);
     if (statSync(path).nlink === 2) return ok("files can be written and linked");
   } catch (error) {
-    return failed(
-      `hard links are not supported here (${codeOf(error)}), and the store of logins needs them`,
-      LINKS_HINT,
-    );
+    return folderFinding(path, codeOf(error));
   }
   return failed("hard links do not work here, and the store of logins needs them", LINKS_HINT);
+}
+
+/** Whether the store can do without hard links here: a name in use must be refused. */
+function folderFinding(path: string, why: string): Finding {
+  const without = `there are no hard links (${why})`;
+  nameOnce(path, `${path}-3`);
+  writeFileSync(path, "probe", { mode: 0o600 });
+  try {
+    nameOnce(path, `${path}-3`);
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") return ok(`files can be written; ${without}, so each login is a folder`);
+  }
+  return failed(`${without}, and a folder can replace another one: logins could be lost`, LINKS_HINT);
 }
 
 const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system with hard links";

@@ -8,7 +8,7 @@ import { quote, shellWord } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
 import { fileStore } from "../../../store/file/file.js";
 import { EARLIER_GRANTS, GRANTS } from "../../../store/file/grant-places.js";
-import { checkPrivateFolder, readPrivateFile } from "../../../store/file/private-file.js";
+import { checkPrivateFolder, readPublishedFile } from "../../../store/file/private-file.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
 import type { StoreChoice } from "../../config/store.js";
@@ -91,7 +91,7 @@ function unusableFinding(unusable: readonly Problem[], count: string): Finding {
 function examineFile(path: string, decode: ((text: string) => unknown) | undefined): Problem | "sealed" | "usable" {
   const aside = moveAway(path, `${path}.broken`);
   try {
-    const text = readPrivateFile(path);
+    const text = readPublishedFile(path);
     if (text === undefined) return "usable";
     if (sealedWith(text) !== undefined) return "sealed";
     decode?.(text);

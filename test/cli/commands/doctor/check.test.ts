@@ -11,7 +11,7 @@ import {
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
-import { checkDisk, checkHome, checkWriting, homeSource } from "../../../../src/cli/commands/doctor/home-checks.js";
+import { checkDisk, checkHome, checkWriting } from "../../../../src/cli/commands/doctor/home-checks.js";
 import { checkKeychain } from "../../../../src/cli/commands/doctor/keychain-checks.js";
 import {
   checkBrowser,
@@ -30,9 +30,11 @@ import {
 import { redactReport } from "../../../../src/cli/commands/doctor/report.js";
 import { checkFiles, checkLeftovers, checkStore } from "../../../../src/cli/commands/doctor/store-checks.js";
 import { checkTls, checkVariables, KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
+import { locateHome } from "../../../../src/cli/config/home.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
+import { onSystem } from "../../../platform/support.js";
 
 const windows = process.platform === "win32";
 const NO_CONFIG = { schema: 1, profile: "default", profiles: {} } as const;
@@ -147,11 +149,13 @@ describe("the home folder", () => {
     ["AGENTAUTH_HOME", { AGENTAUTH_HOME: "/a", XDG_CONFIG_HOME: "/b" }, "linux"],
     ["XDG_CONFIG_HOME", { XDG_CONFIG_HOME: "/b" }, "linux"],
     ["default", { APPDATA: "c" }, "linux"],
+    ["default", { XDG_CONFIG_HOME: "" }, "linux"],
     ["default", { XDG_CONFIG_HOME: "/b" }, "darwin"],
     ["LOCALAPPDATA", { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b" }, "win32"],
     ["default", {}, "win32"],
-  ] as const)("comes from %s where %j is set on %s", (source, env, system) => {
-    expect(homeSource(env, system)).toBe(source);
+  ] as const)("comes from %s where %j is set on %s", (source, env, name) => {
+    onSystem({ name });
+    expect(locateHome(env).source).toBe(source);
   });
 
   it("need not be there, and is not made", () => {
@@ -202,21 +206,24 @@ describe("writing", () => {
     expect(readdirSync(home)).toEqual([]);
   });
 
-  it.each<[string, string, (from: string, to: string) => void]>([
-    [
-      "refused",
-      "EPERM",
-      () => {
-        throw Object.assign(new Error("link"), { code: "EPERM" });
-      },
-    ],
-    ["copies", "hard links do not work here", (from, to) => writeFileSync(to, readFileSync(from))],
-  ])("needs hard links that are not %s", (_what, reported, link) => {
+  it("needs hard links that are no copies", () => {
     const home = temporaryFolder();
-    expect(checkWriting(home, link)).toMatchObject({
+    expect(checkWriting(home, (from, to) => writeFileSync(to, readFileSync(from)))).toMatchObject({
       state: "failed",
-      found: expect.stringContaining(reported),
+      found: expect.stringContaining("hard links do not work here"),
       hint: expect.stringContaining("AGENTAUTH_HOME"),
+    });
+    expect(readdirSync(home)).toEqual([]);
+  });
+
+  it("says that each login is a folder where hard links are refused", () => {
+    const home = temporaryFolder();
+    const refused = () => {
+      throw Object.assign(new Error("link"), { code: "EPERM" });
+    };
+    expect(checkWriting(home, refused)).toEqual({
+      state: "ok",
+      found: "files can be written; there are no hard links (EPERM), so each login is a folder",
     });
     expect(readdirSync(home)).toEqual([]);
   });
