@@ -1,5 +1,11 @@
 import { AgentAuthError, abortedError } from "../../errors.js";
-import { holderText, type Lease, type LeaseHolder, type LeaseOptions, type PreviousAttempt } from "../../oauth/grant/lease.js";
+import {
+  holderText,
+  type Lease,
+  type LeaseHolder,
+  type LeaseOptions,
+  type PreviousAttempt,
+} from "../../oauth/grant/lease.js";
 import { MemoryLeases } from "../memory-leases.js";
 import type { LeaseBusy, LeaseClaim, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
