@@ -1,5 +1,6 @@
 // Processes are killed during refreshes, at random moments and at each stage of one.
-import { must, until } from "../soak/invariant.mjs";
+import { bringTo, AIMS as STAGES } from "../soak/aims.mjs";
+import { must } from "../soak/invariant.mjs";
 import { inLanes } from "../soak/lane.mjs";
 import { randomFrom } from "../soak/random.mjs";
 import { Tally } from "../soak/tally.mjs";
@@ -16,15 +17,7 @@ export const kills = {
 };
 
 const RANDOM = "at a random moment";
-const AIMS = [
-  { what: "with the lease, before the reservation", still: "claimed" },
-  { what: "before the mark", still: "reserved" },
-  { what: "after the mark", still: "committed" },
-  { what: "right before the request", still: "sending" },
-  { what: "rotated, no response yet", rotated: true, loses: true },
-  { what: "response read, before the save", still: "answered", loses: true },
-  { what: "saved, before the lease is released", still: "saved" },
-];
+const AIMS = STAGES.filter(({ deadly }) => deadly === undefined);
 const SIZES = {
   short: { random: 13, each: 1, lanes: 5, graces: [30] },
   long: { random: 860, each: 20, lanes: 8, graces: [30, 0] },
@@ -92,16 +85,11 @@ async function killIn(fleet, victim, { at }) {
   return others;
 }
 
-async function killAt(fleet, victim, { what, still, rotated }) {
-  if (rotated) fleet.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "token", times: 1 });
-  const stage = rotated ? until(() => fleet.ledger.rotations().length === 1, "the rotation") : victim.stage();
-  const own = victim.ask(fleet.request(fleet.profiles.slice(0, 1), { still }));
-  const reached = await stage;
-  must(reached === (rotated || still), `${what}: the process did not come to its stage`);
-  fleet.sandbox.faults.clear();
+async function killAt(fleet, victim, trial) {
+  const { own } = await bringTo(fleet, victim, trial, fleet.request(fleet.profiles.slice(0, 1)));
   const others = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 20 })));
   await victim.kill();
-  must((await own).gone, `${what}: the killed process answered`);
+  must((await own).gone, `${trial.what}: the killed process answered`);
   return others;
 }
 

@@ -1,7 +1,8 @@
 // Processes are killed during a refresh, at random moments and at each of its stages.
 
 import { settle } from "./aftermath.mjs";
-import { must, until } from "./invariant.mjs";
+import { AIMS, bringTo } from "./aims.mjs";
+import { must } from "./invariant.mjs";
 import { inLanes } from "./lane.mjs";
 import { randomFrom } from "./random.mjs";
 import { DEADLY } from "./stages.mjs";
@@ -14,20 +15,6 @@ export const kills = {
   run,
 };
 
-// In the order of a refresh. `loses`: the issuer has rotated the token, and nothing is saved yet.
-const AIMS = [
-  { what: "with the lease, before the reservation", still: "claimed" },
-  { what: "before the mark", still: "reserved" },
-  { what: "after the mark", still: "committed" },
-  { what: "right before the request", still: "sending" },
-  { what: "rotated, no response yet", rotated: true, loses: true },
-  { what: "response read, before the save", still: "answered", loses: true },
-  { what: "written, before fsync", deadly: "writing", loses: true },
-  { what: "after fsync, before the link", deadly: "synced", loses: true },
-  { what: "linked, temporary name still there", deadly: "linked" },
-  { what: "before the fsync of the folder", deadly: "published" },
-  { what: "saved, before the lease is released", still: "saved" },
-];
 const SIZES = {
   short: { random: 20, each: 1, lanes: 2 },
   long: { random: 1000, each: 20, lanes: 3 },
@@ -112,13 +99,9 @@ async function killIn(lane, { victim, crew, trial }) {
 
 /** The victim reaches its stage before the others start, so that it holds the lease. */
 async function killAt(lane, { victim, crew, trial }) {
-  const { still = "answered", rotated, deadly } = trial;
+  const { deadly } = trial;
   must(deadly === undefined || deadly in DEADLY, `there is no stage ${deadly}`);
-  if (rotated) lane.sandbox.faults.add({ kind: "slow-headers", ms: 600_000, path: "token", times: 1 });
-  const stage = rotated ? until(() => lane.ledger.rotations().length === 1, "the rotation") : victim.stage();
-  const own = victim.ask({ epoch: lane.epoch, options, deadly, ...(!rotated && { still }) });
-  must((await stage) === (rotated || still), `the victim did not come to its stage: ${JSON.stringify(trial)}`);
-  lane.sandbox.faults.clear();
+  const { own } = await bringTo(lane, victim, trial, { epoch: lane.epoch, options });
   const others = crew.map((worker) => worker.ask({ epoch: lane.epoch, options }));
   if (deadly) victim.go();
   else victim.signal("SIGKILL");

@@ -81,8 +81,15 @@ function deadline(ms: number, expire: () => void): { clear(): void } {
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(abortedError(signal));
+    // Before the caller goes on, who may abort what is over: an error is costly to make.
+    const settle =
+      <V>(end: (value: V) => void) =>
+      (value: V) => {
+        signal.removeEventListener("abort", onAbort);
+        end(value);
+      };
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+    work.then(settle(resolve), settle(reject));
   });
 }

@@ -167,6 +167,15 @@ describe("a following controller", () => {
 });
 
 describe("work until a signal fires", () => {
+  it("makes no error when the signal fires as soon as the work is over", async () => {
+    const controller = new AbortController();
+    let reads = 0;
+    Object.defineProperty(controller.signal, "reason", { get: () => reads++ });
+    await untilAborted(Promise.resolve(7), controller.signal);
+    controller.abort();
+    expect(reads).toBe(0);
+  });
+
   it("gives what the work gives, and lets go of the signal", async () => {
     const { signal } = new AbortController();
     expect(await untilAborted(Promise.resolve(7), signal)).toBe(7);

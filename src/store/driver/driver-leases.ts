@@ -1,5 +1,11 @@
 import { AgentAuthError, abortedError } from "../../errors.js";
-import type { Lease, LeaseOptions, PreviousAttempt } from "../../oauth/grant/lease.js";
+import {
+  holderText,
+  type Lease,
+  type LeaseHolder,
+  type LeaseOptions,
+  type PreviousAttempt,
+} from "../../oauth/grant/lease.js";
 import { MemoryLeases } from "../memory-leases.js";
 import type { LeaseBusy, LeaseClaim, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
@@ -74,14 +80,15 @@ export class DriverLeases {
         const isInDoubt = mayBeAtWork(before, this.#clock.epoch(), durationMs + ttlMs);
         return { from, stored, before, waited, doubtMs: isInDoubt ? unwatchedMs : 0 };
       }
-      if (!waited && onWait) {
+      const holder = async () => {
         const label = (await noteOf(answer.by, key, records))?.holder;
-        onWait({ pid: undefined, label, at: answer.by.at - offset });
-      }
+        return { pid: undefined, label, at: answer.by.at - offset };
+      };
+      if (!waited && onWait) onWait(await holder());
       waited = true;
       const instead = await until?.();
       if (instead !== undefined) return { instead };
-      if (since(begun, this.#clock) > patienceMs) throw busy(answer.by.at - offset);
+      if (since(begun, this.#clock) > patienceMs) throw busy(await holder());
       // Not all at the same moment, and not long after it is free.
       await this.#sleep(Math.min(pause, answer.leftMs + POLL_MS.first) * (0.5 + Math.random()), signal);
     }
@@ -189,7 +196,9 @@ function offsetOf(answer: LeaseHeld | LeaseBusy, from: Moment, after: number): n
   return Math.max(trace.now - after, Math.min(0, trace.now - from.epoch));
 }
 
-function busy(at: number): AgentAuthError {
-  const message = `another process, which holds it since ${new Date(at).toISOString()}, holds the lock and does not release it`;
+function busy(holder: LeaseHolder): AgentAuthError {
+  // It may be a process of another machine, or another store of this process.
+  const who = holder.label === undefined ? "another worker" : holderText(holder);
+  const message = `${who} has held the lock since ${new Date(holder.at).toISOString()} and does not release it`;
   return new AgentAuthError("lease_busy", message, { class: "unavailable" });
 }

@@ -17,6 +17,7 @@ import { engineHealth } from "./engine-health.js";
 import { statementsFor } from "./statements.js";
 import { fromHex, fromText, toHex, toText } from "./stored-text.js";
 import { tableNames } from "./table-names.js";
+import { watchBy } from "./watch.js";
 
 /** Options of {@link postgresDriver}. */
 export interface PostgresDriverOptions {
@@ -24,6 +25,13 @@ export interface PostgresDriverOptions {
   readonly table?: string | undefined;
   /** Milliseconds after which an operation fails with `store_unavailable`. Default: 3,000. */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Whether changes are announced with NOTIFY, so that the `near` cache of every process forgets them at once, not only
+   * after its time. All processes that write need it. A process with such a cache listens, on one more connection: with a
+   * `Pool` of `pg` or `sql` of `postgres`, and not through PgBouncer in transaction mode, where nothing arrives.
+   * Transactions that notify commit one after the other. Default: false.
+   */
+  readonly notify?: boolean | undefined;
 }
 
 const DEFAULT_TIMEOUT_MS = 3000;
@@ -48,9 +56,11 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   const names = tableNames(options.table);
   const query = queryOf(access ?? {});
   const location = `PostgreSQL table ${names.plain}${addressOf(access.client)}`;
-  const sql = statementsFor(names);
+  const notify = options.notify === true;
+  const sql = statementsFor(names, { notify });
   const call = callsTo(query, location, timeoutMs);
   const sweep = sweeper(sql.sweep);
+  const watch = notify ? watchBy(access.client, names.channel, location) : undefined;
   return {
     system: "postgresql",
     location,
@@ -88,6 +98,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         await run(sql.release, [...nameOf(key), toText(owner), note === undefined ? null : toText(note)]);
         await sweep(run);
       }),
+    ...(watch && { watch }),
     health: ({ signal } = {}) => call(signal, (run) => engineHealth(run, names)),
   };
 }

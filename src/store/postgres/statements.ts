@@ -38,8 +38,24 @@ const SWEEP_LIMIT = 500;
  * `UPDATE … WHERE version = n` one changes the row, and the others find another version and change nothing. Under a stricter
  * default they fail with 40001 instead, which is tried once more.
  */
-export function statementsFor(names: TableNames): Statements {
-  return { ...recordStatements(names), ...leaseStatements(names), sweep: sweepStatement(names) };
+export function statementsFor(names: TableNames, { notify }: { notify: boolean }): Statements {
+  const statements = { ...recordStatements(names), ...leaseStatements(names), sweep: sweepStatement(names) };
+  if (!notify) return statements;
+  const { insert, update, remove, release } = statements;
+  const announced = (statement: string) => withNotification(statement, names.channel);
+  return {
+    ...statements,
+    insert: announced(insert),
+    update: announced(update),
+    remove: announced(remove),
+    release: announced(`${release} RETURNING NULL AS version`),
+  };
+}
+
+/** A statement that also notifies the name of the record, if it has changed one. */
+function withNotification(statement: string, channel: string): string {
+  return `WITH changed AS (${statement})
+SELECT version, pg_notify('${channel}', concat_ws(' ', $1::text, $2::text, $3::text)) AS notified FROM changed`;
 }
 
 function recordStatements({

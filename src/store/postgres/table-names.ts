@@ -22,6 +22,8 @@ export interface TableNames {
   readonly expiryIndex: string;
   /** Finds old leases. */
   readonly leaseIndex: string;
+  /** The channel of changes, not quoted; tables of the same name in other schemas may share it. */
+  readonly channel: string;
   /** The name for messages, not quoted. */
   readonly plain: string;
 }
@@ -49,6 +51,7 @@ export function tableNames(table: string = DEFAULT_TABLE): TableNames {
     tagIndex: inSchema("_tags"),
     expiryIndex: inSchema("_expiry"),
     leaseIndex: inSchema("_claimed"),
+    channel: `${table}_changed`,
     plain: table,
   };
 }

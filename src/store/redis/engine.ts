@@ -33,10 +33,11 @@ export class Engine {
     try {
       return await untilAborted(work(this.#session(limit.signal)), limit.signal);
     } catch (thrown) {
-      throw limit.signal.aborted ? abortedError(limit.signal) : redisError(thrown, this.#link.location);
-    } finally {
+      const failure = limit.signal.aborted ? abortedError(limit.signal) : redisError(thrown, this.#link.location);
       // A command that waits for its turn must not be sent later.
       limit.abort(ENDED);
+      throw failure;
+    } finally {
       limit.release();
     }
   }

@@ -337,7 +337,11 @@ describe("a lease over a driver", () => {
     await time.advance(2000);
     const second = rejection(waiting());
     await time.advance(1000);
-    expect([await first, await second]).toMatchObject([{ code: "lease_busy" }, { code: "lease_busy" }]);
+    const busy = {
+      code: "lease_busy",
+      message: expect.stringContaining(`${label ? text : "another worker"} has held`),
+    };
+    expect([await first, await second]).toMatchObject([busy, busy]);
     expect(seen.map(({ pid, label }) => [pid, label])).toEqual(Array(2).fill([undefined, label]));
     expect(seen.map(holderText)).toEqual([text, text]);
     held.end();

@@ -35,7 +35,7 @@ describe.skipIf(MISSING_SERVER)(`a server${MISSING_SERVER}`, () => {
     const opened = new Map<StoreDriver, TestClient>();
     const open = (options: PostgresServer["options"], timeoutMs: number) => {
       const made = CLIENTS[client](options);
-      const driver = postgresDriver({ client: made.client }, { timeoutMs });
+      const driver = postgresDriver({ client: made.client }, { timeoutMs, notify: true });
       opened.set(driver, made);
       return driver;
     };
@@ -45,7 +45,6 @@ describe.skipIf(MISSING_SERVER)(`a server${MISSING_SERVER}`, () => {
       open: () => open(server.options, TIMEOUT_MS),
       close: (driver) => opened.get(driver)?.close(),
       timeoutMs: TIMEOUT_MS,
-      without: ["watch"],
       broken: {
         "refuses connections": () => open(nowhere(), SHORT_MS),
         "never answers": () => open(silent.options, SHORT_MS),

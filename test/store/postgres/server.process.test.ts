@@ -52,6 +52,42 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     expect(["before", "late"]).toContain((await patient.get(KEY))?.value);
   });
 
+  it("reports changes only if the driver notifies", async () => {
+    expect(open().watch).toBeUndefined();
+    expect(postgresDriver({ query: async () => ({ rows: [] }) }, { notify: true }).watch).toBeUndefined();
+    const [silent, watcher] = [open(), open({ notify: true })];
+    const changes: RecordKey[] = [];
+    const controller = new AbortController();
+    const listens = new Promise<void>((resolve) => {
+      void watcher.watch?.((key) => changes.push(key), resolve, controller.signal);
+    });
+    await listens;
+    await silent.put({ ...KEY, id: "silent" }, "v", undefined);
+    const key = { ...KEY, id: "announced \0:{}" };
+    await watcher.put(key, "v", undefined);
+    await expect.poll(() => changes).toEqual([key]);
+    controller.abort();
+  });
+
+  it.each(["pg", "postgres"] as const)("that stands still lets a watch end (%s)", async (name) => {
+    const { client, close } = CLIENTS[name](server.options);
+    onTestFinished(close);
+    const { watch } = postgresDriver({ client }, { notify: true });
+    const controller = new AbortController();
+    server.signal("SIGSTOP");
+    try {
+      const ended = watch?.(
+        () => {},
+        () => {},
+        controller.signal,
+      );
+      setTimeout(() => controller.abort(), 50);
+      await ended;
+    } finally {
+      server.signal("SIGCONT");
+    }
+  });
+
   it("without the tables is store_failed, with what to run", async () => {
     const driver = open({ table: "missing" });
     const failure = { code: "store_failed", retryable: false, hint: expect.stringContaining("storeSql()") };

@@ -12,6 +12,8 @@ type Connect = (module: Module, address: EngineAddress) => Promise<Connection>;
 
 const CONNECT_MS = 2000;
 const MAX_CONNECTIONS = 4;
+/** A logout is to reach the near caches of other processes. */
+const ANNOUNCED = { notify: true };
 
 /** Connects with a package of the user. @throws `AgentAuthError` as the driver of the engine */
 export async function connectWith({ name, load }: ClientPackage, address: EngineAddress): Promise<Connection> {
@@ -88,7 +90,7 @@ async function nodePostgres(module: Module, { url, host, port, database }: Engin
   const limits = { max: MAX_CONNECTIONS, connectionTimeoutMillis: CONNECT_MS, allowExitOnIdle: true };
   const client = new Pool({ ...named, connectionString: url, ...limits });
   client.on("error", () => {});
-  return { driver: postgresDriver({ client }), close: () => client.end() };
+  return { driver: postgresDriver({ client }, ANNOUNCED), close: () => client.end() };
 }
 
 /** `sql` of `postgres`, as far as it is used here. */
@@ -104,7 +106,7 @@ async function postgresJs(module: Module, { url, host, port }: EngineAddress): P
   const address = new URL(url);
   address.searchParams.delete("host");
   const client = postgres(address.href, { host, port, ...limits });
-  return { driver: postgresDriver({ client } as PostgresAccess), close: () => client.end({ timeout: 1 }) };
+  return { driver: postgresDriver({ client } as PostgresAccess, ANNOUNCED), close: () => client.end({ timeout: 1 }) };
 }
 
 /** What a module exports; one in CommonJS may have it only in its default export. */
