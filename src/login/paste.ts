@@ -35,13 +35,13 @@ export function readPaste(options: PasteOptions): Promise<URLSearchParams> {
     if (input.destroyed || input.readableEnded) return reject(endedError());
     input.ref?.();
     const reader = openReader(input);
-    const onKeys = (keys: Buffer | string) => {
-      // Pasted text comes in larger pieces, and may begin with the query of the address.
-      if (String(keys) !== HELP_KEY || reader.line !== HELP_KEY) return;
+    const onKeys = () => {
+      // Pasted text may begin with the query of the address; all of it is in the line by now.
+      if (reader.line !== HELP_KEY) return;
       reader.write(null, { ctrl: true, name: "u" });
       onHelp?.();
     };
-    // After the reader's own listener, so that the key is in the line already.
+    // After the reader's own listener, so that the keys are in the line already.
     if (onHelp !== undefined && isTerminal(input)) input.on("data", onKeys);
     let isSettled = false;
     const finish = (settle: () => void) => {
