@@ -89,7 +89,8 @@ describe("a login on a terminal that shows links", () => {
   test("takes a pasted part that begins with ? for what it is", async () => {
     const { said, input, authorize } = await briefLogin();
     void authorize();
-    input.write(`?code=c&state=${STATE}\r`);
+    input.write(`?code=c&state=${STATE}`);
+    input.write("\r");
     await expect.poll(() => said.length).toBe(4);
     expect(said[3]).toContain("it is only a part of the address");
   });
