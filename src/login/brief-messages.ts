@@ -53,8 +53,9 @@ export function otherWaysText(
 /** Warns that the short link no longer works, and shows the address that it led to. */
 export function linkWithdrawnText(url: string, redirectUri: string): string {
   return [
-    `warning: something on this computer, or a web page, searches port ${new URL(redirectUri).port} for the link of this login:`,
-    "50 requests for other paths were rejected, and the link no longer works. The login continues at this address:",
+    `warning: something on this computer, or a web page, is probing port ${new URL(redirectUri).port}:`,
+    "50 requests for other paths were rejected, so the link no longer works.",
+    "The login continues at this address:",
     "",
     `  ${escapeText(url)}`,
     "",

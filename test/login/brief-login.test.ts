@@ -124,7 +124,7 @@ describe("a login on a terminal that shows links", () => {
     const parameters = authorize();
     const port = portOf(session);
     for (let nth = 0; nth < 60; nth++) await raw(port, request(port, `/${nth}`));
-    expect(said.slice(3)).toEqual([expect.stringContaining(`searches port ${port}`)]);
+    expect(said.slice(3)).toEqual([expect.stringContaining(`is probing port ${port}`)]);
     expect(said[3]).toContain(`\n  ${SIGN_IN}\n`);
     expect(statusOf(await raw(port, request(port, linkPath())))).toBe(404);
     await raw(port, request(port, `/callback?code=c&state=${STATE}`));

@@ -104,7 +104,7 @@ export const shortLink: readonly HostileCase[] = [
     ],
     {
       result: "the link stops working after 50, which is reported with the long address; the login continues",
-      says: ["requests for other paths were rejected, and the link no longer works", "code_challenge="],
+      says: ["requests for other paths were rejected, so the link no longer works", "code_challenge="],
     },
   ),
   {
