@@ -75,6 +75,7 @@ export type { TokenOptions } from "./oauth/grant/token-options.js";
 export type { Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
   AuthorizePrompt,
+  CompletedLogin,
   DevicePrompt,
   EndpointsPrompt,
   LoginMethod,

@@ -88,6 +88,19 @@ export function escapeText(text: string): string {
   });
 }
 
+const HTML_ENTITIES: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&#39;",
+};
+
+/** {@link escapeText} for the text of a page or an attribute in quotes. */
+export function escapeHtml(text: string): string {
+  return escapeText(text).replace(/[&<>"']/g, (character) => HTML_ENTITIES[character] ?? character);
+}
+
 // Up to the last "@": a password may have one too.
 const USER_INFO = /(\/\/)[^/?#\s]+@/g;
 
@@ -106,7 +119,7 @@ export function quote(value: unknown, max = 200): string {
 }
 
 /** At most `max` code units, without the half of a surrogate pair at the end. */
-function wholeCharacters(text: string, max: number): string {
+export function wholeCharacters(text: string, max: number): string {
   return text.length > max ? text.slice(0, max).replace(/[\ud800-\udbff]$/, "") : text;
 }
 

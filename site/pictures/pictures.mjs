@@ -36,7 +36,7 @@ function scenes() {
     {
       name: "login",
       columns: 92,
-      commands: [`login ${mcp} --login-timeout 30 --browser ${browser()}`, `mcp call ${mcp} whoami`, "status"],
+      commands: [`login ${mcp} --login-timeout 300 --browser ${browser()}`, `mcp call ${mcp} whoami`, "status"],
     },
     { name: "list", columns: 100, commands: [`devices list ${pool} --sort last_seen:desc --limit 8 --no-pager`] },
     ...(isCheck
@@ -86,15 +86,14 @@ function masked(line) {
 
 /**
  * The addresses, keys and folders of the run as fixed ones of the same width; only the folder of settings is shorter. The
- * note for containers and the marks around cells with right-to-left text, which the terminal of the picture would draw,
- * are left out.
+ * marks around cells with right-to-left text, which the terminal of the picture would draw, are left out.
  */
 function rename(text) {
   return text
-    .replace(/This looks like a container\.[\s\S]*?--flow device\.\r?\n/, "")
     .replace(/[\u2068\u2069]/g, "")
-    .replaceAll(` --login-timeout 30 --browser ${join(folder, "browser")}`, "")
+    .replaceAll(` --login-timeout 300 --browser ${join(folder, "browser")}`, "")
     .replace(/(127\.0\.0\.1(?::|%3A))(\d+)/g, (_, host, number) => `${host}${number === `${port}` ? 4000 : 40723}`)
+    .replace(/(127\.0\.0\.1:40723\/)[\w-]{12}$/m, "$1Yx3vPq81LmTz")
     .replace(/((?:client_id|code_challenge|state)(?:=|":"))[\w-]{43}/g, `$1${SAMPLE}`)
     .replaceAll(join(folder, "home"), "~/.config/agentauth");
 }

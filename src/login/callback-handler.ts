@@ -3,8 +3,19 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type BrowserEvent, type BrowserState, TRANSITIONS } from "./browser-state.js";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
-import { ALREADY_ANSWERED, movedTo, NOT_OURS, outcomePage, type Page, type ShownOutcome, sendPage } from "./pages.js";
+import {
+  ALREADY_ANSWERED,
+  movedTo,
+  NOT_FOUND,
+  NOT_OURS,
+  outcomePage,
+  type Page,
+  type ShownOutcome,
+  sendPage,
+  TO_LOGIN,
+} from "./pages.js";
 import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
+import { ShortLink } from "./short-link.js";
 
 /** This many wrong callbacks indicate an attack. */
 const PROBE_COUNT = 50;
@@ -31,6 +42,7 @@ export interface CallbackHandlerOptions {
 export class CallbackHandler {
   readonly #options: CallbackHandlerOptions;
   readonly #rules: RequestRules;
+  readonly #link = new ShortLink();
   #donePath = newDonePath();
   /** Where the browser of an earlier callback is sent, and the page that it may still request. */
   #redirect: { from: string; to: string; isSent: () => void } | undefined;
@@ -49,6 +61,7 @@ export class CallbackHandler {
       knows: (path) =>
         path === options.path ||
         path === this.#redirect?.from ||
+        this.#link.isAt(path) ||
         (this.#browser !== "expected" && path === this.#donePath),
     };
   }
@@ -86,11 +99,22 @@ export class CallbackHandler {
     return sent;
   }
 
+  /**
+   * Makes a short path lead to the login page until the callback is there; the path is the same on every call.
+   *
+   * @returns the path; undefined where it no longer works, since something searched for it
+   */
+  shortPathTo(url: string, onWithdrawn: () => void): string | undefined {
+    return this.#link.leadTo(url, onWithdrawn) ? this.#link.path : undefined;
+  }
+
   /** Answers a request. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? "";
     const refusal = refusalOf(request, this.#rules);
+    if (refusal === NOT_FOUND) this.#link.miss();
     if (refusal !== undefined) sendPage(response, refusal);
+    else if (this.#link.isAt(pathOf(target))) sendPage(response, this.#toLogin());
     else if (pathOf(target) === this.#redirect?.from) this.#answerRedirect(response);
     else if (pathOf(target) === this.#donePath) this.#serveDone(request, response);
     else sendPage(response, this.#receive(queryOf(target), response));
@@ -104,6 +128,11 @@ export class CallbackHandler {
     return new Promise((resolve) => {
       this.#onEnd = resolve;
     });
+  }
+
+  #toLogin(): Page {
+    const { target } = this.#link;
+    return target === undefined || this.#browser !== "expected" ? ALREADY_ANSWERED : movedTo(target, TO_LOGIN);
   }
 
   #receive(parameters: URLSearchParams, response: ServerResponse): Page {

@@ -21,6 +21,13 @@ export interface LoopbackOptions extends RedirectOptions, ListenerLimits {
 export interface Loopback {
   /** Where the authorization server sends the browser (RFC 8252 section 7.3). */
   readonly redirectUri: string;
+  /**
+   * A short address that leads to the login page until the callback is there, under the rules of `ShortLink`.
+   *
+   * @param onWithdrawn called once when it stops working, since something on this machine searched for it
+   * @returns undefined where it has stopped working
+   */
+  shortLink(url: string, onWithdrawn: () => void): string | undefined;
   /** Waits for the callback with this state; any other changes nothing. Rejects when the signal fires. */
   receive(state: string, signal: AbortSignal): Promise<URLSearchParams>;
   /** Redirects the browser of a callback to another request, if it requests its page; undefined where there is no browser. */
@@ -59,6 +66,10 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
   }
   return {
     redirectUri: redirectUri(plan, listener.port),
+    shortLink(url, onWithdrawn) {
+      const path = handler.shortPathTo(url, onWithdrawn);
+      return path === undefined ? undefined : redirectUri({ host: plan.host, path }, listener.port);
+    },
     receive: (state, stop) => untilAborted(untilAborted(handler.expect(state), signal), stop),
     redirectAgain: (url) => handler.redirectAgain(url),
     async close(outcome) {

@@ -1,8 +1,6 @@
-import { AgentAuthError } from "../errors.js";
-import type { DevicePrompt, EndpointsPrompt } from "../oauth/login/login-method.js";
+import type { EndpointsPrompt } from "../oauth/login/login-method.js";
 import { duration } from "../oauth/login/login-timeout.js";
-import { escapeText, quote } from "../redact.js";
-import { checkBrowserUrl } from "./browser-url.js";
+import { escapeText } from "../redact.js";
 import { type OptionText, sdkOption } from "./option-text.js";
 
 /** Where to log in. The host is repeated in ASCII, because the user should check it. */
@@ -79,28 +77,4 @@ export function probeText(redirectUri: string): string {
     `warning: something on this computer, or a web page, is probing port ${new URL(redirectUri).port}: ` +
     "50 wrong callbacks were rejected. The login continues."
   );
-}
-
-/**
- * Where to type which code.
- *
- * @throws AgentAuthError `bad_address` for an unsafe address, `bad_code` for a code that cannot be shown
- */
-export function deviceText(prompt: DevicePrompt): string {
-  const { userCode, verificationUriComplete: complete } = prompt;
-  if (userCode === "" || userCode.length > 100 || escapeText(userCode) !== userCode) {
-    throw new AgentAuthError("bad_code", `user_code ${quote(userCode)} cannot be displayed`, {
-      class: "refused",
-    });
-  }
-  const url = checkBrowserUrl(prompt.verificationUri, "verification_uri", "the device authorization answer");
-  const lines = [`To log in, open this address on any device (at ${new URL(url).host}):`, "", `  ${url}`, ""];
-  lines.push("and enter this code:", "", `  ${userCode}`, "");
-  if (complete !== undefined) {
-    const field = "verification_uri_complete";
-    lines.push("Or open this address, which contains the code, and compare:", "");
-    lines.push(`  ${checkBrowserUrl(complete, field, "the device authorization answer")}`, "");
-  }
-  lines.push(waitingText(prompt.expiresInSeconds));
-  return lines.join("\n");
 }

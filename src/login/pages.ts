@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import type { ErrorClass } from "../errors.js";
-import type { LoginOutcome } from "../oauth/login/login-method.js";
+import type { CompletedLogin, LoginOutcome } from "../oauth/login/login-method.js";
+import { escapeHtml, wholeCharacters } from "../redact.js";
 
 /** A page as it is sent. */
 export interface Page {
@@ -18,6 +19,8 @@ const STYLE = [
   "main{box-sizing:border-box;width:min(28rem,100% - 2rem);padding:2rem;background:var(--card);",
   "border:1px solid var(--line);border-radius:12px}",
   "h1{margin:0 0 .5rem;font-size:1.25rem}p{margin:0;color:var(--soft)}",
+  "dl{display:grid;grid-template-columns:auto 1fr;gap:.25rem 1rem;margin:0 0 1rem}dt{color:var(--soft)}",
+  "dd{margin:0;min-width:0;overflow-wrap:anywhere}",
 ].join("");
 
 const HEADERS = {
@@ -45,13 +48,13 @@ export function sendPage(response: ServerResponse, page: Page): void {
   response.end(page.html);
 }
 
-/** Both texts are constants: nothing from a request is ever part of a page. */
-function page(status: number, title: string, text: string, headers?: Page["headers"]): Page {
+/** The texts are constants: nothing from a request is ever part of a page. `facts` is markup. */
+function page(status: number, title: string, text: string, headers?: Page["headers"], facts = ""): Page {
   const html = [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width,initial-scale=1">',
     `<title>${title}</title><style>${STYLE}</style></head>`,
-    `<body><main><h1>${title}</h1><p>${text}</p></main></body></html>\n`,
+    `<body><main><h1>${title}</h1>${facts}<p>${text}</p></main></body></html>\n`,
   ].join("");
   return headers === undefined ? { status, html } : { status, html, headers };
 }
@@ -70,12 +73,30 @@ export const ALREADY_ANSWERED = page(
   "This login already has its response. You can close this window.",
 );
 
-/** Redirects the browser, so that the code leaves its address bar and its history. */
-export function movedTo(path: string): Page {
-  return page(303, "One moment", "Completing the login.", { location: path });
+/** What a browser shows that does not follow a redirect to the login page. */
+export const TO_LOGIN = "Opening the login page.";
+
+/** Redirects the browser; after a callback, so that the code leaves its address bar and its history. */
+export function movedTo(address: string, text = "Completing the login."): Page {
+  return page(303, "One moment", text, { location: address });
 }
 
-const LOGGED_IN = page(200, "You are logged in", "You are logged in. You can close this window.");
+/** The longest text of a server or an issuer on a page, in characters. */
+const MAX_FACT = 200;
+
+/** Who is logged in where, once. */
+function loggedIn(login: CompletedLogin | undefined): Page {
+  const facts = Object.entries({ Server: login?.server, Issuer: login?.issuer, Account: login?.account });
+  const rows = facts.map(([name, value]) =>
+    value === undefined ? "" : `<dt>${name}</dt><dd><bdi>${escapeHtml(cut(value))}</bdi></dd>`,
+  );
+  const list = login === undefined ? "" : `<dl>${rows.join("")}</dl>`;
+  return page(200, "You are logged in", "You can close this window.", undefined, list);
+}
+
+function cut(text: string): string {
+  return text.length > MAX_FACT ? `${wholeCharacters(text, MAX_FACT)}…` : text;
+}
 
 const RECEIVED = page(
   200,
@@ -102,7 +123,7 @@ export type ShownOutcome = LoginOutcome | "received";
 /** The last page of a login: success, or the class of the failure. */
 export function outcomePage(outcome: ShownOutcome): Page {
   if (outcome === "received") return RECEIVED;
-  if (outcome.ok) return LOGGED_IN;
+  if (outcome.ok) return loggedIn(outcome.login);
   const reason = REASONS[outcome.error.class] ?? REASONS.internal;
   return page(200, "The login failed", `${reason} See the terminal for details. You can close this window.`);
 }

@@ -1,6 +1,7 @@
 import { createInterface, type Interface } from "node:readline";
 import type { Readable } from "node:stream";
 import { AgentAuthError, abortedError } from "../errors.js";
+import { HELP_KEY } from "./brief-messages.js";
 import { checkPaste, type PasteRules } from "./paste-check.js";
 
 /** The input that the user pastes into: standard input, or any other stream. */
@@ -17,6 +18,8 @@ export interface PasteOptions extends PasteRules {
   say: (text: string) => void;
   /** Called for Ctrl-C where the terminal delivers it as a key. */
   onInterrupt: () => void;
+  /** Called for the key `?` before any other, or for a line of it. Without it, `?` is text like any other. */
+  onHelp?: (() => void) | undefined;
   signal: AbortSignal;
 }
 
@@ -26,18 +29,27 @@ export interface PasteOptions extends PasteRules {
  * @throws AgentAuthError `login_required` when the input ends; the reason of the signal when it fires
  */
 export function readPaste(options: PasteOptions): Promise<URLSearchParams> {
-  const { input, say, signal } = options;
+  const { input, say, signal, onHelp } = options;
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(abortedError(signal));
     if (input.destroyed || input.readableEnded) return reject(endedError());
     input.ref?.();
     const reader = openReader(input);
+    const onKeys = () => {
+      // Pasted text may begin with the query of the address; all of it is in the line by now.
+      if (reader.line !== HELP_KEY) return;
+      reader.write(null, { ctrl: true, name: "u" });
+      onHelp?.();
+    };
+    // After the reader's own listener, so that the keys are in the line already.
+    if (onHelp !== undefined && isTerminal(input)) input.on("data", onKeys);
     let isSettled = false;
     const finish = (settle: () => void) => {
       if (isSettled) return;
       isSettled = true;
       signal.removeEventListener("abort", onAbort);
       settle();
+      input.off("data", onKeys);
       reader.close();
       // A stream reads ahead, so an input that stays open would keep the program from exiting.
       input.unref?.();
@@ -50,6 +62,7 @@ export function readPaste(options: PasteOptions): Promise<URLSearchParams> {
     reader.on("SIGINT", options.onInterrupt);
     reader.on("close", onEnd);
     reader.on("line", (line) => {
+      if (onHelp !== undefined && !isSettled && line.trim() === HELP_KEY) return onHelp();
       // The rest of a chunk is still emitted after the line that settled it.
       const result = isSettled ? undefined : checkPaste(line, options);
       if (result === undefined) return;

@@ -2,8 +2,10 @@ import { abortedError } from "../errors.js";
 import { follow, untilAborted } from "../http/deadline.js";
 import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login/login-method.js";
 import { timeoutError } from "../oauth/login/login-timeout.js";
+import { briefLinkText, briefLoginText, briefWaitingText, linkWithdrawnText, otherWaysText } from "./brief-messages.js";
 import type { BrowserResult } from "./browser.js";
 import { checkBrowserUrl } from "./browser-url.js";
+import type { LoginDisplay } from "./login-display.js";
 import type { Loopback } from "./loopback.js";
 import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, loginText, pasteText, waitingText } from "./messages.js";
 import type { OptionText } from "./option-text.js";
@@ -20,6 +22,8 @@ export interface TerminalSessionParts {
   timeoutSeconds: number;
   environment: LoginEnvironment;
   optionText: OptionText | undefined;
+  /** Absent where everything is printed at once. */
+  display: LoginDisplay | undefined;
   input: PasteInput | undefined;
   say: (text: string) => void;
   onInterrupt: () => void;
@@ -52,6 +56,7 @@ export class TerminalSession implements LoginSession {
         void this.#openBrowser(url, deadline.signal);
       };
       const redirected = loopback?.redirectAgain(url);
+      this.#linkTo(url);
       if (redirected === undefined) show();
       else void redirected.then((wasRequested) => wasRequested || deadline.signal.aborted || show());
       const callbacks = [untilAborted(this.#pasted({ ...prompt, url }, deadline.signal), deadline.signal)];
@@ -69,6 +74,39 @@ export class TerminalSession implements LoginSession {
   }
 
   #announce(url: string, prompt: AuthorizePrompt): void {
+    const link = this.#linkTo(url);
+    if (link === undefined) this.#announceAll(url, prompt);
+    else this.#announceLink(link, url, prompt);
+  }
+
+  /** A short link that leads to the login page, where it serves the user. */
+  #linkTo(url: string): string | undefined {
+    const { loopback, say } = this.#parts;
+    const onWithdrawn = () => say(linkWithdrawnText(url, this.redirectUri));
+    return this.#isBrief() ? loopback?.shortLink(url, onWithdrawn) : undefined;
+  }
+
+  #announceLink(link: string, url: string, prompt: AuthorizePrompt): void {
+    const { resource, timeoutSeconds: timeout, openBrowser, display, optionText, say } = this.#parts;
+    say(briefLoginText(resource, url));
+    const recipient = codeTakerText(url, prompt, optionText);
+    if (recipient !== undefined) say(recipient);
+    say(briefLinkText(openBrowser !== undefined));
+    display?.link(link);
+    say(briefWaitingText(timeout));
+  }
+
+  /**
+   * Whether a short link and a key for the rest serve the user: at a terminal that shows and reads them, where a browser
+   * can reach this machine's loopback addresses.
+   */
+  #isBrief(): boolean {
+    const { display, input, loopback, openBrowser, environment } = this.#parts;
+    if (display === undefined || loopback === undefined || input === undefined || !isTerminal(input)) return false;
+    return openBrowser !== undefined || (environment.hasBrowser && !environment.container);
+  }
+
+  #announceAll(url: string, prompt: AuthorizePrompt): void {
     const { resource, timeoutSeconds: timeout, environment, input, loopback, openBrowser, say } = this.#parts;
     const { optionText } = this.#parts;
     say(loginText(resource, url));
@@ -84,9 +122,16 @@ export class TerminalSession implements LoginSession {
   }
 
   async #openBrowser(url: string, signal: AbortSignal): Promise<void> {
-    const { openBrowser, say } = this.#parts;
+    const { openBrowser, environment, say } = this.#parts;
     const result = await openBrowser?.(url, signal).catch(() => "failed" as const);
-    if (result === "failed" && !signal.aborted) say(BROWSER_FAILED);
+    if (result !== "failed" || signal.aborted) return;
+    say(BROWSER_FAILED);
+    // The link may be of no use either.
+    if (this.#isBrief() && (environment.container || !environment.hasBrowser)) this.#sayOtherWays(url);
+  }
+
+  #sayOtherWays(url: string): void {
+    this.#parts.say(otherWaysText(url, this.redirectUri, this.#parts));
   }
 
   /** The callback that the user pastes. When the input ends, the listener still waits, where there is one. */
@@ -96,7 +141,8 @@ export class TerminalSession implements LoginSession {
     if (input === undefined) return never;
     const { url: loginUrl, state, allowBareCode } = prompt;
     const rules = { redirectUri: this.redirectUri, state, loginUrl, allowBareCode };
-    const pasted = readPaste({ ...rules, input, say, onInterrupt, signal });
+    const onHelp = this.#isBrief() ? () => this.#sayOtherWays(loginUrl) : undefined;
+    const pasted = readPaste({ ...rules, input, say, onInterrupt, onHelp, signal });
     return loopback === undefined ? pasted : pasted.catch(() => never);
   }
 }

@@ -4,8 +4,10 @@ import type { LoginMethod } from "../oauth/login/login-method.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "../oauth/login/login-timeout.js";
 import { chosenByEnvironment, type OpenBrowser, openBrowser } from "./browser.js";
 import { commandWords } from "./command-words.js";
+import { showDeviceCode } from "./device-code.js";
+import type { LoginDisplay } from "./login-display.js";
 import { openLoopback } from "./loopback.js";
-import { deviceText, endpointsText, probeText } from "./messages.js";
+import { endpointsText, probeText } from "./messages.js";
 import type { OptionText } from "./option-text.js";
 import type { PasteInput } from "./paste.js";
 import { detectEnvironment, type LoginEnvironment } from "./platform.js";
@@ -40,6 +42,12 @@ export interface TerminalLoginOptions {
   confirm?: ((question: string, signal: AbortSignal) => Promise<boolean>) | undefined;
   /** What Ctrl-C does while lines are read from a terminal. Default: what SIGINT does. */
   onInterrupt?: (() => void) | undefined;
+  /**
+   * Shows a short link where a browser on this computer can reach it, and the long address and the other ways when the
+   * user presses `?`; and device codes as QR codes. Needs an `input` that is a terminal. Default: `say` prints everything
+   * at once.
+   */
+  display?: LoginDisplay | undefined;
   /** Opens the browser. */
   openBrowser?: OpenBrowser | undefined;
   /** Where the program runs. Default: detected. */
@@ -81,15 +89,14 @@ export function terminalLogin(options: TerminalLoginOptions): LoginMethod {
         environment,
         optionText: options.optionText,
         input,
+        display: options.display,
         say,
         onInterrupt: options.onInterrupt ?? interrupt,
         openBrowser: browserOpener(options, isPaste, environment),
       });
     },
     ...(confirm && { confirmEndpoints: (prompt) => confirm(endpointsText(prompt), prompt.signal) }),
-    async showDeviceCode(prompt) {
-      say(deviceText(prompt));
-    },
+    showDeviceCode: (prompt) => showDeviceCode(prompt, options),
   };
 }
 

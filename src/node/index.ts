@@ -13,6 +13,7 @@ export {
   type ProfileNetworkOptions,
 } from "../cli/library.js";
 export { type OpenBrowser, openBrowser } from "../login/browser.js";
+export type { LoginDisplay } from "../login/login-display.js";
 export type { OptionText } from "../login/option-text.js";
 export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";
 export { fileStore } from "../store/file/file.js";

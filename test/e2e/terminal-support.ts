@@ -25,9 +25,18 @@ export interface TerminalRun {
   ended: Promise<number | null>;
 }
 
-/** Starts the program with a terminal of 100 columns and 24 lines as its stdin, stdout and stderr. */
-export function startOnTerminal(args: readonly string[], env: Record<string, string | undefined> = {}): TerminalRun {
-  const command = `echo pid $$ && exec ${[process.execPath, BIN, ...args].map(shellWord).join(" ")}`;
+/**
+ * Starts the program with a terminal of 100 columns and 24 lines as its stdin, stdout and stderr.
+ *
+ * @param inShell makes a script of the command that starts the program; default: the command alone
+ */
+export function startOnTerminal(
+  args: readonly string[],
+  env: Record<string, string | undefined> = {},
+  inShell?: (command: string) => string,
+): TerminalRun {
+  const start = `echo pid $$ && exec ${[process.execPath, BIN, ...args].map(shellWord).join(" ")}`;
+  const command = inShell === undefined ? start : inShell(`sh -c ${shellWord(start)}`);
   const all = cleanEnv({ TERM: "xterm-256color", COLUMNS: "100", LINES: "24", NO_COLOR: "1", ...env });
   const child: ChildProcess = spawn("script", ["-qec", command, "/dev/null"], { env: all, stdio: "pipe" });
   const read = collect(child.stdout);

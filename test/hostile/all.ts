@@ -16,6 +16,7 @@ import { refresh } from "./cases/refresh.js";
 import { registration } from "./cases/registration.js";
 import { resourceMetadata } from "./cases/resource-metadata.js";
 import { serverMetadata } from "./cases/server-metadata.js";
+import { shortLink } from "./cases/short-link.js";
 import { storage } from "./cases/storage.js";
 import { token } from "./cases/token.js";
 import { twoStepLogin } from "./cases/two-step-login.js";
@@ -30,7 +31,7 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   json,
   registration,
   "authorize url": authorizeUrl,
-  callback: [...callback, ...webLogin],
+  callback: [...callback, ...shortLink, ...webLogin],
   flood,
   "login in two steps": twoStepLogin,
   token,

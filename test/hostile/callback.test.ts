@@ -1,4 +1,5 @@
 import { callback } from "./cases/callback.js";
+import { shortLink } from "./cases/short-link.js";
 import { hostile } from "./table.js";
 
-hostile("callback", callback);
+hostile("callback", [...callback, ...shortLink]);

@@ -6,6 +6,7 @@ import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
 import { flagText } from "../runtime/flag-text.js";
 import { confirm } from "./confirm.js";
+import { loginDisplay } from "./login-display.js";
 
 /**
  * How the user logs in, by the flags. Where no prompt is allowed, the URL is printed all the same and the callback
@@ -26,6 +27,7 @@ export function loginMethod(
     env: io.env,
     flow: flags.flow === "paste" ? "paste" : "browser",
     browser: isAsked ? flags.browser : "none",
+    display: mayConfirm(flags, io) ? loginDisplay(io) : undefined,
     optionText: flagText,
     redirectHost: flags.redirectHost,
     redirectPort: flags.redirectPort,
@@ -36,7 +38,7 @@ export function loginMethod(
   });
 }
 
-/** Whether a user can answer a question on stderr; an agent can run us in a terminal that no user reads. */
+/** Whether a user reads stderr and can answer; an agent can run us in a terminal that no user reads. */
 export function mayConfirm(flags: Pick<ContextFlags, "input">, io: Io): boolean {
   return mayAsk(flags, io) && io.stdin.isTTY && io.stderr.isTTY && agentMode(io.env, io.stdout) === undefined;
 }

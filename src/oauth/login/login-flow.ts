@@ -120,7 +120,8 @@ async function inSession(session: LoginSession, work: () => Promise<Grant>): Pro
     await session.close({ ok: false, error: isAgentAuthError(error) ? error : internalError(error) });
     throw error;
   });
-  await session.close({ ok: true });
+  const { server, issuer, account } = grant;
+  await session.close({ ok: true, login: { server, issuer, account } });
   return grant;
 }
 

@@ -92,7 +92,17 @@ export interface AuthorizePrompt {
 }
 
 /** The outcome of a login. */
-export type LoginOutcome = { ok: true } | { ok: false; error: AgentAuthError };
+export type LoginOutcome = { ok: true; login?: CompletedLogin | undefined } | { ok: false; error: AgentAuthError };
+
+/** A login that is stored. Texts of servers: escape them where a user sees them. */
+export interface CompletedLogin {
+  /** The MCP server. */
+  readonly server: string;
+  /** The authorization server. */
+  readonly issuer: string;
+  /** The account that the login is stored for, if one was named. */
+  readonly account: string | undefined;
+}
 
 /** What the user needs for a device login. */
 export interface DevicePrompt {

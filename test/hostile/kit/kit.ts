@@ -28,6 +28,8 @@ export interface RunOptions {
   user?: User | undefined;
   /** For a run in this process. Default: that of the case. */
   clock?: Clock;
+  /** Runs it in this process as on a terminal that a user reads and types at. */
+  isOnTerminal?: boolean;
 }
 
 /** The servers of one case, and the folder that the program works in. */
@@ -129,8 +131,9 @@ function actions(kit: KitState, startsProcesses: boolean): Omit<Kit, keyof KitSt
       ...options.env,
     });
     const cwd = startsProcesses || options.wrapper ? join(folder, "work") : undefined;
-    const { stdin, keepsStdinOpen, wrapper, clock } = options;
-    const watched = startWatched([...args, ...kit.flags], { env, cwd, stdin, keepsStdinOpen, wrapper, clock });
+    const { stdin, keepsStdinOpen, wrapper, clock, isOnTerminal } = options;
+    const how = { env, cwd, stdin, keepsStdinOpen, wrapper, clock, isOnTerminal };
+    const watched = startWatched([...args, ...kit.flags], how);
     const ended = watched.ended.then((run) => {
       kit.runs.push(run);
       return run;

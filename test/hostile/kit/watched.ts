@@ -44,6 +44,8 @@ export interface WatchedOptions {
   wrapper?: readonly string[] | undefined;
   /** For a run in this process. Default: that of the case. */
   clock?: Clock | undefined;
+  /** For a run in this process: its streams are those of a terminal. */
+  isOnTerminal?: boolean | undefined;
 }
 
 const SAMPLE_MS = 30;
@@ -60,13 +62,14 @@ export function startWatched(args: readonly string[], options: WatchedOptions): 
 }
 
 function startHere(args: readonly string[], options: WatchedOptions): Watched {
-  const { env, stdin, keepsStdinOpen } = options;
+  const { env, stdin, keepsStdinOpen, isOnTerminal = false } = options;
   const startedAt = performance.now();
   const delayedBefore = delayOf("self");
   const [clock, factor] = [options.clock ?? hurriedClock(), hurryFactor()];
-  const child = new RunInProcess(args, { env, ...(clock && { clock }) });
+  const child = new RunInProcess(args, { env, tty: isOnTerminal, ...(clock && { clock }) });
+  if (isOnTerminal) Object.assign(child.stdin, { setRawMode: () => undefined });
   const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
-  if (!keepsStdinOpen) child.stdin.end(stdin ?? "");
+  if (!keepsStdinOpen && !isOnTerminal) child.stdin.end(stdin ?? "");
   const ended = once(child, "close").then(([code, signal]): Run => {
     const delayed = delayOf("self") - delayedBefore;
     const seconds = Math.max(0, (performance.now() - startedAt) / 1000 - delayed) * factor;

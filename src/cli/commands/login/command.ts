@@ -22,6 +22,9 @@ function declareLogin(registry: Registry): void {
     .addHelpText(
       "after",
       `
+On a terminal, login prints a short link to the login page and opens a browser. Press ? for the long URL, for the ssh
+command that forwards the port, and for other ways. Where the link cannot work, all of it is printed at once.
+
 Without a terminal, or if an AI agent runs it, login behaves as with --no-wait --json, unless --browser, BROWSER (ignored
 for an agent), --flow or --wait is given. With --browser none, or --no-input on a terminal, login starts no browser: it
 prints the URL, so that you can open it elsewhere, and waits for the callback.

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { codeTakerText, deviceText } from "../../../login/messages.js";
+import { deviceText } from "../../../login/device-code.js";
+import { codeTakerText } from "../../../login/messages.js";
 import { reserveRedirect } from "../../../login/reserve-port.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { StartedLogin } from "../../../oauth/login/login-codec.js";

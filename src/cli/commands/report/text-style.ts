@@ -1,5 +1,6 @@
 import type { Env } from "../../io/env.js";
 import type { Colors } from "../../io/stream.js";
+import { isAscii } from "../../io/terminal-features.js";
 
 /** The style of a report's text. */
 export interface TextStyle {
@@ -39,12 +40,4 @@ export function textStyle(colors: Colors, env: Env): TextStyle {
     heading: (text) => colors.bold(text.toUpperCase()),
     finish: (text) => (ascii ? text.replace(/[→…–·]/g, (sign) => ASCII_SIGNS[sign] ?? sign) : text),
   };
-}
-
-/** Whether the terminal or the locale supports only ASCII; by default it supports more. */
-function isAscii(env: Env): boolean {
-  if (env["TERM"] === "dumb") return true;
-  const locale = env["LC_ALL"] ?? env["LC_CTYPE"] ?? env["LANG"] ?? "";
-  if (/^(?:C|POSIX)$/.test(locale)) return true;
-  return /\.(?!utf-?8)/i.test(locale);
 }

@@ -1,4 +1,4 @@
-import { escapeText } from "../../../../redact.js";
+import { escapeHtml } from "../../../../redact.js";
 
 /** Text that is HTML already. Only {@link html} and {@link trusted} create it. */
 export interface Markup {
@@ -32,16 +32,4 @@ function render(part: Part): string {
   if (typeof part === "string") return escapeHtml(part);
   if (typeof part === "number") return String(part);
   return "markup" in part ? part.markup : part.map(render).join("");
-}
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-function escapeHtml(text: string): string {
-  return escapeText(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

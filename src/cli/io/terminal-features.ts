@@ -1,0 +1,31 @@
+/** What a terminal can show, by the variables that it sets. */
+
+import type { Env } from "./env.js";
+
+/** Whether the terminal or the locale supports only ASCII; by default it supports more. */
+export function isAscii(env: Env): boolean {
+  if (env["TERM"] === "dumb") return true;
+  const locale = env["LC_ALL"] ?? env["LC_CTYPE"] ?? env["LANG"] ?? "";
+  if (/^(?:C|POSIX)$/.test(locale)) return true;
+  return /\.(?!utf-?8)/i.test(locale);
+}
+
+const LINKING_PROGRAMS = /^(?:iTerm\.app|WezTerm|vscode|ghostty|Hyper|Tabby|rio)$/;
+const LINKING_TERMS = /^(?:xterm-kitty|xterm-ghostty|alacritty|foot|contour)/;
+
+/**
+ * Whether a terminal is known to have hyperlinks (OSC 8). The older ones ignore them, except for a few that print the
+ * sequence, so that an unknown one counts as without. `FORCE_HYPERLINK` decides where it is set.
+ */
+export function hasHyperlinks(env: Env): boolean {
+  const forced = env["FORCE_HYPERLINK"];
+  if (forced) return forced !== "0" && forced !== "false";
+  if (env["TERM"] === "dumb") return false;
+  return (
+    LINKING_PROGRAMS.test(env["TERM_PROGRAM"] ?? "") ||
+    LINKING_TERMS.test(env["TERM"] ?? "") ||
+    // VTE (GNOME Terminal and others) has them since 0.50, without a crash since 0.52.
+    Number(env["VTE_VERSION"] ?? 0) >= 5200 ||
+    [env["WT_SESSION"], env["KITTY_WINDOW_ID"], env["KONSOLE_VERSION"], env["DOMTERM"]].some(Boolean)
+  );
+}

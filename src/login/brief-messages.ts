@@ -1,0 +1,63 @@
+/** The texts of a login on a terminal that shows a short link, and the rest only on request. */
+
+import { duration } from "../oauth/login/login-timeout.js";
+import { escapeText } from "../redact.js";
+import { pasteText } from "./messages.js";
+import { type OptionText, sdkOption } from "./option-text.js";
+import type { LoginEnvironment } from "./platform.js";
+
+/** The key that shows the other ways. */
+export const HELP_KEY = "?";
+
+/** Where the user logs in. */
+export function briefLoginText(resource: string, url: string): string {
+  return `Log in to ${escapeText(resource)} at ${new URL(url).host}`;
+}
+
+/** Comes before the short link. */
+export function briefLinkText(opensBrowser: boolean): string {
+  return opensBrowser
+    ? "Your browser should open now. If it does not, open this link:"
+    : "Open this link in a browser on this computer:";
+}
+
+/** How long the login waits. */
+export function briefWaitingText(seconds: number): string {
+  return `Waiting for the login (${duration(seconds)}; ${HELP_KEY} shows other ways, Ctrl-C cancels it).`;
+}
+
+/** What works where the short link does not: the whole address, a forwarded port, pasting, and other flows. */
+export function otherWaysText(
+  url: string,
+  redirectUri: string,
+  { environment, optionText = sdkOption }: { environment: LoginEnvironment; optionText?: OptionText | undefined },
+): string {
+  const { port } = new URL(redirectUri);
+  return [
+    `Without the link, open this address (at ${new URL(url).host}):`,
+    "",
+    `  ${escapeText(url)}`,
+    "",
+    ...(environment.ssh
+      ? []
+      : [
+          "If your browser is on another computer, run this there first:",
+          `  ssh -L ${port}:127.0.0.1:${port} <user@host>`,
+        ]),
+    ...environment.hints(redirectUri, optionText),
+    pasteText(redirectUri, { isOnly: false, isHidden: true }),
+    `To log in with a code on any device, cancel this login and add ${optionText("flow", "device")}.`,
+  ].join("\n");
+}
+
+/** Warns that the short link no longer works, and shows the address that it led to. */
+export function linkWithdrawnText(url: string, redirectUri: string): string {
+  return [
+    `warning: something on this computer, or a web page, is probing port ${new URL(redirectUri).port}:`,
+    "50 requests for other paths were rejected, so the link no longer works.",
+    "The login continues at this address:",
+    "",
+    `  ${escapeText(url)}`,
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,92 @@
+import { stripVTControlCharacters } from "node:util";
+import { encode } from "uqr";
+import { describe, expect, it } from "vitest";
+import { loginDisplay } from "../../../src/cli/clients/login-display.js";
+import { qrLines } from "../../../src/cli/clients/qr-code.js";
+import { createMemoryIo } from "../../../src/cli/io/io.js";
+
+const ADDRESS = "https://issuer.example/device?user_code=WDJB-MJHT";
+const LINK = "http://127.0.0.1:40723/AbCdEfGhIjKl";
+
+async function printed(env: Record<string, string>, columns = 80) {
+  const io = createMemoryIo({ tty: true, columns, env: { TERM: "xterm-256color", ...env } });
+  const isDrawn = await loginDisplay(io).qrCode(ADDRESS);
+  return { isDrawn, text: io.err() };
+}
+
+/** What the blocks of a line show: rows of dark (1) and light (0) modules. */
+function modulesOf(line: string): [string, string] {
+  const blocks = stripVTControlCharacters(line);
+  const row = (dark: string) => [...blocks].map((block) => (dark.includes(block) ? 1 : 0)).join("");
+  return [row("▀█"), row("▄█")];
+}
+
+describe("a QR code", () => {
+  it.each([ADDRESS, "https://a.example/", `https://a.example/${"x".repeat(200)}`])(
+    "shows each module of %s",
+    (text) => {
+      const { columns, lines } = qrLines(text);
+      const { data, size } = encode(text, { ecc: "L", border: 2 });
+      const rows = lines.flatMap(modulesOf).slice(0, size);
+      expect(rows).toEqual(data.map((row) => row.map((isDark) => (isDark ? 1 : 0)).join("")));
+      expect(columns).toBe(size);
+    },
+  );
+
+  it("is black on white with a margin, whatever the theme, and ends its colours on each line", () => {
+    const { lines } = qrLines(ADDRESS);
+    for (const line of lines) {
+      expect(line.startsWith("\u001b[38;5;16;48;5;231m  ") && line.endsWith("  \u001b[0m")).toBe(true);
+      expect(stripVTControlCharacters(line)).toMatch(/^[ ▀▄█]+$/);
+    }
+    expect(modulesOf(lines[0] ?? "").join("")).toMatch(/^0+$/);
+  });
+
+  it("is drawn on a terminal with UTF-8 and colours that is large enough", async () => {
+    const { isDrawn, text } = await printed({ LANG: "de_DE.UTF-8" });
+    expect([isDrawn, text.endsWith("\u001b[0m\n\n")]).toEqual([true, true]);
+    expect(text.trimEnd().split("\n").length).toBeLessThan(24);
+  });
+
+  it.each<[string, Record<string, string>, number]>([
+    ["NO_COLOR", { NO_COLOR: "1" }, 80],
+    ["another encoding", { LC_ALL: "de_DE.ISO-8859-1" }, 80],
+    ["the locale C", { LANG: "C" }, 80],
+    ["a terminal without escape sequences", { TERM: "dumb" }, 80],
+    ["too few columns", {}, 30],
+    ["too few lines", { LINES: "12" }, 80],
+  ])("is left out with %s", async (_, env, columns) => {
+    expect(await printed(env, columns)).toEqual({ isDrawn: false, text: "" });
+  });
+});
+
+describe("a link", () => {
+  const shown = (env: Record<string, string>) => {
+    const io = createMemoryIo({ tty: true, env: { TERM: "xterm-256color", ...env } });
+    loginDisplay(io).link(LINK);
+    return io.err();
+  };
+  const HYPERLINK = `  \u001b]8;;${LINK}\u001b\\${LINK}\u001b]8;;\u001b\\\n`;
+
+  it.each([
+    { VTE_VERSION: "7600" },
+    { TERM_PROGRAM: "iTerm.app" },
+    { TERM_PROGRAM: "vscode" },
+    { TERM: "xterm-kitty" },
+    { WT_SESSION: "x" },
+    { KONSOLE_VERSION: "230800" },
+    { FORCE_HYPERLINK: "1" },
+  ])("is a hyperlink on a terminal that has them: %j", (env) => {
+    expect(shown(env)).toBe(HYPERLINK);
+  });
+
+  it.each([
+    {},
+    { VTE_VERSION: "5000" },
+    { TERM_PROGRAM: "Apple_Terminal" },
+    { TERM: "dumb", VTE_VERSION: "7600" },
+    { FORCE_HYPERLINK: "0", VTE_VERSION: "7600" },
+  ])("is plain text on one that is not known to have them: %j", (env) => {
+    expect(shown(env)).toBe(`  ${LINK}\n`);
+  });
+});

@@ -1,0 +1,32 @@
+import { describe, expect, it } from "vitest";
+import { outcomePage } from "../../src/login/pages.js";
+
+const login = { server: "https://mcp.example/mcp", issuer: "https://issuer.example", account: undefined };
+/** The text of the page, as a user reads it. */
+const textOf = (html: string) =>
+  /<body>(.*)<\/body>/
+    .exec(html)?.[1]
+    ?.replace(/<[^>]+>/g, "|")
+    .replace(/\|+/g, "|") ?? "";
+
+describe("the last page of a login", () => {
+  it("says once who is logged in where", () => {
+    const { html } = outcomePage({ ok: true, login: { ...login, account: "ada@example.com" } });
+    expect(textOf(html)).toBe(
+      "|You are logged in|Server|https://mcp.example/mcp|Issuer|https://issuer.example|Account|ada@example.com|You can close this window.|",
+    );
+  });
+
+  it("names no account where none was named, and nothing where the program did not say", () => {
+    expect(outcomePage({ ok: true, login }).html).not.toContain("Account");
+    expect(textOf(outcomePage({ ok: true }).html)).toBe("|You are logged in|You can close this window.|");
+  });
+
+  it("escapes what servers and users named, and shows no more than 200 characters of it", () => {
+    const account = `<img src=x onerror=alert(1)>&'"\u202e${"a".repeat(500)}`;
+    const { html } = outcomePage({ ok: true, login: { ...login, account } });
+    expect(html).toContain("<bdi>&lt;img src=x onerror=alert(1)&gt;&amp;&#39;&quot;\\u{202e}aaa");
+    expect(html).not.toMatch(/<img|\u202e/);
+    expect(html).not.toContain("a".repeat(200));
+  });
+});
