@@ -11,6 +11,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { planChunks } from "./build/chunk-plan.mjs";
 import { shipDeclarations } from "./build/declarations.mjs";
+import { fetchClasses } from "./build/fetch-classes.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
 import { shrinkPackages } from "./build/shrink-packages.mjs";
@@ -85,6 +86,7 @@ async function bundle() {
       write,
       plugins: [
         plugin,
+        fetchClasses(root),
         lazyConstants(),
         sharedChunk({ folder: join(root, "src/cli"), shared: join(root, "src/cli/execute.ts"), plan }),
       ],

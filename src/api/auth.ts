@@ -1,6 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import type { BufferedResponse, Call, Send } from "../http/buffered-response.js";
 import { untilAborted } from "../http/deadline.js";
+import { HttpHeaders } from "../http/http-headers.js";
 import { type Redactor, Secret } from "../redact.js";
 
 /** The API token. A function is called for each request, and again when the service refuses a token. */
@@ -35,7 +36,7 @@ export function bearerAuth(
 }
 
 function withToken(request: Request, call: Call, token: string, place: PlaceToken | undefined): Call {
-  const headers = new Headers(request.headers);
+  const headers = new HttpHeaders(request.headers);
   (place ?? bearer)(headers, token);
   return { ...call, headers };
 }

@@ -1,3 +1,4 @@
+import { HttpHeaders } from "../http/http-headers.js";
 import { type CallLimits, checkLimits } from "../http/transport.js";
 
 /** Options of one call of the management client; each replaces that of the client. */
@@ -11,7 +12,7 @@ export interface CallOptions extends CallLimits {
 /** The headers of one call, without those that are the client's own. */
 export function callHeaders(options: CallOptions): Record<string, string> {
   checkLimits(options);
-  const headers = new Headers(options.headers as Record<string, string> | undefined);
+  const headers = new HttpHeaders(options.headers);
   for (const name of ["accept", "authorization", "user-agent"]) headers.delete(name);
   return Object.fromEntries(headers);
 }

@@ -4,6 +4,7 @@ import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
+import { HttpRequest } from "../http/http-request.js";
 import { type CallLimits, createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
@@ -69,8 +70,6 @@ type RequestPage = (call: PageCall) => Promise<{ response: Response }>;
  * for await (const pool of service.pools.list({ domain_id })) console.log(pool.id, pool.title);
  */
 export class ManagementClient {
-  /** The typed client for raw calls: `service.client.GET("/api/v1/device", { params: { query: { pool_id } } })`. */
-  readonly client: RawClient;
   /** The pools of a domain. */
   readonly pools: ListOperation<{ domain_id: string; sorting?: OpenSorting }, Pool>;
   /** The domains of an account. */
@@ -81,6 +80,11 @@ export class ManagementClient {
   readonly #mask = (text: string): string => this.#redactor.redact(text);
   readonly #transport: Transport;
   readonly #pace: Pace;
+  readonly #openClient: (requestClass?: typeof Request) => RawClient;
+  /** For lists: a request that goes through no middleware needs no global class. */
+  readonly #plainClient: RawClient;
+  #typedClient: RawClient | undefined;
+  #shownClient: RawClient | undefined;
 
   constructor(options: ManagementClientOptions) {
     bindMethods(this, ManagementClient.prototype);
@@ -89,17 +93,19 @@ export class ManagementClient {
     this.#transport = createTransport(options, auth, mayRetry, this.#mask);
     const { clock = systemClock } = options;
     this.#pace = { now: () => clock.now(), inFlight: 0 };
-    const client = createOpenApiClient<paths>({
-      baseUrl,
-      headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
-      ...(options.querySerializer && { querySerializer: options.querySerializer }),
-      fetch: async (request) => replay(await this.#transport(request, request.signal)).response,
-    });
-    this.client = withHiddenSecrets(client);
+    this.#openClient = (requestClass) =>
+      createOpenApiClient<paths>({
+        baseUrl,
+        headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
+        ...(options.querySerializer && { querySerializer: options.querySerializer }),
+        ...(requestClass && { Request: requestClass }),
+        fetch: async (request) => replay(await this.#transport(request, request.signal)).response,
+      });
+    this.#plainClient = this.#openClient(HttpRequest as unknown as typeof Request);
     this.pools = {
       list: ({ domain_id, sorting }, listOptions = {}) =>
         this.#list<Pool>("pool", { domain_id }, listOptions, ({ query, init }) =>
-          client.GET("/api/v1/pool", {
+          this.#pageClient().GET("/api/v1/pool", {
             params: { query: { domain_id, ...(sorting && { sorting }), ...query } },
             ...init,
           }),
@@ -108,7 +114,7 @@ export class ManagementClient {
     this.domains = {
       list: ({ account_id, sorting }, listOptions = {}) =>
         this.#list<Domain>("domain", { account_id }, listOptions, ({ query, init }) =>
-          client.GET("/api/v1/domain", {
+          this.#pageClient().GET("/api/v1/domain", {
             params: { query: { account_id, ...(sorting && { sorting }), ...query } },
             ...init,
           }),
@@ -116,7 +122,7 @@ export class ManagementClient {
     };
     const devices: DeviceOperations["list"] = ({ pool_id, sorting }, listOptions = {}) =>
       this.#list<Device>("device", { pool_id }, listOptions, ({ query, init }) =>
-        client.GET("/api/v1/device", {
+        this.#pageClient().GET("/api/v1/device", {
           params: { query: { pool_id, ...(sorting && { sorting }), ...query } },
           ...init,
         }),
@@ -135,6 +141,18 @@ export class ManagementClient {
         throw notFound(params);
       },
     };
+  }
+
+  /** The typed client for raw calls: `service.client.GET("/api/v1/device", { params: { query: { pool_id } } })`. */
+  get client(): RawClient {
+    this.#typedClient ??= this.#openClient();
+    this.#shownClient ??= withHiddenSecrets(this.#typedClient);
+    return this.#shownClient;
+  }
+
+  /** Middlewares of the typed client see the requests of lists too. */
+  #pageClient(): RawClient {
+    return this.#typedClient ?? this.#plainClient;
   }
 
   /**
@@ -156,7 +174,7 @@ export class ManagementClient {
     }
     const pairs = [...query].map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
     // The one call outside the contract: its paths are not in openapi-fetch's types.
-    const get = this.client.GET as unknown as UntypedGet;
+    const get = this.#pageClient().GET as unknown as UntypedGet;
     const reply = await bufferedResponseOf(
       (fetch) =>
         get(path, { params: { query: {} }, querySerializer: () => pairs.join("&"), parseAs: "stream", fetch, headers }),

@@ -1,6 +1,7 @@
 import { type Advice, AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import { requestIdOf, shownUrl } from "./buffered-response.js";
+import { HttpResponse } from "./http-response.js";
 import { networkError } from "./network-error.js";
 import { parseStrictJson, StrictJsonError } from "./strict-json.js";
 
@@ -32,27 +33,36 @@ export async function readText(response: Response, url: string, cap: number, str
     await cancel(response);
     throw tooLarge(response, url, cap);
   }
-  const reader = response.body?.getReader();
+  const parts = partsOf(response);
   const decoder = new TextDecoder("utf-8", { fatal: strict });
   let text = "";
   let length = 0;
   for (;;) {
-    const part = await readPart(reader, url);
+    const part = await readPart(parts, url);
     if (part === undefined) return text + decode(decoder, undefined, response, url);
     length += part.byteLength;
     if (length > cap) {
-      await reader?.cancel().catch(() => undefined);
+      await parts?.return(undefined).catch(() => undefined);
       throw tooLarge(response, url, cap);
     }
     text += decode(decoder, part, response, url);
   }
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>;
+interface Parts {
+  next(): Promise<{ value?: Uint8Array | undefined }>;
+  return(value: undefined): Promise<unknown>;
+}
 
-async function readPart(reader: Reader | undefined, url: string): Promise<Uint8Array | undefined> {
+function partsOf(response: Response): Parts | undefined {
+  if (response instanceof HttpResponse) return response.parts() as Parts;
+  const reader = response.body?.getReader();
+  return reader && { next: () => reader.read(), return: () => reader.cancel() };
+}
+
+async function readPart(parts: Parts | undefined, url: string): Promise<Uint8Array | undefined> {
   try {
-    return (await reader?.read())?.value;
+    return (await parts?.next())?.value;
   } catch (thrown) {
     throw networkError(thrown, url);
   }

@@ -1,6 +1,7 @@
 import { quote } from "../redact.js";
 import { refusal } from "./body.js";
 import { type Send, shownUrl } from "./buffered-response.js";
+import { HttpRequest } from "./http-request.js";
 import { parseUrl } from "./url.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -19,7 +20,7 @@ export function followSameOrigin(send: Send): Send {
       const reply = await send(current, call);
       const target = redirectTarget(reply.response, { method: current.method, url: current.url, hop });
       if (target === undefined) return reply;
-      current = new Request(target, { method: current.method, headers: current.headers });
+      current = new HttpRequest(target, { method: current.method, headers: current.headers });
     }
   };
 }

@@ -37,7 +37,7 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
     for (let attempt = 1; ; attempt++) {
       const last = attempt > maxRetries;
       // A body can be read once: each attempt but the last takes a copy.
-      const result = await send(request.body !== null && !last ? request.clone() : request, call).catch(asResult);
+      const result = await send(!last && request.body !== null ? request.clone() : request, call).catch(asResult);
       // A call that ran out of time is no evidence that the service works: the budget gets nothing back.
       if (call.signal.aborted) return settle(result);
       if (!isRetryable(result, mayRetry)) {

@@ -12,6 +12,7 @@ import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
 import { eventReceiver, type Logger } from "./logger.js";
 import { maskError } from "./mask-error.js";
 import { networkError } from "./network-error.js";
+import { withOwnClasses } from "./own-fetch.js";
 import { followSameOrigin } from "./redirect.js";
 import { withRetry } from "./retry.js";
 import { parseUrl } from "./url.js";
@@ -118,7 +119,7 @@ interface AttemptOptions extends TransportOptions {
 
 /** One attempt: the request, its response and the whole body, inside the timeout. */
 function fetchOnce(options: AttemptOptions, clock: Clock): Send {
-  const doFetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
+  const doFetch = withOwnClasses(options.fetch ?? ((input, init) => globalThis.fetch(input, init)));
   const { onEvent, maxBodyBytes } = options;
   return async (request, call) => {
     const { method, url } = request;

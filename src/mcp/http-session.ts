@@ -1,5 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { follow, systemClock } from "../http/deadline.js";
+import type { HttpRequestInit } from "../http/http-request.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { events, textParts } from "./event-stream.js";
 import { HttpFailure, RequestTimeout, RpcFailure } from "./failures.js";
@@ -21,7 +22,7 @@ const META = "io.modelcontextprotocol/";
 
 /** What an {@link HttpSession} sends requests with. */
 export interface HttpSessionOptions {
-  fetch: typeof globalThis.fetch;
+  fetch: (url: string, init: HttpRequestInit) => Promise<Response>;
   /** The name of the client. */
   name: string;
   /** The version of the client. */
@@ -224,7 +225,7 @@ export class HttpSession {
   }
 
   /** Follows redirects that keep the method within the origin: a message may hold what another server must not see. */
-  async #fetch(init: RequestInit): Promise<Response> {
+  async #fetch(init: HttpRequestInit): Promise<Response> {
     let url = this.#url;
     for (let redirects = 0; ; redirects++) {
       const response = await this.#options.fetch(url.href, { ...init, redirect: "manual" });

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { errorBody, isSessionLost } from "./errors.js";
 import { httpFailureOf, RpcFailure } from "./failures.js";
-import { HttpSession, type RequestLimits } from "./http-session.js";
+import { HttpSession, type HttpSessionOptions, type RequestLimits } from "./http-session.js";
 import { INITIALIZE, INITIALIZED } from "./json-rpc.js";
 import { hasValidMarks, ParamHeaders } from "./param-headers.js";
 import { mayRefuseRevision, olderRevisions, REVISIONS, refusesRevision, SESSIONLESS_REVISION } from "./revisions.js";
@@ -32,7 +32,7 @@ export interface McpSession {
 /** Options of {@link openMcp}. */
 export interface McpOptions {
   /** Sends each request with the token. */
-  fetch: typeof globalThis.fetch;
+  fetch: HttpSessionOptions["fetch"];
   /** The name of the client, sent to the server. */
   name: string;
   /** The version of the client, sent to the server. */

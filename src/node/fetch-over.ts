@@ -1,3 +1,7 @@
+import { HttpHeaders } from "../http/http-headers.js";
+import { HttpRequest, normalizeMethod } from "../http/http-request.js";
+import { HttpResponse } from "../http/http-response.js";
+import { isRequest, ownFetch } from "../http/own-fetch.js";
 import type { PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
@@ -6,22 +10,23 @@ const MAX_REDIRECTS = 20;
 const CREDENTIALS = ["authorization", "proxy-authorization", "cookie", "host"];
 const OF_BODY = ["content-encoding", "content-language", "content-location", "content-type", "content-length"];
 
-/** The global `fetch`, with its classes, over another way to send. */
+/** The global `fetch`, with its classes, over another way to send; an {@link HttpRequest} gets an {@link HttpResponse}. */
 export function fetchOver(send: PlainSend): typeof globalThis.fetch {
-  return async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    const request = input instanceof Request ? input : undefined;
+  return ownFetch(async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const request = isRequest(input) ? input : undefined;
+    const toResponse = request instanceof HttpRequest ? httpResponse : webResponse;
     const redirect = init.redirect ?? request?.redirect ?? "follow";
     let current = await plainRequest(request?.url ?? String(input), request, init);
     for (let hop = 0; ; hop++) {
       const response = await send(current);
       const location = REDIRECTS.has(response.status) ? headerOf(response, "location") : undefined;
-      if (location === undefined || redirect === "manual") return webResponse(response, current, hop > 0);
+      if (location === undefined || redirect === "manual") return toResponse(response, current, hop > 0);
       response.body?.destroy();
       if (redirect === "error") throw failed("unexpected redirect");
       if (hop >= MAX_REDIRECTS) throw failed("redirect count exceeded");
       current = redirected(current, response.status, location);
     }
-  };
+  });
 }
 
 function failed(message: string): TypeError {
@@ -29,34 +34,30 @@ function failed(message: string): TypeError {
 }
 
 async function plainRequest(url: string, request: Request | undefined, init: RequestInit): Promise<PlainRequest> {
-  const headers = new Headers(init.headers ?? request?.headers);
-  const method = methodOf(init.method ?? request?.method ?? "GET");
+  const headers = new HttpHeaders(init.headers ?? request?.headers);
+  const method = normalizeMethod(init.method ?? request?.method ?? "GET");
   const signal = init.signal ?? request?.signal ?? undefined;
-  const given = init.body === undefined ? (request?.body ?? undefined) : (init.body ?? undefined);
-  let body: PlainRequest["body"];
-  if (typeof given === "string") body = given;
-  else if (given instanceof ReadableStream) body = given as unknown as AsyncIterable<Uint8Array>;
-  else if (typeof given === "object" && Symbol.asyncIterator in given)
-    body = given as unknown as AsyncIterable<Uint8Array>;
-  else if (given !== undefined) {
-    const encoded = new Response(given);
-    const type = encoded.headers.get("content-type");
-    if (type && !headers.has("content-type")) headers.set("content-type", type);
-    body = new Uint8Array(await encoded.arrayBuffer());
-  }
-  if (typeof given === "string" && !headers.has("content-type"))
-    headers.set("content-type", "text/plain;charset=UTF-8");
+  const ofRequest = request instanceof HttpRequest ? request.payload : request?.body;
+  const given = init.body === undefined ? ofRequest : init.body;
+  const { body, type } = given === undefined || given === null ? {} : await plainBody(given);
+  if (type && !headers.has("content-type")) headers.set("content-type", type);
   if (body !== undefined && (method === "GET" || method === "HEAD"))
     throw new TypeError("a request with the method GET or HEAD cannot have a body");
   return { url: new URL(url).href, method, headers: [...headers], body, signal };
 }
 
-const UPPER_CASED = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
-
-function methodOf(method: string): string {
-  const upper = method.toUpperCase();
-  if (upper === "CONNECT" || upper === "TRACE") throw new TypeError(`the method ${upper} cannot be used`);
-  return UPPER_CASED.has(upper) ? upper : method;
+/** A body and its type (Fetch Standard, extract a body). */
+async function plainBody(
+  given: NonNullable<RequestInit["body"]>,
+): Promise<{ body: PlainRequest["body"]; type?: string | null }> {
+  if (typeof given === "string") return { body: given, type: "text/plain;charset=UTF-8" };
+  if (given instanceof URLSearchParams)
+    return { body: given.toString(), type: "application/x-www-form-urlencoded;charset=UTF-8" };
+  if (given instanceof Uint8Array) return { body: new Uint8Array(given) };
+  if (given instanceof ReadableStream || Symbol.asyncIterator in given)
+    return { body: given as unknown as AsyncIterable<Uint8Array> };
+  const encoded = new Response(given);
+  return { body: new Uint8Array(await encoded.arrayBuffer()), type: encoded.headers.get("content-type") };
 }
 
 /** The request that a redirect asks for (Fetch Standard, HTTP-redirect fetch). */
@@ -85,36 +86,19 @@ function headerOf({ headers }: PlainResponse, wanted: string): string | undefine
 }
 
 /** A `Response` of the global class, so that `instanceof` and `new Response(…)` work as with the global fetch. */
-function webResponse(plain: PlainResponse, { url, signal }: PlainRequest, redirected: boolean): Response {
-  const { status, statusText, headers } = plain;
-  const body = plain.body && streamOf(plain.body, signal);
-  const response = new Response(body, { status, statusText, headers: headers as [string, string][] });
-  const address = new URL(url);
-  address.hash = "";
+function webResponse(plain: PlainResponse, request: PlainRequest, redirected: boolean): Response {
+  const { body, status, statusText, headers, url, type } = httpResponse(plain, request, redirected);
+  const response = new Response(body, { status, statusText, headers: [...headers] });
   return Object.defineProperties(response, {
-    url: { value: address.href },
+    url: { value: url },
     redirected: { value: redirected },
-    type: { value: "basic" },
+    type: { value: type },
   });
 }
 
-function streamOf(body: NonNullable<PlainResponse["body"]>, signal: AbortSignal | undefined): ReadableStream {
-  const parts = body[Symbol.asyncIterator]();
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await parts.next();
-          if (done) controller.close();
-          else controller.enqueue(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
-        } catch (error) {
-          controller.error(signal?.aborted ? signal.reason : new TypeError("terminated", { cause: error }));
-        }
-      },
-      cancel() {
-        body.destroy();
-      },
-    },
-    { highWaterMark: 0 },
-  );
+function httpResponse(plain: PlainResponse, { url, signal }: PlainRequest, redirected: boolean): HttpResponse {
+  const { status, statusText, headers, body } = plain;
+  const address = new URL(url);
+  address.hash = "";
+  return new HttpResponse(body, { status, statusText, headers, url: address.href, redirected, signal });
 }

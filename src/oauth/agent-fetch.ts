@@ -1,4 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { isRequest, isResponse } from "../http/own-fetch.js";
 import { quote } from "../redact.js";
 import type { LoginRemedy } from "../remedy.js";
 import { type BearerChallenge, bearerChallenge } from "./discovery/challenge.js";
@@ -46,11 +47,11 @@ export async function fetchWithToken(
   input: string | URL | Request,
   init: RequestInit,
 ): Promise<Response> {
-  const signal = init.signal ?? (input instanceof Request ? input.signal : undefined) ?? undefined;
+  const signal = init.signal ?? (isRequest(input) ? input.signal : undefined) ?? undefined;
   const replay = replayable(input, init);
   const { url } = replay;
   const first = (await context.grant(url, { signal })) ?? (await sendWithout(context, replay, signal));
-  if (first instanceof Response) return first;
+  if (isResponse(first)) return first;
   let grant = first;
   const tried = { refresh: false, login: false, stepUp: false };
   for (;;) {

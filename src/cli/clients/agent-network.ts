@@ -1,4 +1,6 @@
+import { HttpHeaders } from "../../http/http-headers.js";
 import type { Network } from "../../http/network.js";
+import { isRequest, ownFetch } from "../../http/own-fetch.js";
 import { nodeNetwork } from "../../node/network.js";
 import type { Redactor } from "../../redact.js";
 import { isUnchecked, type NetworkOptions, outletOf, withCertificates } from "./network.js";
@@ -23,9 +25,9 @@ export function agentNetwork(options: NetworkOptions, redactor: Redactor): Netwo
 
 /** A server may repeat the credentials that it was sent: they are masked in every later message. */
 function maskingCredentials(fetch: typeof globalThis.fetch, redactor: Redactor): typeof globalThis.fetch {
-  return async (input, init) => {
-    const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
+  return ownFetch(async (input, init) => {
+    const headers = new HttpHeaders(init?.headers ?? (isRequest(input) ? input.headers : undefined));
     redactor.add(headers.get("authorization")?.replace(/^[\w-]+ +/, "") ?? "");
     return fetch(input, init);
-  };
+  }, fetch);
 }

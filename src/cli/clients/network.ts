@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
+import { isRequest, ownFetch } from "../../http/own-fetch.js";
 import { parseUrl, percentDecoded } from "../../http/url.js";
 import { createFetch, type DispatcherOptions } from "../../node/dispatcher.js";
 import type { Proxies } from "../../node/proxies.js";
@@ -72,15 +73,15 @@ export function isUnchecked(env: NetworkOptions["env"]): boolean {
  * server that responds, or fail at a certificate that the user believes is not checked.
  */
 export function withCertificates(send: Fetch): Fetch {
-  return async (input, init) => {
-    const url = new URL(input instanceof Request ? input.url : String(input));
+  return ownFetch(async (input, init) => {
+    const url = new URL(isRequest(input) ? input.url : String(input));
     if (url.protocol !== "https:") return send(input, init);
     throw new AgentAuthError(
       "tls_failed",
       `NODE_TLS_REJECT_UNAUTHORIZED is 0: any server could impersonate ${url.host} and read the tokens, so nothing was sent`,
       { class: "refused", hint: "unset it; --ca-file <file> trusts a certificate authority of your own" },
     );
-  };
+  }, send);
 }
 
 /**

@@ -2,7 +2,9 @@
 
 import { isLoopbackHost } from "../../http/address.js";
 import { type HttpEvent, requestIdOf, shownUrl } from "../../http/buffered-response.js";
+import { HttpHeaders } from "../../http/http-headers.js";
 import type { Network } from "../../http/network.js";
+import { isRequest, ownFetch } from "../../http/own-fetch.js";
 import { parseUrl } from "../../http/url.js";
 import { parseChallenges } from "../../oauth/discovery/challenge.js";
 import { MASK, quote } from "../../redact.js";
@@ -38,10 +40,10 @@ export function traceOptions(
 /** A `fetch` that logs each request and each response, never a body. */
 export function tracedFetch(send: Fetch, trace: TraceOptions | undefined): Fetch {
   if (trace === undefined) return send;
-  return async (input, init) => {
-    const request = input instanceof Request ? input : undefined;
+  return ownFetch(async (input, init) => {
+    const request = isRequest(input) ? input : undefined;
     const url = request?.url ?? String(input);
-    const headers = new Headers(init?.headers ?? request?.headers);
+    const headers = new HttpHeaders(init?.headers ?? request?.headers);
     const startedAt = trace.now();
     trace.say(`> ${init?.method ?? request?.method ?? "GET"} ${shownUrl(url)}${trace.query ? queryOf(url) : ""}`);
     sayHeaders(">", headers, trace);
@@ -51,7 +53,7 @@ export function tracedFetch(send: Fetch, trace: TraceOptions | undefined): Fetch
     trace.say(`< ${response.status} ${shownUrl(response.url || url)} ${after}`);
     sayHeaders("<", response.headers, trace);
     return response;
-  };
+  }, send);
 }
 
 /**

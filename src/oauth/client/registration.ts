@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
+import { HttpResponse } from "../../http/http-response.js";
 import { refused } from "../../http/refuse.js";
 import { parseUrl } from "../../http/url.js";
 import { serverMetadataAddresses } from "../../http/well-known.js";
@@ -214,7 +215,8 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
     status = response.status;
     if (!response.ok) text = await response.clone().text();
     // RFC 7591 requires 201; some servers send 200.
-    const created = status === 200 ? new Response(response.body, { status: 201, headers: response.headers }) : response;
+    const created =
+      status === 200 ? new HttpResponse(await response.text(), { status: 201, headers: response.headers }) : response;
     const answer = await oauth.processDynamicClientRegistrationResponse(created);
     const client = checkAnswer(answer as Record<string, unknown>, registration, metadata.token_endpoint_auth_method);
     trace({ ...entry, status, used: true, why: `registered as ${client.clientId.slice(0, 80)}` });

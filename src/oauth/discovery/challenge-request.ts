@@ -1,6 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { cancel, readText, saysJson } from "../../http/body.js";
 import { follow, untilAborted } from "../../http/deadline.js";
+import { HttpRequest } from "../../http/http-request.js";
 import { networkError } from "../../http/network-error.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -107,14 +108,14 @@ async function send(
     });
   });
   try {
-    const request = context.fetch(mcpUrl, {
+    const types = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const request = new HttpRequest(mcpUrl, {
       method,
-      headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers },
-      ...(body !== undefined && { body }),
+      headers: { ...types, ...headers },
+      body: body ?? null,
       redirect: "manual",
-      signal: call.signal,
     });
-    const response = await untilAborted(request, call.signal);
+    const response = await untilAborted(context.fetch(request, { signal: call.signal }), call.signal);
     return { response, isAnswered: await isAnswer(response, mcpUrl, call.signal) };
   } catch (thrown) {
     const error =

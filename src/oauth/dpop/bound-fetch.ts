@@ -1,3 +1,4 @@
+import { HttpHeaders } from "../../http/http-headers.js";
 import { redirectTarget } from "../../http/redirect.js";
 import { bearerChallenge } from "../discovery/challenge.js";
 import type { Grant } from "../grant/grant.js";
@@ -39,7 +40,7 @@ const PUBLIC_HEADERS: ReadonlySet<string> = new Set([
 function hasOnlyPublicHeaders(replay: Replay): boolean {
   if (replay.method !== "GET" && replay.method !== "HEAD") return false;
   const [, { headers }] = replay.next({});
-  return [...new Headers(headers).keys()].every((name) => name === "authorization" || PUBLIC_HEADERS.has(name));
+  return [...new HttpHeaders(headers).keys()].every((name) => name === "authorization" || PUBLIC_HEADERS.has(name));
 }
 
 /**

@@ -1,7 +1,11 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import type { BufferedResponse, HttpEvent } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
+import { HttpHeaders } from "../../http/http-headers.js";
+import { HttpRequest } from "../../http/http-request.js";
+import { HttpResponse } from "../../http/http-response.js";
 import { maskError } from "../../http/mask-error.js";
+import { isResponse } from "../../http/own-fetch.js";
 import { refused } from "../../http/refuse.js";
 import { strictObject, uncompressed } from "../../http/strict-object.js";
 import { createTransport, type Transport, type TransportOptions } from "../../http/transport.js";
@@ -59,7 +63,7 @@ export class OAuthHttp {
     if (cached) return cached;
     const headers = { ...this.#headers, accept: "application/json" };
     const read = (more: Record<string, string>) =>
-      this.#metadata(new Request(url, { headers: { ...headers, ...more } }), signal);
+      this.#metadata(new HttpRequest(url, { headers: { ...headers, ...more } }), signal);
     const first = await read({ "mcp-protocol-version": "2025-11-25" }).catch(rethrowRedirect);
     // A server that refuses the revision serves the same document without one.
     const reply = uncompressed(first.response.status === 400 ? await read({}).catch(rethrowRedirect) : first);
@@ -74,7 +78,7 @@ export class OAuthHttp {
 
   /** Sends one GET request and does not follow redirects. */
   probe(url: string, signal: AbortSignal | undefined): Promise<BufferedResponse> {
-    return this.#probe(new Request(url, { headers: { ...this.#headers, accept: "text/html" } }), signal);
+    return this.#probe(new HttpRequest(url, { headers: { ...this.#headers, accept: "text/html" } }), signal);
   }
 
   /**
@@ -87,12 +91,12 @@ export class OAuthHttp {
    */
   fetcher({ signal, beforeSend, prover, lenient }: FetcherOptions) {
     return async (url: string, init: FetcherInit): Promise<Response> => {
-      const headers = new Headers(init.headers);
+      const headers = new HttpHeaders(init.headers);
       for (const [name, value] of Object.entries(this.#headers)) headers.set(name, value);
       if (!headers.has("accept")) headers.set("accept", "application/json");
       const { method, body } = init;
       if (prover) headers.set("dpop", await prover.proof({ method, url }));
-      const request = new Request(url, { method, headers, ...(body != null && { body: body as string }) });
+      const request = new HttpRequest(url, { method, headers, ...(body != null && { body: body as string }) });
       const sent = secretsIn(headers, body);
       const mask = (text: string) => sent.redact(text);
       beforeSend?.();
@@ -142,7 +146,7 @@ const secretsByResponse = new WeakMap<Response, Redactor>();
 
 /** The redactor for the secrets that were sent in the request of a response. */
 export function secretsSentBefore(answer: unknown): Redactor {
-  return (answer instanceof Response ? secretsByResponse.get(answer) : undefined) ?? new Redactor();
+  return (isResponse(answer) ? secretsByResponse.get(answer) : undefined) ?? new Redactor();
 }
 
 /** Queries of the flow hold `id_token_hint` and `state`, which must not be traced. */
@@ -278,10 +282,10 @@ function membersOf(reply: BufferedResponse): Record<string, unknown> | undefined
 }
 
 function withBody(status: number, response: Response, body: string | null, type?: string): Response {
-  const headers = new Headers(response.headers);
+  const headers = new HttpHeaders(response.headers);
   headers.delete("content-length");
   if (type !== undefined) headers.set("content-type", type);
-  return new Response(body, { status, headers });
+  return new HttpResponse(body, { status, headers });
 }
 
 /** Whether an error means that the peer was unreachable or did not answer, rather than that it rejected the request. */

@@ -1,4 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
+import { HttpHeaders } from "../../http/http-headers.js";
+import { HttpRequest } from "../../http/http-request.js";
+import { isRequest } from "../../http/own-fetch.js";
 
 /** A request that can be sent several times, if its body allows. */
 export interface Replay {
@@ -22,7 +25,7 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
   const { body } = init;
   const isStream =
     typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
-  const request = input instanceof Request ? input : undefined;
+  const request = isRequest(input) ? input : undefined;
   const method = init.method ?? request?.method ?? "GET";
   const redirect = init.redirect ?? request?.redirect ?? "follow";
   return {
@@ -30,11 +33,10 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
     method: UPPER_CASED.has(method.toUpperCase()) ? method.toUpperCase() : method,
     redirect,
     next(more, over = {}, url) {
-      const headers = new Headers(init.headers ?? request?.headers);
+      const headers = new HttpHeaders(init.headers ?? request?.headers);
       for (const [name, value] of Object.entries(more)) headers.set(name, value);
       const fresh = request?.body ? request.clone() : input;
-      const target = url === undefined ? fresh : fresh instanceof Request ? new Request(url, fresh) : url;
-      return [target, { ...init, redirect, headers, ...over }];
+      return [url === undefined ? fresh : movedTo(url, fresh), { ...init, redirect, headers, ...over }];
     },
     require() {
       if (!isStream) return;
@@ -45,4 +47,9 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
       );
     },
   };
+}
+
+function movedTo(url: string, input: string | URL | Request): string | Request {
+  if (input instanceof HttpRequest) return new HttpRequest(url, { ...input, body: input.payload });
+  return isRequest(input) ? new Request(url, input) : url;
 }

@@ -2,6 +2,7 @@ import { AgentAuthError } from "../../errors.js";
 import { type AddressPolicy, classifyHost, type Exemptions, policyFor } from "../../http/address-class.js";
 import type { Network } from "../../http/network.js";
 import { networkError } from "../../http/network-error.js";
+import { withOwnClasses } from "../../http/own-fetch.js";
 import { quote } from "../../redact.js";
 import type { Grant, GrantEndpoints } from "../grant/grant.js";
 import { OAuthHttp, type OAuthHttpOptions } from "./http.js";
@@ -68,7 +69,7 @@ export class ConnectionPool {
     const literal = classifyHost(server.hostname);
     if (!network) {
       const bounds = policyFor(literal, exemptions);
-      const send: typeof globalThis.fetch = fetch ?? ((input, init) => globalThis.fetch(input, init));
+      const send = withOwnClasses(fetch ?? ((input, init) => globalThis.fetch(input, init)), true);
       return { http: this.#http, fetch: send, addressPolicy: async () => bounds };
     }
     const connection = network.connectTo(server, exemptions);
@@ -77,7 +78,7 @@ export class ConnectionPool {
     };
     return {
       http: new OAuthHttp({ ...this.#options, fetch: connection.fetch }),
-      fetch: connection.fetch,
+      fetch: withOwnClasses(connection.fetch, true),
       addressPolicy: async () => policyFor(literal ?? (await connection.addressClass().catch(rethrow)), exemptions),
     };
   }

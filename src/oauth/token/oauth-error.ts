@@ -1,6 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { systemClock } from "../../http/deadline.js";
+import { isResponse } from "../../http/own-fetch.js";
 import { retryAfter } from "../../http/retry.js";
 import { escapeText, MASK, quote, Redactor } from "../../redact.js";
 import { secretsSentBefore } from "../http/http.js";
@@ -73,7 +74,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
   }
   if (thrown instanceof oauth.AuthorizationResponseError) return authorizationError(thrown, url);
   if (thrown instanceof oauth.OperationProcessingError || thrown instanceof oauth.UnsupportedOperationError) {
-    const response = thrown.cause instanceof Response ? thrown.cause : undefined;
+    const response = isResponse(thrown.cause) ? thrown.cause : undefined;
     const status = response?.status;
     if (response !== undefined && status !== undefined && (status >= 500 || status === 429)) {
       const message = `${url}: HTTP ${status}`;

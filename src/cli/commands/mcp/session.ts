@@ -1,10 +1,11 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../../errors.js";
 import { shownUrl } from "../../../http/buffered-response.js";
 import { follow } from "../../../http/deadline.js";
+import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import { VERSION } from "../../../http/user-agent.js";
 import { connectionError, isTimeout, serverMessage } from "../../../mcp/errors.js";
-import { type McpSession, openMcp } from "../../../mcp/session.js";
+import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { escapeText, quote } from "../../../redact.js";
 import { responseError } from "../../clients/http-error.js";
@@ -67,14 +68,15 @@ function limitOf(options: McpFlags, context: CommandContext, defaultTimeout: num
 /** A fetch with the token and the time limit that remembers the last error response. */
 function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
   let errorResponse: Response | undefined;
-  const fetch: typeof globalThis.fetch = async (input, init = {}) => {
+  const fetch: McpOptions["fetch"] = async (address, { signal, ...init }) => {
+    const request = new HttpRequest(address, init);
     // The stream for server-initiated messages has no time limit.
-    if (init.method !== "POST") return agent.fetch(input, init);
-    const call = follow(init.signal ?? undefined);
+    if (init.method !== "POST") return agent.fetch(request, { signal: signal ?? null });
+    const call = follow(signal ?? undefined);
     // A notification, such as the one that ends the handshake, has no other time limit.
     const timer = setTimeout(() => call.abort(timeoutError(url, limit)), limit * 1000);
     try {
-      const response = await agent.fetch(input, { ...init, signal: call.signal });
+      const response = await agent.fetch(request, { signal: call.signal });
       errorResponse = response.status >= 400 ? response : undefined;
       return response;
     } catch (error) {

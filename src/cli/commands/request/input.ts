@@ -1,6 +1,7 @@
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { AgentAuthError } from "../../../errors.js";
+import { HttpHeaders } from "../../../http/http-headers.js";
 import { userAgent } from "../../../http/user-agent.js";
 import { quote } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -13,8 +14,7 @@ export interface OutgoingRequest {
   url: string;
   method: string;
   headers: Headers;
-  /** A Blob, since undici 6 cannot resend bytes after a redirect with 307 or 308. */
-  body?: Blob;
+  body?: Uint8Array<ArrayBuffer>;
 }
 
 /** The body is buffered, since it is sent again after a rejected token. */
@@ -39,7 +39,7 @@ export async function readRequest(options: RequestFlags, context: CommandContext
   if (!headers.has("accept")) headers.set("accept", ACCEPT);
   if (!headers.has("user-agent")) headers.set("user-agent", userAgent("agentauth-cli"));
   if (body && !headers.has("content-type")) headers.set("content-type", contentTypeOf(body));
-  return { url, method, headers, ...(body && { body: new Blob([body]) }) };
+  return { url, method, headers, ...(body && { body }) };
 }
 
 function addressOf(value: string): string {
@@ -65,7 +65,7 @@ function methodOf({ method, data }: RequestFlags): string {
 }
 
 function headersOf(lines: readonly string[]): Headers {
-  const headers = new Headers();
+  const headers = new HttpHeaders();
   for (const line of lines) {
     const [, name = "", value = ""] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? [];
     // Shows only the start of an invalid header: the rest may be a secret.

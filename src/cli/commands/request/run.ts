@@ -1,6 +1,7 @@
 import { AgentAuthError, abortedError } from "../../../errors.js";
 import { shownUrl } from "../../../http/buffered-response.js";
 import { follow } from "../../../http/deadline.js";
+import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { responseError } from "../../clients/http-error.js";
@@ -40,7 +41,8 @@ export async function sendRequest(
   const limit = limitOf(options, context);
   const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
   try {
-    const response = await agent.fetch(url, { ...init, signal: call.signal }).catch((thrown: unknown) => {
+    const request = new HttpRequest(url, init);
+    const response = await agent.fetch(request, { signal: call.signal }).catch((thrown: unknown) => {
       throw call.signal.aborted ? abortedError(call.signal) : networkError(thrown, url);
     });
     clearTimeout(timer);

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
+import { HttpRequest } from "../../../http/http-request.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
 import { quote, shellWord } from "../../../redact.js";
@@ -233,7 +234,7 @@ function readyLine(state: SandboxState & PrintedSandbox, options: SandboxCommand
 async function isHealthy(state: SandboxState, context: CommandContext): Promise<boolean> {
   const transport = createTransport({ maxRetries: 0, timeoutMs: 2000 });
   try {
-    return (await transport(new Request(`${state.base_url}/health`), context.signal)).status === 200;
+    return (await transport(new HttpRequest(`${state.base_url}/health`), context.signal)).status === 200;
   } catch {
     return false;
   }
@@ -250,7 +251,7 @@ async function control(
   context.redactor.add(state.control_token);
   const transport = createTransport({ maxRetries: 0, timeoutMs: 5000 });
   const reply = await transport(
-    new Request(`${state.base_url}${path}`, {
+    new HttpRequest(`${state.base_url}${path}`, {
       method,
       headers: { authorization: `Bearer ${state.control_token}`, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),

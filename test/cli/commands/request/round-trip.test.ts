@@ -3,6 +3,7 @@ import type { OutgoingRequest } from "../../../../src/cli/commands/request/input
 import type { RequestFlags } from "../../../../src/cli/commands/request/options.js";
 import { sendRequest } from "../../../../src/cli/commands/request/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
+import { isRequest, withOwnClasses } from "../../../../src/http/own-fetch.js";
 import { AccessToken } from "../../../../src/oauth/grant/access-token.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { CLOSED_PORT } from "../../../helpers/port.js";
@@ -10,13 +11,15 @@ import { loginAt } from "../../../helpers/remedy.js";
 import { type Answer, startServer, until } from "../../../helpers/server.js";
 import { failureOf, memoryContext } from "./support.js";
 
+const globalFetch = withOwnClasses((input, init) => fetch(input, init));
+
 /** Puts a token on a request as the agent does, and knows no remedy. */
 const agent = {
   token: async () => new AccessToken(madeGrant()),
   fetch: (input: string | URL | Request, init: RequestInit = {}) => {
-    const headers = new Headers(init.headers);
+    const headers = new Headers(isRequest(input) ? [...input.headers] : undefined);
     headers.set("authorization", "Bearer access-token-1");
-    return fetch(input, { ...init, headers });
+    return globalFetch(input, { ...init, headers });
   },
   requiresLogin: async () => true,
   status: async () => [],
@@ -170,7 +173,7 @@ it("asks for the token with the scopes that are wanted before it sends anything"
     requested.push([mcpUrl, options.scope, server.requests.length]);
     return agent.token();
   };
-  const request = { url, method: "POST", headers: new Headers({ "x-a": "1" }), body: new Blob(["hi"]) };
+  const request = { url, method: "POST", headers: new Headers({ "x-a": "1" }), body: new TextEncoder().encode("hi") };
   await sendRequest({ ...agent, token }, request, { url, scope: "a b" }, memoryContext());
   expect(requested).toEqual([[url, "a b", 0]]);
   expect(server.requests).toMatchObject([{ method: "POST", body: "hi", headers: { "x-a": "1" } }]);

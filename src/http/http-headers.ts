@@ -1,0 +1,95 @@
+type Init = NonNullable<RequestInit["headers"]> | Iterable<readonly string[]>;
+
+/** A field name (RFC 9110 section 5.6.2). */
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const NOT_IN_VALUES = /[\0\r\n\u0100-\uffff]/;
+const OUTER_WHITESPACE = /^[\t\n\r ]+|[\t\n\r ]+$/g;
+const SEPARATE = "set-cookie";
+
+/**
+ * `Headers` of the Fetch Standard. On Node the global class loads all of `fetch`, which takes a short program longer than
+ * the rest of its start.
+ *
+ * @throws `TypeError` for a name or a value that no message can have, a line break for example
+ */
+export class HttpHeaders implements Headers {
+  /** By name in small letters; several values of `set-cookie` alone, which cannot be joined. */
+  readonly #values = new Map<string, string[]>();
+
+  constructor(init: Init = {}) {
+    for (const pair of Symbol.iterator in init ? init : Object.entries(init)) {
+      const [name, value] = pair;
+      if (pair.length !== 2) throw new TypeError("a header is a pair of name and value");
+      this.append(name as string, value as string);
+    }
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Headers";
+  }
+
+  append(name: string, value: string): void {
+    const key = fieldName(name);
+    const added = fieldValue(key, value);
+    const present = this.#values.get(key);
+    if (present === undefined) this.#values.set(key, [added]);
+    else if (key === SEPARATE) present.push(added);
+    else present[0] += `, ${added}`;
+  }
+
+  delete(name: string): void {
+    this.#values.delete(fieldName(name));
+  }
+
+  get(name: string): string | null {
+    return this.#values.get(fieldName(name))?.join(", ") ?? null;
+  }
+
+  getSetCookie(): string[] {
+    return [...(this.#values.get(SEPARATE) ?? [])];
+  }
+
+  has(name: string): boolean {
+    return this.#values.has(fieldName(name));
+  }
+
+  set(name: string, value: string): void {
+    const key = fieldName(name);
+    this.#values.set(key, [fieldValue(key, value)]);
+  }
+
+  forEach(callback: (value: string, key: string, headers: Headers) => void, self?: unknown): void {
+    for (const [name, value] of this) callback.call(self, value, name, this);
+  }
+
+  *entries(): Generator<[string, string], undefined, unknown> {
+    for (const name of [...this.#values.keys()].sort()) {
+      for (const value of this.#values.get(name) ?? []) yield [name, value];
+    }
+  }
+
+  *keys(): Generator<string, undefined, unknown> {
+    for (const [name] of this.entries()) yield name;
+  }
+
+  *values(): Generator<string, undefined, unknown> {
+    for (const [, value] of this.entries()) yield value;
+  }
+
+  [Symbol.iterator](): Generator<[string, string], undefined, unknown> {
+    return this.entries();
+  }
+}
+
+function fieldName(name: string): string {
+  const text = String(name);
+  if (!TOKEN.test(text)) throw new TypeError("the name of a header is invalid");
+  return text.toLowerCase();
+}
+
+function fieldValue(key: string, value: string): string {
+  const text = String(value).replace(OUTER_WHITESPACE, "");
+  // The value may be a secret.
+  if (NOT_IN_VALUES.test(text)) throw new TypeError(`the header ${key} has an invalid value`);
+  return text;
+}

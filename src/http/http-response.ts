@@ -1,0 +1,140 @@
+import { HttpHeaders } from "./http-headers.js";
+
+/** The parts of a body as they arrive; `destroy` ends the connection. */
+type Arriving = AsyncIterable<Uint8Array> & { destroy(): unknown };
+
+/** The head of an {@link HttpResponse}. */
+export interface HttpResponseInit {
+  status?: number | undefined;
+  statusText?: string | undefined;
+  headers?: ConstructorParameters<typeof HttpHeaders>[0] | undefined;
+  url?: string | undefined;
+  redirected?: boolean | undefined;
+  /** Its reason replaces the error of a body that breaks after it fires. */
+  signal?: AbortSignal | undefined;
+}
+
+/** A reason phrase (RFC 9112 section 4). */
+const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+/** A `Response` of the Fetch Standard. On Node the global class loads all of `fetch`. */
+export class HttpResponse implements Response {
+  readonly status: number;
+  readonly statusText: string;
+  readonly headers: HttpHeaders;
+  readonly url: string;
+  readonly redirected: boolean;
+  readonly type = "basic";
+  readonly #source: string | Arriving | null;
+  readonly #signal: AbortSignal | undefined;
+  #stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined;
+  #isUsed = false;
+
+  constructor(body: string | Arriving | null, init: HttpResponseInit = {}) {
+    const { status = 200, statusText = "" } = init;
+    if (!(status >= 200 && status <= 599)) throw new RangeError(`a response cannot have the status ${status}`);
+    if (!REASON.test(statusText))
+      throw new TypeError("the text of the status has a character that is not allowed there");
+    this.#source = body;
+    this.#signal = init.signal;
+    this.status = status;
+    this.statusText = statusText;
+    this.headers = new HttpHeaders(init.headers);
+    this.url = init.url ?? "";
+    this.redirected = init.redirected ?? false;
+  }
+
+  get [Symbol.toStringTag](): string {
+    return "Response";
+  }
+
+  get ok(): boolean {
+    return this.status >= 200 && this.status <= 299;
+  }
+
+  get bodyUsed(): boolean {
+    return this.#isUsed;
+  }
+
+  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+    if (this.#source === null) return null;
+    this.#stream ??= this.#open();
+    return this.#stream;
+  }
+
+  /** The body in parts, once; ends its connection when it is not read to its end. */
+  parts(): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
+    if (this.#isUsed || this.#stream?.locked) throw new TypeError("Body is unusable: Body has already been read");
+    return this.#read();
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
+    this.#isUsed = this.#source !== null;
+    if (typeof this.#source === "string") {
+      yield new TextEncoder().encode(this.#source);
+      return;
+    }
+    try {
+      for await (const part of this.#source ?? []) yield part as Uint8Array<ArrayBuffer>;
+    } catch (error) {
+      throw this.#signal?.aborted ? this.#signal.reason : new TypeError("terminated", { cause: error });
+    }
+  }
+
+  /** A copy; of a body that arrives only before it is read. */
+  clone(): Response {
+    if (this.#isUsed) throw new TypeError("Response.clone: Body has already been consumed.");
+    const { status, statusText, headers, url, redirected } = this;
+    if (this.#source === null || typeof this.#source === "string")
+      return new HttpResponse(this.#source, { status, statusText, headers, url, redirected });
+    throw new TypeError("a body that arrives cannot be copied");
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    return (await this.blob()).arrayBuffer();
+  }
+
+  async blob(): Promise<Blob> {
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    for await (const part of this.parts()) parts.push(part);
+    return new Blob(parts, { type: this.headers.get("content-type") ?? "" });
+  }
+
+  async formData(): Promise<FormData> {
+    const type = this.headers.get("content-type") ?? "";
+    return new Response(await this.blob(), { headers: { "content-type": type } }).formData();
+  }
+
+  async json(): Promise<unknown> {
+    return JSON.parse(await this.text());
+  }
+
+  async text(): Promise<string> {
+    const decoder = new TextDecoder();
+    let text = "";
+    for await (const part of this.parts()) text += decoder.decode(part, { stream: true });
+    return text + decoder.decode();
+  }
+
+  #open(): ReadableStream<Uint8Array<ArrayBuffer>> {
+    const parts = this.#read();
+    const source = this.#source;
+    return new ReadableStream(
+      {
+        async pull(controller) {
+          try {
+            const { done, value } = await parts.next();
+            if (done) controller.close();
+            else controller.enqueue(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
+          } catch (error) {
+            controller.error(error);
+          }
+        },
+        cancel() {
+          if (typeof source === "object") source?.destroy();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+}

@@ -1,0 +1,46 @@
+import { HttpHeaders } from "./http-headers.js";
+import { HttpRequest } from "./http-request.js";
+
+type Fetch = typeof globalThis.fetch;
+
+/** The `fetch` functions that take an {@link HttpRequest}, and answer it without the global classes. */
+const own = new WeakSet<Fetch>();
+
+/**
+ * Marks a `fetch` that takes our own classes.
+ *
+ * @param inner the one that it calls, which decides; none where it decides itself
+ */
+export function ownFetch(fetch: Fetch, inner?: Fetch): Fetch {
+  if (inner === undefined || own.has(inner)) own.add(fetch);
+  return fetch;
+}
+
+/**
+ * A `fetch` that takes our own classes in place of one that may expect those of the runtime.
+ *
+ * @param split whether it gets an address and options in place of an {@link HttpRequest}, not a `Request`
+ */
+export function withOwnClasses(fetch: Fetch, split = false): Fetch {
+  if (own.has(fetch)) return fetch;
+  return (input, init) => {
+    const given = init?.headers instanceof HttpHeaders ? { ...init, headers: new Headers([...init.headers]) } : init;
+    if (!(input instanceof HttpRequest)) return fetch(input, given);
+    return split ? fetch(input.url, { ...input.asInit(), ...given }) : fetch(input.asRequest(), given);
+  };
+}
+
+/** Whether the first argument of `fetch` is a request, of whatever class. */
+export function isRequest(input: Parameters<Fetch>[0] | object): input is Request {
+  return isOfClass(input, "Request");
+}
+
+/** Whether a value is a response, of whatever class. */
+export function isResponse(value: unknown): value is Response {
+  return isOfClass(value, "Response");
+}
+
+/** Compared by name: to ask the global class would load it. */
+function isOfClass(value: unknown, name: string): boolean {
+  return typeof value === "object" && value !== null && Object.prototype.toString.call(value) === `[object ${name}]`;
+}
