@@ -8,12 +8,10 @@ const SILENCED = [
   "@colors/colors",
   "@modelcontextprotocol/client",
   "@modelcontextprotocol/server",
-  "ajv",
   "debug",
   "echarts",
   "koa",
   "oidc-provider",
-  "semver",
   "yaml",
   "zrender",
 ];
