@@ -9,11 +9,9 @@ const SILENCED = [
   "@modelcontextprotocol/client",
   "@modelcontextprotocol/server",
   "debug",
-  "echarts",
   "koa",
   "oidc-provider",
   "yaml",
-  "zrender",
 ];
 
 /** Packages that print on purpose: the completion scripts of fish and PowerShell. */
