@@ -29,7 +29,6 @@ const PACKAGES = {
   "openapi-fetch": "^src/api/client\\.ts$",
   oauth4webapi: "^src/oauth/",
   open: "^src/login/browser\\.ts$",
-  echarts: "^src/cli/commands/report/html/",
   "topojson-client": "^src/cli/commands/report/html/",
   "world-atlas": "^src/cli/commands/report/html/",
 };

@@ -1,25 +1,33 @@
 // Runs the benchmarks: node bench/run.mjs [workload…] [--quick] [--write]
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { describeRun, section, writeSections } from "./lib/report.mjs";
+import { describeRun, readResults, resultOf, section, writeResults } from "./lib/report.mjs";
 
 const WORKLOADS = [
   "listing-cpu",
   "listing-latency",
   "listing-memory",
+  "listing-many",
   "output-ndjson",
+  "output-yaml",
   "output-table",
   "resource-server",
+  "agent-fetch",
   "startup",
+  "startup-network",
   "token-cached",
   "many-logins",
   "first-token",
   "refresh-race",
+  "sandbox",
+  "install-size",
 ];
 
-const PEERS = ["stripe", "openai", "cli-table3", "@modelcontextprotocol/client", "@modelcontextprotocol/sdk"];
+/** The folders of the peers, which only the benchmarks need. Those of the starts are 0.8 GB, and none of their scripts runs. */
+const PEERS = { ".": [], starts: ["--ignore-scripts"] };
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -31,11 +39,11 @@ if (flags.quick && flags.write) fail("a short run is not worth writing down: lea
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 if (!existsSync(`${folder}../dist/index.js`)) fail("there is no dist/: run `npm run build` first");
-installPeers();
+installPeers(".");
+if (positionals.length === 0 || positionals.includes("startup")) installPeers("starts");
 
 const about = describeRun();
 console.log(`${about}${flags.quick ? ", short run: finds errors, gives no figures" : ""}\n`);
-const sections = new Map();
 const skipped = [];
 for (const name of positionals.length > 0 ? positionals : WORKLOADS) {
   const workload = await import(`./workloads/${name}.mjs`);
@@ -45,17 +53,18 @@ for (const name of positionals.length > 0 ? positionals : WORKLOADS) {
     console.log(`!!! ${skipped.at(-1)}\n`);
     continue;
   }
-  const text = section(workload, await workload.measure(flags), about);
-  console.log(`## ${name}: ${text}\n`);
-  sections.set(name, text);
+  const result = resultOf(workload, await workload.measure(flags), about);
+  console.log(`## ${name}: ${section(result)}\n`);
+  // After each workload: what an interrupted run has measured counts.
+  if (flags.write) writeResults({ ...readResults(), [name]: result });
 }
-if (flags.write) writeSections(`${folder}README.md`, sections);
 if (skipped.length > 0) fail(skipped.join("\n"));
 
-/** Installs the peers, which only the benchmarks need, on demand. */
-function installPeers() {
-  if (PEERS.every((name) => existsSync(`${folder}node_modules/${name}`))) return;
-  const installed = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
+/** Installs peers on demand. */
+function installPeers(name) {
+  const at = join(folder, name);
+  if (existsSync(join(at, "node_modules", ".package-lock.json"))) return;
+  const installed = spawnSync("npm", ["ci", "--prefix", at, ...PEERS[name]], { stdio: "inherit" });
   if (installed.status !== 0) fail("the peers could not be installed");
 }
 

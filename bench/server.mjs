@@ -41,6 +41,14 @@ const ENVELOPES = {
     before: '{"object":"list","data":[',
     behind: (start, end) => `],"first_id":"${idOf(start)}","last_id":"${idOf(end - 1)}","has_more":${end < total}}`,
   },
+  // Its next page is in the Link header.
+  "/repositories": {
+    page: (query) => [Number(query.get("since")), Number(query.get("per_page") ?? 100)],
+    before: "[",
+    behind: () => "]",
+    headers: (end, size, host) =>
+      end < total ? { link: `<http://${host}/repositories?per_page=${size}&since=${end}>; rel="next"` } : {},
+  },
 };
 
 function after(id) {
@@ -63,7 +71,8 @@ const server = createServer((request, response) => {
     Buffer.from(envelope.behind(start, end, asked)),
   ]);
   const answer = () => {
-    response.writeHead(200, { "content-type": "application/json", "content-length": body.length });
+    const more = envelope.headers?.(end, asked, request.headers.host);
+    response.writeHead(200, { "content-type": "application/json", "content-length": body.length, ...more });
     response.end(body);
   };
   if (latency > 0) setTimeout(answer, latency);

@@ -14,8 +14,9 @@ import { shipDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
-import { shrinkPackages } from "./build/shrink-packages.mjs";
+import { removeComments, shrinkChunk } from "./build/shrink.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
+import { unusedParts } from "./build/unused-parts.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
@@ -43,7 +44,7 @@ const BUNDLE = {
 
 mkdirSync(made);
 try {
-  compileLibrary();
+  await compileLibrary();
   const { inputs } = await bundle();
   await writeHelp();
   writeNotices(Object.keys(inputs));
@@ -53,7 +54,7 @@ try {
   rmSync(made, { recursive: true, force: true });
 }
 
-function compileLibrary() {
+async function compileLibrary() {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
   const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", made];
   if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
@@ -68,6 +69,7 @@ function compileLibrary() {
       if ((path.endsWith(".js") || isData) && !isLibrary) rmSync(join(made, folder, path));
     }
   }
+  for (const name of filesOf(made).keys()) if (name.endsWith(".js")) await removeComments(join(made, name));
   const types = Object.values(manifest.exports).flatMap((entry) => entry.types ?? []);
   const entries = types.map((path) => path.replace("./dist/", ""));
   shipDeclarations(made, { entries, sources: join(root, "src") });
@@ -80,11 +82,13 @@ async function bundle() {
     "sandbox/index": "src/sandbox/index.ts",
   };
   const { plugin, check } = silentConsole();
+  const unused = unusedParts();
   const bundleWith = (plan, write) =>
     build({
       ...BUNDLE,
       write,
       plugins: [
+        unused.plugin,
         plugin,
         fetchClasses(root),
         lazyConstants(),
@@ -110,11 +114,13 @@ async function bundle() {
   const absolute = [...plan].map(([user, paths]) => [join(root, user), paths.map((path) => join(root, path))]);
   const { metafile } = await bundleWith(new Map(absolute), true);
   check(metafile);
-  await shrinkPackages(metafile.outputs, { root, target: BUNDLE.target });
+  unused.check();
+  for (const path of Object.keys(metafile.outputs)) await shrinkChunk(join(root, path), BUNDLE.target);
   // The most frequent commands are one file each, since each file that a process reads costs more than its content. They
   // import no package: one that is not bundled would be missing in an installation.
   await build({
     ...BUNDLE,
+    minify: true,
     entryPoints: { "cli/main": "src/cli/main.ts", "cli/fast-path/cached-token": "src/cli/fast-path/cached-token.ts" },
     // The table of formats imports its writers lazily, and these entries never print a format.
     external: ["./execute.js", "./fast-path/cached-token.js", "../execute.js", "../output/*"],

@@ -1,13 +1,14 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
 // the manual page and docs/cli.md; from the output formats their table in docs/lists.md; from the recorded servers
-// docs/servers.md. With --check it writes nothing and fails where a file is not what it should be.
+// docs/servers.md; from the results of the benchmarks docs/performance.md and the tables in bench/README.md. With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
+import { readResults, withClaims, withSections } from "../bench/lib/report.mjs";
 import { cliPage } from "./generate/cli-page.mjs";
 import { commandListText } from "./generate/command-list.mjs";
 import { withFormats } from "./generate/formats.mjs";
@@ -38,6 +39,13 @@ settle("docs/cli.md", cliPage(tree), COMMANDS);
 settle("docs/servers.md", serversPage(servers), "src/sandbox/like");
 const LISTS = "docs/lists.md";
 settle(LISTS, withFormats(readFileSync(join(root, LISTS), "utf8"), formats), "src/cli/flags/formats.ts");
+const results = readResults();
+for (const [page, written] of [
+  ["docs/performance.md", withClaims],
+  ["bench/README.md", withSections],
+]) {
+  settle(page, written(readFileSync(join(root, page), "utf8"), results), "bench/results.json");
+}
 
 /** Writes a file, or compares it. */
 function settle(file, text, source) {

@@ -4,17 +4,22 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 const usage = fileURLToPath(new URL("usage.cjs", import.meta.url));
-const server = fileURLToPath(new URL("../server.mjs", import.meta.url));
 
 /** Starts the data server and returns its address. */
 export async function startServer(items, latency = 0) {
-  const child = spawn(process.execPath, [server, String(items), String(latency)], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
+  const { line, stop } = await startChild("server.mjs", [String(items), String(latency)]);
+  return { url: `http://127.0.0.1:${line}`, stop };
+}
+
+/** Starts a server of this folder as another process, and returns its first line of output. */
+export async function startChild(name, args = []) {
+  const path = fileURLToPath(new URL(`../${name}`, import.meta.url));
+  const child = spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "inherit"] });
   const [line] = await Promise.race([once(child.stdout, "data"), once(child, "exit")]);
-  if (child.exitCode !== null) throw new Error("the data server did not start");
+  if (child.exitCode !== null) throw new Error(`${name} did not start`);
   return {
-    url: `http://127.0.0.1:${String(line).trim()}`,
+    line: String(line).trim(),
+    pid: child.pid,
     async stop() {
       const gone = once(child, "exit");
       child.kill("SIGTERM");

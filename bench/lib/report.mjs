@@ -1,7 +1,11 @@
-// The report of a run, and its place in README.md.
-import { readFileSync, writeFileSync } from "node:fs";
+// The results of the last run of each workload, and the texts that are made of them.
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
+import { fileURLToPath } from "node:url";
+import { goalText, valueText } from "./claims.mjs";
 import { markdownTable } from "./table.mjs";
+
+const RESULTS = fileURLToPath(new URL("../results.json", import.meta.url));
 
 /** Node version, CPU and date of a run. */
 export function describeRun() {
@@ -10,20 +14,58 @@ export function describeRun() {
   return `Node ${process.versions.node}, ${processors.length} × ${model}, ${process.platform}, ${new Date().toISOString().slice(0, 10)}`;
 }
 
-/** The text of a workload's results. */
-export function section(workload, tables, about) {
-  const texts = tables.map(({ caption, header, rows }) => `${caption}:\n\n${markdownTable(header, rows)}`);
-  return [workload.title, workload.shows, ...texts, `Measured on ${about}.`].join("\n\n");
+/** The result of a workload, as it is stored. */
+export function resultOf({ title, shows, start }, tables, about) {
+  return { title, shows, start, about, tables };
 }
 
-/** Writes each section between its marks; other sections stay. */
-export function writeSections(path, sections) {
-  let readme = readFileSync(path, "utf8");
-  for (const [name, text] of sections) {
-    const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
-    const [start, end] = [readme.indexOf(open), readme.indexOf(close)];
-    if (start < 0 || end < start) throw new Error(`${path} has no marks for ${name}`);
-    readme = `${readme.slice(0, start + open.length)}\n### ${text}\n${readme.slice(end)}`;
-  }
-  writeFileSync(path, readme);
+/** The stored results by workload. */
+export function readResults() {
+  return existsSync(RESULTS) ? JSON.parse(readFileSync(RESULTS, "utf8")) : {};
+}
+
+/** Stores the results; `npm run generate` writes the pages. */
+export function writeResults(results) {
+  writeFileSync(RESULTS, `${JSON.stringify(results, null, 2)}\n`);
+}
+
+/** The text of a workload's results. */
+export function section({ title, shows, start, about, tables }) {
+  const texts = tables.map(({ caption, header, rows }) => `${caption}:\n\n${markdownTable(header, rows)}`);
+  const started = start === undefined ? "" : `The start of the process is ${start}.`;
+  return [title, `${shows} ${started}`.trim(), ...texts, `Measured on ${about}.`].join("\n\n");
+}
+
+/** A page with the sections between their marks. @throws where a result has no marks, or marks have no result */
+export function withSections(page, results) {
+  const marked = [...page.matchAll(/<!-- ([a-z-]+) -->/g)].map(([, name]) => name);
+  const missing = [...Object.keys(results), ...marked].find((name) => !(marked.includes(name) && name in results));
+  if (missing !== undefined) throw new Error(`${missing} has marks or a result, and not both`);
+  return marked.reduce((text, name) => between(text, name, `### ${section(results[name])}`), page);
+}
+
+/** A page with a table of the figures that have a goal. */
+export function withClaims(page, results) {
+  const all = Object.values(results);
+  const claims = all.flatMap(({ tables }) => tables.flatMap((table) => table.claims ?? []));
+  const rows = claims.map((claim) => [
+    claim.what,
+    claim.against,
+    valueText(claim),
+    goalText(claim),
+    claim.isMet ? "yes" : "**no**",
+    claim.start ? "yes" : "no",
+  ]);
+  const header = ["what", "compared with", "measured", "goal", "met", "with the start of the process"];
+  const machines = [...new Set(all.map(({ about }) => about))].map((about) => `- ${about}`);
+  const met = `${claims.filter(({ isMet }) => isMet).length} of ${claims.length} goals are met.`;
+  const text = [`Measured on:`, machines.join("\n"), met, markdownTable(header, rows)].join("\n\n");
+  return between(page, "results", text);
+}
+
+function between(page, name, text) {
+  const [open, close] = [`<!-- ${name} -->`, `<!-- /${name} -->`];
+  const [start, end] = [page.indexOf(open), page.indexOf(close)];
+  if (start < 0 || end < start) throw new Error(`the page has no marks for ${name}`);
+  return `${page.slice(0, start + open.length)}\n${text}\n${page.slice(end)}`;
 }

@@ -1,7 +1,19 @@
 // Verifies tokens in turn: bare jose, and a resource server. Prints the CPU of each in µs per token. All keys are here:
 // what is measured sends no requests.
 import { createHash } from "node:crypto";
-import { calculateJwkThumbprint, createLocalJWKSet, exportJWK, generateKeyPair, jwtVerify, SignJWT } from "jose";
+import { createServer } from "node:http";
+import { requireBearerAuth } from "@modelcontextprotocol/sdk/server/auth/middleware/bearerAuth.js";
+import { auth } from "express-oauth2-jwt-bearer";
+import { createVerifier } from "fast-jwt";
+import {
+  calculateJwkThumbprint,
+  createLocalJWKSet,
+  exportJWK,
+  exportSPKI,
+  generateKeyPair,
+  jwtVerify,
+  SignJWT,
+} from "jose";
 
 // Replaceable by another build, to compare the two.
 const { createResourceServer } = await import(
@@ -78,6 +90,49 @@ const find = createLocalJWKSet(keys);
 const bare = (token) => jwtVerify(token, find, { issuer, audience: resource, typ: "at+jwt" });
 const presented = (proof) => ({ presented: { scheme: "DPoP", proof, method: "POST", url: "/mcp" } });
 
+// express-oauth2-jwt-bearer reads the keys over HTTP, once.
+const keyServer = createServer((_, response) => {
+  response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(keys));
+});
+await new Promise((resolve) => keyServer.listen(0, "127.0.0.1", resolve));
+const expressAuth = auth({
+  issuer,
+  audience: resource,
+  jwksUri: `http://127.0.0.1:${keyServer.address().port}/jwks`,
+  tokenSigningAlg: "ES256",
+  cacheMaxAge: 3_600_000,
+});
+const officialAuth = requireBearerAuth({
+  verifier: {
+    async verifyAccessToken(token) {
+      const { payload } = await bare(token);
+      return { token, clientId: payload.client_id, scopes: payload.scope.split(" "), expiresAt: payload.exp };
+    },
+  },
+  requiredScopes: ["mcp"],
+});
+const fastOptions = {
+  key: await exportSPKI(key.publicKey),
+  algorithms: ["ES256"],
+  allowedIss: issuer,
+  allowedAud: resource,
+};
+const fastJwt = createVerifier({ ...fastOptions, cache: false });
+const fastJwtCached = createVerifier({ ...fastOptions, cache: true });
+
+/** Calls a middleware of Express with a request that has a token; rejects where it refuses. */
+function pass(middleware, token) {
+  const headers = { authorization: `Bearer ${token}`, host: "mcp.example" };
+  const get = (name) => headers[name.toLowerCase()];
+  const app = { get: () => () => false };
+  const request = { headers, get, app, method: "POST", url: "/mcp", protocol: "https", query: {}, is: () => false };
+  return new Promise((resolve, reject) => {
+    const refused = () => reject(new Error("refused"));
+    const response = { set: refused, status: refused };
+    middleware(request, response, (error) => (error ? reject(error) : resolve(request.auth)));
+  });
+}
+
 const sides = {
   jose: (at) => bare(joseTokens[at]),
   fresh: (at) => server.verify(tokens[at]),
@@ -87,6 +142,10 @@ const sides = {
     await bare(joseTokens[at]);
   },
   dpop: (at) => server.verify(boundTokens[at], presented(proofs[at])),
+  official: (at) => pass(officialAuth, joseTokens[at]),
+  express: (at) => pass(expressAuth, joseTokens[at]),
+  fastJwt: (at) => fastJwt(joseTokens[at]),
+  fastJwtAgain: () => fastJwtCached(joseTokens[0]),
   introspected: () => opaque.verify("opaque-token"),
 };
 
@@ -102,3 +161,5 @@ for (let from = 0; from < count; from += part) {
   }
 }
 console.log(JSON.stringify(Object.fromEntries(Object.entries(spent).map(([name, us]) => [name, us / (count - part)]))));
+keyServer.close();
+keyServer.closeAllConnections();

@@ -8,14 +8,10 @@ const SILENCED = [
   "@colors/colors",
   "@modelcontextprotocol/client",
   "@modelcontextprotocol/server",
-  "ajv",
   "debug",
-  "echarts",
   "koa",
   "oidc-provider",
-  "semver",
   "yaml",
-  "zrender",
 ];
 
 /** Packages that print on purpose: the completion scripts of fish and PowerShell. */

@@ -1,0 +1,35 @@
+// Reads the same list many times at once: listing-many.mjs <loop|agentauth> <url> <items> <listings>
+import { ManagementClient } from "../../dist/index.js";
+import { Checker } from "../lib/check.mjs";
+import { POOL, pageUrl, TOKEN } from "../lib/side.mjs";
+
+const [how, url, items, listings] = process.argv.slice(2);
+const PAGE_SIZE = 100;
+const service = new ManagementClient({ baseUrl: url, token: TOKEN });
+
+const LISTS = {
+  async loop(take) {
+    for (let offset = 0; offset !== null; ) {
+      const response = await fetch(pageUrl(url, offset, PAGE_SIZE), {
+        headers: { accept: "application/json", authorization: `Bearer ${TOKEN}` },
+      });
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      const { summaries, pagination } = await response.json();
+      for (const item of summaries) take(item);
+      offset = pagination.next_page_offset;
+    }
+  },
+  async agentauth(take) {
+    for await (const device of service.devices.list({ pool_id: POOL }, { pageSize: PAGE_SIZE })) take(device);
+  },
+};
+
+const before = process.cpuUsage();
+const list = async () => {
+  const checker = new Checker();
+  await LISTS[how]((item) => checker.take(item));
+  checker.finish(Number(items));
+};
+await Promise.all(Array.from({ length: Number(listings) }, list));
+const { user, system } = process.cpuUsage(before);
+console.log(JSON.stringify({ listCpuMs: (user + system) / 1000 }));
