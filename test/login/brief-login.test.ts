@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { detectEnvironment } from "../../src/login/platform.js";
 import type { TerminalLoginOptions } from "../../src/login/terminal.js";
 import { callbackUrl, raw, request, STATE, statusOf } from "./support.js";
-import { login, portOf, SIGN_IN } from "./terminal-support.js";
+import { LOGIN_URL, login, portOf } from "./terminal-support.js";
 
 /** A terminal that a user types at. */
 function terminal() {
@@ -34,7 +34,7 @@ describe("a login on a terminal that shows links", () => {
     ]);
     expect(links).toHaveLength(1);
     const answer = await raw(portOf(session), request(portOf(session), new URL(links[0] ?? "").pathname));
-    expect(answer).toContain(`location: ${SIGN_IN}\r\n`);
+    expect(answer).toContain(`location: ${LOGIN_URL}\r\n`);
   });
 
   test("opens the browser at the login page itself", async () => {
@@ -47,7 +47,7 @@ describe("a login on a terminal that shows links", () => {
       },
     });
     void authorize();
-    expect(opened).toEqual([SIGN_IN]);
+    expect(opened).toEqual([LOGIN_URL]);
     expect(said[1]).toBe("Your browser should open now. If it does not, open this link:");
   });
 
@@ -63,7 +63,7 @@ describe("a login on a terminal that shows links", () => {
     input.write("?");
     await expect.poll(() => said.length).toBe(4);
     const port = portOf(session);
-    expect(said[3]).toContain(`\n  ${SIGN_IN}\n`);
+    expect(said[3]).toContain(`\n  ${LOGIN_URL}\n`);
     expect(said[3]).toContain(`\n  ssh -L ${port}:127.0.0.1:${port} <user@host>\n`);
     expect(said[3]).toContain("Never paste that address anywhere else");
     expect(said[3]).toContain('flow: "device"');
@@ -100,7 +100,7 @@ describe("a login on a terminal that shows links", () => {
     void authorize();
     input.write("?\r");
     await expect.poll(() => said.length).toBe(4);
-    expect(said[3]).toContain(SIGN_IN);
+    expect(said[3]).toContain(LOGIN_URL);
   });
 
   test.each(["success", "signal", "timeout"])("restores the terminal: %s", async (end) => {
@@ -125,7 +125,7 @@ describe("a login on a terminal that shows links", () => {
     const port = portOf(session);
     for (let nth = 0; nth < 60; nth++) await raw(port, request(port, `/${nth}`));
     expect(said.slice(3)).toEqual([expect.stringContaining(`is probing port ${port}`)]);
-    expect(said[3]).toContain(`\n  ${SIGN_IN}\n`);
+    expect(said[3]).toContain(`\n  ${LOGIN_URL}\n`);
     expect(statusOf(await raw(port, request(port, linkPath())))).toBe(404);
     await raw(port, request(port, `/callback?code=c&state=${STATE}`));
     expect((await parameters).get("code")).toBe("c");
@@ -159,7 +159,7 @@ describe("everything is printed at once", () => {
   ])("%s", async (_, options) => {
     const { text, links, authorize } = await briefLogin(options);
     void authorize();
-    expect(text()).toContain(`\n  ${SIGN_IN}\n`);
+    expect(text()).toContain(`\n  ${LOGIN_URL}\n`);
     expect(links).toEqual([]);
   });
 
@@ -171,7 +171,7 @@ describe("everything is printed at once", () => {
       openBrowser,
     });
     void authorize();
-    expect([links.length, text().includes(SIGN_IN)]).toEqual([1, false]);
+    expect([links.length, text().includes(LOGIN_URL)]).toEqual([1, false]);
   });
 
   test("where that browser cannot be started, after the link", async () => {
@@ -181,7 +181,7 @@ describe("everything is printed at once", () => {
       openBrowser: async () => "failed",
     });
     void authorize();
-    await expect.poll(text).toContain(SIGN_IN);
+    await expect.poll(text).toContain(LOGIN_URL);
     expect([links.length, text().includes("You are connected by SSH")]).toEqual([1, true]);
   });
 });
