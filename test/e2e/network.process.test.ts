@@ -15,5 +15,5 @@ it.skipIf(!openssl)("trusts NODE_EXTRA_CA_CERTS, with a proxy and beside --ca-fi
   const env = { NODE_EXTRA_CA_CERTS: service.ca };
   expect(await list(["--base-url", service.origin], env)).toMatchObject(LISTED);
   expect(await list(["--proxy", service.proxyUrl()], env)).toMatchObject(LISTED);
-  expect(await list(["--proxy", service.proxyUrl(), "--ca-file", service.strangerCa], env)).toMatchObject(LISTED);
+  expect(await list(["--proxy", service.proxyUrl(), "--ca-file", service.otherCa], env)).toMatchObject(LISTED);
 });

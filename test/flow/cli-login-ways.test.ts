@@ -10,7 +10,7 @@ const it = flowTest({ deviceFlow: true });
 
 type Running = ReturnType<User["start"]>;
 
-/** Waits until a program says where to sign in; one that ends before that has failed. */
+/** Waits until a program says where to log in; one that ends before that has failed. */
 async function shownUrl({ child, err }: Running): Promise<URL> {
   await until(() => loginUrl(err()) !== undefined || child.exitCode !== null);
   const shown = loginUrl(err());

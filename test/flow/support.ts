@@ -32,7 +32,7 @@ export const FETCH_BROWSER = browserCommand(async (address) => (await fetch(addr
 /** The flags of a user who logs in at once. */
 export const LOGIN_FLAGS = ["--login", "--browser", FETCH_BROWSER];
 
-/** A sandbox, and the built program with its own folder without a login. */
+/** A sandbox, and home folders for the runs of the program against it. */
 export async function startDesk(options: SandboxOptions = {}) {
   const bench = await startBench({ autoApprove: true, ...options });
   const { sandbox } = bench;

@@ -78,8 +78,8 @@ class DemoProvider extends DemoInMemoryAuthProvider {
 
   override async verifyAccessToken(token: string): Promise<AuthInfo> {
     if (this.#revoked.has(token)) throw new InvalidTokenError("the token was revoked");
-    const renewed = this.#renewed.get(token);
-    if (renewed) return renewed;
+    const refreshed = this.#renewed.get(token);
+    if (refreshed) return refreshed;
     return super.verifyAccessToken(token).catch(() => {
       throw new InvalidTokenError("the token is not known");
     });

@@ -7,7 +7,7 @@ import type {
   LoginSession,
 } from "../../src/oauth/login/login-method.js";
 
-/** A person who signs in at once: asks the authorization address without following it, and takes where it leads. */
+/** A user who logs in at once: asks the authorization address without following it, and takes where it leads. */
 export class TestLogin implements LoginMethod {
   /** Where it says that the callback arrives. */
   redirectUri = "http://127.0.0.1:49152/callback";

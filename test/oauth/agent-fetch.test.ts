@@ -313,7 +313,7 @@ describe("a token that the server refuses", () => {
     expect((await agent.fetch(mcp.url)).status).toBe(200);
     expect((await Promise.all(later)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(login.opened).toHaveLength(2);
-    // One refused request and the metadata before the sign-in: the refusal's own challenge was used.
+    // One refused request and the metadata before the login: the refusal's own challenge was used.
     expect(heard).toBe(2);
     expect(mcp.tokens()).toEqual(["Bearer access-as-1", ...Array(6).fill("Bearer access-as-2")]);
   });

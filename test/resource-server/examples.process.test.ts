@@ -20,7 +20,7 @@ import { type Signer, startSigner } from "./support.js";
 const folder = fileURLToPath(new URL("../../examples/", import.meta.url));
 let signer: Signer;
 let resource: string;
-/** What a sign-in at the issuer may do; every scope that is asked for is given. */
+/** What a login at the issuer may do; every scope that is asked for is given. */
 const granted: string[] = [];
 
 beforeEach(async () => {
@@ -92,19 +92,19 @@ async function callTools(fetch: AgentClient["fetch"], ...names: string[]): Promi
 
 const text = (said: string) => [{ type: "text", text: said }];
 
-/** A client that finds out by itself who issues tokens, and signs in. */
-function signingIn(): AgentClient {
+/** A client that finds out by itself who issues tokens, and logs in. */
+function newAgent(): AgentClient {
   return new AgentClient({ store: memoryStore(), login: new TestLogin() });
 }
 
 const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
   async "resource-server-express.ts"(name) {
     const errors = await start(name);
-    const agent = signingIn();
+    const agent = newAgent();
     const [whoami, report] = [text("alice by agent"), text("12 pools")];
     // The method itself, as it stands in the documentation of the transports.
     expect(await callTools(agent.fetch, "whoami", "report")).toEqual([whoami, report, whoami, report]);
-    // The first sign-in asked for what the challenge wanted, the second for what the tool wanted beside it.
+    // The first login asked for what the challenge wanted, the second for what the tool wanted beside it.
     expect(granted).toEqual(["mcp", "mcp reports:read"]);
     const [missing, scope] = ["missing no Authorization header", 'scope the token lacks "reports:read"'];
     expect(errors()).toBe(`refused: ${missing}\nrefused: ${scope}\n`);
@@ -215,7 +215,7 @@ async function loadWorker(path: string): Promise<Worker> {
 }
 
 describe("the official clients, left to themselves,", () => {
-  /** Connects, signs in as the client wants it, and connects again. */
+  /** Connects, logs in as the client wants it, and connects again. */
   async function logIn<T extends { finishAuth(code: string): Promise<void> }>(
     makeTransport: (authProvider: ReturnType<typeof memoryProvider>) => T,
     connect: (transport: T) => Promise<void>,

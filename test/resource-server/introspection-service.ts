@@ -2,7 +2,7 @@ import type { Reply } from "../helpers/issuer.js";
 import { type Claims, introspecting, type Signer } from "./support.js";
 
 /**
- * Lets the issuer tell these claims of these tokens, and of any other that it is not active.
+ * Lets the issuer return these claims of these tokens, and report any other as not active.
  *
  * @param reply what it answers instead, whatever the token
  */

@@ -17,9 +17,9 @@ export const RESOURCE = "https://mcp.example/mcp";
 export const METADATA_URL = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
 /** The algorithms that proofs of a key are taken with. */
 export const ALGS = "ES256 Ed25519 EdDSA PS256 RS256";
-/** What a request without a token is told. */
+/** The response to a request without a token. */
 export const ASKED = `Bearer resource_metadata="${METADATA_URL}", DPoP algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
-/** What every bearer token that is not taken is told. */
+/** The response to every bearer token that is not accepted. */
 export const REFUSED = `Bearer error="invalid_token", error_description="the access token was not accepted", resource_metadata="${METADATA_URL}", DPoP algs="${ALGS}", resource_metadata="${METADATA_URL}"`;
 
 /** A key of an issuer, and its public half as the issuer publishes it. */
@@ -50,7 +50,7 @@ export interface Signer {
   server(options?: Partial<ResourceServerOptions>): Server;
 }
 
-/** A resource server, and what it told its log. */
+/** A resource server, and what it logged. */
 export interface Server extends ResourceServer {
   log: ResourceServerEvent[];
   /** The reasons of the refusals, in order. */
@@ -137,7 +137,7 @@ export function pass({ clock }: Signer, seconds: number): Promise<void> {
   return clock.sleep(seconds * 1000, new AbortController().signal);
 }
 
-/** A JWT with these parts, signed by nobody unless a signature is given. */
+/** A JWT with these parts, unsigned unless a signature is given. */
 export function assemble(header: unknown, claims: unknown, signature = ""): string {
   const part = (value: unknown) =>
     Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64url");

@@ -172,14 +172,14 @@ describe.skipIf(!openssl)("TLS", () => {
   });
 
   it("does not trust another authority", async ({ service }) => {
-    expect((await list(["--proxy", service.proxyUrl(), "--ca-file", service.strangerCa])).code).toBe(5);
+    expect((await list(["--proxy", service.proxyUrl(), "--ca-file", service.otherCa])).code).toBe(5);
   });
 
   it("trusts NODE_EXTRA_CA_CERTS beside --ca-file, and a file of it that is absent is no error", async ({
     service,
   }) => {
     const flags = ["--proxy", service.proxyUrl(), "--ca-file"];
-    expect(await list([...flags, service.strangerCa], { NODE_EXTRA_CA_CERTS: service.ca })).toMatchObject(LISTED);
+    expect(await list([...flags, service.otherCa], { NODE_EXTRA_CA_CERTS: service.ca })).toMatchObject(LISTED);
     expect(await list([...flags, service.ca], { NODE_EXTRA_CA_CERTS: "/nowhere.pem" })).toMatchObject(LISTED);
   });
 

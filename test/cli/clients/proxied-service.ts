@@ -59,7 +59,7 @@ async function startProxiedService() {
     /** The file with the authority of the service. */
     ca: authority.ca,
     /** The file with an authority that signed nothing here. */
-    strangerCa: makeAuthority("stranger").ca,
+    otherCa: makeAuthority("stranger").ca,
     /** The service without the proxy. */
     origin: `https://127.0.0.1:${portOf(service)}`,
     proxyHost: `127.0.0.1:${portOf(proxy)}`,

@@ -11,7 +11,7 @@ function contextOf(home: string, tty: boolean) {
   return startRun({ tty, env: { AGENTAUTH_HOME: home } });
 }
 
-/** A folder of settings as somebody's editor may have left it. */
+/** A folder of settings as an editor may have left it. */
 function homeWith(pool: string): string {
   const home = temporaryFolder();
   writeFileSync(join(home, "config.json"), JSON.stringify({ profiles: { default: { pool } } }));

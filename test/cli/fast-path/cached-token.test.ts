@@ -17,7 +17,7 @@ import { folder } from "../../store/stores.js";
 const MCP = "https://mcp.example/mcp";
 const NOW = 1_900_000_100_500;
 
-/** A grant whose token has an hour of its life left; nobody can renew it, so that no test asks an issuer. */
+/** A grant whose token has an hour of its life left; it cannot be refreshed, so that no test asks an issuer. */
 function kept(over: Partial<Grant["tokens"]> = {}, rest: Partial<Grant> = {}): Grant {
   const { tokens } = madeGrant();
   const life = { obtainedAt: NOW - 3_600_000, expiresAt: NOW + 3_600_000, scope: "tools read" };

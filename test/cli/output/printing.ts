@@ -62,7 +62,7 @@ export function everyCharacter(): string[] {
 
 const HOSTILE = /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Bidi_Control}\u2800]|[^\S ]/gu;
 
-/** The characters of a text that a terminal could act on, or that a person could not see. */
+/** The characters of a text that a terminal could act on, or that a user could not see. */
 export function hostileIn(text: string): string[] {
   const unusual = text.match(/[^\x20-\x7e]+/g)?.join("") ?? "";
   return unusual.match(HOSTILE) ?? [];

@@ -23,8 +23,8 @@ function gate() {
 }
 
 it.each(stores)("a refresh is under way from the commit of its lease until its work has ended: %s", async (_, open) => {
-  const renewals = createPendingSaves();
-  const store = renewals.watch(open());
+  const saves = createPendingSaves();
+  const store = saves.watch(open());
   const [before, after] = [gate(), gate()];
   const committed = gate();
   const work = async (lease: Lease) => {
@@ -32,36 +32,36 @@ it.each(stores)("a refresh is under way from the commit of its lease until its w
     await lease.commit();
     committed.open();
     await after.opened;
-    return renewals.isUnderWay();
+    return saves.isUnderWay();
   };
   const result = store.lease("one", work, { durationMs: 60_000 });
-  expect(renewals.isUnderWay()).toBe(false);
+  expect(saves.isUnderWay()).toBe(false);
   before.open();
   await committed.opened;
-  expect(renewals.isUnderWay()).toBe(true);
-  const settled = renewals.settled().then(() => renewals.isUnderWay());
+  expect(saves.isUnderWay()).toBe(true);
+  const settled = saves.settled().then(() => saves.isUnderWay());
   after.open();
-  expect([await result, await settled, renewals.isUnderWay()]).toEqual([true, false, false]);
+  expect([await result, await settled, saves.isUnderWay()]).toEqual([true, false, false]);
 });
 
 it("work that fails has ended too, and its error is passed on", async () => {
-  const renewals = createPendingSaves();
-  const store = renewals.watch(memoryStore());
+  const saves = createPendingSaves();
+  const store = saves.watch(memoryStore());
   const work = async (lease: Lease) => {
     await lease.commit();
     throw new Error("the issuer is away");
   };
   await expect(store.lease("one", work, { durationMs: 60_000 })).rejects.toThrow("the issuer is away");
-  expect(renewals.isUnderWay()).toBe(false);
-  await renewals.settled();
+  expect(saves.isUnderWay()).toBe(false);
+  await saves.settled();
 });
 
 it("of two, the last one counts", async () => {
-  const renewals = createPendingSaves();
+  const saves = createPendingSaves();
   const gates = [gate(), gate()];
   const committed = [gate(), gate()];
   const begun = gates.map(({ opened }, nth) =>
-    renewals.watch(memoryStore()).lease(
+    saves.watch(memoryStore()).lease(
       `${nth}`,
       async (lease) => {
         await lease.commit();
@@ -72,18 +72,18 @@ it("of two, the last one counts", async () => {
     ),
   );
   await Promise.all(committed.map(({ opened }) => opened));
-  const settled = renewals.settled().then(() => renewals.isUnderWay());
+  const settled = saves.settled().then(() => saves.isUnderWay());
   gates[0]?.open();
   await begun[0];
-  expect(renewals.isUnderWay()).toBe(true);
+  expect(saves.isUnderWay()).toBe(true);
   gates[1]?.open();
   expect(await settled).toBe(false);
 });
 
 it("work that sends nothing that must not happen twice may be interrupted", async () => {
-  const renewals = createPendingSaves();
-  const work = async () => renewals.isUnderWay();
-  expect(await renewals.watch(memoryStore()).lease("sign-in", work, { durationMs: 60_000 })).toBe(false);
+  const saves = createPendingSaves();
+  const work = async () => saves.isUnderWay();
+  expect(await saves.watch(memoryStore()).lease("sign-in", work, { durationMs: 60_000 })).toBe(false);
 });
 
 it.each(stores)("what the lease says of itself is what the store's own says: %s", async (_, open) => {

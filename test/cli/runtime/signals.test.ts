@@ -6,7 +6,7 @@ import { listenForSignals } from "../../../src/cli/runtime/signals.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { onSystem } from "../../platform/support.js";
 
-/** A process that lives on after its end, so that it can be told. */
+/** A process that lives on after its end, so that its end can be observed. */
 function setup() {
   const exits: number[] = [];
   const reported: string[] = [];
@@ -24,8 +24,8 @@ function setup() {
     reported,
     host,
     interruption,
-    /** Begins a renewal. @returns what ends it */
-    async renewing() {
+    /** Begins a refresh. @returns what ends it */
+    async refreshing() {
       let save = () => {};
       const saved = new Promise<void>((resolve) => {
         save = resolve;
@@ -67,8 +67,8 @@ it.each([
 });
 
 it("a second signal waits for the refresh that is under way, and the first one gives the exit code", async () => {
-  const { host, exits, reported, renewing } = setup();
-  const save = await renewing();
+  const { host, exits, reported, refreshing } = setup();
+  const save = await refreshing();
   for (const name of ["SIGHUP", "SIGINT", "SIGINT", "SIGTERM"]) host.emit(name);
   await new Promise((resolve) => setImmediate(resolve));
   expect([exits, reported]).toEqual([[], ["later"]]);
@@ -77,8 +77,8 @@ it("a second signal waits for the refresh that is under way, and the first one g
 });
 
 it("after the end of the run one signal ends the process, once the refresh that is under way is saved", async () => {
-  const { host, interruption, exits, reported, renewing } = setup();
-  const save = await renewing();
+  const { host, interruption, exits, reported, refreshing } = setup();
+  const save = await refreshing();
   interruption.stop();
   host.emit("SIGINT");
   expect([exits, reported]).toEqual([[], ["later"]]);
@@ -87,8 +87,8 @@ it("after the end of the run one signal ends the process, once the refresh that 
 });
 
 it("a failure without a handler does not interrupt a refresh either", async () => {
-  const { interruption, exits, renewing } = setup();
-  const save = await renewing();
+  const { interruption, exits, refreshing } = setup();
+  const save = await refreshing();
   interruption.leave(1);
   expect(exits).toEqual([]);
   await save();

@@ -14,7 +14,7 @@ describe("a process that is killed while it refreshes", () => {
     scene.issuer.routes[TOKEN] = silence;
     const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
     const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
-    await until(() => scene.renewals() === 1);
+    await until(() => scene.refreshes() === 1);
     const agent = scene.agent({ login: undefined });
     const reported = expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
       code: "login_required",
@@ -23,7 +23,7 @@ describe("a process that is killed while it refreshes", () => {
     scene.issuer.routes[TOKEN] = refusal;
     await child.kill("SIGKILL");
     await reported;
-    expect(scene.renewals()).toBe(2);
+    expect(scene.refreshes()).toBe(2);
     expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
   });
 
@@ -34,7 +34,7 @@ describe("a process that is killed while it refreshes", () => {
     scene.issuer.routes[TOKEN] = silence;
     const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
     const child = startChild(await compile(new URL("../agent-driver.ts", import.meta.url)), job);
-    await until(() => scene.renewals() === 1);
+    await until(() => scene.refreshes() === 1);
     if (answer) scene.issuer.routes[TOKEN] = answer;
     await child.kill("SIGKILL");
     expect((await scene.agent({ login: undefined }).token(scene.mcp.url)).value).toBe("access-as-3");
@@ -57,7 +57,7 @@ describe("processes that all find the token ended", () => {
     const job: AgentJob = { folder: home, mcpUrl: scene.mcp.url, work: "refresh" };
     const children = Array.from({ length: 8 }, () => startChild(path, job));
     await Promise.all(children.map((child) => child.hears("started")));
-    await until(() => scene.renewals() === 1);
+    await until(() => scene.refreshes() === 1);
     release();
     const ends = await Promise.all(children.map((child) => child.hears("ended")));
     expect(ends.map(({ error }) => error)).toEqual(Array(8).fill(undefined));

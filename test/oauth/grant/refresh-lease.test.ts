@@ -80,7 +80,7 @@ describe("a refresh under its lease", () => {
       code: "lease_lost",
       class: "unavailable",
     });
-    expect(scene.renewals()).toBe(0);
+    expect(scene.refreshes()).toBe(0);
   });
 
   it.each([0, 4999])("is not sent where the lease has %i ms left when it would leave", async (left) => {
@@ -89,7 +89,7 @@ describe("a refresh under its lease", () => {
     const store = withLease(scene.store, () => ({ left: () => (looks++ === 0 ? 60_000 : left) }));
     await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "lease_lost" });
     expect(looks).toBeGreaterThan(1);
-    expect(scene.renewals()).toBe(0);
+    expect(scene.refreshes()).toBe(0);
   });
 
   it("is sent after one more extension of a lease that is late", async () => {
@@ -104,14 +104,14 @@ describe("a refresh under its lease", () => {
     }));
     await scene.agent({ store }).token(scene.mcp.url);
     expect(extensions).toBe(2);
-    expect(scene.renewals()).toBe(1);
+    expect(scene.refreshes()).toBe(1);
   });
 
   it("leaves no trace where it was held back", async () => {
     const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ maySend: () => false }));
     await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "lease_lost" });
-    expect(scene.renewals()).toBe(0);
+    expect(scene.refreshes()).toBe(0);
     let before: unknown = "not asked";
     const next = withLease(scene.store, (lease) => {
       before = lease.before;
@@ -165,7 +165,7 @@ describe("a refresh whose answer is lost", () => {
       expect((await scene.agent({ timeoutMs: what === "silence" ? 500 : 60_000 }).token(scene.mcp.url)).value).toBe(
         "access-as-3",
       );
-      expect(scene.renewals()).toBe(2);
+      expect(scene.refreshes()).toBe(2);
       expect([1, 2].map((nth) => scene.issuer.form(TOKEN, nth).get("refresh_token"))).toEqual([
         "refresh-as-1",
         "refresh-as-1",
@@ -178,7 +178,7 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reset;
     await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ code: "connection_reset" });
-    expect(scene.renewals()).toBe(2);
+    expect(scene.refreshes()).toBe(2);
   });
 
   it("is not sent again where too little of the lease is left to save in", async () => {
@@ -191,7 +191,7 @@ describe("a refresh whose answer is lost", () => {
       return reset;
     };
     await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "connection_reset" });
-    expect(scene.renewals()).toBe(1);
+    expect(scene.refreshes()).toBe(1);
   });
 
   it.each<[string, Reply]>([
@@ -203,7 +203,7 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reply;
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toBeDefined();
-    expect(scene.renewals()).toBe(1);
+    expect(scene.refreshes()).toBe(1);
   });
 
   it("is no verdict where a server that is too busy says invalid_grant", async () => {
@@ -245,7 +245,7 @@ describe("a refresh whose answer is lost", () => {
     for (const result of await Promise.allSettled(agents.map((agent) => agent.token(scene.mcp.url)))) {
       expect(result).toMatchObject({ status: "rejected", reason: { code: "connection_reset" } });
     }
-    expect(scene.renewals()).toBe(2);
+    expect(scene.refreshes()).toBe(2);
     scene.issuer.routes[TOKEN] = refusal;
     await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
       message: expect.stringContaining("got no response that could be stored"),
@@ -290,9 +290,9 @@ describe("callers that wait for a refresh which fails", () => {
     const results = await Promise.allSettled(Array.from({ length: 10 }, () => scene.agent().token(scene.mcp.url)));
     for (const result of results)
       expect(result).toMatchObject({ status: "rejected", reason: { class: "unavailable" } });
-    expect(scene.renewals()).toBe(1);
+    expect(scene.refreshes()).toBe(1);
     await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
-    expect(scene.renewals()).toBe(2);
+    expect(scene.refreshes()).toBe(2);
   });
 
   it("ask themselves where it failed by being too slow, not by the issuer", async () => {
@@ -349,7 +349,7 @@ describe("a refresh that comes late to its lease", () => {
       code: "login_required",
       message: expect.stringContaining("another process logged out"),
     });
-    expect(scene.renewals()).toBe(0);
+    expect(scene.refreshes()).toBe(0);
   });
 
   it("sends nothing for a grant that was refused already, and gives that reason", async () => {
@@ -362,7 +362,7 @@ describe("a refresh that comes late to its lease", () => {
       code: "login_required",
       message: expect.stringContaining("the user refused"),
     });
-    expect(scene.renewals()).toBe(0);
+    expect(scene.refreshes()).toBe(0);
   });
 });
 
@@ -439,7 +439,7 @@ describe("a store that fails to save", () => {
     const since = scene.clock.waits.length;
     expect((await scene.agent({ store }).token(scene.mcp.url)).value).toBe("access-as-2");
     expect(scene.clock.waits.slice(since)).toEqual([100, 400, 1500]);
-    expect(scene.renewals()).toBe(1);
+    expect(scene.refreshes()).toBe(1);
   });
 
   it("keeps a token that still lives from being returned, since the one after it is already used", async () => {
@@ -494,7 +494,7 @@ describe("a store that fails to save", () => {
     expect(scene.clock.waits).toHaveLength(since);
     broken = false;
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
-    expect(scene.renewals()).toBe(1);
+    expect(scene.refreshes()).toBe(1);
   });
 });
 
@@ -512,7 +512,7 @@ describe("a server that refuses every token", () => {
     const scene = await refusing();
     for (let nth = 1; nth <= 3; nth++) {
       expect((await ask(scene)).status).toBe(401);
-      expect(scene.renewals()).toBe(1 + nth);
+      expect(scene.refreshes()).toBe(1 + nth);
     }
     await expect(ask(scene)).rejects.toMatchObject({
       code: "renewal_storm",
@@ -520,10 +520,10 @@ describe("a server that refuses every token", () => {
       hint: "wait a minute, or log in again",
       remedy: loginAt(scene.mcp.url),
     });
-    expect(scene.renewals()).toBe(4);
+    expect(scene.refreshes()).toBe(4);
     await scene.clock.sleep(60_000, SIGNAL);
     expect((await ask(scene)).status).toBe(401);
-    expect(scene.renewals()).toBe(5);
+    expect(scene.refreshes()).toBe(5);
   });
 
   it("holds the brake for one login: for no other server, profile or account", async () => {
@@ -535,10 +535,10 @@ describe("a server that refuses every token", () => {
     for (const other of others) await scene.agent(other).login(scene.mcp.url);
     for (let nth = 0; nth < 3; nth++) await ask(scene);
     await expect(ask(scene)).rejects.toMatchObject({ code: "renewal_storm" });
-    const before = scene.renewals();
+    const before = scene.refreshes();
     expect((await scene.agent({ login: undefined }).fetch(second.url)).status).toBe(401);
     for (const other of others) expect((await ask(scene, other)).status).toBe(401);
-    expect(scene.renewals()).toBe(before + 3);
+    expect(scene.refreshes()).toBe(before + 3);
   });
 
   it("holds the brake for no other issuer", async () => {
@@ -562,9 +562,9 @@ describe("a server that refuses every token", () => {
       await scene.clock.sleep(2000, SIGNAL);
     }
     for (let nth = 0; nth < 4; nth++) await agent.token(scene.mcp.url, { forceRefresh: true });
-    expect(scene.renewals()).toBe(8);
+    expect(scene.refreshes()).toBe(8);
     scene.mcp.accepts = () => false;
     expect((await ask(scene)).status).toBe(401);
-    expect(scene.renewals()).toBe(9);
+    expect(scene.refreshes()).toBe(9);
   });
 });

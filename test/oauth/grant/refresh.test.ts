@@ -253,35 +253,35 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     const recover = () => {
       scene.issuer.routes[TOKEN] = answer;
     };
-    return { ...scene, clock, recover, agents: [one, other], renewals: () => scene.issuer.to(TOKEN).length - 1 };
+    return { ...scene, clock, recover, agents: [one, other], refreshes: () => scene.issuer.to(TOKEN).length - 1 };
   }
 
   it("is left alone for ten seconds while the token lives", async () => {
-    const { agents, mcp, clock, recover, renewals } = await failing({ status: 503, text: "" });
+    const { agents, mcp, clock, recover, refreshes } = await failing({ status: 503, text: "" });
     for (const agent of [...agents, ...agents]) expect((await agent.token(mcp.url)).value).toBe("access-as-1");
-    expect(renewals()).toBe(1);
+    expect(refreshes()).toBe(1);
     recover();
     await clock.sleep(10_000, SIGNAL);
     for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-3");
-    expect(renewals()).toBe(2);
+    expect(refreshes()).toBe(2);
   });
 
   it("is asked again at once for a caller who insists, and once the token has ended", async () => {
-    const { agents, mcp, clock, renewals } = await failing({ status: 503, text: "" });
+    const { agents, mcp, clock, refreshes } = await failing({ status: 503, text: "" });
     for (const agent of agents) await agent.token(mcp.url);
     for (const agent of agents) {
       await expect(agent.token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ class: "unavailable" });
     }
-    expect(renewals()).toBe(3);
+    expect(refreshes()).toBe(3);
     await clock.sleep(50_000, SIGNAL);
     for (const agent of agents) await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
-    expect(renewals()).toBe(5);
+    expect(refreshes()).toBe(5);
   });
 
   it("is asked again at once where the token ends soon after", async () => {
-    const { agents, mcp, clock, recover, renewals } = await failing({ status: 503, text: "" }, 3000);
+    const { agents, mcp, clock, recover, refreshes } = await failing({ status: 503, text: "" }, 3000);
     for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-1");
-    expect(renewals()).toBe(1);
+    expect(refreshes()).toBe(1);
     recover();
     await clock.sleep(3000, SIGNAL);
     expect((await agents[0]?.token(mcp.url))?.value).toBe("access-as-3");
@@ -292,7 +292,7 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     ["503 with a page", { status: 503, headers: { "retry-after": "90", "content-type": "text/html" }, text: "<p>" }],
     ["401 of a busy gateway", { status: 503, headers: { "retry-after": "90", "www-authenticate": "Basic" }, text: "" }],
   ])("is not asked sooner than the issuer said, in any case: %s", async (_what, reply) => {
-    const { agents, mcp, clock, recover, renewals } = await failing(reply);
+    const { agents, mcp, clock, recover, refreshes } = await failing(reply);
     for (const agent of agents) await agent.token(mcp.url);
     recover();
     await clock.sleep(60_000, SIGNAL);
@@ -300,10 +300,10 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
       await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable", retryAfter: 90 });
       await expect(agent.token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ retryAfter: 90 });
     }
-    expect(renewals()).toBe(1);
+    expect(refreshes()).toBe(1);
     await clock.sleep(30_000, SIGNAL);
     for (const agent of agents) expect((await agent.token(mcp.url)).value).toBe("access-as-3");
-    expect(renewals()).toBe(2);
+    expect(refreshes()).toBe(2);
   });
 
   it("waits for no more than five minutes, whatever the issuer said", async () => {

@@ -10,7 +10,7 @@ export const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
 export interface LoggedIn extends Scene {
   key: { profile: string; server: string };
   /** The requests for tokens since the login. */
-  renewals(): number;
+  refreshes(): number;
   /** What is stored, as plain data. */
   stored(): Promise<ReturnType<typeof plainGrant> | undefined>;
 }
@@ -25,7 +25,7 @@ export async function loggedIn(store?: GrantStore): Promise<LoggedIn> {
   return {
     ...scene,
     key,
-    renewals: () => scene.issuer.to(TOKEN).length - 1,
+    refreshes: () => scene.issuer.to(TOKEN).length - 1,
     stored: async () => {
       const grant = await scene.store.read(key);
       return grant && plainGrant(grant);

@@ -167,7 +167,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     const leading = first.agent.token(mcp.url, { signal: controller.signal });
     await until(() => first.login.urls.length === 1);
     const following = second.agent.token(mcp.url);
-    // A sign-in in two steps takes no lease.
+    // A login in two steps takes no lease.
     const login = await third.agent.beginLogin(mcp.url, third.login.redirectUri);
     const session = await third.login.open({
       resource: mcp.url,

@@ -6,7 +6,7 @@ export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 const insecure = { [oauth.allowInsecureRequests]: true } as const;
 
-/** What a sign-in leaves behind. */
+/** What a login leaves behind. */
 export interface LoggedIn {
   as: oauth.AuthorizationServer;
   client: oauth.Client;
@@ -97,7 +97,7 @@ export async function redeem(
   return oauth.processAuthorizationCodeResponse(as, client, response);
 }
 
-/** The whole way, with a sandbox that signs in by itself. */
+/** The whole way, with a sandbox that logs in by itself. */
 export async function logIn(
   sandbox: Sandbox,
   params: Record<string, string> = {},

@@ -365,7 +365,7 @@ describe("a lease over a driver", () => {
       code: "store_unavailable",
     });
     await settle();
-    // It was taken back, so that nobody waits for its end.
+    // It was taken back, so that no process waits for its end.
     expect((await wait(other.store).done).before).toMatchObject({ committed: true, ended: "expired" });
     expect(time.epoch()).toBe(since);
   });

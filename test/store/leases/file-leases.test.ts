@@ -238,7 +238,7 @@ describe("the time that is left", () => {
 });
 
 describe("a lock file of a process that may have sent a refresh, on a system without a table of processes", () => {
-  /** A lock file that is past its time, held by a process that runs, whose start the system tells as `answer`. */
+  /** A lock file that is past its time, held by a process that runs, whose start the system reports as `answer`. */
   function overdue(answer: string | undefined) {
     const home = folder();
     const run = vi.fn(() => answer);

@@ -75,7 +75,7 @@ describe("the command tree", () => {
 
   it("has every environment variable of ours that means something", () => {
     const names = tree.environment.map(({ name }) => name);
-    // What exec gives to the program that it starts, and nobody gives to us.
+    // What exec gives to the program that it starts, and no user gives to us.
     const ours = KNOWN_VARIABLES.filter((name) => name !== "AGENTAUTH_TOKEN");
     expect(names.filter((name) => name.startsWith("AGENTAUTH_")).sort()).toEqual([...ours].sort());
     const named = [...tree.flags, ...commands.flatMap(({ flags }) => flags)].flatMap(({ env = [] }) => env);

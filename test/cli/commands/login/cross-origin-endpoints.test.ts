@@ -31,7 +31,7 @@ async function run(command: typeof runLogin, flags: Partial<TokenFlags>, { env, 
     () => undefined,
     (thrown: unknown) => thrown,
   );
-  return { error, requested: io.err().includes("[y/N]"), err: io.err(), out: io.out() };
+  return { error, prompted: io.err().includes("[y/N]"), err: io.err(), out: io.out() };
 }
 
 const posted = () => scene.log.filter((line) => line.includes("POST /pool"));
@@ -39,23 +39,23 @@ const posted = () => scene.log.filter((line) => line.includes("POST /pool"));
 describe("a login that is handed over to another origin", () => {
   it("names both origins on a terminal, and asks once", async () => {
     const first = await run(runLogin, {}, { tty: true, stdin: "y\n" });
-    expect(first).toMatchObject({ error: undefined, requested: true });
+    expect(first).toMatchObject({ error: undefined, prompted: true });
     expect(first.err).toContain(`begins at ${scene.issuer.origin} and is handed to ${other.origin}, which issues`);
     expect(first.err.indexOf("[y/N]")).toBeLessThan(first.err.indexOf("open this address"));
     for (const command of [runLogin, runToken]) {
-      expect(await run(command, {}, { tty: true })).toMatchObject({ error: undefined, requested: false });
+      expect(await run(command, {}, { tty: true })).toMatchObject({ error: undefined, prompted: false });
     }
-    expect(await run(runLogin, {}, {})).toMatchObject({ error: undefined, requested: false });
+    expect(await run(runLogin, {}, {})).toMatchObject({ error: undefined, prompted: false });
   });
 
   it("is asked for by any command that logs in on a terminal, and in the first of two steps", async () => {
     expect(await run(runToken, {}, { tty: true, stdin: "y\n" })).toMatchObject({
-      requested: true,
+      prompted: true,
       out: "access-other-1\n",
     });
     home = temporaryFolder();
-    const { error, requested, out } = await run(runLogin, { wait: false }, { tty: true, stdin: "y\n" });
-    expect([error, requested, out]).toEqual([
+    const { error, prompted, out } = await run(runLogin, { wait: false }, { tty: true, stdin: "y\n" });
+    expect([error, prompted, out]).toEqual([
       undefined,
       true,
       expect.stringContaining(`${scene.issuer.origin}/pool/authorize`),
@@ -63,8 +63,8 @@ describe("a login that is handed over to another origin", () => {
   });
 
   it.each(["n\n", ""])("is refused after the answer %j, before anything is sent", async (stdin) => {
-    const { error, requested, err } = await run(runLogin, {}, { tty: true, stdin });
-    expect([error, requested, err.includes("open this address"), posted()]).toEqual([
+    const { error, prompted, err } = await run(runLogin, {}, { tty: true, stdin });
+    expect([error, prompted, err.includes("open this address"), posted()]).toEqual([
       expect.objectContaining(REFUSAL),
       true,
       false,
@@ -88,10 +88,10 @@ describe("a login that is handed over to another origin", () => {
   ])(
     "is refused unasked %s",
     async (_where, command, flags, options) => {
-      const { error, requested, out } = await run(command, flags, options);
-      expect([error, requested, out, posted()]).toEqual([expect.objectContaining(REFUSAL), false, "", []]);
+      const { error, prompted, out } = await run(command, flags, options);
+      expect([error, prompted, out, posted()]).toEqual([expect.objectContaining(REFUSAL), false, "", []]);
       const allowed = { ...flags, allowCrossOriginEndpoints: true };
-      expect(await run(command, allowed, options)).toMatchObject({ error: undefined, requested: false });
+      expect(await run(command, allowed, options)).toMatchObject({ error: undefined, prompted: false });
     },
     20_000,
   );
