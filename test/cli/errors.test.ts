@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { Fault } from "../../src/sandbox/index.js";
 import { type Bench, linesOf, runCli, startBench } from "../helpers/cli.js";
 import { CLOSED_PORT } from "../helpers/port.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
 
 let bench: Bench;
 
@@ -248,7 +249,7 @@ describe("a peer that breaks the rules: exit 3", () => {
 });
 
 describe("the local store: exit 8", () => {
-  it("settings that cannot be written", async () => {
+  it.skipIf(ON_WINDOWS)("settings that cannot be written", async () => {
     const env = { AGENTAUTH_HOME: "/proc/nowhere" };
     const { code, stdout, stderr } = await runCli(["config", "set", "pool", "p"], { env });
     expect([code, stdout]).toEqual([8, ""]);
