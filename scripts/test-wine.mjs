@@ -89,7 +89,7 @@ function node(args, more = {}) {
   const child = spawn(WINE, [nodePath(), ...args], {
     env: { ...env, ...more.env },
     stdio: output.stdio,
-    timeout: 300_000,
+    timeout: 900_000,
   });
   return new Promise((resolve) => child.once("exit", (status) => resolve({ status, ...output.read() })));
 }
