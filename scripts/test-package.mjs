@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { createRequire, SourceMap } from "node:module";
 import { tmpdir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import spawn from "cross-spawn";
 
@@ -49,7 +49,10 @@ function pack() {
 
 function compareFiles(tarball) {
   const list = join(scripts, "package-files.txt");
-  const packed = run("tar", ["-tzf", tarball], root).trim().split("\n");
+  // Not its path: GNU tar takes what is before a colon for the name of a machine.
+  const packed = run("tar", ["-tzf", basename(tarball)], dirname(tarball))
+    .trim()
+    .split(/\r?\n/);
   // The names of chunks contain a hash of their content.
   const names = packed.map((name) => name.replace(/^package\//, "").replace(/-[A-Z\d]{8}\.js$/, "-HASH.js"));
   const files = [...new Set(names)].sort();

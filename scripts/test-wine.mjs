@@ -1,6 +1,7 @@
-// Runs the built package with node.exe under wine: the demo, a login and what follows, programs that `exec` starts, and six
-// processes that refresh one login at the same time. Skipped, and said so, where wine or node.exe is missing; with
-// --complete that is a failure. Options: --generations <n> (default 500), --node <version> (default 20).
+// Runs the built package with node.exe under wine: the demo, a login and what follows, programs that `exec` starts, and
+// races for one login: commands that refresh it at the same time, and six processes. Skipped, and said so, where wine or
+// node.exe is missing; with --complete that is a failure. Options: --generations <n> (default 500), --rounds <n> of commands
+// (default 10), --node <version> (default 20).
 import { spawn, spawnSync } from "node:child_process";
 import {
   closeSync,
@@ -27,6 +28,7 @@ const { values } = parseArgs({
     complete: { type: "boolean" },
     generations: { type: "string", default: "500" },
     node: { type: "string", default: "20" },
+    rounds: { type: "string", default: "10" },
   },
 });
 const RACERS = 6;
@@ -87,7 +89,7 @@ function node(args, more = {}) {
   const child = spawn(WINE, [nodePath(), ...args], {
     env: { ...env, ...more.env },
     stdio: output.stdio,
-    timeout: 300_000,
+    timeout: 900_000,
   });
   return new Promise((resolve) => child.once("exit", (status) => resolve({ status, ...output.read() })));
 }
@@ -126,6 +128,7 @@ async function runAll() {
     await step("refresh", () => agentauth(["token", sandbox.mcpUrl, "--force-refresh"]));
     await step("list", () => listDevices(sandbox));
     await step("exec", () => runPrograms(sandbox));
+    await step("commands", () => raceCommands(sandbox, home));
     await step("race", () => race(sandbox, home));
     await step("logout", () => agentauth(["logout", sandbox.mcpUrl]));
   } finally {
@@ -158,40 +161,58 @@ async function runPrograms({ mcpUrl }) {
   must(stdout.trim() === JSON.stringify(words), () => `the words came as ${stdout}`);
 }
 
-/** None is sent twice: the issuer revokes a login whose refresh token comes again. None is lost: each has its generation. */
+/** Processes that start and end, so that their numbers are used again, and locks are left by some that have ended. */
+async function raceCommands(sandbox, home) {
+  const command = [
+    windowsPath(join(root, "bin", "agentauth.js")),
+    "--verbose",
+    "token",
+    sandbox.mcpUrl,
+    "--force-refresh",
+  ];
+  const watched = watch(sandbox, home);
+  for (let round = 0; round < Number(values.rounds); round++) {
+    watched.end(await Promise.all(Array.from({ length: 2 + (round % 5) }, () => node(command))));
+  }
+  return `${watched.rotations()} generations in ${values.rounds} rounds`;
+}
+
 async function race(sandbox, home) {
+  const until = generationIn(home) + Number(values.generations);
+  const job = JSON.stringify({ home: windowsPath(home), server: sandbox.mcpUrl, until });
+  const watched = watch(sandbox, home);
+  const timer = setInterval(() => watched.rotations(), 200);
+  const racer = windowsPath(join(root, "scripts", "wine", "racer.mjs"));
+  watched.end(await Promise.all(Array.from({ length: RACERS }, () => node([racer, job]))));
+  clearInterval(timer);
+  return `${watched.rotations()} generations by ${RACERS} processes`;
+}
+
+/** None is sent twice: the issuer revokes a login whose refresh token comes again. None is lost: each has its generation. */
+function watch(sandbox, home) {
   const ledger = new Ledger(sandbox);
-  // The refresh of an earlier step.
+  // The refreshes of earlier steps.
   ledger.clear();
   const before = generationIn(home);
-  const until = before + Number(values.generations);
-  const job = JSON.stringify({ home: windowsPath(home), server: sandbox.mcpUrl, until });
-  const racers = Array.from({ length: RACERS }, () => start(job));
-  const watch = setInterval(() => ledger.all(), 200);
-  const ends = await Promise.all(racers);
-  clearInterval(watch);
-  const failed = ends.find(({ status }) => status !== 0);
-  const [rotations, refusals] = [ledger.rotations().length, ledger.refusals().length];
-  const log = join(tmpdir(), `agentauth-wine-race-${process.pid}.json`);
-  const generation = generationIn(home);
-  if (failed || refusals > 0 || rotations !== generation - before) {
-    writeFileSync(log, JSON.stringify({ before, generation, rotations, refusals, ends, requests: ledger.all() }));
-  }
-  must(failed === undefined, () => `a process failed, see ${log}: ${failed.stderr}`);
-  must(refusals === 0, () => `a refresh token was sent twice, see ${log}`);
-  must(
-    rotations === generation - before,
-    () => `${rotations} refreshes, generations ${before}-${generation}, see ${log}`,
-  );
-  return `${rotations} generations by ${RACERS} processes`;
+  const rotations = () => ledger.rotations().length;
+  const end = (ends) => {
+    const [saved, refusals] = [generationIn(home) - before, ledger.refusals().length];
+    const failed = ends.find(({ status }) => status !== 0);
+    const log = join(tmpdir(), `agentauth-wine-race-${process.pid}.json`);
+    const resets = ends.flatMap(({ stdout }) => stdout.match(/^reset/gm) ?? []).length;
+    const isSaved = saved >= rotations() && saved <= rotations() + resets;
+    const isGood = failed === undefined && refusals === 0 && isSaved;
+    // Tokens are those of the sandbox of this run.
+    if (!isGood) writeFileSync(log, JSON.stringify({ before, saved, refusals, ends, requests: ledger.all() }));
+    must(refusals === 0, () => `a refresh token was sent twice, see ${log}`);
+    must(failed === undefined, () => `a process failed, see ${log}: ${failed.stderr}`);
+    must(isSaved, () => `${rotations()} refreshes, ${saved} generations, see ${log}`);
+  };
+  return { rotations, end };
 }
 
 /** By the names of the files: under wine they have modes that the store refuses here. */
 function generationIn(home) {
   const names = readdirSync(join(home, "grants-by-server"), { recursive: true });
   return Math.max(...names.map((name) => Number(/(?:^|\/)(\d+)\.json$/.exec(name)?.[1] ?? 0)));
-}
-
-function start(job) {
-  return node([windowsPath(join(root, "scripts", "wine", "racer.mjs")), job]);
 }

@@ -5,6 +5,7 @@ import type { Fault } from "../../src/sandbox/index.js";
 import { benchTest } from "../helpers/bench-test.js";
 import { type Bench, linesOf, runCli } from "../helpers/cli.js";
 import { CLOSED_PORT } from "../helpers/port.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
 
 const it = benchTest({ devices: 30 });
 
@@ -261,7 +262,7 @@ describe("a peer that breaks the rules: exit 3", () => {
 });
 
 describe("the local store: exit 8", () => {
-  it("settings that cannot be written", async () => {
+  it.skipIf(ON_WINDOWS)("settings that cannot be written", async () => {
     const env = { AGENTAUTH_HOME: "/proc/nowhere" };
     const { code, stdout, stderr } = await runCli(["config", "set", "pool", "p"], { env });
     expect([code, stdout]).toEqual([8, ""]);

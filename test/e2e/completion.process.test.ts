@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
 import { prepare, SERVER } from "../cli/commands/completion/support.js";
 import { BIN, cleanEnv, collect, linesOf, runProcess, temporaryFolder } from "../helpers/cli.js";
+import { ON_LINUX } from "../helpers/systems.js";
 
 const home = temporaryFolder();
 const programs = join(home, "bin");
@@ -23,7 +24,7 @@ printf '<%s>' "$@"; echo\n`;
 });
 
 const has = (program: string, flag = "--version") => spawnSync(program, [flag]).status === 0;
-const hasScript = process.platform === "linux" && has("script");
+const hasScript = ON_LINUX && has("script");
 for (const [name, there] of [
   ["script", hasScript],
   ["zsh", has("zsh")],

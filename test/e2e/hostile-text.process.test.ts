@@ -4,10 +4,11 @@ import { describe, expect, it } from "vitest";
 import { shellWord } from "../../src/redact.js";
 import { startUnicodeService } from "../cli/output/unicode-service.js";
 import { BIN, cleanEnv, collect } from "../helpers/cli.js";
+import { ON_LINUX } from "../helpers/systems.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
 
 const ESC = "\u001b";
-const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+const script = ON_LINUX && spawnSync("script", ["--version"]).status === 0;
 
 async function onTerminal(args: readonly string[], env: Record<string, string>) {
   const command = [process.execPath, BIN, ...args].map(shellWord).join(" ");

@@ -2,11 +2,12 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { shellWord } from "../../src/redact.js";
 import { BIN, cleanEnv, collect, linesOf, until } from "../helpers/cli.js";
+import { ON_LINUX } from "../helpers/systems.js";
 
 const ESC = "\u001b";
 
 /** Whether there is a way to a terminal: the program `script` of util-linux. */
-export const hasTerminal = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+export const hasTerminal = ON_LINUX && spawnSync("script", ["--version"]).status === 0;
 if (!hasTerminal) process.stderr.write("SKIPPED: the tests on a terminal need the program script of util-linux\n");
 
 /** A program on a terminal of its own. */

@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { ON_LINUX } from "../helpers/systems.js";
 import { flowTest, LOGIN_FLAGS, storedLogins, type User } from "./support.js";
 
 const NO_KEYCHAIN = { AGENTAUTH_STORE: "keyring", DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere" };
@@ -11,7 +12,7 @@ async function succeed(me: User, args: readonly string[], env: Record<string, st
   return result;
 }
 
-describe.runIf(process.platform === "linux")("where there is no keychain", () => {
+describe.runIf(ON_LINUX)("where there is no keychain", () => {
   it("no login starts, nothing is written, and the error names the setting that helps", async ({ me }) => {
     const { code, stdout, stderr } = await me.run(["token", me.url, ...LOGIN_FLAGS], { env: NO_KEYCHAIN });
     expect(code).toBe(8);

@@ -1,6 +1,7 @@
 import { chmodSync } from "node:fs";
 import { describe, expect } from "vitest";
 import { linesOf } from "../helpers/cli.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
 import { flowTest, LOGIN_FLAGS, type User } from "./support.js";
 
 const it = flowTest();
@@ -142,17 +143,14 @@ describe("agentauth token --format", () => {
 });
 
 describe("agentauth login, status and logout", () => {
-  it.skipIf(process.platform === "win32")(
-    "makes the folder private again that others can read",
-    async ({ me, url }) => {
-      await me.logIn();
-      chmodSync(me.home, 0o755);
-      expect((await me.run(["status"])).stderr).toContain(`${me.home}, which can be read by others`);
-      const login = await me.run(["login", url, ...LOGIN_FLAGS.slice(1)]);
-      expect(login.stderr).toContain(`${me.home} was readable by other users; it is private again`);
-      expect((await me.run(["status"])).stderr).toContain(`${me.home}, readable by you alone`);
-    },
-  );
+  it.skipIf(ON_WINDOWS)("makes the folder private again that others can read", async ({ me, url }) => {
+    await me.logIn();
+    chmodSync(me.home, 0o755);
+    expect((await me.run(["status"])).stderr).toContain(`${me.home}, which can be read by others`);
+    const login = await me.run(["login", url, ...LOGIN_FLAGS.slice(1)]);
+    expect(login.stderr).toContain(`${me.home} was readable by other users; it is private again`);
+    expect((await me.run(["status"])).stderr).toContain(`${me.home}, readable by you alone`);
+  });
 
   it("logs in, appears as a new device, and logs out", async ({ desk, me, url }) => {
     const login = await me.run(["login", url, ...LOGIN_FLAGS.slice(1)]);

@@ -1,13 +1,14 @@
 import { describe, expect } from "vitest";
 import { runCli } from "../helpers/cli.js";
 import { until } from "../helpers/server.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
 import { flowTest } from "./support.js";
 
 const it = flowTest();
 /** The issuer accepts a refresh token a second time within 5 s. */
 const lenient = flowTest({ refreshReuseGraceSeconds: 5 });
 
-const onUnix = describe.skipIf(process.platform === "win32");
+const onUnix = describe.skipIf(ON_WINDOWS);
 
 describe("agentauth token, when the token has expired", () => {
   const refreshes = (requested: readonly string[]) => requested.filter((line) => line.includes("refresh_token"));

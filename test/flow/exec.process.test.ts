@@ -16,9 +16,10 @@ import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { MASK, shellWord } from "../../src/redact.js";
 import { BIN, cleanEnv, collect, startProcess, temporaryFolder, until } from "../helpers/cli.js";
+import { ON_LINUX, ON_WINDOWS } from "../helpers/systems.js";
 import { flowTest, type User } from "./support.js";
 
-const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+const script = ON_LINUX && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: the tests of exec on a terminal need the program script of util-linux\n");
 
 const it = flowTest().extend("start", ({ url, user }) => (...words: string[]) => {
@@ -133,7 +134,7 @@ describe("a signal", () => {
     expect((await once(child, "close"))[0]).toBe(143);
   });
 
-  it("stops the wait for a program that the command left behind", async ({ start }) => {
+  it.runIf(ON_LINUX)("stops the wait for a program that the command left behind", async ({ start }) => {
     const { child, out } = start("--", "sh", "-c", "sleep 600 & echo $!; exit 5");
     await until(() => out().endsWith("\n"));
     // The shell has ended once init is the parent of the program that it left behind.
@@ -193,7 +194,7 @@ describe.skipIf(!script)("on a terminal", () => {
 });
 
 describe("--as file:NAME", () => {
-  it.skipIf(process.platform === "win32").for(["500", "000"])(
+  it.skipIf(ON_WINDOWS).for(["500", "000"])(
     "starts nothing where the folder for it has the mode %s: exit 8, and the command that repairs it",
     async (mode, { url, user }) => {
       const home = mkdtempSync(join(tmpdir(), "agentauth-test-"));

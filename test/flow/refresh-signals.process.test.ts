@@ -4,9 +4,10 @@ import { readFileSync } from "node:fs";
 import { describe, expect } from "vitest";
 import { shellWord } from "../../src/redact.js";
 import { BIN, cleanEnv, collect, startProcess, until } from "../helpers/cli.js";
+import { ON_LINUX, ON_WINDOWS } from "../helpers/systems.js";
 import { flowTest } from "./support.js";
 
-const script = process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
+const script = ON_LINUX && spawnSync("script", ["--version"]).status === 0;
 if (!script) process.stderr.write("SKIPPED: a terminal that closes needs the program script of util-linux\n");
 
 const SAID = "Saving a refreshed token before exiting…\n";
@@ -31,7 +32,7 @@ const it = flowTest().extend("slowRefresh", async ({ faults, me, url }) => {
   };
 });
 
-describe.skipIf(process.platform === "win32")("during a refresh", () => {
+describe.skipIf(ON_WINDOWS)("during a refresh", () => {
   it.for<[NodeJS.Signals[], number]>([
     [["SIGINT", "SIGINT"], 130],
     [["SIGTERM", "SIGINT"], 143],

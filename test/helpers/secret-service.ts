@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { collect, temporaryFolder, until } from "./cli.js";
+import { ON_LINUX } from "./systems.js";
 
 const PROGRAMS = ["dbus-daemon", "dbus-send", "gnome-keyring-daemon"];
 const missing = PROGRAMS.filter((program) => {
@@ -10,7 +11,7 @@ const missing = PROGRAMS.filter((program) => {
 });
 
 /** Whether a Secret Service can be started here, apart from any that the user has. */
-export const HAS_SECRET_SERVICE = process.platform === "linux" && missing.length === 0;
+export const HAS_SECRET_SERVICE = ON_LINUX && missing.length === 0;
 
 if (!HAS_SECRET_SERVICE) {
   process.stderr.write(

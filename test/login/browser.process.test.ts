@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openBrowser } from "../../src/login/browser.js";
 import { startServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
+import { ON_LINUX } from "../helpers/systems.js";
 
 const URL_SHOWN = "https://a.example/authorize?state=x&scope=a%20b";
 const NODE = `'${process.execPath}'`;
@@ -129,7 +130,7 @@ describe("$BROWSER", () => {
 });
 
 // The opener of Linux is a script that looks at the environment of this process.
-describe.runIf(process.platform === "linux")("the system's browser", () => {
+describe.runIf(ON_LINUX)("the system's browser", () => {
   function systemBrowser(path: string): void {
     vi.stubEnv("BROWSER", path);
     for (const name of ["DISPLAY", "WAYLAND_DISPLAY", "XDG_CURRENT_DESKTOP", "DESKTOP_SESSION"])

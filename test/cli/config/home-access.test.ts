@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { accessOf, homeAccess, repairHome } from "../../../src/cli/config/home-access.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../../store/stores.js";
 
 const modeOf = (path: string) => statSync(path).mode & 0o777;
@@ -15,7 +16,7 @@ function home(mode: number): string {
   return path;
 }
 
-describe.skipIf(process.platform === "win32")("the repair of a folder that others can read", () => {
+describe.skipIf(ON_WINDOWS)("the repair of a folder that others can read", () => {
   it("makes one that we made private again", () => {
     const path = home(0o755);
     expect([repairHome(path), modeOf(path), repairHome(path)]).toEqual([true, 0o700, false]);
@@ -43,7 +44,7 @@ describe.skipIf(process.platform === "win32")("the repair of a folder that other
   });
 });
 
-describe.skipIf(process.platform === "win32")("who can get at a folder", () => {
+describe.skipIf(ON_WINDOWS)("who can get at a folder", () => {
   const mine = process.getuid?.() ?? 0;
   it.each([
     [{ uid: mine, mode: 0o700 }, "private"],

@@ -11,6 +11,7 @@ import {
   writeSandboxState,
 } from "../../../src/cli/config/sandbox-state.js";
 import { temporaryFolder } from "../../helpers/cli.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 
 const STATE: SandboxState = {
   pid: process.pid,
@@ -41,7 +42,7 @@ describe("what is known of the running sandbox", () => {
   it("is read as it was written, by no other user", () => {
     writeSandboxState(home, STATE);
     expect(readSandboxState(home)).toEqual(STATE);
-    if (process.platform !== "win32") expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+    if (!ON_WINDOWS) expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
   });
 
   it("is nothing where no sandbox ran, or where its process has ended", async () => {
@@ -63,7 +64,7 @@ describe("what is known of the running sandbox", () => {
     expect(readSandboxState(home)).toBeUndefined();
   });
 
-  it.skipIf(process.platform === "win32")("is nothing where others could have written it", () => {
+  it.skipIf(ON_WINDOWS)("is nothing where others could have written it", () => {
     writeSandboxState(home, STATE);
     chmodSync(file, 0o666);
     expect(readSandboxState(home)).toBeUndefined();

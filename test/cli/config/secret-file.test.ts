@@ -15,8 +15,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { readSecretFile, writeSecretFile } from "../../../src/cli/config/secret-file.js";
 import { AgentAuthError } from "../../../src/errors.js";
 import { temporaryFolder } from "../../helpers/cli.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 
-const windows = process.platform === "win32";
 const root = process.getuid?.() === 0;
 let folder: string;
 let path: string;
@@ -62,7 +62,7 @@ describe("reading", () => {
     });
   });
 
-  it.skipIf(windows).each([0o640, 0o604, 0o644, 0o660, 0o666, 0o620, 0o602, 0o610, 0o601, 0o777])(
+  it.skipIf(ON_WINDOWS).each([0o640, 0o604, 0o644, 0o660, 0o666, 0o620, 0o602, 0o610, 0o601, 0o777])(
     "mode %o is refused, with the command that repairs it",
     (mode) => {
       make("tok", mode);
@@ -73,12 +73,12 @@ describe("reading", () => {
     },
   );
 
-  it.skipIf(windows).each([0o600, 0o400, 0o700])("mode %o is good", (mode) => {
+  it.skipIf(ON_WINDOWS).each([0o600, 0o400, 0o700])("mode %o is good", (mode) => {
     make("tok", mode);
     expect(readSecretFile(path)).toBe("tok");
   });
 
-  it.skipIf(windows)("a symbolic link is refused, wherever it leads", () => {
+  it.skipIf(ON_WINDOWS)("a symbolic link is refused, wherever it leads", () => {
     make("tok");
     for (const [name, target] of [
       ["a", path],
@@ -93,13 +93,13 @@ describe("reading", () => {
     }
   });
 
-  it.skipIf(windows)("a hard link is refused", () => {
+  it.skipIf(ON_WINDOWS)("a hard link is refused", () => {
     make("tok");
     linkSync(path, join(folder, "second"));
     expect(failure(() => readSecretFile(path)).message).toContain("has another name too (a hard link)");
   });
 
-  it.skipIf(windows)("a FIFO, a device and a folder are refused, and nothing waits for them", () => {
+  it.skipIf(ON_WINDOWS)("a FIFO, a device and a folder are refused, and nothing waits for them", () => {
     execFileSync("mkfifo", ["-m", "600", path]);
     mkdirSync(join(folder, "folder"), { mode: 0o700 });
     for (const odd of [path, "/dev/zero", join(folder, "folder")]) {
@@ -126,7 +126,7 @@ describe("reading", () => {
 });
 
 describe("writing", () => {
-  it.skipIf(windows)("makes a folder and a file for no other user, whatever the umask", () => {
+  it.skipIf(ON_WINDOWS)("makes a folder and a file for no other user, whatever the umask", () => {
     const before = process.umask(0);
     try {
       const deep = join(folder, "a", "b", "secret");
@@ -140,7 +140,7 @@ describe("writing", () => {
     }
   });
 
-  it.skipIf(windows)("takes the place of a link, and leaves what it led to as it was", () => {
+  it.skipIf(ON_WINDOWS)("takes the place of a link, and leaves what it led to as it was", () => {
     const target = join(folder, "target");
     writeFileSync(target, "theirs");
     symlinkSync(target, path);

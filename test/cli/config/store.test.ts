@@ -8,6 +8,7 @@ import { chooseStore, type StoreChoice } from "../../../src/cli/config/store.js"
 import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { grantFile, grantFiles } from "../../helpers/grant-files.js";
+import { ON_LINUX } from "../../helpers/systems.js";
 
 const profile = (entries: { store?: string; store_fallback?: string } = {}) => ({ name: "work", entries });
 
@@ -109,7 +110,7 @@ describe("a store that is opened", () => {
   });
 
   // Elsewhere there always is a keychain, which these tests leave alone.
-  const onLinux = it.runIf(process.platform === "linux");
+  const onLinux = it.runIf(ON_LINUX);
   const env = { DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere" };
 
   onLinux("fails where it is the keyring and there is none", async () => {

@@ -5,6 +5,7 @@ import { cliHint, type HintContext, loginCommandWith } from "../../../src/cli/ru
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/login/login-required.js";
 import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 
 const SERVER = "https://mcp.example/mcp";
 const STRANGE = ["a; touch x #", "$(touch x)", "it's", "two words", "`id`", 'a"b', "\u202etxt"];
@@ -308,7 +309,7 @@ function words(command: string | undefined): string[] {
   return execFileSync("sh", ["-c", program], { encoding: "utf8" }).trimEnd().split("\n");
 }
 
-describe.skipIf(process.platform === "win32")("the command that logs in", () => {
+describe.skipIf(ON_WINDOWS)("the command that logs in", () => {
   const login = { action: "login", server: SERVER } as const;
 
   it.each(STRANGE)("is for the profile and the account that are named, and for the shell one word: %j", (name) => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../src/store/file/file.js";
 import { compile, startChild } from "../../helpers/child.js";
 import { until } from "../../helpers/server.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../../store/stores.js";
 import type { AgentJob } from "../agent-driver.js";
 import { desk, SIGNAL } from "./support.js";
@@ -55,7 +56,7 @@ describe("two processes", () => {
     expect(await store.list()).toHaveLength(1);
   });
 
-  it.skipIf(process.platform === "win32")("do not wait for one that was killed in the middle of it", async () => {
+  it.skipIf(ON_WINDOWS)("do not wait for one that was killed in the middle of it", async () => {
     const home = folder();
     const { seat, mcp, issuer } = await desk(() => fileStore(home));
     const authorize = issuer.routes["/pool/authorize"];

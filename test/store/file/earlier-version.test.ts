@@ -8,6 +8,7 @@ import { madeGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../stores.js";
 import { oldFileStore } from "./old-version/old-file-store.js";
 import { KEY } from "./support.js";
@@ -15,7 +16,7 @@ import { KEY } from "./support.js";
 const HOUR = 3_600_000;
 const SIGNAL = new AbortController().signal;
 const LATER = madeGrant().signedInAt + 1000;
-const onUnix = describe.skipIf(process.platform === "win32");
+const onUnix = describe.skipIf(ON_WINDOWS);
 
 /** A folder that both versions use. */
 function both(): { home: string; old: GrantStore; store: GrantStore } {

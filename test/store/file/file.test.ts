@@ -24,11 +24,12 @@ import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const OTHER = { profile: "default", server: "https://other.example/mcp" };
 const FORM = "http://127.0.0.1/callback";
-const onUnix = describe.skipIf(process.platform === "win32");
+const onUnix = describe.skipIf(ON_WINDOWS);
 
 interface StoredGrant {
   store: GrantStore;

@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant, plainGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
+import { ON_LINUX } from "../../helpers/systems.js";
 
 const TOKEN = "/pool/token";
 const HOUR = 3_600_000;
@@ -27,7 +28,7 @@ function unmount(path: string): void {
   rmSync(path, { recursive: true });
 }
 
-const probe = process.platform === "linux" ? mounted("64k") : undefined;
+const probe = ON_LINUX ? mounted("64k") : undefined;
 if (probe !== undefined) unmount(probe);
 
 interface Disk {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { checkFiles } from "../../../src/cli/commands/doctor/store-checks.js";
@@ -159,7 +159,7 @@ describe("a folder that is made on Windows", () => {
 
 describe("a file system without hard links", () => {
   const CODES = ["EPERM", "ENOTSUP", "EACCES", "EISDIR"];
-  const noLinks = (code: string) => (name: string) => (name === "linkSync" ? code : undefined);
+  const noLinks = (code: string | undefined) => (name: string) => (name === "linkSync" ? code : undefined);
 
   it.each(CODES)("stores, refreshes, leases and removes all the same: %s", async (code) => {
     const home = folder();
@@ -188,17 +188,30 @@ describe("a file system without hard links", () => {
     expect(grantFiles(home)).toEqual([]);
   });
 
-  it("gives a generation to one of two processes", async () => {
-    const store = fileStore(folder());
-    await withFaults(noLinks("EPERM"), async () => {
-      await store.save(madeGrant(), undefined);
-      const reservations = [await store.reserve(KEY), await store.reserve(KEY)];
-      // Both see generation 1 before one of them publishes: the second must not replace what the first one published.
-      const seen = reservations.map((one) => one.save(madeGrant({ generation: 2 }), 1));
-      expect((await Promise.all(seen)).sort()).toEqual([false, true]);
-      for (const one of reservations) await one.release();
-      expect((await store.read(KEY))?.generation).toBe(2);
+  it.each([
+    ["by a link", "linkSync", undefined],
+    ["by a folder", "renameSync", "EPERM"],
+  ])("gives a generation to one of two processes, %s", async (_how, naming, code) => {
+    const { home, store } = await storeWithGrant();
+    const other = fileStore(folder());
+    await withFaults(noLinks(code), async () => {
+      await other.save(madeGrant(), undefined);
+      await other.save(madeGrant({ generation: 2, requestedScope: "other" }), 1);
     });
+    const [file = ""] = grantFiles(other.location ?? "");
+    const theirs = code ? dirname(file) : file;
+    const [ours = ""] = grantFiles(home);
+    let names = 0;
+    const faults = (name: string, [, to]: readonly unknown[]) => {
+      // Another process gives the name between the look at the folder and the call.
+      if (name === naming && String(to).endsWith("2.json") && names++ === 0) {
+        cpSync(theirs, join(dirname(ours), "2.json"), { recursive: true });
+      }
+      return code && noLinks(code)(name);
+    };
+    expect(await withFaults(faults, () => store.save(madeGrant({ generation: 2 }), 1))).toBe(false);
+    expect(names).toBe(1);
+    expect(await store.read(KEY)).toMatchObject({ generation: 2, requestedScope: "other" });
   });
 
   it("never shows a name without its content, and loses no record, wherever a save is killed", async () => {

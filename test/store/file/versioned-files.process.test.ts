@@ -5,12 +5,13 @@ import type { Grant } from "../../../src/oauth/grant/grant.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { grantFile } from "../../helpers/grant-files.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 import type { SaveJob } from "./save-driver.js";
 import { filesOf, KEY, storeWithGrant } from "./support.js";
 
 const DRIVER = new URL("save-driver.ts", import.meta.url);
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const onUnix = describe.skipIf(process.platform === "win32");
+const onUnix = describe.skipIf(ON_WINDOWS);
 
 interface Saver extends Child {
   go(): void;

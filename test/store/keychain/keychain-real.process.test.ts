@@ -6,6 +6,7 @@ import { keyringStore } from "../../../src/store/keychain/keyring.js";
 import { temporaryFolder } from "../../helpers/cli.js";
 import { madeGrant, plainGrant } from "../../helpers/grant.js";
 import { HAS_SECRET_SERVICE, type SecretService, startSecretService } from "../../helpers/secret-service.js";
+import { ON_LINUX } from "../../helpers/systems.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 
@@ -52,7 +53,7 @@ describe.skipIf(!HAS_SECRET_SERVICE)("a real Secret Service", () => {
   });
 });
 
-describe.runIf(process.platform === "linux")("the real package", () => {
+describe.runIf(ON_LINUX)("the real package", () => {
   it("says that there is no bus", async () => {
     const env = { DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(temporaryFolder(), "none")}` };
     await expect(osKeychain("one", { env }).get()).rejects.toMatchObject({

@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { type AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
 import { type Keychain, osKeychain } from "../../../src/store/keychain/keychain.js";
 import { until } from "../../helpers/server.js";
+import { ON_LINUX } from "../../helpers/systems.js";
 import { folder } from "../stores.js";
 
 /**
@@ -115,7 +116,7 @@ describe("a keychain that cannot be used", () => {
     expect(error.hint).toMatch(/^npm install @napi-rs\/keyring@\d+\.\d+\.\d+ .*AGENTAUTH_STORE=file$/);
   });
 
-  it.runIf(process.platform === "linux")("refuses a version that would use the kernel's keyring instead", async () => {
+  it.runIf(ON_LINUX)("refuses a version that would use the kernel's keyring instead", async () => {
     const { path, at } = packageWith(IN_A_FILE, "");
     const error = await failureOf(osKeychain("store-key 1", { package: path }));
     expect(error.message).toContain("it is older than 2.1.0");

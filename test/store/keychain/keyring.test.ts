@@ -7,6 +7,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import type { Keychain } from "../../../src/store/keychain/keychain.js";
 import { accountOf, type KeyringStoreOptions, keyringStore } from "../../../src/store/keychain/keyring.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../stores.js";
 import { type FakeKeychain, fakeKeychain } from "./keychains.js";
 
@@ -226,7 +227,7 @@ describe("with the fallback to files", () => {
     expect(reported).toHaveLength(1);
     const added = [...kept(home)].filter(([path]) => !sealed.has(path));
     expect(added.map(([, text]) => (JSON.parse(text) as { kind: string }).kind)).toEqual(["grant", "grant"]);
-    if (process.platform !== "win32") for (const [path] of added) expect(statSync(path).mode & 0o777).toBe(0o600);
+    if (!ON_WINDOWS) for (const [path] of added) expect(statSync(path).mode & 0o777).toBe(0o600);
     expect((await store.read({ profile: "new", server: KEY.server }))?.tokens.accessToken.reveal()).toBe(
       "access-token-1",
     );
@@ -333,7 +334,7 @@ describe("the keychain's account", () => {
     expect(accountOf(join(home, "a"))).not.toBe(accountOf(join(home, "b")));
   });
 
-  it.skipIf(process.platform === "win32")("is the same by every path, before the folder is there and after", () => {
+  it.skipIf(ON_WINDOWS)("is the same by every path, before the folder is there and after", () => {
     const home = folder();
     symlinkSync(home, join(home, "link"));
     const direct = join(home, "deep", "store");

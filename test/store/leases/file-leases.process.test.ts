@@ -5,12 +5,13 @@ import { AgentAuthError } from "../../../src/errors.js";
 import { bootClock } from "../../../src/store/leases/lock-owner.js";
 import type { LockRecord } from "../../../src/store/leases/lock-record.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../stores.js";
 import type { Command, HoldJob, RoundsJob } from "./lease-driver.js";
 import { leaseFilesOf, leasesOf, lockFileOf, NAME, pause } from "./support.js";
 
 const DRIVER = new URL("lease-driver.ts", import.meta.url);
-const onUnix = describe.skipIf(process.platform === "win32");
+const onUnix = describe.skipIf(ON_WINDOWS);
 
 interface Holder extends Child {
   does(command: Command): void;

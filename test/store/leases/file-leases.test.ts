@@ -7,11 +7,12 @@ import type { Lease } from "../../../src/oauth/grant/lease.js";
 import { LockFiles } from "../../../src/store/leases/lock-files.js";
 import { bootClock, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import type { LockRecord } from "../../../src/store/leases/lock-record.js";
+import { ON_WINDOWS } from "../../helpers/systems.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
 import { leaseFilesOf, leasesOf, lockFileOf, NAME, pause } from "./support.js";
 
-const onUnix = describe.skipIf(process.platform === "win32");
+const onUnix = describe.skipIf(ON_WINDOWS);
 
 const keyOf = (name: string) => createHash("sha256").update(name).digest("hex").slice(0, 40);
 

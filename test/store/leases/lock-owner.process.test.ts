@@ -7,11 +7,12 @@ import { system } from "../../../src/platform/system.js";
 import { bootClock, type LockOwner, livenessOf, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { until } from "../../helpers/server.js";
+import { ON_LINUX } from "../../helpers/systems.js";
 import type { SelfPortrait } from "./lock-owner-driver.js";
 
 const DRIVER = new URL("lock-owner-driver.ts", import.meta.url);
 const { run } = system;
-const onLinux = describe.skipIf(process.platform !== "linux");
+const onLinux = describe.skipIf(!ON_LINUX);
 
 async function start(wrapper: readonly string[] = []): Promise<Child & { holder: LockOwner; clock: number }> {
   const child = startChild(await compile(DRIVER), {}, wrapper);
@@ -145,7 +146,7 @@ describe("a process where there is no table of processes", () => {
     },
   );
 
-  it.runIf(process.platform === "linux")("is known by the table on Android, which is a Linux", async () => {
+  it.runIf(ON_LINUX)("is known by the table on Android, which is a Linux", async () => {
     vi.resetModules();
     const { system } = await import("../../../src/platform/system.js");
     system.name = "android";

@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { tokenPath } from "../../../../src/cli/config/token-file.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
+import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { configTest, modeOf } from "./support.js";
 
-const windows = process.platform === "win32";
 const TOKEN = "tok_0123456789abcdef";
 const it = configTest();
 it.beforeEach(({ bench, set }) => set("base_url", bench.sandbox.baseUrl));
@@ -33,7 +33,7 @@ async function withService(listener: RequestListener, test: (url: string) => Pro
 }
 
 describe("an API token", () => {
-  it.skipIf(windows)(
+  it.skipIf(ON_WINDOWS)(
     "from stdin goes into a separate file that only the user can read, and nowhere else",
     async ({ home, run }) => {
       const { code, stdout, stderr } = await run(["config", "set", "api_token", "-"], { stdin: `${TOKEN}\n` });
@@ -177,7 +177,7 @@ describe("an API token", () => {
     expect(existsSync(join(home, "tokens"))).toBe(false);
   });
 
-  it.skipIf(windows)(
+  it.skipIf(ON_WINDOWS)(
     "in a file that others can read is refused with the command that repairs it",
     async ({ bench, run, set }) => {
       const file = join(temporaryFolder(), "it's loose");
@@ -196,7 +196,7 @@ describe("an API token", () => {
     },
   );
 
-  it.skipIf(windows)("in a file that is a link is refused", async ({ bench, run, set }) => {
+  it.skipIf(ON_WINDOWS)("in a file that is a link is refused", async ({ bench, run, set }) => {
     const folder = temporaryFolder();
     writeFileSync(join(folder, "real"), bench.sandbox.apiToken, { mode: 0o600 });
     symlinkSync(join(folder, "real"), join(folder, "link"));

@@ -5,10 +5,10 @@ import { describe, expect } from "vitest";
 import { readSecretFile } from "../../../../src/cli/config/secret-file.js";
 import { tokenPath } from "../../../../src/cli/config/token-file.js";
 import { linesOf, temporaryFolder } from "../../../helpers/cli.js";
+import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { onSystem } from "../../../platform/support.js";
 import { configTest, modeOf } from "./support.js";
 
-const windows = process.platform === "win32";
 const it = configTest();
 
 describe("settings", () => {
@@ -36,7 +36,7 @@ describe("settings", () => {
     expect((await run(["config", "path"])).stdout).toBe(`${join(home, "config.json")}\n`);
   });
 
-  it.skipIf(windows)("can be read by the user alone, whatever the umask", async ({ home, run }) => {
+  it.skipIf(ON_WINDOWS)("can be read by the user alone, whatever the umask", async ({ home, run }) => {
     await run(["config", "set", "pool", "p"]);
     expect([modeOf(home), modeOf(join(home, "config.json"))]).toEqual(["700", "600"]);
   });

@@ -34,9 +34,9 @@ import { locateHome } from "../../../../src/cli/config/home.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
+import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
 import { onSystem } from "../../../platform/support.js";
 
-const windows = process.platform === "win32";
 const NO_CONFIG = { schema: 1, profile: "default", profiles: {} } as const;
 const live = () => new AbortController().signal;
 
@@ -184,7 +184,7 @@ describe("the home folder", () => {
     });
   });
 
-  it.skipIf(windows).each([
+  it.skipIf(ON_WINDOWS).each([
     [0o700, "ok"],
     [0o755, "warning"],
     [0o711, "warning"],
@@ -228,7 +228,7 @@ describe("writing", () => {
     expect(readdirSync(home)).toEqual([]);
   });
 
-  it.skipIf(windows)("fails where no folder can be made", () => {
+  it.runIf(ON_LINUX)("fails where no folder can be made", () => {
     expect(checkWriting("/proc")).toMatchObject({
       state: "failed",
       found: expect.stringMatching(/^\/proc is not writable/),
@@ -457,7 +457,7 @@ describe("the files of the store", () => {
     });
   });
 
-  it.skipIf(windows)("that others can read, or that are links, are failures", () => {
+  it.skipIf(ON_WINDOWS)("that others can read, or that are links, are failures", () => {
     const open = homeWith("tokens", "work", "planted-token", 0o644);
     const finding = checkFiles(open.home, "file");
     expect(finding).toMatchObject({ state: "failed", hint: `chmod 600 ${open.path}` });
@@ -488,14 +488,14 @@ describe("the files of the store", () => {
     expect(checkLeftovers(home, Date.now())).toMatchObject({ state: "warning", hint: `rm ${path}` });
   });
 
-  it.skipIf(windows)("in a folder that others can enter are refused, as the store does", async () => {
+  it.skipIf(ON_WINDOWS)("in a folder that others can enter are refused, as the store does", async () => {
     const home = temporaryFolder();
     mkdirSync(join(home, "grants"));
     chmodSync(join(home, "grants"), 0o755);
     await expect(checkStore(FILE, home, "default")).rejects.toMatchObject({ class: "store" });
   });
 
-  it.skipIf(windows)("in a folder that cannot be read are not taken for none", () => {
+  it.skipIf(ON_WINDOWS)("in a folder that cannot be read are not taken for none", () => {
     const home = temporaryFolder();
     symlinkSync("grants", join(home, "grants"));
     for (const check of [() => checkFiles(home, "file"), () => checkLeftovers(home, Date.now())]) {

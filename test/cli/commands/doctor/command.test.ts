@@ -5,9 +5,9 @@ import type { Report } from "../../../../src/cli/commands/doctor/report.js";
 import { FORMATS } from "../../../../src/cli/flags/formats.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
 
 const it = benchTest({ devices: 3 });
-const windows = process.platform === "win32";
 let home: string;
 beforeEach(() => {
   home = join(temporaryFolder(), "below", "home");
@@ -52,25 +52,28 @@ describe("doctor", () => {
   it("takes the home from the platform where no variable names it", async () => {
     const config = temporaryFolder();
     const { setting } = await report([], { AGENTAUTH_HOME: "", XDG_CONFIG_HOME: config });
-    if (process.platform === "linux") {
+    if (ON_LINUX) {
       expect(setting("home")).toEqual({ name: "home", value: join(config, "agentauth"), source: "XDG_CONFIG_HOME" });
     } else {
       expect(setting("home")?.source).not.toBe("AGENTAUTH_HOME");
     }
   });
 
-  it.skipIf(windows)("ends with 8 where others can enter the folder of logins, and says how to repair it", async () => {
-    makeHome();
-    mkdirSync(join(home, "grants"));
-    chmodSync(join(home, "grants"), 0o755);
-    const { code, check } = await report();
-    expect([code, check("store")]).toEqual([
-      8,
-      expect.objectContaining({ state: "failed", hint: `chmod 700 ${join(home, "grants")}` }),
-    ]);
-    chmodSync(join(home, "grants"), 0o700);
-    expect((await report()).code).toBe(0);
-  });
+  it.skipIf(ON_WINDOWS)(
+    "ends with 8 where others can enter the folder of logins, and says how to repair it",
+    async () => {
+      makeHome();
+      mkdirSync(join(home, "grants"));
+      chmodSync(join(home, "grants"), 0o755);
+      const { code, check } = await report();
+      expect([code, check("store")]).toEqual([
+        8,
+        expect.objectContaining({ state: "failed", hint: `chmod 700 ${join(home, "grants")}` }),
+      ]);
+      chmodSync(join(home, "grants"), 0o700);
+      expect((await report()).code).toBe(0);
+    },
+  );
 
   it("ends with 8 where a login cannot be used, with the command that sets it aside", async () => {
     makeHome();

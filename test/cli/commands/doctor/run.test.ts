@@ -11,6 +11,7 @@ import { knownSettings } from "../../../../src/cli/commands/doctor/settings-chec
 import { sourcesLine } from "../../../../src/cli/commands/status/status-line.js";
 import { type Sandbox, startSandbox } from "../../../../src/sandbox/index.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
+import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { startRun } from "../../run-support.js";
 
 interface Situation {
@@ -151,7 +152,7 @@ describe("the line that status has about its sources", () => {
   });
 });
 
-describe.skipIf(process.platform === "win32")("who can read the folder", () => {
+describe.skipIf(ON_WINDOWS)("who can read the folder", () => {
   it.each([
     [0o700, "readable by you alone", "ok"],
     [0o755, "which can be read by others", "warning"],

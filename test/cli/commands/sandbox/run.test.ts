@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { FAULT_KINDS } from "../../../../src/sandbox/index.js";
 import { linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { type OwnSandbox, startOwnSandbox } from "./support.js";
 
 /** A sandbox that the cases of the file share, and one for the case alone. */
@@ -79,7 +80,7 @@ describe("a sandbox in the test's process", () => {
     );
   });
 
-  it.skipIf(process.platform === "win32")("stores its tokens where no other user can read them", ({ sandbox }) => {
+  it.skipIf(ON_WINDOWS)("stores its tokens where no other user can read them", ({ sandbox }) => {
     expect((statSync(join(sandbox.home, "sandbox.json")).mode & 0o777).toString(8)).toBe("600");
   });
 

@@ -1,0 +1,51 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { parse } from "yaml";
+
+interface Step {
+  run?: string;
+  uses?: string;
+  with?: Record<string, unknown>;
+}
+interface Job {
+  "runs-on": string;
+  steps: Step[];
+  permissions?: Record<string, string>;
+  strategy?: { matrix: { os?: string[]; node?: number[] } };
+}
+
+const read = (path: string) => readFileSync(path, "utf8");
+const workflow = (name: string) => parse(read(`.github/workflows/${name}.yml`)) as { jobs: Record<string, Job> };
+const jobs = ["ci", "release"].flatMap((name) => Object.values(workflow(name).jobs));
+const commands = [...jobs.flatMap(({ steps }) => steps.flatMap(({ run = [] }) => run)), read(".ci/run")].join("\n");
+
+it("the workflows and .ci/run call scripts that exist", () => {
+  const { scripts } = JSON.parse(read("package.json")) as { scripts: Record<string, string> };
+  const called = [...commands.matchAll(/npm run (?:--silent |-s )?([\w:]+)/g)].map(([, name = ""]) => name);
+  expect(called.length).toBeGreaterThan(20);
+  expect(called.filter((name) => scripts[name] === undefined)).toEqual([]);
+  const files = [...commands.matchAll(/(?:node|bash) ((?:scripts|\.ci)\/\S+)/g)].map(([, path = ""]) => path);
+  const behind = called.flatMap((name) => /node (\S+\.mjs)/.exec(scripts[name] ?? "")?.[1] ?? []);
+  expect([...files, ...behind].filter((path) => !existsSync(path))).toEqual([]);
+});
+
+it("the workflow runs on each system with each Node", () => {
+  const { check, platforms } = workflow("ci").jobs;
+  const systems = [check?.["runs-on"], ...(platforms?.strategy?.matrix.os ?? [])];
+  expect(systems.sort()).toEqual(["macos-latest", "ubuntu-latest", "windows-latest"]);
+  for (const job of [check, platforms]) expect(job?.strategy?.matrix.node).toEqual([20, 22, 24]);
+});
+
+it("the release is published by trust in the workflow, with no token", () => {
+  const text = read(".github/workflows/release.yml");
+  expect(text).not.toMatch(/secrets\.|_TOKEN|_authToken|registry-url/);
+  expect(workflow("release").jobs["publish"]?.permissions?.["id-token"]).toBe("write");
+});
+
+it("no lock file and no configuration of npm names a registry", () => {
+  const locks = ["", ...readdirSync(".")].map((folder) => join(folder, "package-lock.json")).filter(existsSync);
+  const files = [...locks, ".npmrc"];
+  expect(files.length).toBeGreaterThan(5);
+  for (const file of files) expect(read(file), file).not.toMatch(/"resolved"|registry\s*=/);
+});
