@@ -25,6 +25,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["NO_PROXY", "hosts that are reached without it"],
   ["NODE_EXTRA_CA_CERTS", "certificate authorities to trust too"],
   ["NO_COLOR, FORCE_COLOR", "colours off or on; NO_COLOR wins"],
+  ["FORCE_HYPERLINK", "0 or 1: whether the link of a login is a hyperlink"],
   ["COLUMNS", "the width to print tables for"],
   ["LINES", "the height of the screen"],
   ["TERM", "dumb: no colours, no pager, no progress"],

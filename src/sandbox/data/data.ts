@@ -3,7 +3,11 @@ import { deviceIdPrefix, idOf } from "./ids.js";
 import { type DeviceDraft, PoolDevices } from "./pool-devices.js";
 import { mix } from "./random.js";
 
-const DOMAIN_TITLES = ["agents.example.com", "Example GmbH – München", "例子有限公司", "Пример", "مثال للتجارة"];
+// As many in Latin script as there are by default, which every reader can show; others follow.
+const DOMAIN_TITLES = [
+  ...["agents.example.com", "Example GmbH – München", "Société Exemple"],
+  ...["例子有限公司", "Пример", "مثال للتجارة"],
+];
 const POOL_TITLES = ["Production agents", "Staging", "Équipe données", "Field devices 📡", "客户支持", "Партнёры"];
 const STATUSES = ["active", "active", "active", "active", "paused", "archived"];
 

@@ -2,7 +2,7 @@ import { VERSION } from "../../../http/user-agent.js";
 import { terminalLogin } from "../../../login/terminal.js";
 import { openMcp } from "../../../mcp/session.js";
 import { AgentClient } from "../../../oauth/agent.js";
-import { memoryStore } from "../../../store/memory.js";
+import { fileStore } from "../../../store/file/file.js";
 import { textOf } from "../../clients/mcp-content.js";
 
 /** The client name of the demo's agent. */
@@ -11,12 +11,12 @@ export const DEMO_CLIENT = "agentauth demo";
 /** A client whose user logs in through a "browser" that follows the redirects. */
 export interface DemoAgent {
   client: AgentClient;
-  /** Another client with the same store, as in another process. */
+  /** Another client with the same store. */
   sharing: () => AgentClient;
 }
 
-/** The demo's agent. */
-export function demoAgent(): DemoAgent {
+/** The demo's agent. @param home the folder of its login */
+export function demoAgent(home: string): DemoAgent {
   const login = terminalLogin({
     say: () => {},
     env: {},
@@ -26,7 +26,7 @@ export function demoAgent(): DemoAgent {
       return "opened";
     },
   });
-  const store = memoryStore();
+  const store = fileStore(home);
   const sharing = () => new AgentClient({ store, login, clientName: DEMO_CLIENT });
   return { client: sharing(), sharing };
 }

@@ -11,7 +11,7 @@ function declareDemo(registry: Registry): void {
     .description("Take a guided tour (no account needed)")
     .addHelpText(
       "after",
-      "\nThe demo sends nothing to other machines and stores nothing.\n\nExample:\n  $ agentauth demo",
+      "\nThe demo sends nothing to other machines and leaves nothing behind.\n\nExample:\n  $ agentauth demo",
     )
     .action(
       registry.action(async (_options, deps) => {

@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ManagementClient } from "../../../api/client.js";
@@ -11,19 +11,24 @@ import type { ListKind } from "../../listing/kinds.js";
 import { runList } from "../../listing/print-list.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { callWhoami, DEMO_CLIENT, type DemoAgent, demoAgent } from "./agent.js";
+import { runTogether } from "./processes.js";
 
 const DEVICES = 1200;
-/** The clients that share one login. */
-const CLIENTS = 8;
+/** The processes that share one login. */
+const PROCESSES = 8;
 /** Longer than any access token of the sandbox lives. */
 const EXPIRED_MS = 2 * 3_600_000;
 
 /** `demo`: starts the sandbox in this process, runs the main commands against it, and shows each step. */
 export async function runDemo(context: CommandContext): Promise<undefined> {
-  const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, signal: context.signal });
+  // Its clock is late until the token has to expire, so that nothing lies in the future then.
+  const now = () => Date.now() - EXPIRED_MS;
+  const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, now, signal: context.signal });
+  const home = mkdtempSync(join(tmpdir(), "agentauth-demo-"));
   try {
-    await new Demo(sandbox, context).play();
+    await new Demo(sandbox, home, context).play();
   } finally {
+    rmSync(home, { recursive: true, force: true });
     await sandbox.close();
   }
   return undefined;
@@ -37,10 +42,12 @@ const KINDS = {
 
 class Demo {
   readonly #sandbox: Sandbox;
+  readonly #home: string;
   readonly #context: CommandContext;
 
-  constructor(sandbox: Sandbox, context: CommandContext) {
+  constructor(sandbox: Sandbox, home: string, context: CommandContext) {
     this.#sandbox = sandbox;
+    this.#home = home;
     const { io } = context;
     // Messages for stderr go to stdout here, so that they appear between the tables.
     const narrate = (text: string) => void io.stdout.write(`${text}\n`).catch(() => {});
@@ -50,7 +57,7 @@ class Demo {
       AGENTAUTH_API_TOKEN: sandbox.apiToken,
       AGENTAUTH_PROFILE: undefined,
       // The demo neither reads nor writes the user's settings.
-      AGENTAUTH_HOME: join(tmpdir(), `agentauth-demo-${randomUUID()}`),
+      AGENTAUTH_HOME: home,
     };
     const quiet: Io = { ...io, env, say: narrate, warn: narrate, progress: () => ({ update() {}, stop() {} }) };
     this.#context = context.with({ io: quiet });
@@ -61,7 +68,7 @@ class Demo {
     const { account, domain, pool } = ids;
     await this.#say(`A sandbox of the whole service now runs in this process, at ${origin}.`);
     await this.#say("Its data is sample data; nothing leaves this machine.");
-    const agent = demoAgent();
+    const agent = demoAgent(this.#home);
     await this.#logIn(agent);
     await this.#shareLogin(agent);
     await this.#list("The domains of an account", KINDS.domains, { account });
@@ -145,25 +152,35 @@ class Demo {
     );
   }
 
-  /** Has several clients find the token expired at the same moment, and counts the refreshes. */
-  async #shareLogin({ sharing }: DemoAgent): Promise<void> {
+  /** Has several processes find the token expired at the same moment, and counts the refreshes. */
+  async #shareLogin(agent: DemoAgent): Promise<void> {
     const { mcpUrl, clock, requests } = this.#sandbox;
-    const { signal } = this.#context;
+    // Tests run the demo in a process that is not this program.
+    const sharers = this.#context.program === undefined ? "clients" : "processes";
     await this.#title(
-      `One login, ${CLIENTS} clients, and the token expires`,
+      `One login, ${PROCESSES} ${sharers}, and the token expires`,
       `agentauth mcp call ${shellWord(mcpUrl)} whoami`,
     );
     clock.advance(EXPIRED_MS);
     const tokenRequests = () => [...requests].filter(({ path }) => path.endsWith("/token")).length;
     const before = tokenRequests();
-    const clients = Array.from({ length: CLIENTS }, sharing);
-    const answers = await Promise.all(clients.map((client) => callWhoami(client, mcpUrl, signal)));
+    const answers = await this.#callTogether(agent);
     const refreshes = tokenRequests() - before;
     await this.#say(answers[0] ?? "");
-    if (refreshes !== 1) throw new Error(`${CLIENTS} clients sent ${refreshes} refreshes`);
+    if (refreshes !== 1) throw new Error(`${PROCESSES} ${sharers} sent ${refreshes} refreshes`);
     await this.#say(
-      `${answers.length} of ${CLIENTS} clients, which share one store as processes do, were answered after 1 refresh.`,
+      `${answers.length} of ${PROCESSES} ${sharers}, which share the login, were answered after 1 refresh.`,
     );
+  }
+
+  /** Calls a tool from processes, or from clients where no program is known to start. */
+  #callTogether({ sharing }: DemoAgent): Promise<string[]> {
+    const { mcpUrl } = this.#sandbox;
+    const { program, signal } = this.#context;
+    if (program !== undefined) {
+      return runTogether(PROCESSES, ["mcp", "call", mcpUrl, "whoami"], this.#home, { ...this.#context, program });
+    }
+    return Promise.all(Array.from({ length: PROCESSES }, () => callWhoami(sharing(), mcpUrl, signal)));
   }
 
   /** Finds the agent among the devices, and logs out. */

@@ -1,5 +1,6 @@
 import { createCounter } from "./counter.js";
 import { createDays } from "./days.js";
+import { exampleOf } from "./examples.js";
 import { type Facts, readFacts } from "./fields.js";
 import type { Finding, Report, Tally } from "./model.js";
 import { countText } from "./numbers.js";
@@ -125,11 +126,17 @@ function createFindings(now: number) {
     report() {
       const { finding, uncounted } = origins.finding();
       return {
-        findings: [...rules.map((rule) => rule.finding()), finding],
+        findings: bySeverity([...rules.map((rule) => rule.finding()), finding]),
         full: fullNote("addresses with a fingerprint", uncounted),
       };
     },
   };
+}
+
+/** The most urgent first; those of one severity stay in the order of the rules. */
+function bySeverity(findings: readonly Finding[]): Finding[] {
+  const rank = { high: 0, medium: 1, low: 2 };
+  return [...findings].sort((a, b) => rank[a.severity] - rank[b.severity]);
 }
 
 function fullNote(what: string, uncounted: number): string[] {
@@ -137,8 +144,8 @@ function fullNote(what: string, uncounted: number): string[] {
   return [`too many distinct ${what}: ${countText(uncounted, "device")} could not be counted`];
 }
 
-function createRuleCount({ code, title, why, judge }: Rule) {
-  const finding: Finding = { code, title, why, count: 0, active: 0, judged: 0, not_judged: 0, examples: [] };
+function createRuleCount({ judge, ...rule }: Rule) {
+  const finding: Finding = { ...rule, count: 0, active: 0, judged: 0, not_judged: 0, examples: [] };
   return {
     add(facts: Facts, now: number) {
       const result = judge(facts, now);
@@ -150,9 +157,9 @@ function createRuleCount({ code, title, why, judge }: Rule) {
       if (result === false) return;
       finding.count++;
       if (facts.status === "active") finding.active++;
-      const { id } = facts;
-      if (id !== undefined && finding.examples.length < MOST_EXAMPLES) {
-        finding.examples.push({ id, detail: result });
+      const example = exampleOf(facts);
+      if (example !== undefined && finding.examples.length < MOST_EXAMPLES) {
+        finding.examples.push({ ...example, detail: result });
       }
     },
     finding: (): Finding => ({ ...finding, examples: [...finding.examples] }),

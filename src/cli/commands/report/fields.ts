@@ -21,6 +21,7 @@ export interface Moment {
 /** What is known of a device. Its client secret is never read. */
 export interface Facts {
   id: string | undefined;
+  title: string | undefined;
   status: string | undefined;
   sessionType: string | undefined;
   client: string | undefined;
@@ -46,6 +47,7 @@ export function readFacts(device: object, now: number): Facts {
   const pkce = field(client, "pkce_required");
   return {
     id: textOf(field(device, "id")),
+    title: textOf(field(device, "title")),
     status: textOf(field(device, "status")),
     sessionType: textOf(field(device, "session_type")),
     client: textOf(field(client, "title")),

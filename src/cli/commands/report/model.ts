@@ -64,8 +64,12 @@ export interface Finding {
   code: string;
   /** What was found, in a few words. */
   title: string;
+  /** How urgent it is; the most urgent findings come first. */
+  severity: "high" | "medium" | "low";
   /** Why it matters. */
   why: string;
+  /** What can be done about it. */
+  action: string;
   /** Devices with this finding. */
   count: number;
   /** How many of them are active. */
@@ -78,6 +82,12 @@ export interface Finding {
   examples: {
     /** The device. */
     id: string;
+    /** Its title; null if the service sent none. */
+    title: string | null;
+    /** The title of its client; null if the service sent none. */
+    client: string | null;
+    /** Where it was last seen, ISO 3166-1 alpha-2; null if unknown. */
+    country: string | null;
     /** What was found on it. */
     detail: string;
   }[];

@@ -1,6 +1,7 @@
 import { isLoopbackHost } from "../../../http/address.js";
 import { parseUrl } from "../../../http/url.js";
 import type { Facts } from "./fields.js";
+import type { Finding } from "./model.js";
 import { dateOf, numberText } from "./numbers.js";
 import { distanceKm } from "./travel.js";
 
@@ -8,10 +9,7 @@ import { distanceKm } from "./travel.js";
 export type Judgement = string | false | undefined;
 
 /** A rule that checks one device. */
-export interface Rule {
-  code: string;
-  title: string;
-  why: string;
+export interface Rule extends Pick<Finding, "code" | "title" | "severity" | "why" | "action"> {
   /** @param now Unix seconds */
   judge(facts: Facts, now: number): Judgement;
 }
@@ -21,18 +19,23 @@ const LEAST_DISTANCE_KM = 100;
 const FASTEST_KM_PER_HOUR = 1000;
 const STALE_DAYS = 90;
 const DAY_SECONDS = 86_400;
+const NO_REVOCATION = "The service has no operation that revokes a device: ask its operator";
 
-/** The rules, the most urgent first. */
+/** The rules. */
 export const RULES: readonly Rule[] = [
   {
     code: "impossible_travel",
     title: "Impossible travel",
+    severity: "high",
+    action: `Ask the owner whether both places are theirs. ${NO_REVOCATION} if they are not.`,
     why: `First and last seen are at least ${LEAST_DISTANCE_KM} km apart, at more than ${numberText(FASTEST_KM_PER_HOUR)} km/h: faster than a commercial flight. It can be a VPN or a cloud exit, or a credential that two parties use.`,
     judge: judgeTravel,
   },
   {
     code: "insecure_redirect",
     title: "Redirect without https",
+    severity: "high",
+    action: "Register the client again with https addresses, or with loopback addresses for a program.",
     why: "An authorization code that is sent over plain http to another machine, or into a page's own script, can be intercepted (RFC 9700 section 2.6).",
     judge: ({ redirectUris }) => {
       if (redirectUris === undefined) return undefined;
@@ -42,6 +45,8 @@ export const RULES: readonly Rule[] = [
   {
     code: "pkce_optional",
     title: "PKCE not required",
+    severity: "medium",
+    action: "Register the client again as one that requires PKCE.",
     why: "Without PKCE, anyone with a stolen authorization code can exchange it for a token (RFC 9700 section 2.1.1).",
     judge: ({ pkceRequired, authProfile }) => {
       if (pkceRequired === undefined) return undefined;
@@ -51,6 +56,8 @@ export const RULES: readonly Rule[] = [
   {
     code: "country_changed",
     title: "Country changed",
+    severity: "low",
+    action: `Ask the owner. ${NO_REVOCATION} if they do not know the device.`,
     why: "People travel, but copied tokens do too: check whether the owner moved.",
     judge: ({ first, last }) => {
       if (first.country === undefined || last.country === undefined) return undefined;
@@ -60,7 +67,9 @@ export const RULES: readonly Rule[] = [
   {
     code: "stale_active",
     title: `Active, but not seen for ${STALE_DAYS} days`,
-    why: "An unused device can still log in. Revoke it if it is no longer needed.",
+    severity: "low",
+    why: "An unused device can still log in.",
+    action: `${NO_REVOCATION} if it is no longer needed.`,
     judge: ({ status, last }, now) => {
       if (status === undefined) return undefined;
       if (status !== "active") return false;

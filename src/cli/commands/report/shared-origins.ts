@@ -1,3 +1,4 @@
+import { type ExampleDevice, exampleOf } from "./examples.js";
 import type { Facts } from "./fields.js";
 import type { Finding } from "./model.js";
 
@@ -11,7 +12,7 @@ interface Origin {
   fingerprint: string;
   count: number;
   active: number;
-  ids: string[];
+  devices: ExampleDevice[];
 }
 
 /** Devices by where they come from. */
@@ -33,7 +34,9 @@ export function createSharedOrigins(mostExamples: number, mostOrigins = MOST_ORI
   let unknown = 0;
   let uncounted = 0;
   return {
-    add({ id, status, last: { address, fingerprint } }) {
+    add(facts) {
+      const { status, last } = facts;
+      const { address, fingerprint } = last;
       if (address === undefined || fingerprint === undefined) {
         unknown++;
         return;
@@ -45,11 +48,12 @@ export function createSharedOrigins(mostExamples: number, mostOrigins = MOST_ORI
         return;
       }
       judged++;
-      const origin = known ?? { address, fingerprint, count: 0, active: 0, ids: [] };
+      const origin = known ?? { address, fingerprint, count: 0, active: 0, devices: [] };
       if (known === undefined) origins.set(key, origin);
       origin.count++;
       if (status === "active") origin.active++;
-      if (id !== undefined && origin.ids.length < mostExamples) origin.ids.push(id);
+      const example = exampleOf(facts);
+      if (example !== undefined && origin.devices.length < mostExamples) origin.devices.push(example);
     },
     finding() {
       const shared = [...origins.values()].filter(({ count }) => count >= MANY);
@@ -57,6 +61,8 @@ export function createSharedOrigins(mostExamples: number, mostOrigins = MOST_ORI
       const finding: Finding = {
         code: "shared_fingerprint",
         title: "Many devices from one fingerprint",
+        severity: "medium",
+        action: "Have the program store its registration and use it again.",
         why: `At least ${MANY} devices share one address and one TLS fingerprint. Usually it is one program that registers again at each start; it can be a script that creates devices.`,
         count: sum(shared, "count"),
         active: sum(shared, "active"),
@@ -77,10 +83,10 @@ function sum(origins: readonly Origin[], key: "count" | "active"): number {
 function examplesOf(origins: readonly Origin[], most: number): Finding["examples"] {
   const examples: Finding["examples"] = [];
   for (let turn = 0; turn < most && examples.length < most; turn++) {
-    for (const { ids, count, address, fingerprint } of origins.slice(0, most)) {
-      const id = ids[turn];
-      if (id === undefined || examples.length >= most) continue;
-      examples.push({ id, detail: `${count} from ${address} with ${fingerprint}` });
+    for (const { devices, count, address, fingerprint } of origins.slice(0, most)) {
+      const device = devices[turn];
+      if (device === undefined || examples.length >= most) continue;
+      examples.push({ ...device, detail: `${count} from ${address} with ${fingerprint}` });
     }
   }
   return examples;

@@ -15,6 +15,8 @@ const WIDEST = 140;
 /** From this width on, two lists fit side by side. */
 const TWO_COLUMNS = 100;
 const GAP = 4;
+/** Leaves room for what was found on a device, at 80 columns. */
+const WIDEST_TITLE = 24;
 /** The HTML page and the JSON have more. */
 const MOST_EXAMPLES = 5;
 
@@ -105,21 +107,24 @@ function findingLines({ findings }: Report, width: number, style: TextStyle): st
 }
 
 function oneFinding(finding: Finding, width: number, { colors }: TextStyle): string[] {
-  const { title, why, count } = finding;
+  const { title, why, action, count } = finding;
   const examples = finding.examples.slice(0, MOST_EXAMPLES);
   const indent = "  ";
   const room = width - indent.length;
   const idWidth = Math.min(Math.floor(room / 2), Math.max(0, ...examples.map(({ id }) => textWidth(escapeText(id)))));
   const heading = `${title}: ${countText(count, "device")}, ${activeText(finding)}${notJudged(finding)}`;
-  const shown = examples.map(({ id, detail }) => {
+  const shown = examples.map(({ id, title, client, country, detail }) => {
     const cut = cutText(escapeText(id), idWidth);
-    const rest = cutText(escapeText(detail), room - idWidth - 2);
+    const named = cutText(escapeText(title ?? ""), WIDEST_TITLE);
+    const facts = [named, escapeText(client ?? ""), country ?? "", escapeText(detail)].filter((fact) => fact !== "");
+    const rest = cutText(facts.join(" · "), room - idWidth - 2);
     return `${indent}${cut}${" ".repeat(idWidth - textWidth(cut) + 2)}${colors.dim(rest)}`.trimEnd();
   });
   const more = count - examples.length;
   return [
     ...wrap(heading, width).map((line) => colors.bold(colors.yellow(line))),
     ...wrap(why, room).map((line) => indent + line),
+    ...wrap(`What to do: ${action}`, room).map((line) => indent + line),
     ...shown,
     ...(more > 0 ? [`${indent}${colors.dim(`… and ${numberText(more)} more`)}`] : []),
   ];

@@ -17,9 +17,14 @@ describe("demo", () => {
     ]) {
       expect(stdout).toContain(`# ${title}\n`);
     }
-    expect(stdout).toContain("8 of 8 clients, which share one store as processes do, were answered after 1 refresh.\n");
+    expect(stdout).toContain("8 of 8 clients, which share the login, were answered after 1 refresh.\n");
     expect(stdout.indexOf("# A token for")).toBeLessThan(stdout.indexOf("# The domains"));
     expect(stdout).toMatch(/^\$ agentauth devices list --pool pool_\w+ --sort last_seen:desc --limit 5$/m);
+    const seen = Date.parse(/^dev_\w+ +agentauth demo .* (\d{4}-\S+Z) /m.exec(stdout)?.[1] ?? "");
+    expect(Date.now() - seen).toBeGreaterThanOrEqual(0);
+    const domains = /^ID +TITLE +STATUS +ACCOUNT\n((?:dom_.*\n)+)/m.exec(stdout)?.[1] ?? "";
+    expect(domains.split("\n")).toHaveLength(4);
+    expect(domains).toMatch(/^[\p{Script=Latin}\p{Script=Common}]+$/u);
     expect(stdout).toMatch(/^shown 5 of 1201; continue with: /m);
     expect(stdout).toMatch(/^Survived: HTTP 503, .*HTTP 429/m);
     expect(stdout).toContain("All 1201 devices arrived in order, none twice, with four pages in flight.\n");

@@ -20,9 +20,9 @@ describe("a device with nothing worth a look", () => {
       ["impossible_travel", 0, 1, 0],
       ["insecure_redirect", 0, 1, 0],
       ["pkce_optional", 0, 1, 0],
+      ["shared_fingerprint", 0, 1, 0],
       ["country_changed", 0, 1, 0],
       ["stale_active", 0, 1, 0],
-      ["shared_fingerprint", 0, 1, 0],
     ]);
   });
 });
@@ -175,7 +175,7 @@ describe("many devices from one fingerprint", () => {
   it("names a device of each origin before a second of any", () => {
     const [few, many] = [from("192.0.2.1", "a", 5), from("192.0.2.2", "b", 7)];
     const { examples } = findingOf(reportOn([...few, ...many]), "shared_fingerprint");
-    expect(examples.slice(0, 3)).toEqual([
+    expect(examples.slice(0, 3)).toMatchObject([
       { id: many[0]?.["id"], detail: "7 from 192.0.2.2 with b" },
       { id: few[0]?.["id"], detail: "5 from 192.0.2.1 with a" },
       { id: many[1]?.["id"], detail: "7 from 192.0.2.2 with b" },
@@ -189,6 +189,33 @@ describe("many devices from one fingerprint", () => {
     for (const one of all) origins.add(readFacts(one, NOW / 1000));
     const { finding, uncounted } = origins.finding();
     expect([finding.count, finding.judged, finding.not_judged, uncounted]).toEqual([5, 6, 6, 6]);
+  });
+});
+
+describe("the findings", () => {
+  it("come in the order of their severity, each with what can be done", () => {
+    const { findings } = reportOn([]);
+    expect(findings.map(({ severity, code }) => `${severity} ${code}`)).toEqual([
+      "high impossible_travel",
+      "high insecure_redirect",
+      "medium pkce_optional",
+      "medium shared_fingerprint",
+      "low country_changed",
+      "low stale_active",
+    ]);
+    for (const { action } of findings) expect(action).toMatch(/\.$/);
+  });
+
+  it("name the title, the client and the country of a device, where the service sent them", () => {
+    const dynamic_client_details = { title: "Billing sync", pkce_required: false };
+    const report = reportOn([
+      device({ id: "dev_a", title: "nightly", dynamic_client_details }),
+      { id: "dev_b", dynamic_client_details: { pkce_required: false } },
+    ]);
+    expect(findingOf(report, "pkce_optional").examples).toMatchObject([
+      { id: "dev_a", title: "nightly", client: "Billing sync", country: "DE" },
+      { id: "dev_b", title: null, client: null, country: null },
+    ]);
   });
 });
 

@@ -81,7 +81,8 @@ describe("the text of a report", () => {
   it("says what is worth a look, why, and on which devices", () => {
     const text = textOf(reportOn([device({ id: "dev_a", dynamic_client_details: { pkce_required: false } }), {}]), 80);
     expect(text).toContain("PKCE not required: 1 device, all of them active (1 of 2 lack");
-    expect(text).toMatch(/^ {2}dev_a {2}mcp$/m);
+    expect(text).toMatch(/^ {2}dev_a {2}Laptop · Agent · DE · mcp$/m);
+    expect(text).toContain("\n  What to do: Register the client again as one that requires PKCE.\n");
     expect(text).toMatch(/^not found: Redirect without https \(1 of 2 lack the data to check\)$/m);
   });
 

@@ -13,18 +13,19 @@ ${cards}${clear.length > 0 ? clearList(clear) : ""}</section>
 }
 
 function card(finding: Finding): Markup {
-  const { title, why, count, examples } = finding;
+  const { title, why, action, count, examples } = finding;
   return html`<article class="card found"><p class="count">${numberText(count)}</p><h3>${title}</h3>
-<p class="of">${activeText(finding)}${notJudged(finding)}</p><p>${why}</p>${exampleList(examples)}</article>
+<p class="of">${activeText(finding)}${notJudged(finding)}</p><p>${why}</p><p>What to do: ${action}</p>${exampleList(examples)}</article>
 `;
 }
 
 function exampleList(examples: Finding["examples"]): Markup | string {
   if (examples.length === 0) return "";
-  const rows = examples.map(({ id, detail }) => {
-    return html`<tr><th scope="row"><code>${foreign(id)}</code></th><td>${foreign(detail)}</td></tr>`;
+  const rows = examples.map(({ id, title, client, country, detail }) => {
+    const named = html`${foreign(title ?? "")}<br><code>${foreign(id)}</code>`;
+    return html`<tr><th scope="row">${named}</th><td>${foreign(client ?? "")}</td><td>${country ?? ""}</td><td>${foreign(detail)}</td></tr>`;
   });
-  return html`<details class="examples"><summary>${countText(examples.length, "example")}</summary><table><thead><tr><th scope="col">Device</th><th scope="col">What was found</th></tr></thead><tbody>${rows}</tbody></table></details>`;
+  return html`<details class="examples"><summary>${countText(examples.length, "example")}</summary><table><thead><tr><th scope="col">Device</th><th scope="col">Client</th><th scope="col">Country</th><th scope="col">What was found</th></tr></thead><tbody>${rows}</tbody></table></details>`;
 }
 
 function clearList(clear: readonly Finding[]): Markup {
