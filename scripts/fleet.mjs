@@ -8,6 +8,7 @@ import { engineKills } from "./fleet/engine-kills.mjs";
 import { failover } from "./fleet/failover.mjs";
 import { kills } from "./fleet/kills.mjs";
 import { latency } from "./fleet/latency.mjs";
+import { peers } from "./fleet/peers.mjs";
 import { race } from "./fleet/race.mjs";
 import { stops } from "./fleet/stops.mjs";
 import { runScenarios } from "./soak/runner.mjs";
@@ -15,7 +16,9 @@ import { runScenarios } from "./soak/runner.mjs";
 await runScenarios({
   script: "fleet",
   // Scenarios that need the whole machine run alone; those that mostly wait run concurrently.
-  groups: [{ race }, { latency }, { kills, clocks, dump }, { "engine-kills": engineKills, failover, stops }],
+  groups: [{ race }, { latency }, { kills, clocks, dump }, { "engine-kills": engineKills, failover, stops }, { peers }],
+  // They are installed first, over the network.
+  optional: ["peers"],
   page: fileURLToPath(new URL("../docs/reliability.md", import.meta.url)),
   mark: "fleet-",
   needsAll: process.env.CI === "true",

@@ -1,8 +1,10 @@
 // The engine is killed during refreshes, and started again.
 import { must } from "../soak/invariant.mjs";
+import { inLanes } from "../soak/lane.mjs";
 import { randomFrom } from "../soak/random.mjs";
-import { inEngines, missingEngine } from "./engines.mjs";
-import { judgeAnswers, openFleet } from "./fleet.mjs";
+import { Tally } from "../soak/tally.mjs";
+import { missingEngine, openArena } from "./engines.mjs";
+import { judgeAnswers } from "./fleet.mjs";
 
 /** The scenario. */
 export const engineKills = {
@@ -12,37 +14,36 @@ export const engineKills = {
   run,
 };
 
-const SIZES = { short: { redis: 3, postgres: 3 }, long: { redis: 100, postgres: 100 } };
+const ENGINES = ["redis", "postgres"];
+const SIZES = { short: { each: 3, arenas: 1 }, long: { each: 100, arenas: 5 } };
 const USERS = 30;
-const PROCESSES = 3;
 const SPAN_MS = 500;
 const DOWN_MS = 300;
 
 /** @returns the rows of its table */
 async function run({ size, seed, say }) {
+  const { each, arenas } = SIZES[size];
   const draw = randomFrom(seed, "engine kills");
+  const tally = new Tally();
   const rows = [];
-  await inEngines(["redis", "postgres"], async (kind, engine) => {
-    const fleet = await openFleet({ engine, users: USERS });
-    try {
-      fleet.crew = await Promise.all(Array.from({ length: PROCESSES }, () => fleet.worker()));
-      const trials = SIZES[size][kind];
-      let failed = 0;
-      for (let trial = 1; trial <= trials; trial++) {
-        failed += await killOnce(fleet, engine, draw.fraction() * SPAN_MS);
-        if (trial % 10 === 0) say(`${engine.name}: ${trial} killed`);
-      }
-      const refreshes = fleet.ledger.rotations().length;
-      rows.push([engine.name, trials, refreshes, failed, refreshes - trials * USERS, await fleet.lost()]);
-    } finally {
-      await fleet.close();
-    }
-  });
+  for (const kind of ENGINES) {
+    let name;
+    const moments = Array.from({ length: each }, () => draw.fraction() * SPAN_MS);
+    const trial = async ({ fleet, engine }, moment) => {
+      name = engine.name;
+      tally.add(name, await killOnce(fleet, engine, moment));
+      if (tally.n % 10 === 0) say(`${tally.n} killed`);
+    };
+    await inLanes(arenas, undefined, moments, trial, () => openArena(kind, { users: USERS }));
+    const { n, refreshes, failed } = tally.of(name);
+    rows.push([name, n, refreshes, failed, refreshes - n * USERS, 0]);
+  }
   return rows;
 }
 
-/** @returns how many calls failed before one succeeded */
+/** @returns how many refreshes there were, and how many calls failed before one succeeded */
 async function killOnce(fleet, engine, moment) {
+  fleet.ledger.clear();
   fleet.expire();
   const calls = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 60 })));
   await new Promise((resolve) => setTimeout(resolve, moment));
@@ -52,5 +53,5 @@ async function killOnce(fleet, engine, moment) {
   const { failed } = judgeAnswers(await Promise.all(calls), `${engine.name} killed`);
   must(fleet.ledger.refusals().length === 0, `${engine.name}: a refresh token was used twice`);
   must((await fleet.lost()) === 0, `${engine.name}: a session was lost`);
-  return failed;
+  return { refreshes: fleet.ledger.rotations().length, failed };
 }

@@ -1,7 +1,9 @@
 // The engines that a run starts.
+import { openFleet } from "./fleet.mjs";
 import { missingPostgres, startPostgres } from "./postgres.mjs";
 import { missingRedis, startRedis } from "./redis.mjs";
 
+const PROCESSES = 3;
 const START = { redis: startRedis, postgres: startPostgres };
 
 /** Why an engine cannot be started on this machine. */
@@ -18,5 +20,20 @@ export async function inEngines(kinds, work) {
     } finally {
       await engine.close();
     }
+  }
+}
+
+/** A fleet with an engine and three processes of its own, which may be killed or stopped without harm to others. */
+export async function openArena(kind, options) {
+  const engine = await START[kind]();
+  const arena = { engine, close: () => arena.engine.close() };
+  try {
+    arena.fleet = await openFleet({ engine, ...options });
+    arena.close = () => arena.fleet.close().finally(() => arena.engine.close());
+    arena.fleet.crew = await Promise.all(Array.from({ length: PROCESSES }, () => arena.fleet.worker()));
+    return arena;
+  } catch (error) {
+    await arena.close();
+    throw error;
   }
 }

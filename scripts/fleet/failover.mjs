@@ -1,7 +1,10 @@
 // The primary of two redis-servers is killed during refreshes, and its asynchronous replica becomes the primary.
 import { must } from "../soak/invariant.mjs";
+import { inLanes } from "../soak/lane.mjs";
 import { randomFrom } from "../soak/random.mjs";
-import { judgeAnswers, openFleet } from "./fleet.mjs";
+import { Tally } from "../soak/tally.mjs";
+import { openArena } from "./engines.mjs";
+import { judgeAnswers } from "./fleet.mjs";
 import { missingRedis, startRedis } from "./redis.mjs";
 
 /** The scenario. */
@@ -17,47 +20,48 @@ const KINDS = [
   { what: "has lost the writes; who refreshed asks first", grace: 0, isCut: true, first: "refresher" },
   { what: "has lost the writes; others ask first", grace: 30, isCut: true, first: "others" },
 ];
-const SIZES = { short: 3, long: 50 };
+const SIZES = { short: { each: 3, arenas: 1 }, long: { each: 50, arenas: 5 } };
 const USERS = 10;
 const SPAN_MS = 300;
 
 /** @returns the rows of its table */
 async function run({ size, seed, say }) {
+  const { each, arenas } = SIZES[size];
   const draw = randomFrom(seed, "failover");
+  const tally = new Tally();
   const rows = [];
   for (const kind of KINDS) {
-    let primary = await startRedis();
-    const fleet = await openFleet({ engine: primary, users: USERS, grace: kind.grace });
-    try {
-      fleet.crew = await Promise.all([fleet.worker(), fleet.worker(), fleet.worker()]);
-      let [twice, sent] = [0, 0];
-      for (let trial = 1; trial <= SIZES[size]; trial++) {
-        const replica = await startRedis({ replicaOf: primary.address.port });
-        await replica.synced();
-        fleet.ledger.clear();
-        fleet.expire();
-        await (kind.isCut ? loseWrites : killDuring)(fleet, {
-          primary,
-          replica,
-          kind,
-          moment: draw.fraction() * SPAN_MS,
-        });
-        primary = replica;
-        must((await fleet.lost()) === 0, `${kind.what}: a session was lost`);
-        must(kind.grace > 0 || fleet.ledger.refusals().length === 0, `${kind.what}: a refresh token was used twice`);
-        const refreshes = fleet.ledger.rotations().length;
-        [sent, twice] = [sent + refreshes, twice + refreshes - USERS];
-        await refreshAll(fleet, kind);
-        if (trial % 10 === 0) say(`${trial} failovers`);
-      }
-      must(kind.first !== "refresher" || twice === 0, `${kind.what}: refresh tokens were used twice`);
-      rows.push([kind.what, `${kind.grace} s`, SIZES[size], sent, twice, await fleet.lost()]);
-    } finally {
-      await fleet.close();
-      await primary.close();
-    }
+    const moments = Array.from({ length: each }, () => draw.fraction() * SPAN_MS);
+    const trial = async (arena, moment) => {
+      tally.add(kind.what, await failOver(arena, kind, moment));
+      if (tally.n % 10 === 0) say(`${tally.n} failovers`);
+    };
+    await inLanes(arenas, undefined, moments, trial, () => openArena("redis", { users: USERS, grace: kind.grace }));
+    const { n, sent, twice } = tally.of(kind.what);
+    must(kind.first !== "refresher" || twice === 0, `${kind.what}: refresh tokens were used twice`);
+    rows.push([kind.what, `${kind.grace} s`, n, sent, twice, 0]);
   }
   return rows;
+}
+
+/** @returns how many refreshes the issuer received, and how many of them with a used refresh token */
+async function failOver(arena, kind, moment) {
+  const { fleet, engine: primary } = arena;
+  const replica = await startRedis({ replicaOf: primary.address.port });
+  try {
+    await replica.synced();
+    fleet.ledger.clear();
+    fleet.expire();
+    await (kind.isCut ? loseWrites : killDuring)(fleet, { primary, replica, kind, moment });
+  } finally {
+    await primary.close();
+    arena.engine = replica;
+  }
+  must((await fleet.lost()) === 0, `${kind.what}: a session was lost`);
+  must(kind.grace > 0 || fleet.ledger.refusals().length === 0, `${kind.what}: a refresh token was used twice`);
+  const sent = fleet.ledger.rotations().length;
+  await refreshAll(fleet, kind);
+  return { sent, twice: sent - USERS };
 }
 
 async function killDuring(fleet, { primary, replica, kind, moment }) {

@@ -13,7 +13,7 @@ const HOUR = 3_600_000;
 const LOGINS_AT_ONCE = 4;
 const READ_LOG_EVERY_MS = 500;
 /** The codes of a call that may succeed later; the last two are the issuer's connection, which a stop outlives. */
-const RETRYABLE = ["store_unavailable", "lease_lost", "lease_busy", "timeout", "connection_reset"];
+const RETRYABLE = ["store_unavailable", "grant_not_saved", "lease_lost", "lease_busy", "timeout", "connection_reset"];
 
 /**
  * Opens a fleet with its logins.

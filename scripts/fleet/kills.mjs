@@ -19,8 +19,17 @@ export const kills = {
 const RANDOM = "at a random moment";
 const AIMS = STAGES.filter(({ deadly }) => deadly === undefined);
 const SIZES = {
-  short: { random: 13, each: 1, lanes: 5, graces: [30] },
-  long: { random: 860, each: 20, lanes: 8, graces: [30, 0] },
+  short: { random: 13, each: 1, lanes: 5, graces: [{ grace: 30, part: 1 }] },
+  // Most of them within a grace period: without one, only the losses are counted.
+  long: {
+    random: 860,
+    each: 20,
+    lanes: 12,
+    graces: [
+      { grace: 30, part: 1 },
+      { grace: 0, part: 0.2 },
+    ],
+  },
 };
 const USERS = 12;
 const PROCESSES = 3;
@@ -33,10 +42,10 @@ async function run({ size, seed, say }) {
   const draw = randomFrom(seed, "fleet kills");
   const rows = [];
   await inEngines(["redis"], async (_, engine) => {
-    for (const grace of graces) {
+    for (const { grace, part } of graces) {
       const [tally, waits] = [new Tally(), new Map()];
-      const aimed = AIMS.flatMap((aim) => Array.from({ length: each }, () => aim));
-      const moments = Array.from({ length: random }, () => ({ what: RANDOM, at: draw.fraction() }));
+      const aimed = AIMS.flatMap((aim) => Array.from({ length: Math.ceil(each * part) }, () => aim));
+      const moments = Array.from({ length: Math.ceil(random * part) }, () => ({ what: RANDOM, at: draw.fraction() }));
       const trial = async (fleet, chosen) => {
         const outcome = await killOnce(fleet, chosen);
         must(grace === 0 || outcome.lost === 0, `${chosen.what}: lost within the grace of the issuer`);

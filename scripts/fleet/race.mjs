@@ -16,7 +16,7 @@ const SIZES = {
   short: { redis: { users: 100, processes: 6, generations: 2 }, postgres: { users: 50, processes: 4, generations: 2 } },
   long: {
     redis: { users: 1000, processes: 16, generations: 10 },
-    postgres: { users: 1000, processes: 16, generations: 10 },
+    postgres: { users: 200, processes: 16, generations: 10 },
   },
 };
 

@@ -2,7 +2,7 @@
 import { must, until } from "../soak/invariant.mjs";
 import { inLanes } from "../soak/lane.mjs";
 import { Tally } from "../soak/tally.mjs";
-import { inEngines } from "./engines.mjs";
+import { inEngines, openArena } from "./engines.mjs";
 import { judgeAnswers, openFleet } from "./fleet.mjs";
 import { missingRedis } from "./redis.mjs";
 
@@ -25,8 +25,9 @@ const STAGES = [
 const ENGINE = "Redis";
 const SIZES = {
   short: { seconds: [2, 6], each: 1, lanes: 6, engines: 1 },
-  long: { seconds: [2, 6, 30], each: 10, lanes: 10, engines: 10 },
+  long: { seconds: [2, 6, 30], each: 10, lanes: 15, engines: 10 },
 };
+const ARENAS = 5;
 const USERS = 4;
 /** A holder that stood still for less than this, a lease without two of its four heartbeats, still has the lease. */
 const SAFE_MS = 2000;
@@ -45,15 +46,12 @@ async function run({ size, say }) {
       if (tally.n % 20 === 0) say(`${tally.n} suspended`);
     };
     await inLanes(lanes, undefined, trials, work, open);
-    const fleet = await open();
-    try {
-      for (const time of seconds)
-        for (let trial = 0; trial < engines; trial++)
-          tally.add(`${ENGINE} ${time}`, await stopEngine(fleet, engine, time));
-    } finally {
-      await fleet.close();
-    }
   });
+  const times = seconds.flatMap((time) => Array(engines).fill(time));
+  const stopIts = async ({ fleet, engine }, time) =>
+    tally.add(`${ENGINE} ${time}`, await stopEngine(fleet, engine, time));
+  const arena = () => openArena("redis", { users: USERS, grace: GRACE });
+  await inLanes(ARENAS, undefined, times, stopIts, arena);
   const rowOf = (what, time) => {
     const { n, twice, lost } = tally.of(`${what} ${time}`);
     return [what, time, n, twice, lost];
@@ -89,7 +87,6 @@ async function stopOnce(fleet, { time, still, rotated, hasSent, ...trial }) {
 }
 
 async function stopEngine(fleet, engine, time) {
-  fleet.crew ??= await crewOf(fleet);
   begin(fleet);
   const calls = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 100 })));
   await until(() => fleet.ledger.all().length > 0, "a refresh");

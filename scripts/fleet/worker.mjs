@@ -42,7 +42,7 @@ async function call(profile, { tries, options, failed }) {
       return { token: digest((await agentOf(profile).token(server, options)).value) };
     } catch (error) {
       if (!isAgentAuthError(error)) return { error: { code: "thrown", message: String(error?.stack) } };
-      if (left === 1 || error.class !== "unavailable") return { error: { code: error.code, message: error.message } };
+      if (left === 1 || !error.retryable) return { error: { code: error.code, message: error.message } };
       failed[error.code] = (failed[error.code] ?? 0) + 1;
       await clock.sleep(RETRY_MS);
     }

@@ -24,7 +24,8 @@ export async function checkIssuer() {
   }
 }
 
-async function refresh({ endpoints, client }, token) {
+/** Sends a refresh token to the token endpoint of a grant. */
+export async function refresh({ endpoints, client }, token) {
   const secret = client.clientSecret?.reveal();
   const body = new URLSearchParams({ grant_type: "refresh_token", client_id: client.clientId, refresh_token: token });
   const authorization = `Basic ${btoa(`${client.clientId}:${secret}`)}`;

@@ -1,4 +1,5 @@
 // Runs the scenarios that the command line chooses, and reports them.
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { Broken } from "./invariant.mjs";
 import { checkIssuer } from "./issuer.mjs";
@@ -22,10 +23,13 @@ export async function runScenarios(options) {
     options: {
       long: { type: "boolean", default: false },
       only: { type: "string", multiple: true, default: [] },
+      resume: { type: "string" },
       seed: { type: "string", default: String(Date.now() % 1_000_000) },
       write: { type: "boolean", default: false },
     },
   });
+  // A random seed would repeat nothing.
+  if (flags.resume !== undefined && !process.argv.includes("--seed")) fail("--resume requires --seed");
   const unknown = flags.only.find((name) => !names.includes(name));
   if (unknown !== undefined) fail(`no scenario ${JSON.stringify(unknown)}; there are ${names.join(", ")}`);
   const seed = Number(flags.seed);
@@ -36,6 +40,7 @@ export async function runScenarios(options) {
   const size = flags.long ? "long" : "short";
   const about = describeRun(seed);
   const run = { about: writesShort ? `${size} run, ${about}` : about, size, seed, needsAll };
+  const finished = finishedIn(flags.resume, `${script} ${size} ${seed}`);
   console.log(`${size} run, --seed ${seed}; ${about}\n`);
   try {
     await checkIssuer();
@@ -44,7 +49,7 @@ export async function runScenarios(options) {
       const chosen = Object.entries(group).filter(([name]) => isChosen(name));
       // All scenarios finish, so that a failure of one leaves no process behind.
       const runs = chosen.map(async ([name, scenario]) =>
-        sections.set(`${mark}${name}`, await runOne(name, scenario, run)),
+        sections.set(`${mark}${name}`, await finished(name, () => runOne(name, scenario, run))),
       );
       const ended = await Promise.allSettled(runs);
       const broken = ended.find(({ status }) => status === "rejected");
@@ -73,6 +78,22 @@ async function runOne(name, scenario, { about, size, seed, needsAll }) {
   const text = section(scenario, rows, `${about}, ${Math.round((Date.now() - started) / 1000)} s.`);
   console.log(`${text}\n`);
   return text;
+}
+
+/** Keeps the text of each scenario in a file, and takes it from there if an earlier run has finished it. */
+function finishedIn(file, run) {
+  if (file === undefined) return (_, work) => work();
+  const lines = existsSync(file) ? readFileSync(file, "utf8").trim().split("\n").filter(Boolean).map(JSON.parse) : [];
+  return async (name, work) => {
+    const earlier = lines.find((line) => line.run === run && line.name === name);
+    if (earlier) {
+      console.log(`   ${name}: finished by an earlier run\n\n${earlier.text}\n`);
+      return earlier.text;
+    }
+    const text = await work();
+    appendFileSync(file, `${JSON.stringify({ run, name, text })}\n`);
+    return text;
+  };
 }
 
 function fail(message) {

@@ -92,15 +92,30 @@ export async function refreshGrant(
       once: true,
       patienceMs: 2 * durationMs,
       signal,
-      until: () => newerTokens(store, seen),
+      until: () => heldOrNewer(context, seen),
       onWait: (holder) => report(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
     },
   );
 }
 
+/**
+ * What the wait for another holder can end with. Tokens that this process could not save are saved without the lease: the
+ * other one waits for them, and would send their refresh token again.
+ */
+async function heldOrNewer(context: RefreshContext, seen: Grant): Promise<Grant | undefined> {
+  const { store } = context;
+  const stored = await store.read(seen);
+  const held = stored && unsavedFor(context, stored);
+  if (held) return withReservation(store, stored, (reservation) => saveNext(context, reservation, stored, held));
+  return newerThan(stored, seen);
+}
+
 /** The stored grant, if it has newer tokens. */
 async function newerTokens(store: GrantStore, seen: Grant): Promise<Grant | undefined> {
-  const stored = await store.read(seen);
+  return newerThan(await store.read(seen), seen);
+}
+
+function newerThan(stored: Grant | undefined, seen: Grant): Grant | undefined {
   return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
 }
 

@@ -129,7 +129,14 @@ export class HeldLease implements Lease {
   }
 
   /** Ends the lease after work that failed. */
-  fail(error: unknown): Promise<void> {
+  async fail(error: unknown): Promise<void> {
+    if (isAgentAuthError(error) && error.code === "grant_not_saved" && error.retryable) {
+      // This process has the only copy of the new tokens, and saves them at its next call, for which it has until the lease
+      // expires: another one would send the used refresh token.
+      this.#isEnded = true;
+      this.#stop();
+      return;
+    }
     const isPassedOn = !this.#isCommitted && this.#isInDanger;
     if (this.#isRolledBack || isPassedOn) return this.#end(this.#stored && { sent: false, instead: this.#stored });
     return this.#end({ sent: this.#isCommitted, ...failureIn(isAgentAuthError(error) ? error : undefined) });

@@ -188,6 +188,26 @@ describe("agents on two machines that share an engine", () => {
     expect(refreshes()).toBe(1);
   });
 
+  it.each([
+    ["asks before the other one", 0],
+    ["asks while the other one has taken over and waits for it", 4500],
+  ])("send nothing while one has what it could not save, and %s", async (_, after) => {
+    const { one, other, time, token, refreshes, during } = await machines();
+    one.driver.after.extend = () => {
+      one.driver.before = { get: lost, put: lost, extend: lost };
+    };
+    await expect(token(one.agent)).rejects.toMatchObject({ code: "grant_not_saved", retryable: true });
+    await time.advance(after);
+    const claims = other.driver.asked.claim;
+    const theirs = token(other.agent);
+    theirs.catch(() => undefined);
+    await until(() => other.driver.asked.claim > claims);
+    one.driver.before = {};
+    one.driver.after = {};
+    expect(await during(Promise.all([token(one.agent), theirs]))).toEqual(["access-as-2", "access-as-2"]);
+    expect(refreshes()).toBe(1);
+  });
+
   it("register a client once for all tenants", async () => {
     const scene = await startScene();
     const driver = memoryDriver();
