@@ -20,7 +20,8 @@ const STYLE = [
   "h1{margin:0 0 .5rem;font-size:1.25rem}p{margin:0;color:var(--soft)}",
 ].join("");
 
-const HEADERS = {
+/** Made with the first page: the digest loads `node:crypto`. */
+const headers = () => ({
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": [
     "default-src 'none'",
@@ -33,12 +34,12 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
   connection: "close",
-} as const;
+});
 
 /** Sends a page; the connection ends with it. */
 export function sendPage(response: ServerResponse, page: Page): void {
   response.writeHead(page.status, {
-    ...HEADERS,
+    ...headers(),
     ...page.headers,
     "content-length": Buffer.byteLength(page.html),
   });
