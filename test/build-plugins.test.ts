@@ -100,18 +100,18 @@ it("joins small chunks, but not where the imports of one would come with it", ()
       metafile(
         {
           "src/main.js": [],
-          "src/x.js": ["src/xy.js"],
-          "src/y.js": ["src/xy.js", "src/yz.js"],
-          "src/z.js": ["src/yz.js"],
-          "src/xy.js": [],
-          "src/yz.js": imports,
+          "lib/other.js": ["src/large.js"],
+          "src/x.js": ["src/shared.js"],
+          "src/y.js": ["src/shared.js", "src/small.js"],
+          "src/shared.js": [],
+          "src/small.js": imports,
           "src/large.js": [],
         },
-        ["src/x.js", "src/y.js", "src/z.js"],
+        ["lib/other.js", "src/x.js", "src/y.js"],
         { "src/large.js": 500_000 },
       ),
       { folder: "src/", shared: "src/main.js", entries: ["src/main.js"] },
     ).get("src/x.js") ?? [];
-  expect(plan([])).toContain("src/yz.js");
-  expect(plan(["src/large.js"])).not.toContain("src/yz.js");
+  expect(plan([])).toContain("src/small.js");
+  expect(plan(["src/large.js"])).not.toContain("src/small.js");
 });
