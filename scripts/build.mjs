@@ -5,13 +5,14 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { planChunks } from "./build/chunk-plan.mjs";
 import { shipDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
+import { isLazyBuiltin, lazyBuiltins } from "./build/lazy-builtins.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
 import { removeComments, shrinkChunk } from "./build/shrink.mjs";
@@ -24,6 +25,10 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
 
 // Built in a temporary folder and then renamed: a failed build leaves the last one in place, and no process reads half of one.
 const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
+
+/** Whether a module can be part of a command that starts and ends. */
+const isStarted = (path) =>
+  path.startsWith(join(root, "src/")) && !/^(?:sandbox|testing)\b/.test(relative(join(root, "src"), path));
 
 const BUNDLE = {
   absWorkingDir: root,
@@ -92,6 +97,7 @@ async function bundle() {
         plugin,
         fetchClasses(root),
         lazyConstants(),
+        lazyBuiltins(isStarted),
         sharedChunk({ folder: join(root, "src/cli"), shared: join(root, "src/cli/execute.ts"), plan }),
       ],
       // What the plan and the shared chunk add imports nothing by name.
@@ -111,7 +117,10 @@ async function bundle() {
     shared: "src/cli/execute.ts",
     entries: Object.values(entryPoints),
   });
-  const absolute = [...plan].map(([user, paths]) => [join(root, user), paths.map((path) => join(root, path))]);
+  const absolute = [...plan].map(([user, paths]) => [
+    join(root, user),
+    paths.map((path) => (isLazyBuiltin(path) ? path : join(root, path))),
+  ]);
   const { metafile } = await bundleWith(new Map(absolute), true);
   check(metafile);
   unused.check();

@@ -81,10 +81,13 @@ function chunksOf(uses, sizes) {
 function mergeChunks(given, { isFree, graph }) {
   let chunks = given;
   for (;;) {
+    const importsOf = importedChunks(chunks, graph);
     let best = { gain: 0 };
     for (const [at, a] of chunks.entries()) {
       for (const b of chunks.slice(at + 1)) {
-        const gain = gainOf(a, b, isFree);
+        const most = FILE_BYTES * [...a.users].filter((user) => b.users.has(user)).length;
+        if (most <= best.gain) continue;
+        const gain = most - costOf(a, b, importsOf(b), isFree) - costOf(b, a, importsOf(a), isFree);
         if (gain > best.gain) best = { gain, a, b };
       }
     }
@@ -92,32 +95,37 @@ function mergeChunks(given, { isFree, graph }) {
     const { a, b } = best;
     const users = new Set([...a.users, ...b.users]);
     const joined = { users, modules: [...a.modules, ...b.modules], bytes: a.bytes + b.bytes };
-    chunks = [...chunks.filter((one) => one !== a && one !== b), joined];
-    chunks = withUsersOfImporters(chunks, joined, graph);
+    const imported = new Set([...importsOf(a), ...importsOf(b)]);
+    chunks = chunks
+      .filter((one) => one !== a && one !== b)
+      .map((one) => (imported.has(one) ? { ...one, users: new Set([...one.users, ...users]) } : one));
+    chunks.push(joined);
   }
 }
 
-/** What a new user reads, it needs the imports of. */
-function withUsersOfImporters(chunks, { users, modules }, graph) {
-  const needed = new Set(modules);
-  for (const path of needed) for (const next of graph.statics.get(path) ?? []) needed.add(next);
-  return chunks.map((chunk) =>
-    chunk.modules.some((path) => needed.has(path)) ? { ...chunk, users: new Set([...chunk.users, ...users]) } : chunk,
-  );
+/** The other chunks that a chunk imports, directly or through more of them. */
+function importedChunks(chunks, { statics }) {
+  const chunkOf = new Map(chunks.flatMap((chunk) => chunk.modules.map((path) => [path, chunk])));
+  const known = new Map();
+  return (chunk) => {
+    if (known.has(chunk)) return known.get(chunk);
+    const paths = new Set(chunk.modules);
+    for (const path of paths) for (const next of statics.get(path) ?? []) paths.add(next);
+    const found = new Set([...paths].flatMap((path) => chunkOf.get(path) ?? []));
+    found.delete(chunk);
+    known.set(chunk, found);
+    return found;
+  };
 }
 
-/** The bytes that joining saves: each user of both reads one file less, and each user of one reads the other too. */
-function gainOf(a, b, isFree) {
-  let gain = 0;
-  for (const user of a.users) {
-    if (b.users.has(user)) gain += FILE_BYTES;
-    else if (isFree(user)) gain -= b.bytes;
-    else return 0;
+/** The bytes that the users of one chunk read more if another one and its imports come with it. */
+function costOf({ users }, other, imported, isFree) {
+  let cost = 0;
+  for (const user of users) {
+    if (other.users.has(user)) continue;
+    if (!isFree(user)) return Number.POSITIVE_INFINITY;
+    cost += other.bytes;
+    for (const chunk of imported) if (!chunk.users.has(user)) cost += chunk.bytes + FILE_BYTES;
   }
-  for (const user of b.users) {
-    if (a.users.has(user)) continue;
-    if (!isFree(user)) return 0;
-    gain -= a.bytes;
-  }
-  return gain;
+  return cost;
 }

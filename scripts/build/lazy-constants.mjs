@@ -1,7 +1,10 @@
 // Some packages make objects at load that few runs need: a pattern of all emoji, a segmenter, each of them 10 ms or more.
 import { readFile } from "node:fs/promises";
 
-const LAZY = { "string-width/index.js": ["segmenter", "rgiEmojiRegex"] };
+const LAZY = {
+  "commander/lib/command.js": ["childProcess"],
+  "string-width/index.js": ["segmenter", "rgiEmojiRegex"],
+};
 
 /**
  * The esbuild plugin that makes named constants of packages on their first use.

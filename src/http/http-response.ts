@@ -57,7 +57,8 @@ export class HttpResponse implements Response {
   }
 
   get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
-    if (this.#source === null) return null;
+    // openapi-fetch asks for the stream of a body that was read as text.
+    if (this.#source === null || (this.#isUsed && this.#stream === undefined)) return null;
     this.#stream ??= this.#open();
     return this.#stream;
   }

@@ -23,7 +23,8 @@ const STYLE = [
   "dd{margin:0;min-width:0;overflow-wrap:anywhere}",
 ].join("");
 
-const HEADERS = {
+/** Made with the first page: the digest loads `node:crypto`. */
+const headers = () => ({
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": [
     "default-src 'none'",
@@ -36,12 +37,12 @@ const HEADERS = {
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
   connection: "close",
-} as const;
+});
 
 /** Sends a page; the connection ends with it. */
 export function sendPage(response: ServerResponse, page: Page): void {
   response.writeHead(page.status, {
-    ...HEADERS,
+    ...headers(),
     ...page.headers,
     "content-length": Buffer.byteLength(page.html),
   });

@@ -1,4 +1,4 @@
-import { createPrivateKey, type JsonWebKey, type KeyObject, webcrypto } from "node:crypto";
+import { createPrivateKey, type JsonWebKey, type KeyObject } from "node:crypto";
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import type { ClientKey, SigningAlgorithm } from "../oauth/client/client-auth.js";
@@ -29,7 +29,7 @@ export async function readPrivateKey(text: string, options: PrivateKeyOptions = 
   const key = keyOf(jwk ?? text, from);
   const algorithm = algorithmOf(key, jwk, from);
   const keyId = options.keyId ?? (typeof jwk?.["kid"] === "string" ? jwk["kid"] : undefined);
-  const { subtle } = webcrypto;
+  const { subtle } = globalThis.crypto;
   const members = key.export({ format: "jwk" });
   const imported = await subtle.importKey("jwk", members, PARAMETERS[algorithm], false, ["sign"]);
   return { key: imported, algorithm, ...(keyId !== undefined && { keyId }) };

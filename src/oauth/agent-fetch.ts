@@ -9,7 +9,8 @@ import type { Nonces } from "./dpop/nonces.js";
 import type { Grant } from "./grant/grant.js";
 import type { GrantOptions } from "./grant/token-options.js";
 import { type Replay, replayable } from "./http/replay.js";
-import { LOGIN_HINT, loginRemedy } from "./login/login-required.js";
+import { LOGIN_HINT } from "./login/login-hint.js";
+import { loginRemedy } from "./login/login-required.js";
 import { splitScope, unionScopes } from "./token/scope.js";
 
 /** What `fetch` needs from its agent. */

@@ -1,7 +1,7 @@
 import { type AgentAuthError, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/url.js";
 import { NO_RESOURCE } from "../../oauth/discovery/resource.js";
-import { LOGIN_HINT } from "../../oauth/login/login-required.js";
+import { LOGIN_HINT } from "../../oauth/login/login-hint.js";
 import { quote, shellWord } from "../../redact.js";
 import type {
   AllowRemedy,

@@ -5,6 +5,7 @@ import type { BearerChallenge } from "../discovery/challenge.js";
 import { wellKnownAddresses } from "../discovery/resource-metadata.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { GrantKey } from "../grant/grant-store.js";
+import { LOGIN_HINT } from "./login-hint.js";
 
 /** What a sign-in has to be like for its token to be good for what was asked. */
 export interface LoginWish {
@@ -15,9 +16,6 @@ export interface LoginWish {
   /** The address of the resource metadata, where a login cannot find it. */
   resourceMetadata?: string | undefined;
 }
-
-/** The hint of an error whose remedy is a login and nothing else. */
-export const LOGIN_HINT = "call login() with the account and the scope of the remedy";
 
 /** The error for a server that needs a login of the user: it names the profile, and its remedy the login. */
 export function loginRequired(

@@ -9,8 +9,9 @@ import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../grant/lease.
 import { splitScope } from "../token/scope.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
+import { LOGIN_HINT } from "./login-hint.js";
 import type { LoginMethod } from "./login-method.js";
-import { LOGIN_HINT, type LoginWish, loginRemedy, loginRequired, wishOf } from "./login-required.js";
+import { type LoginWish, loginRemedy, loginRequired, wishOf } from "./login-required.js";
 
 /** What a login of the user needs. */
 export interface SharedLoginContext {

@@ -5,7 +5,8 @@ import { proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
 import { exchangeCode } from "../token/token.js";
 import type { LoginContext } from "./login-context.js";
-import { LOGIN_HINT, loginRemedy } from "./login-required.js";
+import { LOGIN_HINT } from "./login-hint.js";
+import { loginRemedy } from "./login-required.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 
 /** The tokens of a login, and the client with the authentication method that worked. */

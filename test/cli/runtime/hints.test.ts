@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { flagText } from "../../../src/cli/runtime/flag-text.js";
 import { cliHint, type HintContext, loginCommandWith } from "../../../src/cli/runtime/hints.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
-import { LOGIN_HINT } from "../../../src/oauth/login/login-required.js";
+import { LOGIN_HINT } from "../../../src/oauth/login/login-hint.js";
 import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 

@@ -1,4 +1,3 @@
-import { constants } from "node:os";
 import { system } from "../../../platform/system.js";
 import type { ProcessSignals } from "../../runtime/context.js";
 
@@ -49,5 +48,5 @@ function known(signals: readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
 
 /** The exit code of a program that a signal ended: 128 and the signal's number, as in a shell. */
 export function signalExitCode(signal: NodeJS.Signals): number {
-  return 128 + constants.signals[signal];
+  return 128 + process.getBuiltinModule("node:os").constants.signals[signal];
 }

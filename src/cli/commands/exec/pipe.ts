@@ -1,6 +1,5 @@
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, mkdtempSync, openSync, rmSync } from "node:fs";
-import { Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -28,7 +27,10 @@ export function makePipe(): OutputPipe | undefined {
     // Opens the reader first, without blocking: opening the writer blocks until there is a reader.
     const fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
     const writeEnd = openSync(path, constants.O_WRONLY);
-    return { writeEnd, readEnd: new Socket({ fd, readable: true, writable: false }) };
+    return {
+      writeEnd,
+      readEnd: new (process.getBuiltinModule("node:net").Socket)({ fd, readable: true, writable: false }),
+    };
   } catch {
     return undefined;
   } finally {

@@ -1,0 +1,117 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { build, type Plugin } from "esbuild";
+import { expect, it } from "vitest";
+import { temporaryFolder } from "./helpers/folder.js";
+
+const [LAZY, CLASSES, PLAN] = [
+  "../scripts/build/lazy-builtins.mjs",
+  "../scripts/build/fetch-classes.mjs",
+  "../scripts/build/chunk-plan.mjs",
+];
+const { lazyBuiltins } = (await import(LAZY)) as { lazyBuiltins: (isLazy: (path: string) => boolean) => Plugin };
+const { fetchClasses } = (await import(CLASSES)) as { fetchClasses: (root: string) => Plugin };
+const { planChunks } = (await import(PLAN)) as {
+  planChunks: (metafile: object, options: object) => Map<string, string[]>;
+};
+
+async function bundled(files: Record<string, string>, plugin: Plugin): Promise<string> {
+  const folder = temporaryFolder();
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  const { outputFiles } = await build({
+    absWorkingDir: folder,
+    entryPoints: ["main.js"],
+    bundle: true,
+    write: false,
+    format: "esm",
+    platform: "node",
+    logLevel: "silent",
+    plugins: [plugin],
+  });
+  return outputFiles[0]?.text ?? "";
+}
+
+const load = (code: string) => import(`data:text/javascript,${encodeURIComponent(code)}`);
+
+it("loads a module of Node with the first call of its function", async () => {
+  const source = {
+    "main.js": 'import { createHash } from "node:crypto"; export const make = () => createHash("sha256");',
+  };
+  const lazy = await bundled(
+    source,
+    lazyBuiltins(() => true),
+  );
+  expect(lazy).not.toMatch(/from\s*"node:crypto"/);
+  expect((await load(lazy)).make().update("a").digest("hex")).toMatch(/^ca978112/);
+  expect(
+    await bundled(
+      source,
+      lazyBuiltins(() => false),
+    ),
+  ).toMatch(/from\s*"node:crypto"/);
+});
+
+it("refuses to load what is no function of the table", async () => {
+  const source = { "main.js": 'import { Agent } from "node:http"; export const agent = new Agent();' };
+  await expect(
+    bundled(
+      source,
+      lazyBuiltins(() => true),
+    ),
+  ).rejects.toThrow(/No matching export/);
+});
+
+it("gives a package our classes of fetch, which take objects of the global ones", async () => {
+  const source = {
+    "main.js": 'export * from "openapi-fetch";',
+    "node_modules/openapi-fetch/index.js":
+      "export const classes = { Headers, Request, Response, FormData, Blob }; export const is = (value, name) => value instanceof classes[name];",
+  };
+  const { classes, is } = await load(await bundled(source, fetchClasses(join(import.meta.dirname, ".."))));
+  for (const name of ["Headers", "Request", "Response", "FormData"] as const) {
+    expect(classes[name]).not.toBe(globalThis[name]);
+    const made = name === "Request" ? new Request("https://a.example") : new globalThis[name as "Headers"]();
+    expect([is(made, name), is({}, name), is(null, name)]).toEqual([true, false, false]);
+  }
+  expect([classes.Blob, is(new classes.Headers({ a: "1" }), "Headers")]).toEqual([Blob, true]);
+});
+
+/** A metafile of modules with their static imports, and of main.js that loads some by `import()`. */
+function metafile(statics: Record<string, string[]>, lazy: string[], sizes: Record<string, number>) {
+  const paths = Object.keys(statics);
+  const imported = (path: string) => [
+    ...(statics[path] ?? []).map((to) => ({ path: to, kind: "import-statement" })),
+    ...(path === "src/main.js" ? lazy.map((to) => ({ path: to, kind: "dynamic-import" })) : []),
+  ];
+  return {
+    inputs: Object.fromEntries(paths.map((path) => [path, { imports: imported(path) }])),
+    outputs: {
+      all: { inputs: Object.fromEntries(paths.map((path) => [path, { bytesInOutput: sizes[path] ?? 100 }])) },
+    },
+  };
+}
+
+it("joins small chunks, but not where the imports of one would come with it", () => {
+  const plan = (imports: string[]) =>
+    planChunks(
+      metafile(
+        {
+          "src/main.js": [],
+          "lib/other.js": ["src/large.js"],
+          "src/x.js": ["src/shared.js"],
+          "src/y.js": ["src/shared.js", "src/small.js"],
+          "src/shared.js": [],
+          "src/small.js": imports,
+          "src/large.js": [],
+        },
+        ["lib/other.js", "src/x.js", "src/y.js"],
+        { "src/large.js": 500_000 },
+      ),
+      { folder: "src/", shared: "src/main.js", entries: ["src/main.js"] },
+    ).get("src/x.js") ?? [];
+  expect(plan([])).toContain("src/small.js");
+  expect(plan(["src/large.js"])).not.toContain("src/small.js");
+});
