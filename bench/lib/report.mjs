@@ -36,12 +36,9 @@ export function section({ title, shows, start, about, tables }) {
   return [title, `${shows} ${started}`.trim(), ...texts, `Measured on ${about}.`].join("\n\n");
 }
 
-/** A page with the sections between their marks. @throws where a result has no marks, or marks have no result */
+/** A page with the section of each result between its marks; other sections stay. */
 export function withSections(page, results) {
-  const marked = [...page.matchAll(/<!-- ([a-z-]+) -->/g)].map(([, name]) => name);
-  const missing = [...Object.keys(results), ...marked].find((name) => !(marked.includes(name) && name in results));
-  if (missing !== undefined) throw new Error(`${missing} has marks or a result, and not both`);
-  return marked.reduce((text, name) => between(text, name, `### ${section(results[name])}`), page);
+  return Object.entries(results).reduce((text, [name, result]) => between(text, name, `### ${section(result)}`), page);
 }
 
 /** A page with a table of the figures that have a goal. */

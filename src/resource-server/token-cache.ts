@@ -1,4 +1,5 @@
 import { base64url } from "jose";
+import { nodeCrypto } from "./node-crypto.js";
 
 /** Results about tokens, by their digests: it holds no token. Evicts the least recently used. */
 export class TokenCache<T> {
@@ -34,16 +35,9 @@ export class TokenCache<T> {
   }
 }
 
-/** The part of `node:crypto` that is used where it is: a hash costs a fortieth of that of Web Crypto. */
-interface NodeCrypto {
-  createHash(name: "sha256"): { update(text: string): { digest(encoding: "base64url"): string } };
-}
-
-type WithBuiltins = { process?: { getBuiltinModule?: (name: "node:crypto") => NodeCrypto | undefined } };
-
 /** The SHA-256 of a token in base64url: the `ath` of its proofs (RFC 9449 section 4.2). */
 export async function digestOf(token: string): Promise<string> {
-  const node = (globalThis as WithBuiltins).process?.getBuiltinModule?.("node:crypto");
+  const node = nodeCrypto();
   if (node) return node.createHash("sha256").update(token).digest("base64url");
   return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token))));
 }

@@ -1,10 +1,11 @@
 import { generateKeyPair, generateProof } from "dpop";
 import { calculateJwkThumbprint, exportJWK } from "jose";
-import { describe, expect, onTestFinished, vi } from "vitest";
+import { describe, expect } from "vitest";
 import { hashOf } from "../helpers/proofs.js";
 import { createService } from "./introspection-service.js";
 import { type Holder, makeHolder } from "./proofs.js";
 import { ALGS, ASKED, it as base, INTROSPECTION, METADATA_URL, outcome, REFUSED, RESOURCE } from "./support.js";
+import { countVerifications } from "./verifications.js";
 
 const it = base.extend("holder", ({ signer }) => makeHolder(signer));
 
@@ -85,14 +86,13 @@ describe("where bound tokens are supported", () => {
     server,
     holder,
   }) => {
-    const verify = vi.spyOn(crypto.subtle, "verify");
-    onTestFinished(() => verify.mockRestore());
+    const verifications = countVerifications();
     const thief = await makeHolder(signer, "RS256");
     const requested = async (token: string, by: Holder, claims = {}): Promise<[string | undefined, number]> => {
-      verify.mockClear();
+      verifications.clear();
       const dpop = await by.prove({ claims: { ath: hashOf(token), ...claims } });
       expect((await server.ask({ authorization: `DPoP ${token}`, dpop })).status).toBe(401);
-      return [server.reasons().at(-1), verify.mock.calls.length];
+      return [server.reasons().at(-1), verifications.count()];
     };
     const expired = await signer.sign({ cnf: { jkt: thief.jkt }, exp: 1 });
     expect(await requested("x", thief, { htm: "GET" })).toEqual(["not_a_jwt", 0]);

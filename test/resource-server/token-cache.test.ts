@@ -2,13 +2,10 @@ import { expect, onTestFinished, vi } from "vitest";
 import { hashOf } from "../helpers/proofs.js";
 import { makeHolder } from "./proofs.js";
 import { it as base, makeKey, pass } from "./support.js";
+import { countVerifications } from "./verifications.js";
 
 /** Tests that count how often a signature is verified. */
-const it = base.extend("verifications", () => {
-  const verify = vi.spyOn(crypto.subtle, "verify");
-  onTestFinished(() => verify.mockRestore());
-  return () => verify.mock.calls.length;
-});
+const it = base.extend("verifications", () => countVerifications().count);
 
 it("the signature of a token is checked once a minute", async ({ signer, server, verifications }) => {
   const token = await signer.sign();

@@ -53,11 +53,25 @@ const BOTH: readonly string[] = [...GET, ...POST];
 
 const plain = ({ running, request }: Call) => running.answer(request);
 
+/** An answer that is the same for every client: oidc-provider makes it for the first. */
+function once(answer: Endpoint["answer"]): Endpoint["answer"] {
+  const made = new WeakMap<Running, Answer>();
+  return async (call) => {
+    const { running, request } = call;
+    const { method, url, body, due } = request;
+    const isPlain = method === "GET" && !url.includes("?") && body.length === 0 && due.length === 0;
+    if (!isPlain) return answer(call);
+    const found = made.get(running) ?? (await answer(call));
+    if (found.status === 200) made.set(running, found);
+    return { ...found, headers: { ...found.headers } };
+  };
+}
+
 const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   [METADATA]: {
     methods: GET,
     fault: "metadata",
-    answer: async (call) => metadataAnswer(await plain(call), call.settings.oauth),
+    answer: once(async (call) => metadataAnswer(await plain(call), call.settings.oauth)),
   },
   "/authorize": { methods: GET, fault: "authorize", answer: browse },
   "/authorize/*": { methods: GET, fault: "authorize", answer: browse },
@@ -74,7 +88,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       introspectionAnswer(await plain(call), call.server, formOf(call.roundTrip), call.settings.clock.skew),
   },
   "/revoke": { methods: POST, option: "revocation", answer: plain },
-  "/jwks": { methods: GET, fault: "jwks", answer: plain },
+  "/jwks": { methods: GET, fault: "jwks", answer: once(plain) },
   "/end_session": { methods: GET, fault: "end_session", answer: browse },
   "/end_session/confirm": { methods: POST, answer: browse },
   "/end_session/success": { methods: GET, answer: browse },

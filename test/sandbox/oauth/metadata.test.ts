@@ -33,6 +33,25 @@ const documented = (issuer: string) => ({
 });
 
 describe("the metadata of an authorization server", () => {
+  it("and its keys are the same for each client, and the faults of a request are its own", async ({
+    sandbox,
+    issuer,
+  }) => {
+    const read = async (path: string, headers = {}) => {
+      const response = await fetch(issuer + path, { headers });
+      const names = ["content-type", "cache-control", "vary", "access-control-allow-origin"];
+      return [response.status, names.map((name) => response.headers.get(name)), await response.text()] as const;
+    };
+    for (const path of [METADATA, "/jwks"]) {
+      const first = await read(path, { origin: sandbox.origin });
+      expect(first[0]).toBe(200);
+      expect(await read(path)).toEqual(first);
+      sandbox.faults.add({ kind: "status", status: 503, times: 1 });
+      expect((await read(path))[0]).toBe(503);
+      expect(await read(path)).toEqual(first);
+    }
+  });
+
   it("is what the service documents, and nothing else", async ({ sandbox }) => {
     const { issuer, metadata } = await metadataOf(sandbox);
     expect(issuer).toBe(`${sandbox.origin}/${sandbox.ids.pool}`);
