@@ -198,10 +198,10 @@ describe("agents on two machines that share an engine", () => {
     };
     await expect(token(one.agent)).rejects.toMatchObject({ code: "grant_not_saved", retryable: true });
     await time.advance(after);
-    const claims = other.driver.asked.claim;
+    const claims = other.driver.calls.claim;
     const theirs = token(other.agent);
     theirs.catch(() => undefined);
-    await until(() => other.driver.asked.claim > claims);
+    await until(() => other.driver.calls.claim > claims);
     one.driver.before = {};
     one.driver.after = {};
     expect(await during(Promise.all([token(one.agent), theirs]))).toEqual(["access-as-2", "access-as-2"]);
