@@ -15,7 +15,7 @@ export const engineKills = {
 };
 
 const ENGINES = ["redis", "postgres"];
-const SIZES = { short: { each: 3, arenas: 1 }, long: { each: 100, arenas: 5 } };
+const SIZES = { short: { each: 2, arenas: 1 }, long: { each: 100, arenas: 5 } };
 const USERS = 30;
 const SPAN_MS = 500;
 const DOWN_MS = 300;

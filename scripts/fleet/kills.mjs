@@ -19,7 +19,7 @@ export const kills = {
 const RANDOM = "at a random moment";
 const AIMS = STAGES.filter(({ deadly }) => deadly === undefined);
 const SIZES = {
-  short: { random: 13, each: 1, lanes: 5, graces: [{ grace: 30, part: 1 }] },
+  short: { random: 8, each: 1, lanes: 5, graces: [{ grace: 30, part: 1 }] },
   // Most of them within a grace period: without one, only the losses are counted.
   long: {
     random: 860,
