@@ -25,7 +25,6 @@ export class HttpRequest implements Request {
   readonly url: string;
   readonly headers: HttpHeaders;
   readonly redirect: Request["redirect"];
-  readonly signal: AbortSignal;
   /** The body as it was given. */
   readonly payload: string | Uint8Array<ArrayBuffer> | null;
   readonly cache = "default";
@@ -38,6 +37,7 @@ export class HttpRequest implements Request {
   readonly referrer = "about:client";
   readonly referrerPolicy = "";
   readonly bodyUsed = false;
+  #signal: AbortSignal | undefined;
 
   /** @throws `TypeError` for an address, a method, a header or a body that `fetch` does not send */
   constructor(
@@ -56,7 +56,7 @@ export class HttpRequest implements Request {
       this.headers.set("content-type", "text/plain;charset=UTF-8");
     this.payload = body;
     this.redirect = redirect;
-    this.signal = signal ?? new AbortController().signal;
+    this.#signal = signal ?? undefined;
   }
 
   get [Symbol.toStringTag](): string {
@@ -67,10 +67,16 @@ export class HttpRequest implements Request {
     return this.payload === null ? null : this.#blob().stream();
   }
 
+  get signal(): AbortSignal {
+    this.#signal ??= new AbortController().signal;
+    return this.#signal;
+  }
+
   /** What makes the same request with `fetch`, beside its address. */
   asInit(): RequestInit {
-    const { method, headers, payload: body, redirect, signal } = this;
-    return { method, headers: Object.fromEntries(headers), redirect, signal, ...(body !== null && { body }) };
+    const { method, headers, payload: body, redirect } = this;
+    const signal = this.#signal && { signal: this.#signal };
+    return { method, headers: Object.fromEntries(headers), redirect, ...signal, ...(body !== null && { body }) };
   }
 
   /** The same request as an object of the global class. */
@@ -79,7 +85,7 @@ export class HttpRequest implements Request {
   }
 
   clone(): HttpRequest {
-    return new HttpRequest(this.url, { ...this, body: this.payload });
+    return new HttpRequest(this.url, { ...this, body: this.payload, signal: this.#signal ?? null });
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {

@@ -50,6 +50,7 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
 }
 
 function movedTo(url: string, input: string | URL | Request): string | Request {
-  if (input instanceof HttpRequest) return new HttpRequest(url, { ...input, body: input.payload });
+  if (input instanceof HttpRequest)
+    return new HttpRequest(url, { ...input, body: input.payload, signal: input.signal });
   return isRequest(input) ? new Request(url, input) : url;
 }
