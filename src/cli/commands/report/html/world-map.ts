@@ -54,7 +54,9 @@ type Projection = (degrees: readonly number[]) => readonly [number, number];
 /** The projection that makes all countries fill the map. */
 function projectionOf(features: readonly Country[]): Projection {
   const points = features.flatMap(({ geometry }) => geometry.coordinates.flat(2).map(equalEarth));
-  const [left, top] = [0, 1].map((axis) => points.reduce((least, point) => Math.min(least, point[axis] ?? 0), Infinity));
+  const [left, top] = [0, 1].map((axis) =>
+    points.reduce((least, point) => Math.min(least, point[axis] ?? 0), Infinity),
+  );
   const [right, bottom] = [0, 1].map((axis) =>
     points.reduce((most, point) => Math.max(most, point[axis] ?? 0), -Infinity),
   );
