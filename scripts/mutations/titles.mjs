@@ -30,7 +30,12 @@ function readTitles(file) {
   const declared = nodesIn(source)
     .filter((node) => ts.isCallExpression(node) && node.arguments.length > 1 && isFunction(node.arguments.at(-1)))
     .flatMap((call) => [call.expression, call.arguments[0]].flatMap(nodesIn));
-  const names = new Set(declared.filter(ts.isIdentifier).map(({ text }) => text));
+  // The rows of `hostile("…", rows)` have their titles in the tables of test/hostile/cases.
+  const rows = nodesIn(source).filter(
+    (node) => ts.isCallExpression(node) && node.expression.getText(source) === "hostile",
+  );
+  const used = [...declared, ...rows.flatMap((call) => call.arguments.flatMap(nodesIn))];
+  const names = new Set(used.filter(ts.isIdentifier).map(({ text }) => text));
   const tables = nodesIn(source).flatMap((node) => {
     if (ts.isVariableDeclaration(node) && names.has(node.name.text)) return nodesIn(node);
     return ts.isImportDeclaration(node) ? tablesOf(node, file, names) : [];
