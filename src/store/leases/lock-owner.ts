@@ -58,17 +58,22 @@ export function wasReused({ pid, started }: LockOwner): boolean {
   return found !== undefined && found > Number(started) + START_TOLERANCE_MS;
 }
 
+function isStartOf(pid: number, started: number): boolean {
+  const found = processStart(pid);
+  return found !== undefined && Math.abs(found - started) <= START_TOLERANCE_MS;
+}
+
 function ownStart(): string {
   return String(Math.round(Date.now() - process.uptime() * 1000));
 }
 
 /**
- * Without a process table: an unused number proves that the process is dead, and so does a start before the boot. A
- * number in use proves nothing.
+ * Without a process table: an unused number proves that the process is dead, and so does a start before the boot, unless
+ * the system has the same start for the number: then the clock was set since. A number in use proves nothing.
  */
 function probeBySignal({ pid, started }: LockOwner): Liveness {
   const isOfThisBoot = Number(started) > Date.now() - uptime() * 1000 - CLOCK_CHANGE_MS;
-  if (!hasProcessTable() && !isOfThisBoot) return "dead";
+  if (!hasProcessTable() && !isOfThisBoot && !isStartOf(pid, Number(started))) return "dead";
   try {
     process.kill(pid, 0);
     return "alive";

@@ -160,4 +160,14 @@ describe("a process where there is no table of processes", () => {
     const started = String(Date.now() - uptime() * 1000 - 3_600_000);
     expect(there.livenessOf({ ...there.thisProcess(), started })).toBe("dead");
   });
+
+  it("is alive when the clock was set after it began", async () => {
+    const there = await elsewhere();
+    const started = Date.now() - uptime() * 1000 - 3_600_000;
+    const { system } = await import("../../../src/platform/system.js");
+    system.run = (_, args) =>
+      args.includes("lstart=") ? new Date(started).toUTCString().replace(" GMT", "") : undefined;
+    expect(there.livenessOf({ ...there.thisProcess(), started: String(started) })).toBe("alive");
+    expect(there.livenessOf({ ...there.thisProcess(), started: String(started - 60_000) })).toBe("dead");
+  });
 });
