@@ -219,7 +219,7 @@ describe("scopes that the issuer does not like", () => {
     const [first, second] = scene.login.urls.map(({ searchParams: query }) => query.get("state"));
     expect(first).not.toBe(second);
     expect(scene.login.opened).toHaveLength(1);
-    expect(scene.login.outcomes).toEqual([{ ok: true }]);
+    expect(scene.login.outcomes).toEqual([{ ok: true, login: { server: scene.mcp.url, issuer: scene.issuer.issuer } }]);
     expect(await scene.store.list()).toMatchObject([{ requestedScope: "a b" }]);
   });
 

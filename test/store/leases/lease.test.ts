@@ -24,7 +24,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
 
   it("lets work under other names continue", async () => {
     const store = open();
-    let end: () => void = () => undefined;
+    let end: (() => void) | undefined;
     const held = store.lease(
       "x",
       () =>
@@ -33,8 +33,9 @@ describe.each(stores)("a lease of %s", (name, open) => {
         }),
       BRIEF,
     );
+    await until(() => end !== undefined);
     expect(await store.lease("y", async () => "done", BRIEF)).toBe("done");
-    end();
+    end?.();
     await held;
   });
 
