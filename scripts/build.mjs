@@ -1,6 +1,5 @@
-// Builds dist/: the library file by file with tsc (readable stack traces), its declarations with the sources that an
-// editor opens from them, and the CLI, the sandbox and the Node parts as split bundles that include their dependencies: few
-// files to read, few packages to install.
+// Builds dist/: the library file by file with tsc (readable stack traces), its declarations, and the CLI, the sandbox
+// and the Node parts as split bundles that include their dependencies: few files to read, few packages to install.
 // With --check it changes nothing and fails if dist/ differs from what the sources build.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -10,7 +9,7 @@ import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { planChunks } from "./build/chunk-plan.mjs";
-import { shipDeclarations } from "./build/declarations.mjs";
+import { reduceDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
 import { isLazyBuiltin, lazyBuiltins } from "./build/lazy-builtins.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
@@ -76,8 +75,10 @@ async function compileLibrary() {
   }
   for (const name of filesOf(made).keys()) if (name.endsWith(".js")) await removeComments(join(made, name));
   const types = Object.values(manifest.exports).flatMap((entry) => entry.types ?? []);
-  const entries = types.map((path) => path.replace("./dist/", ""));
-  shipDeclarations(made, { entries, sources: join(root, "src") });
+  reduceDeclarations(
+    made,
+    types.map((path) => path.replace("./dist/", "")),
+  );
 }
 
 async function bundle() {
