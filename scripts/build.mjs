@@ -13,6 +13,7 @@ import { reduceDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
 import { isLazyBuiltin, lazyBuiltins } from "./build/lazy-builtins.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
+import { notices } from "./build/notices.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
 import { removeComments, shrinkChunk } from "./build/shrink.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
@@ -167,24 +168,8 @@ function writeNotices(inputs) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input);
     if (match) folders.add(match[1]);
   }
-  const notices = [...folders].sort().map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    const texts = licenceFiles(join(root, folder)).map((file) => readFileSync(file, "utf8").trim());
-    // Some packages state their licence only in the manifest.
-    if (texts.length === 0) texts.push("(no licence file in the package)");
-    return `${name} ${version} (${license})\n\n${texts.join("\n\n")}\n`;
-  });
-  writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
-}
-
-/** The licence of a package, the notice that Apache 2.0 requires, and the licences of code that the package includes. */
-function licenceFiles(folder) {
-  const names = readdirSync(folder).sort();
-  const own = [/^licen[cs]e\b/i, /^notice\b/i].map((kind) => names.find((name) => kind.test(name)));
-  const inner = names.includes("licenses")
-    ? readdirSync(join(folder, "licenses")).map((name) => `licenses/${name}`)
-    : [];
-  return [...own, ...inner].filter((name) => name !== undefined).map((name) => join(folder, name));
+  const absolute = [...folders].map((folder) => join(root, folder));
+  writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices(absolute));
 }
 
 function replace() {
