@@ -1,6 +1,5 @@
-// Builds dist/: the library file by file with tsc (readable stack traces), its declarations with the sources that an
-// editor opens from them, and the CLI, the sandbox and the Node parts as split bundles that include their dependencies: few
-// files to read, few packages to install.
+// Builds dist/: the library file by file with tsc (readable stack traces), its declarations, and the CLI, the sandbox
+// and the Node parts as split bundles that include their dependencies: few files to read, few packages to install.
 // With --check it changes nothing and fails if dist/ differs from what the sources build.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -10,10 +9,11 @@ import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { build } from "esbuild";
 import { planChunks } from "./build/chunk-plan.mjs";
-import { shipDeclarations } from "./build/declarations.mjs";
+import { reduceDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
 import { isLazyBuiltin, lazyBuiltins } from "./build/lazy-builtins.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
+import { notices } from "./build/notices.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
 import { removeComments, shrinkChunk } from "./build/shrink.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
@@ -76,8 +76,10 @@ async function compileLibrary() {
   }
   for (const name of filesOf(made).keys()) if (name.endsWith(".js")) await removeComments(join(made, name));
   const types = Object.values(manifest.exports).flatMap((entry) => entry.types ?? []);
-  const entries = types.map((path) => path.replace("./dist/", ""));
-  shipDeclarations(made, { entries, sources: join(root, "src") });
+  reduceDeclarations(
+    made,
+    types.map((path) => path.replace("./dist/", "")),
+  );
 }
 
 async function bundle() {
@@ -166,24 +168,8 @@ function writeNotices(inputs) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(input);
     if (match) folders.add(match[1]);
   }
-  const notices = [...folders].sort().map((folder) => {
-    const { name, version, license } = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
-    const texts = licenceFiles(join(root, folder)).map((file) => readFileSync(file, "utf8").trim());
-    // Some packages state their licence only in the manifest.
-    if (texts.length === 0) texts.push("(no licence file in the package)");
-    return `${name} ${version} (${license})\n\n${texts.join("\n\n")}\n`;
-  });
-  writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices.join(`\n${"-".repeat(72)}\n\n`));
-}
-
-/** The licence of a package, the notice that Apache 2.0 requires, and the licences of code that the package includes. */
-function licenceFiles(folder) {
-  const names = readdirSync(folder).sort();
-  const own = [/^licen[cs]e\b/i, /^notice\b/i].map((kind) => names.find((name) => kind.test(name)));
-  const inner = names.includes("licenses")
-    ? readdirSync(join(folder, "licenses")).map((name) => `licenses/${name}`)
-    : [];
-  return [...own, ...inner].filter((name) => name !== undefined).map((name) => join(folder, name));
+  const absolute = [...folders].map((folder) => join(root, folder));
+  writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices(absolute));
 }
 
 function replace() {

@@ -4,16 +4,18 @@ import { build, type Plugin } from "esbuild";
 import { expect, it } from "vitest";
 import { temporaryFolder } from "./helpers/folder.js";
 
-const [LAZY, CLASSES, PLAN] = [
+const [LAZY, CLASSES, PLAN, NOTICES] = [
   "../scripts/build/lazy-builtins.mjs",
   "../scripts/build/fetch-classes.mjs",
   "../scripts/build/chunk-plan.mjs",
+  "../scripts/build/notices.mjs",
 ];
 const { lazyBuiltins } = (await import(LAZY)) as { lazyBuiltins: (isLazy: (path: string) => boolean) => Plugin };
 const { fetchClasses } = (await import(CLASSES)) as { fetchClasses: (root: string) => Plugin };
 const { planChunks } = (await import(PLAN)) as {
   planChunks: (metafile: object, options: object) => Map<string, string[]>;
 };
+const { notices } = (await import(NOTICES)) as { notices: (folders: string[]) => string };
 
 async function bundled(files: Record<string, string>, plugin: Plugin): Promise<string> {
   const folder = temporaryFolder();
@@ -114,4 +116,26 @@ it("joins small chunks, but not where the imports of one would come with it", ()
     ).get("src/x.js") ?? [];
   expect(plan([])).toContain("src/small.js");
   expect(plan(["src/large.js"])).not.toContain("src/small.js");
+});
+
+it("writes a licence once for its packages, with every copyright line", () => {
+  const folder = temporaryFolder();
+  const licence = (holder: string) => `MIT License\n\n${holder}\n\nPermission is granted, if the above\nnotice stays.`;
+  const files = {
+    one: licence("Copyright (c) 2020 One\n(c) 2021 Another"),
+    two: licence("Copyright 2022 Two").replace("above\nnotice", "above notice"),
+    three: licence("Copyright (c) 2023 Three").replace("Permission", "No permission"),
+  };
+  const folders = Object.entries(files).map(([name, text]) => {
+    mkdirSync(join(folder, name));
+    writeFileSync(join(folder, name, "package.json"), JSON.stringify({ name, version: "1.0.0", license: "MIT" }));
+    writeFileSync(join(folder, name, "LICENSE"), text);
+    return join(folder, name);
+  });
+  const separator = `\n${"-".repeat(72)}\n\n`;
+  const shared = "MIT License\n\nPermission is granted, if the above\nnotice stays.\n";
+  expect(notices(folders).split(separator)).toEqual([
+    `one 1.0.0 (MIT)\n  Copyright (c) 2020 One\n  (c) 2021 Another\ntwo 1.0.0 (MIT)\n  Copyright 2022 Two\n\n${shared}`,
+    `three 1.0.0 (MIT)\n\n${files.three}\n`,
+  ]);
 });

@@ -1,31 +1,17 @@
-import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
 
 /**
- * Reduces the declarations in `made` to those that the entry points reach, and adds the sources that their maps lead to,
- * so that "go to definition" of an editor shows the code and its comments.
+ * Reduces the declarations in a folder to those that the entry points reach.
  *
  * @param {string} made the folder of the build
- * @param {{ entries: readonly string[], sources: string }} options the entry points' declarations, relative to `made`;
- * the folder of the sources
+ * @param {readonly string[]} entries the entry points' declarations, relative to `made`
  */
-export function shipDeclarations(made, { entries, sources }) {
+export function reduceDeclarations(made, entries) {
   const reached = reachedFrom(entries.map((entry) => join(made, entry)));
   for (const name of readdirSync(made, { recursive: true })) {
     const path = join(made, name);
-    if (/\.d\.ts(\.map)?$/.test(name) && !reached.has(path.replace(/\.map$/, ""))) rmSync(path);
-  }
-  for (const path of reached) {
-    const map = JSON.parse(readFileSync(`${path}.map`, "utf8"));
-    const [source] = map.sources;
-    const name = relative(sources, resolve(dirname(path), source));
-    const copy = join(made, "src", name);
-    mkdirSync(dirname(copy), { recursive: true });
-    copyFileSync(join(sources, name), copy);
-    writeFileSync(
-      `${path}.map`,
-      JSON.stringify({ ...map, sources: [relative(dirname(path), copy).replaceAll("\\", "/")] }),
-    );
+    if (name.endsWith(".d.ts") && !reached.has(path)) rmSync(path);
   }
 }
 

@@ -11,7 +11,7 @@ export async function shrinkChunk(file, target) {
   await replace(file, options);
 }
 
-/** Removes the comments of a module of the library: the declarations and the sources beside them have the same ones. */
+/** Removes the comments of a module of the library: the declarations beside it have those of its exports. */
 export async function removeComments(file) {
   await replace(file, { format: "esm", target: "esnext", legalComments: "none" });
 }
