@@ -36,7 +36,8 @@ export function codeTakerText(
   if (promisesIss === true) return notice;
   return [
     `warning: ${notice}`,
-    `Nothing proves that the two belong together. Log in only if you trust ${host} with it;`,
+    "Nothing proves that the two belong together.",
+    `Log in only if you trust ${host} with it.`,
     `${optionText("sameOriginEndpoints")} refuses such servers.`,
   ].join("\n");
 }
@@ -45,9 +46,11 @@ export function codeTakerText(
 export function endpointsText({ resource, issuer, authorizationEndpoint, tokenEndpoint }: EndpointsPrompt): string {
   const [from, to] = [new URL(authorizationEndpoint).origin, new URL(tokenEndpoint).origin];
   return [
-    `The login for ${escapeText(resource)} begins at ${from} and is handed to ${to}, which issues the token.`,
-    `Nothing but the issuer ${escapeText(issuer)} says that the two belong together. If you do not know ${to}, answer no:`,
-    `it could use your login at ${from} for itself. Your answer is remembered for this issuer if it is yes.`,
+    `The login for ${escapeText(resource)}`,
+    `begins at ${from} and is handed to ${to}, which issues the token.`,
+    `Only the issuer ${escapeText(issuer)} says that the two belong together.`,
+    `If you do not know ${to}, answer no: it could use your login at ${from} for itself.`,
+    "A yes is remembered for this issuer.",
     "Continue?",
   ].join("\n");
 }
@@ -56,9 +59,10 @@ export function endpointsText({ resource, issuer, authorizationEndpoint, tokenEn
 export function pasteText(redirectUri: string, how: { isOnly: boolean; isHidden: boolean }): string {
   return [
     how.isOnly
-      ? `After the login the browser ends up at ${redirectUri}, where nothing answers: that is expected.`
+      ? `After the login the browser ends up at ${redirectUri},\nwhere nothing answers: that is expected.`
       : `If the browser ends up at ${redirectUri} and cannot reach it:`,
-    `${how.isOnly ? "Copy" : "copy"} the whole address from its address bar, paste it here${how.isHidden ? " (it is not shown)" : ""} and press Enter.`,
+    `${how.isOnly ? "Copy" : "copy"} the whole address from its address bar,`,
+    `paste it here${how.isHidden ? " (it is not shown)" : ""} and press Enter.`,
     "Never paste that address anywhere else: anyone who has it may log in as you.",
   ].join("\n");
 }
@@ -73,8 +77,8 @@ export function waitingText(seconds: number): string {
 
 /** Warns that something sends wrong callbacks. */
 export function probeText(redirectUri: string): string {
-  return (
-    `warning: something on this computer, or a web page, is probing port ${new URL(redirectUri).port}: ` +
-    "50 wrong callbacks were rejected. The login continues."
-  );
+  return [
+    `warning: something on this computer, or a web page, is probing port ${new URL(redirectUri).port}:`,
+    "50 wrong callbacks were rejected. The login continues.",
+  ].join("\n");
 }

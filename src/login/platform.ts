@@ -50,14 +50,16 @@ export function detectEnvironment({ env, exists, platform }: PlatformFacts): Log
       // Many containers run an SSH server or a CI job: the hint for the environment nearest to the user comes first.
       if (container) lines.push(...containerHint(redirectUri, optionText));
       if (wsl) lines.push(...wslHint(redirectUri, optionText));
-      if (ci) lines.push(CI_HINT);
+      if (ci) lines.push(...CI_HINT);
       return lines;
     },
   };
 }
 
-const CI_HINT =
-  "This looks like CI, where no user can log in: log in on another machine, and copy its AGENTAUTH_HOME folder here.";
+const CI_HINT = [
+  "This looks like CI, where no user can log in.",
+  "Log in on another machine, and copy its AGENTAUTH_HOME folder here.",
+];
 
 /** The exact command: with the port forwarded, the remote browser reaches the listener at the same address. */
 function sshHint(env: PlatformFacts["env"], redirectUri: string): string[] {
@@ -67,23 +69,27 @@ function sshHint(env: PlatformFacts["env"], redirectUri: string): string[] {
   const destination = isIP(server) === 0 || user === undefined ? "<user@host>" : `${user}@${server}`;
   const extra = /^\d+$/.test(serverPort) && serverPort !== "22" ? ` -p ${serverPort}` : "";
   return [
-    "You are connected by SSH. If your browser is on the computer you came from, run this there first:",
+    "You are connected by SSH.",
+    "If your browser is on the computer you came from, run this there first:",
     `  ssh -L ${port}:127.0.0.1:${port}${extra} ${destination}`,
   ];
 }
 
 function containerHint(redirectUri: string, optionText: OptionText): string[] {
   return [
-    `This looks like a container. A browser outside reaches ${redirectUri} only when the container shares the host's ` +
-      `network (such as docker run --network host) or port ${portOf(redirectUri)} is forwarded to its loopback.`,
+    "This looks like a container.",
+    `A browser outside reaches ${redirectUri} only if`,
+    "the container shares the network of its host (docker run --network host),",
+    `or port ${portOf(redirectUri)} is forwarded to its loopback address.`,
     `Otherwise log in with ${optionText("flow", "paste")} or ${optionText("flow", "device")}.`,
   ];
 }
 
 function wslHint(redirectUri: string, optionText: OptionText): string[] {
   return [
-    `This is WSL. The browser of Windows reaches ${redirectUri} through WSL's localhost forwarding; if the last page ` +
-      `does not load, try ${optionText("redirectHost", "localhost")} or ${optionText("flow", "paste")}.`,
+    "This is WSL. A browser on Windows needs its localhost forwarding to reach",
+    `${redirectUri}. If the last page does not load,`,
+    `try ${optionText("redirectHost", "localhost")} or ${optionText("flow", "paste")}.`,
   ];
 }
 

@@ -35,14 +35,17 @@ function startLogin(columns = 80, flags = ["--browser", "true"], env: Record<str
 const RESTORED = "the terminal is as before";
 
 describe.skipIf(!hasTerminal)("a login on a terminal", () => {
-  it.each([40, 80, 200])("takes four lines and an unbroken link at %i columns, and ends with it", async (columns) => {
+  it.each([
+    [40, 8],
+    [80, 4],
+    [200, 4],
+  ])("at %i columns takes %i lines and an unbroken link, and ends with it", async (columns, count) => {
     const run = startLogin(columns);
-    await run.shows("Ctrl-C cancels");
+    await run.shows(/cancels\s+it\)/);
     const lines = run.lines().filter((line) => line !== "");
-    expect(lines).toHaveLength(4);
-    expect(lines[2]).toMatch(/^ {2}http:\/\/127\.0\.0\.1:\d+\/[\w-]{12}$/);
-    expect(lines[2]?.length).toBeLessThanOrEqual(40);
-    for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+    expect(lines).toHaveLength(count);
+    expect(lines.filter((line) => /^ {2}http:\/\/127\.0\.0\.1:\d+\/[\w-]{12}$/.test(line))).toHaveLength(1);
+    for (const line of lines) expect(line.length).toBeLessThanOrEqual(Math.min(columns, 80));
     const page = await fetch(run.link());
     expect(await page.text()).toContain("<h1>You are logged in</h1>");
     expect(await run.ended).toBe(0);

@@ -32,6 +32,13 @@ describe("the environment", () => {
 });
 
 describe("the hints", () => {
+  test("fit 80 columns", () => {
+    const env = { SSH_CONNECTION: "192.0.2.7 5 198.51.100.9 22", USER: "ada", WSL_DISTRO_NAME: "Ubuntu", CI: "1" };
+    const texts = [undefined, flagText].flatMap((option) => detect(env, ["/.dockerenv"]).hints(URI, option));
+    expect(texts.join()).toMatch(/SSH.*container.*WSL.*CI/s);
+    expect(texts.filter((line) => line.length > 80)).toEqual([]);
+  });
+
   test("are none on a desktop", () => {
     expect(detect({ DISPLAY: ":0" }).hints(URI)).toEqual([]);
   });

@@ -5,6 +5,7 @@ import type { Io } from "../io/io.js";
 import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
 import { flagText } from "../runtime/flag-text.js";
+import { fill } from "../runtime/help/text.js";
 import { confirm } from "./confirm.js";
 import { loginDisplay } from "./login-display.js";
 
@@ -23,7 +24,7 @@ export function loginMethod(
   const asked = isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined;
   return terminalLogin({
     // Without the URL there is no login, also with --quiet.
-    say: (text) => io.with({ quiet: false }).say(text),
+    say: (text) => io.with({ quiet: false }).say(fitted(text, io)),
     env: io.env,
     flow: flags.flow === "paste" ? "paste" : "browser",
     browser: isAsked ? flags.browser : "none",
@@ -32,10 +33,17 @@ export function loginMethod(
     redirectHost: flags.redirectHost,
     redirectPort: flags.redirectPort,
     loginTimeoutSeconds: flags.loginTimeout,
-    confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, question, signal) : undefined,
+    confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, fitted(question, io), signal) : undefined,
     onInterrupt: () => signals.raise("SIGINT"),
     input: input ?? asked,
   });
+}
+
+/** Breaks lines between words for a terminal. An indented line is an address or a command to copy: it stays a line. */
+function fitted(text: string, { stderr }: Pick<Io, "stderr">): string {
+  if (!stderr.isTTY) return text;
+  const lines = text.split("\n");
+  return lines.flatMap((line) => (line.startsWith(" ") ? line : fill(line, stderr.columns))).join("\n");
 }
 
 /** Whether a user reads stderr and can answer; an agent can run us in a terminal that no user reads. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { parseUrl } from "../../http/url.js";
-import { escapeText } from "../../redact.js";
+import { escapeHtml } from "../../redact.js";
 import type { User } from "./accounts.js";
 import { PAGE_STYLE } from "./consent-style.js";
 import { readHiddenForm } from "./forms.js";
@@ -127,9 +127,9 @@ function page(title: string, body: string): string {
 function hiddenForm(form: string, content: string, style = ""): string {
   const { action = "", fields = {} } = readHiddenForm(form) ?? {};
   const hidden = Object.entries(fields).map(
-    ([name, value]) => `<input type="hidden" name="${html(name)}" value="${html(value)}">`,
+    ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
   );
-  return `<form class="${style}" method="post" action="${html(pathOf(action))}">${hidden.join("")}${content}</form>`;
+  return `<form class="${style}" method="post" action="${escapeHtml(pathOf(action))}">${hidden.join("")}${content}</form>`;
 }
 
 /** The policy allows forms to the origin of the page, whose host name can differ from the issuer's. */
@@ -143,16 +143,12 @@ function row(term: string, description: string): string {
 
 /** Untrusted text: control characters made visible, shortened, HTML escaped. */
 function safe(text: string): string {
-  return html(escapeText(cut(text)));
+  return escapeHtml(cut(text));
 }
 
 function cut(text: string): string {
   const characters = [...text];
   return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT).join("")}…` : text;
-}
-
-function html(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 function hostOf(uri: string): string {

@@ -41,7 +41,7 @@ export function barLines({ title, tally, whole, most, name }: BarList, width: nu
     const bar = isDim ? "" : style.bar(count / greatest, barWidth);
     const cut = cutText(label, labelWidth);
     return [
-      isDim ? style.colors.dim(cut) : cut,
+      isDim ? style.colors.dim(cut) : style.isolate(cut),
       " ".repeat(labelWidth - textWidth(cut) + 1),
       bar === "" ? "" : style.colors.cyan(bar),
       " ".repeat(barWidth - bar.length + 1 + countWidth - (counts[index] ?? "").length),

@@ -87,7 +87,7 @@ function print(report: Report, format: Format, options: ReportFlags, context: Co
     if (options.jq !== undefined || (format !== "table" && format !== "plain")) {
       return printObject(io, format, report, { jq: options.jq, now });
     }
-    return io.stdout.write(reportText(report, io.stdout.columns, textStyle(io.stdout.colors, io.env)));
+    return io.stdout.write(reportText(report, io.stdout.columns, textStyle(io.stdout, io.env)));
   });
 }
 

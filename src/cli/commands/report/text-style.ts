@@ -1,6 +1,7 @@
 import type { Env } from "../../io/env.js";
-import type { Colors } from "../../io/stream.js";
+import type { Colors, OutStream } from "../../io/stream.js";
 import { isAscii } from "../../io/terminal-features.js";
+import { isolate } from "../../output/paint.js";
 
 /** The style of a report's text. */
 export interface TextStyle {
@@ -10,6 +11,8 @@ export interface TextStyle {
   /** A column for each count. */
   spark(counts: readonly number[], width: number): string;
   heading(text: string): string;
+  /** Text from the service; on a terminal isolated so that its writing direction does not affect its neighbours. */
+  isolate(text: string): string;
   /** The text as the terminal can show it. */
   finish(text: string): string;
 }
@@ -20,7 +23,7 @@ const ASCII_HEIGHTS = [".", ":", "-", "=", "+", "*", "%", "#"];
 const ASCII_SIGNS: Readonly<Record<string, string>> = { "→": "->", "…": "~", "–": "-", "·": "-" };
 
 /** The style for a stream in an environment. */
-export function textStyle(colors: Colors, env: Env): TextStyle {
+export function textStyle({ colors, isTTY }: Pick<OutStream, "colors" | "isTTY">, env: Env): TextStyle {
   const ascii = isAscii(env);
   const heights = ascii ? ASCII_HEIGHTS : HEIGHTS;
   return {
@@ -38,6 +41,7 @@ export function textStyle(colors: Colors, env: Env): TextStyle {
       return counts.map((count) => (count > 0 ? height(count) : " ").repeat(repeat)).join("");
     },
     heading: (text) => colors.bold(text.toUpperCase()),
+    isolate: isTTY ? isolate : (text) => text,
     finish: (text) => (ascii ? text.replace(/[→…–·]/g, (sign) => ASCII_SIGNS[sign] ?? sign) : text),
   };
 }

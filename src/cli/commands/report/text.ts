@@ -15,6 +15,7 @@ const WIDEST = 140;
 /** From this width on, two lists fit side by side. */
 const TWO_COLUMNS = 100;
 const GAP = 4;
+const SEPARATOR = " · ";
 /** Leaves room for what was found on a device, at 80 columns. */
 const WIDEST_TITLE = 24;
 /** The HTML page and the JSON have more. */
@@ -40,7 +41,7 @@ function headLines({ pool_id, generated_at, complete, notes, devices }: Report, 
   ];
   return [
     bold(cutText(`Devices of pool ${escapeText(pool_id)}`, width)),
-    ...wrap(facts.join(" · "), width),
+    ...wrap(facts.join(SEPARATOR), width),
     ...(complete ? [] : [bold(yellow("INCOMPLETE: not all of the devices are in these numbers"))]),
     ...notes.flatMap((note) => wrap(`note: ${escapeText(note)}`, width).map(dim)),
   ];
@@ -106,7 +107,7 @@ function findingLines({ findings }: Report, width: number, style: TextStyle): st
   ];
 }
 
-function oneFinding(finding: Finding, width: number, { colors }: TextStyle): string[] {
+function oneFinding(finding: Finding, width: number, { colors, isolate }: TextStyle): string[] {
   const { title, why, action, count } = finding;
   const examples = finding.examples.slice(0, MOST_EXAMPLES);
   const indent = "  ";
@@ -117,8 +118,12 @@ function oneFinding(finding: Finding, width: number, { colors }: TextStyle): str
     const cut = cutText(escapeText(id), idWidth);
     const named = cutText(escapeText(title ?? ""), WIDEST_TITLE);
     const facts = [named, escapeText(client ?? ""), country ?? "", escapeText(detail)].filter((fact) => fact !== "");
-    const rest = cutText(facts.join(" · "), room - idWidth - 2);
-    return `${indent}${cut}${" ".repeat(idWidth - textWidth(cut) + 2)}${colors.dim(rest)}`.trimEnd();
+    // Cut first: a cut must not lose the character that ends an isolation.
+    const rest = cutText(facts.join(SEPARATOR), room - idWidth - 2)
+      .split(SEPARATOR)
+      .map(isolate)
+      .join(SEPARATOR);
+    return `${indent}${isolate(cut)}${" ".repeat(idWidth - textWidth(cut) + 2)}${colors.dim(rest)}`.trimEnd();
   });
   const more = count - examples.length;
   return [

@@ -40,7 +40,8 @@ describe("a login that is handed over to another origin", () => {
   it("names both origins on a terminal, and asks once", async () => {
     const first = await run(runLogin, {}, { tty: true, stdin: "y\n" });
     expect(first).toMatchObject({ error: undefined, prompted: true });
-    expect(first.err).toContain(`begins at ${scene.issuer.origin} and is handed to ${other.origin}, which issues`);
+    const question = first.err.replace(/\s+/g, " ");
+    expect(question).toContain(`begins at ${scene.issuer.origin} and is handed to ${other.origin}, which issues`);
     expect(first.err.indexOf("[y/N]")).toBeLessThan(first.err.indexOf("open this address"));
     for (const command of [runLogin, runToken]) {
       expect(await run(command, {}, { tty: true })).toMatchObject({ error: undefined, prompted: false });

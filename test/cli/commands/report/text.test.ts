@@ -8,8 +8,8 @@ import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { unsafeCharacters } from "../../../helpers/unsafe.js";
 import { daysAgo, device, reportOn, TOKYO } from "./report-devices.js";
 
-function textOf(report: Report, columns: number, env: Record<string, string> = {}): string {
-  return reportText(report, columns, textStyle(createMemoryIo().stdout.colors, env));
+function textOf(report: Report, columns: number, env: Record<string, string> = {}, tty = false): string {
+  return reportText(report, columns, textStyle(createMemoryIo({ tty, color: false }).stdout, env));
 }
 
 const HOSTILE = `<img src=x onerror=alert(1)>\u001b[31m\u202eevil\u0000`;
@@ -84,6 +84,20 @@ describe("the text of a report", () => {
     expect(text).toMatch(/^ {2}dev_a {2}Laptop · Agent · DE · mcp$/m);
     expect(text).toContain("\n  What to do: Register the client again as one that requires PKCE.\n");
     expect(text).toMatch(/^not found: Redirect without https \(1 of 2 lack the data to check\)$/m);
+  });
+
+  it("isolates right-to-left text on a terminal, also where it is cut, and in a pipe prints it as it is", () => {
+    const [title, client] = ["מחשב נייד", `عميل ${"ا".repeat(100)}`];
+    const details = { title: client, pkce_required: false };
+    const report = reportOn([device({ id: "dev_a", title, dynamic_client_details: details })]);
+    const text = textOf(report, 80, {}, true);
+    expect(text).toContain(`  dev_a  \u2068${title}\u2069 · \u2068عميل `);
+    expect(text.match(/^\u2068عميل ا*…\u2069 /m)).not.toBeNull();
+    for (const line of text.split("\n")) {
+      expect(line.split("\u2068")).toHaveLength(line.split("\u2069").length);
+      expect(stringWidth(line)).toBeLessThanOrEqual(80);
+    }
+    expect(textOf(report, 80)).not.toMatch(/[\u2068\u2069]/);
   });
 
   it("can be made of no device at all", () => {
