@@ -46,13 +46,11 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     // A browser or another program that we start must not find our secrets in its environment.
     delete (host.env as Record<string, string | undefined>)[name];
   }
-  const pendingSaves = createPendingSaves();
-  const signals = listenForSignals(host, {
-    pendingSaves,
-    onDelay: () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…"),
-  });
-  const endings: (() => Promise<void>)[] = [];
   const { clock = systemClock, execPath, argv: [, script] = [] } = host;
+  const pendingSaves = createPendingSaves(clock);
+  const onDelay = () => io.with({ quiet: false }).say("Saving a refreshed token before exiting…");
+  const signals = listenForSignals(host, { pendingSaves, onDelay });
+  const endings: (() => Promise<void>)[] = [];
   const context: RunContext = {
     io,
     signal: signals.signal,
@@ -89,6 +87,11 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
   } catch (thrown) {
     return await settle(thrown, { argv: words, io, redactor, signals, printed, agent });
   } finally {
+    // Before the connection to the engine is closed.
+    if (pendingSaves.isUnderWay()) {
+      onDelay();
+      await pendingSaves.settled();
+    }
     await Promise.all(endings.map((end) => end()));
     await flushed(io);
     signals.stop();

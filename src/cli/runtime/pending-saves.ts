@@ -1,5 +1,9 @@
+import { type Clock, systemClock } from "../../http/deadline.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import { type Lease, leaseLost } from "../../oauth/grant/lease.js";
+
+/** How long a run waits for an engine that has to store what the run could not save. */
+const UNSAVED_MS = 30_000;
 
 /** Work of one run that must not happen twice, such as the refresh of a token, and is not saved yet. */
 export interface PendingSaves {
@@ -11,7 +15,7 @@ export interface PendingSaves {
 }
 
 /** Counts pending saves, from none. */
-export function createPendingSaves(): PendingSaves {
+export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): PendingSaves {
   const committed = new Set<symbol>();
   let waiting: (() => void)[] = [];
   const end = (one: symbol) => {
@@ -37,8 +41,15 @@ export function createPendingSaves(): PendingSaves {
       listBindings: (...given) => store.listBindings(...given),
       async lease(name, work, options) {
         const one = Symbol();
+        const unsaved = Symbol();
+        const onUnsaved = (ended: Promise<void>) => {
+          committed.add(unsaved);
+          void inTime(ended, clock).then(() => end(unsaved));
+          options.onUnsaved?.(ended);
+        };
         try {
-          return await store.lease(name, (lease) => work(marking(lease, () => committed.add(one))), options);
+          const marked = (lease: Lease) => work(marking(lease, () => committed.add(one)));
+          return await store.lease(name, marked, { ...options, onUnsaved });
         } finally {
           end(one);
         }
@@ -50,6 +61,12 @@ export function createPendingSaves(): PendingSaves {
     isUnderWay: () => committed.size > 0,
     settled: () => (committed.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
+}
+
+async function inTime(ended: Promise<void>, clock: Pick<Clock, "sleep">): Promise<void> {
+  const over = new AbortController();
+  await Promise.race([ended, clock.sleep(UNSAVED_MS, over.signal)]);
+  over.abort();
 }
 
 function marking(lease: Lease, mark: () => void): Lease {

@@ -63,6 +63,13 @@ export interface LeaseOptions<T> {
   patienceMs?: number;
   /** Polled while another holder has the lease; a result replaces that of the work. */
   until?: () => Promise<T | undefined>;
+  /**
+   * Saves what only this process has after the work failed with `grant_not_saved`, and resolves when nothing is left to be
+   * saved. A store whose engine may be back soon calls it in the background, and holds the lease until then.
+   */
+  save?: () => Promise<unknown>;
+  /** Called when a store begins to call {@link save}, with the end of that: it was saved, or given up. */
+  onUnsaved?: ((ended: Promise<void>) => void) | undefined;
   /** Called once if another holder has the lease. */
   onWait?: ((holder: LeaseHolder) => void) | undefined;
 }

@@ -74,8 +74,8 @@ export async function refreshGrant(
     async (lease) => {
       const current = await store.read(seen);
       if (!current) throw loginRequired(seen, "another process logged out");
-      const held = unsavedFor(context, current);
-      if (held) return withReservation(store, current, (reservation) => saveNext(context, reservation, current, held));
+      const saved = await saveHeld(context, current);
+      if (saved) return saved;
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (!hasSameTokens(current, seen)) return current;
       if (!isForced && isLastToken(current, clock.epoch())) return current;
@@ -93,6 +93,7 @@ export async function refreshGrant(
       patienceMs: 2 * durationMs,
       signal,
       until: () => heldOrNewer(context, seen),
+      save: () => saveHeld(context, seen),
       onWait: (holder) => report(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
     },
   );
@@ -103,11 +104,14 @@ export async function refreshGrant(
  * other one waits for them, and would send their refresh token again.
  */
 async function heldOrNewer(context: RefreshContext, seen: Grant): Promise<Grant | undefined> {
-  const { store } = context;
-  const stored = await store.read(seen);
-  const held = stored && unsavedFor(context, stored);
-  if (held) return withReservation(store, stored, (reservation) => saveNext(context, reservation, stored, held));
-  return newerThan(stored, seen);
+  const stored = await context.store.read(seen);
+  return (await saveHeld(context, stored ?? seen)) ?? newerThan(stored, seen);
+}
+
+/** Saves what this process could not save after a refresh of a grant; undefined if there is nothing. */
+async function saveHeld(context: RefreshContext, current: Grant): Promise<Grant | undefined> {
+  const held = unsavedFor(context, current);
+  return held && withReservation(context.store, current, (room) => saveNext(context, room, current, held));
 }
 
 /** The stored grant, if it has newer tokens. */

@@ -9,6 +9,7 @@ import {
 import { MemoryLeases } from "../memory-leases.js";
 import type { LeaseBusy, LeaseClaim, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
+import { GIVEN_UP_MS } from "./late-save.js";
 import { attemptOf, decodeNote, encodeNote, inLocalTime, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
 import { isUnanswered } from "./store-failure.js";
@@ -77,7 +78,7 @@ export class DriverLeases {
       if (answer.held || answer.by.owner === owner) {
         const stored = await attemptBefore(answer, key, records);
         const before = stored && inLocalTime(stored, offset);
-        const isInDoubt = mayBeAtWork(before, this.#clock.epoch(), durationMs + ttlMs);
+        const isInDoubt = mayBeAtWork(before, this.#clock.epoch(), durationMs + GIVEN_UP_MS);
         return { from, stored, before, waited, doubtMs: isInDoubt ? unwatchedMs : 0 };
       }
       const holder = async () => {

@@ -2,6 +2,7 @@ import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
+import { savedInTime } from "./late-save.js";
 import { failureIn, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
 import { unanswered } from "./store-failure.js";
@@ -59,6 +60,8 @@ export class HeldLease implements Lease {
   #isRolledBack = false;
   #isEnded = false;
   #working: Promise<unknown> = Promise.resolve();
+  /** Those under way and waiting: few, also while an engine does not answer for long. */
+  #extensions = 0;
 
   constructor(place: LeasePlace, { from, before, stored, waited }: Taken, options: LeaseOptions<unknown>) {
     this.#place = place;
@@ -130,16 +133,22 @@ export class HeldLease implements Lease {
 
   /** Ends the lease after work that failed. */
   async fail(error: unknown): Promise<void> {
-    if (isAgentAuthError(error) && error.code === "grant_not_saved" && error.retryable) {
-      // This process has the only copy of the new tokens, and saves them at its next call, for which it has until the lease
-      // expires: another one would send the used refresh token.
-      this.#isEnded = true;
-      this.#stop();
+    const { save, onUnsaved } = this.#options;
+    if (save && isAgentAuthError(error) && error.code === "grant_not_saved" && error.retryable) {
+      // This process has the only copy of the new tokens: another one would send the used refresh token.
+      this.#isCommitted = true;
+      const ended = this.#saveLater(save, error);
+      onUnsaved?.(ended);
       return;
     }
     const isPassedOn = !this.#isCommitted && this.#isInDanger;
     if (this.#isRolledBack || isPassedOn) return this.#end(this.#stored && { sent: false, instead: this.#stored });
     return this.#end({ sent: this.#isCommitted, ...failureIn(isAgentAuthError(error) ? error : undefined) });
+  }
+
+  async #saveLater(save: () => Promise<unknown>, failure: AgentAuthError): Promise<void> {
+    const isSaved = await savedInTime(this.#place.clock, this.#beatMs, save);
+    await this.#end(isSaved ? undefined : { sent: true, ...failureIn(failure) });
   }
 
   /** An engine that does not answer must not replace the outcome of the work; the lease expires by itself. */
@@ -171,12 +180,13 @@ export class HeldLease implements Lease {
     // Work that takes longer than agreed, and has sent nothing, is stuck.
     const isOverdue = !this.#options.extend && since(this.#start, this.#place.clock) >= this.#options.durationMs;
     if (this.#isLost || (isOverdue && !this.#isCommitted)) this.#stop();
-    else await this.#extend();
+    else if (this.#extensions < 2) await this.#extend();
   }
 
   /** One at a time, so that no heartbeat arrives behind the mark and takes it back. */
   #extend(): Promise<boolean> {
-    const next = this.#working.then(() => this.#extendNow());
+    this.#extensions++;
+    const next = this.#working.then(() => this.#extendNow()).finally(() => this.#extensions--);
     this.#working = next.catch(() => undefined);
     return next;
   }

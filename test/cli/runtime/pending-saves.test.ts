@@ -56,6 +56,31 @@ it("work that fails has ended too, and its error is passed on", async () => {
   await saves.settled();
 });
 
+it.each([
+  ["the store has saved it", true],
+  ["half a minute has passed", false],
+])("what the store saves in the background is under way until %s", async (_, isSaved) => {
+  const sleeping: { ms: number; wake: () => void; signal: AbortSignal }[] = [];
+  const sleep = (ms: number, signal: AbortSignal) =>
+    new Promise<void>((wake) => void sleeping.push({ ms, wake, signal }));
+  const saves = createPendingSaves({ sleep });
+  const saved = gate();
+  const lease: GrantStore["lease"] = async (_name, _work, { onUnsaved }) => {
+    onUnsaved?.(saved.opened);
+    throw new Error("not saved");
+  };
+  const seen: unknown[] = [];
+  const options = { durationMs: 60_000, onUnsaved: (ended: Promise<void>) => seen.push(ended) };
+  const failing = saves.watch({ ...memoryStore(), lease }).lease("one", async () => undefined, options);
+  await expect(failing).rejects.toThrow("not saved");
+  expect([saves.isUnderWay(), seen]).toEqual([true, [saved.opened]]);
+  if (isSaved) saved.open();
+  else sleeping[0]?.wake();
+  await saves.settled();
+  expect(saves.isUnderWay()).toBe(false);
+  expect([sleeping[0]?.ms, sleeping[0]?.signal.aborted]).toEqual([30_000, true]);
+});
+
 it("of two, the last one counts", async () => {
   const saves = createPendingSaves();
   const gates = [gate(), gate()];

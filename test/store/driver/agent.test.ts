@@ -208,6 +208,95 @@ describe("agents on two machines that share an engine", () => {
     expect(refreshes()).toBe(1);
   });
 
+  /** The engine of the first one dies after its refresh token was sent, and the first one does not call again. */
+  async function notSaved() {
+    const scene = await machines();
+    const { one, token } = scene;
+    one.driver.after.extend = () => {
+      one.driver.before = { get: lost, put: lost, extend: lost, release: lost };
+    };
+    await expect(token(one.agent)).rejects.toMatchObject({ code: "grant_not_saved", retryable: true });
+    one.driver.after = {};
+    one.driver.calls.release = 0;
+    const back = () => {
+      one.driver.before = {};
+    };
+    /** Lets time pass so slowly that heartbeats, which are sealed in threads, keep up. */
+    const pass = async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 250) {
+        await scene.time.advance(250);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    };
+    return { ...scene, back, pass };
+  }
+
+  it("lose no token that one saves without another call, when the engine is back", async () => {
+    const { one, other, pass, token, refreshes, during, back } = await notSaved();
+    await pass(3000);
+    back();
+    await pass(7000);
+    expect(await during(token(other.agent))).toBe("access-as-2");
+    expect(refreshes()).toBe(1);
+    expect(one.driver.calls.release).toBe(1);
+  });
+
+  it("send nothing while one holds its lease, because only its saves fail", async () => {
+    const { one, other, pass, token, refreshes, during, back } = await notSaved();
+    one.driver.before = { put: lost };
+    await pass(20_000);
+    const theirs = token(other.agent);
+    await pass(5000);
+    expect(refreshes()).toBe(1);
+    back();
+    expect(await during(theirs)).toBe("access-as-2");
+    expect(refreshes()).toBe(1);
+  });
+
+  it("save what one holds also if another one takes over at the moment at which the engine is back", async () => {
+    const { other, time, token, refreshes, during, back } = await notSaved();
+    await time.advance(30_000);
+    const theirs = token(other.agent);
+    await until(() => other.driver.calls.claim > 0);
+    back();
+    expect(await during(theirs)).toBe("access-as-2");
+    expect(refreshes()).toBe(1);
+  });
+
+  it("revoke what one could not save before a logout, and try no longer", async () => {
+    const { one, other, mcp, issuer, pass, back } = await notSaved();
+    await other.agent.logout(mcp.url);
+    back();
+    await pass(1000);
+    await until(() => one.driver.calls.release > 0);
+    const revoked = issuer.to("/pool/revoke").map((_, nth) => issuer.form("/pool/revoke", nth).get("token"));
+    expect(revoked).toContain("refresh-as-2");
+    const { get } = one.driver.calls;
+    await pass(5000);
+    expect(one.driver.calls.get).toBe(get);
+  });
+
+  it("have one try and few heartbeats under way while the engine does not answer", async () => {
+    const { one, time } = await notSaved();
+    const { get, extend } = one.driver.calls;
+    const silent = () => new Promise(() => undefined);
+    one.driver.before = { get: silent, extend: silent, release: lost };
+    await time.advance(60_000);
+    expect(one.driver.calls.get - get).toBe(1);
+    expect(one.driver.calls.extend - extend).toBeLessThan(5);
+  });
+
+  it("try to save for ten minutes", async () => {
+    const { one, time } = await notSaved();
+    await time.advance(599_000);
+    expect(one.driver.calls.release).toBe(0);
+    await time.advance(2000);
+    await until(() => one.driver.calls.release === 1);
+    const { get, extend } = one.driver.calls;
+    await time.advance(60_000);
+    expect(one.driver.calls).toMatchObject({ get, extend });
+  });
+
   it("register a client once for all tenants", async () => {
     const scene = await startScene();
     const driver = memoryDriver();

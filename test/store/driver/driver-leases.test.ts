@@ -489,7 +489,7 @@ describe("a lease over a driver", () => {
       const held = await hold(scene.one.store);
       await held.lease.commit();
       kill(scene.one);
-      await scene.time.advance(30_000);
+      await scene.time.advance(11 * 60_000);
       const late = takeOver(scene);
       await late.done;
       expect(late.state.waited).toBe(0);
