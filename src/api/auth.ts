@@ -36,7 +36,8 @@ export function bearerAuth(
 }
 
 function withToken(request: Request, call: Call, token: string, place: PlaceToken | undefined): Call {
-  const headers = new HttpHeaders(request.headers);
+  // Of the request's own class, so that what sends them converts nothing.
+  const headers = new (request.headers instanceof HttpHeaders ? HttpHeaders : Headers)(request.headers);
   (place ?? bearer)(headers, token);
   return { ...call, headers };
 }

@@ -5,6 +5,7 @@ import { bindMethods } from "../http/bind-methods.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
+import { takesOwnClasses } from "../http/own-fetch.js";
 import { type CallLimits, createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
@@ -81,8 +82,8 @@ export class ManagementClient {
   readonly #transport: Transport;
   readonly #pace: Pace;
   readonly #openClient: (requestClass?: typeof Request) => RawClient;
-  /** For lists: a request that goes through no middleware needs no global class. */
-  readonly #plainClient: RawClient;
+  readonly #takesOwnClasses: boolean;
+  #plainClient: RawClient | undefined;
   #typedClient: RawClient | undefined;
   #shownClient: RawClient | undefined;
 
@@ -101,7 +102,7 @@ export class ManagementClient {
         ...(requestClass && { Request: requestClass }),
         fetch: async (request) => replay(await this.#transport(request, request.signal)).response,
       });
-    this.#plainClient = this.#openClient(HttpRequest as unknown as typeof Request);
+    this.#takesOwnClasses = takesOwnClasses(options.fetch);
     this.pools = {
       list: ({ domain_id, sorting }, listOptions = {}) =>
         this.#list<Pool>("pool", { domain_id }, listOptions, ({ query, init }) =>
@@ -152,7 +153,11 @@ export class ManagementClient {
 
   /** Middlewares of the typed client see the requests of lists too. */
   #pageClient(): RawClient {
-    return this.#typedClient ?? this.#plainClient;
+    if (this.#typedClient) return this.#typedClient;
+    // A request that goes through no middleware needs no global class, unless the fetch that gets it does.
+    const requestClass = this.#takesOwnClasses ? (HttpRequest as unknown as typeof Request) : undefined;
+    this.#plainClient ??= this.#openClient(requestClass);
+    return this.#plainClient;
   }
 
   /**

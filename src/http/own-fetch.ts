@@ -12,8 +12,13 @@ const own = new WeakSet<Fetch>();
  * @param inner the one that it calls, which decides; none where it decides itself
  */
 export function ownFetch(fetch: Fetch, inner?: Fetch): Fetch {
-  if (inner === undefined || own.has(inner)) own.add(fetch);
+  if (inner === undefined || takesOwnClasses(inner)) own.add(fetch);
   return fetch;
+}
+
+/** Whether a `fetch` takes our own classes; the global one, which is used where none is given, does not. */
+export function takesOwnClasses(fetch: Fetch | undefined): boolean {
+  return fetch !== undefined && own.has(fetch);
 }
 
 /**
@@ -22,7 +27,7 @@ export function ownFetch(fetch: Fetch, inner?: Fetch): Fetch {
  * @param split whether it gets an address and options in place of an {@link HttpRequest}, not a `Request`
  */
 export function withOwnClasses(fetch: Fetch, split = false): Fetch {
-  if (own.has(fetch)) return fetch;
+  if (takesOwnClasses(fetch)) return fetch;
   return (input, init) => {
     const given = init?.headers instanceof HttpHeaders ? { ...init, headers: new Headers([...init.headers]) } : init;
     if (!(input instanceof HttpRequest)) return fetch(input, given);

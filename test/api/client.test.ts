@@ -1,5 +1,7 @@
 import nock from "nock";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { HttpRequest } from "../../src/http/http-request.js";
+import { ownFetch } from "../../src/http/own-fetch.js";
 import { ManagementClient } from "../../src/index.js";
 import { useNock } from "../helpers/nock.js";
 
@@ -67,5 +69,28 @@ describe("the management client, on the global fetch", () => {
     poolList().reply(200, success([POOL]));
     expect(await pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
     expect(seen).toEqual(["/api/v1/pool"]);
+  });
+});
+
+describe("a request of a list", () => {
+  /** Whether a `fetch` gets the global classes or ours for one page, and how many requests were converted. */
+  async function seenBy(mark: (fetch: typeof globalThis.fetch) => typeof globalThis.fetch) {
+    const seen: unknown[] = [];
+    const send = mark(async (input, init) => {
+      seen.push(input instanceof Request, init?.headers instanceof Headers, input instanceof HttpRequest);
+      return Response.json(success([POOL]));
+    });
+    const made = vi.spyOn(HttpRequest.prototype, "asRequest");
+    const client = new ManagementClient({ baseUrl: BASE, token: "api-token", fetch: send });
+    expect(await client.pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
+    return [...seen, made.mock.calls.length];
+  }
+
+  it("is of the global classes from the start where the fetch of the user gets it", async () => {
+    expect(await seenBy((send) => send)).toEqual([true, true, false, 0]);
+  });
+
+  it("is of ours where the fetch takes them", async () => {
+    expect(await seenBy((send) => ownFetch(send))).toEqual([false, false, true, 0]);
   });
 });
