@@ -149,6 +149,12 @@ describe("the glossary", () => {
   });
 });
 
+describe("the skill", () => {
+  it("has a name and a description, each on a line of the front matter", () => {
+    expect(read("skills/agentauth/SKILL.md")).toMatch(/^---\nname: agentauth\ndescription: .{50,1024}\n---\n/);
+  });
+});
+
 describe.each(PAGES)("%s", (page) => {
   const text = read(page);
 

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import stringWidth from "string-width";
 import { describe, expect } from "vitest";
 import { benchTest } from "../helpers/bench-test.js";
 import { allIds, linesOf, temporaryFolder, until } from "../helpers/cli.js";
@@ -215,6 +216,43 @@ describe.skipIf(!hasTerminal)("output to a terminal", () => {
       expect.stringMatching(/^hint: continue with: .* --offset 30$/),
     ]);
   });
+
+  it.skipIf(!hasLess)(
+    "less moves a wide table sideways, in colour, and leaves the terminal as it was",
+    async ({ bench }) => {
+      const args = [...bench.devices, "-o", "wide", "--limit", "40", "-q"];
+      const env = { ...bench.env, COLUMNS: "80", LINES: "12", NO_COLOR: undefined, FORCE_COLOR: "1" };
+      const run = startOnTerminal(args, env, (command) =>
+        [
+          "stty cols 80 rows 12",
+          "before=$(stty -g)",
+          command,
+          '[ "$before" = "$(stty -g)" ] && echo "the terminal is as before"',
+        ].join("; "),
+      );
+      await run.shows(/\n:/);
+      const first = run.out();
+      expect(first).toContain("\u001b[32mactive\u001b[39m");
+      expect(first).not.toContain("CITY");
+      for (const line of linesOf(first)) expect(stringWidth(line)).toBeLessThanOrEqual(80);
+      // The arrow key to the right, as a terminal sends it to a program that set its keypad mode; half a screen each time.
+      run.type("\u001bOC");
+      await run.shows("CITY");
+      expect(run.out().slice(first.length)).not.toContain("TITLE");
+      // less draws the screen again from its first line.
+      for (const line of run
+        .out()
+        .replaceAll("\u001b[H", "\n")
+        .split(/[\r\n]/))
+        expect(stringWidth(line)).toBeLessThanOrEqual(80);
+      run.type("q");
+      expect(await run.ended).toBe(0);
+      // Nothing is left switched on: keypad mode, the alternate screen, a hidden cursor.
+      expect(run.out()).toContain("\u001b[?1l\u001b>");
+      for (const left of ["\u001b[?1049h", "\u001b[?25l"]) expect(run.out()).not.toContain(left);
+      expect(run.out()).toContain("the terminal is as before");
+    },
+  );
 
   it.skipIf(!hasLess)("less is the pager where none is named", async ({ bench, list }) => {
     const run = list(["-q"]);
