@@ -1,10 +1,12 @@
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { flowTest, LOGIN_FLAGS } from "../../../flow/support.js";
-import { runCli, runProcess, temporaryFolder } from "../../../helpers/cli.js";
+import { collect, runCli, runProcess, startProcess, temporaryFolder } from "../../../helpers/cli.js";
 import { HAS_REDIS, startRedis } from "../../../helpers/redis-server.js";
+import { until } from "../../../helpers/server.js";
 
 const it = flowTest()
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
@@ -26,6 +28,34 @@ const it = flowTest()
   });
 
 describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", () => {
+  it("saves, before it exits, tokens that came while the engine was down", async ({
+    url,
+    me,
+    machine,
+    redis,
+    faults,
+  }) => {
+    const { env, run } = await machine(9);
+    expect((await me.run(["token", url, ...LOGIN_FLAGS], { env })).code).toBe(0);
+    faults.add({ kind: "slow-headers", ms: 1000, path: "token", times: 1 });
+    const refresh = startProcess(["token", url, "--force-refresh", "-v"], {
+      env: { AGENTAUTH_HOME: temporaryFolder(), ...env },
+    });
+    const err = collect(refresh.stderr);
+    const out = collect(refresh.stdout);
+    await until(() => err().includes("refreshing the token"));
+    await redis.kill("SIGKILL");
+    await until(() => err().includes("Saving a refreshed token"));
+    await redis.restart();
+    await once(refresh, "close");
+    expect([refresh.exitCode, out()]).toEqual([8, ""]);
+    expect(err()).toContain("cannot be stored");
+    faults.clear();
+    // The sandbox would take a second use of the old refresh token for theft.
+    const next = await run(["token", url, "--force-refresh"]);
+    expect([next.code, next.stderr]).toEqual([0, ""]);
+  });
+
   it("serves a login to a second process on another machine, until it logs out", async ({ url, me, machine }) => {
     const { env, run } = await machine(0);
     const first = await me.run(["token", url, ...LOGIN_FLAGS], { env });
