@@ -31,14 +31,21 @@ export async function bufferedResponseOf(
 
 /** Makes the body of a consumed response readable again, any number of times; returns the same object. */
 export function replay(reply: BufferedResponse): BufferedResponse {
-  const { text } = reply;
-  Object.defineProperties(reply.response, {
+  const { text, response } = reply;
+  const { status, statusText, headers, url } = response;
+  Object.defineProperties(response, {
     body: { value: null },
     bodyUsed: { value: false },
     text: { value: async () => text },
     json: { value: async () => hideSecrets(JSON.parse(text) as unknown) },
     arrayBuffer: { value: async () => new TextEncoder().encode(text).buffer },
     blob: { value: async () => new Blob([text]) },
+    clone: {
+      value: () => {
+        const copy = new Response(null, { status, statusText, headers: [...headers] });
+        return replay({ ...reply, response: Object.defineProperty(copy, "url", { value: url }) }).response;
+      },
+    },
   });
   return reply;
 }

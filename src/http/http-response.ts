@@ -3,6 +3,8 @@ import { HttpHeaders } from "./http-headers.js";
 /** The parts of a body as they arrive; `destroy` ends the connection. */
 type Arriving = AsyncIterable<Uint8Array> & { destroy(): unknown };
 
+type ByteStream = ReadableStream<Uint8Array<ArrayBuffer>>;
+
 /** The head of an {@link HttpResponse}. */
 export interface HttpResponseInit {
   status?: number | undefined;
@@ -25,9 +27,9 @@ export class HttpResponse implements Response {
   readonly url: string;
   readonly redirected: boolean;
   readonly type = "basic";
-  readonly #source: string | Arriving | null;
+  #source: string | Arriving | null;
   readonly #signal: AbortSignal | undefined;
-  #stream: ReadableStream<Uint8Array<ArrayBuffer>> | undefined;
+  #stream: ByteStream | undefined;
   #isUsed = false;
 
   constructor(body: string | Arriving | null, init: HttpResponseInit = {}) {
@@ -56,10 +58,10 @@ export class HttpResponse implements Response {
     return this.#isUsed;
   }
 
-  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
+  get body(): ByteStream | null {
     // openapi-fetch asks for the stream of a body that was read as text.
     if (this.#source === null || (this.#isUsed && this.#stream === undefined)) return null;
-    this.#stream ??= this.#open();
+    this.#stream ??= streamOf(this.#read(), this.#source);
     return this.#stream;
   }
 
@@ -82,13 +84,17 @@ export class HttpResponse implements Response {
     }
   }
 
-  /** A copy; of a body that arrives only before it is read. */
+  /** A copy, before the body is read; the parts of a body that arrives are in memory until both have read them. */
   clone(): Response {
-    if (this.#isUsed) throw new TypeError("Response.clone: Body has already been consumed.");
+    if (this.#isUsed || this.#stream?.locked) throw new TypeError("Response.clone: Body has already been consumed.");
     const { status, statusText, headers, url, redirected } = this;
-    if (this.#source === null || typeof this.#source === "string")
-      return new HttpResponse(this.#source, { status, statusText, headers, url, redirected });
-    throw new TypeError("a body that arrives cannot be copied");
+    const init = { status, statusText, headers, url, redirected, signal: this.#signal };
+    if (this.#source === null || typeof this.#source === "string") return new HttpResponse(this.#source, init);
+    this.#stream?.getReader();
+    this.#stream = undefined;
+    const [own, copy] = streamOf(this.#source[Symbol.asyncIterator](), this.#source).tee();
+    this.#source = arriving(own);
+    return new HttpResponse(arriving(copy), init);
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
@@ -116,26 +122,30 @@ export class HttpResponse implements Response {
     for await (const part of this.parts()) text += decoder.decode(part, { stream: true });
     return text + decoder.decode();
   }
+}
 
-  #open(): ReadableStream<Uint8Array<ArrayBuffer>> {
-    const parts = this.#read();
-    const source = this.#source;
-    return new ReadableStream(
-      {
-        async pull(controller) {
-          try {
-            const { done, value } = await parts.next();
-            if (done) controller.close();
-            else controller.enqueue(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));
-          } catch (error) {
-            controller.error(error);
-          }
-        },
-        cancel() {
-          if (typeof source === "object") source?.destroy();
-        },
+function streamOf(parts: AsyncIterator<Uint8Array>, source: string | Arriving | null): ByteStream {
+  return new ReadableStream(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await parts.next();
+          if (done) controller.close();
+          else controller.enqueue(new Uint8Array(value.buffer as ArrayBuffer, value.byteOffset, value.byteLength));
+        } catch (error) {
+          controller.error(error);
+        }
       },
-      { highWaterMark: 0 },
-    );
-  }
+      cancel() {
+        if (typeof source === "object") source?.destroy();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** One of the two halves of a body that was copied. */
+function arriving(stream: ByteStream): Arriving {
+  const parts = stream.values();
+  return { [Symbol.asyncIterator]: () => parts, destroy: () => parts.return?.() };
 }

@@ -1,6 +1,7 @@
 import nock from "nock";
 import { describe, expect, it, vi } from "vitest";
 import { HttpRequest } from "../../src/http/http-request.js";
+import { HttpResponse } from "../../src/http/http-response.js";
 import { ownFetch } from "../../src/http/own-fetch.js";
 import { ManagementClient } from "../../src/index.js";
 import { useNock } from "../helpers/nock.js";
@@ -92,5 +93,25 @@ describe("a request of a list", () => {
 
   it("is of ours where the fetch takes them", async () => {
     expect(await seenBy((send) => ownFetch(send))).toEqual([false, false, true, 0]);
+  });
+});
+
+describe("the response of a raw request by path", () => {
+  const item = { ...POOL, dynamic_client_details: { client_secret: "hush" } };
+  const body = JSON.stringify(success([item]));
+  const init = { status: 201, headers: { "content-type": "application/json", "x-a": "1" } };
+
+  it.each([
+    ["the runtime", async () => new Response(body, init)],
+    ["ours", ownFetch(async () => new HttpResponse(body, { ...init, url: `${BASE}/api/v1/pool` }))],
+  ])("is copied as a Response of the runtime, with the classes of %s", async (_, fetch) => {
+    const response = await new ManagementClient({ baseUrl: BASE, fetch }).get("/api/v1/pool");
+    for (const one of [response.clone(), response.clone().clone()]) {
+      expect(one).toBeInstanceOf(Response);
+      expect([one.status, one.url, one.headers.get("x-a")]).toEqual([201, response.url, "1"]);
+      expect(await one.text()).toBe(body);
+      expect(JSON.stringify(await one.json())).not.toContain("hush");
+    }
+    expect(await response.text()).toBe(body);
   });
 });

@@ -198,6 +198,34 @@ describe("our response", () => {
     await expect(streamed.text()).rejects.toThrow(TypeError);
   });
 
+  it.each(["the copy", "the response"])("is copied while it arrives, %s read first", async (first) => {
+    const response = new HttpResponse(
+      arriving(() => undefined, "a", "b"),
+      { status: 201, headers: { a: "1" } },
+    );
+    void response.body;
+    const copy = response.clone();
+    const order = first === "the copy" ? [copy, response] : [response, copy];
+    for (const one of order) expect([one.bodyUsed, await one.text(), one.bodyUsed]).toEqual([false, "ab", true]);
+    expect([copy.status, copy.headers.get("a")]).toEqual([201, "1"]);
+    const again = new HttpResponse(arriving(() => undefined, "a")).clone().clone();
+    expect(await new Response(again.body).text()).toBe("a");
+    const locked = new HttpResponse(arriving(() => undefined, "a"));
+    locked.body?.getReader();
+    expect(() => locked.clone()).toThrow(TypeError);
+  });
+
+  it("ends the connection of a copied body once both halves are cancelled", async () => {
+    let destroyed = 0;
+    const response = new HttpResponse(arriving(() => destroyed++, "a"));
+    const copy = response.clone();
+    const cancelled = response.body?.cancel();
+    expect(destroyed).toBe(0);
+    await copy.body?.cancel();
+    await cancelled;
+    expect(destroyed).toBe(1);
+  });
+
   it("ends the connection of a body that is cancelled", async () => {
     let destroyed = 0;
     await new HttpResponse(arriving(() => destroyed++, "a")).body?.cancel();

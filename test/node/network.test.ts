@@ -6,6 +6,8 @@ import { isAgentAuthError } from "../../src/errors.js";
 import type { Exemptions } from "../../src/http/address-class.js";
 import { networkError } from "../../src/http/network-error.js";
 import { type NodeNetworkOptions, nodeNetwork } from "../../src/node/network.js";
+import { AgentClient } from "../../src/oauth/agent.js";
+import { memoryStore } from "../../src/store/memory.js";
 import { remedy } from "../helpers/remedy.js";
 import { type Answer, sendJson, startServer, startTlsServer, type TestServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
@@ -214,6 +216,19 @@ describe("its fetch", () => {
     expect(rest).toMatchObject({ method: "POST", body: "from beside it" });
     expect(headers).toMatchObject({ "x-two": "2" });
     expect(headers).not.toHaveProperty("x-one");
+  });
+
+  it.each(["an address", "a request"])("gives agent.fetch of %s a Response of the global class", async (form) => {
+    const server = await startServer((response, { url, method, body }) => {
+      if (url !== "/mcp") return sendJson(response, {}, 404);
+      if (method !== "POST") return response.end("done");
+      return sendJson(response, { jsonrpc: "2.0", id: JSON.parse(body).id, result: { tools: [] } });
+    });
+    const agent = new AgentClient({ store: memoryStore(), network: nodeNetwork() });
+    const url = `${server.origin}/mcp`;
+    const response = await agent.fetch(form === "a request" ? new Request(url) : url);
+    expect(response).toBeInstanceOf(Response);
+    expect([await response.clone().text(), await response.text()]).toEqual(["done", "done"]);
   });
 
   it("gives a Response of the global class, with address, redirect and every cookie", async () => {
