@@ -1,6 +1,6 @@
 // Builds the documentation site into site/dist: the pages of docs/, the files that they link to, and the API pages of
 // typedoc. Installs the generator into site/ the first time; its package.json holds rollup at the last version that has
-// binaries for all machines. With --dev it serves docs/ and follows their changes.
+// binaries for all machines. With --dev it serves docs/ and follows their changes; with --pictures it draws docs/images.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,7 +11,9 @@ const site = join(root, "site");
 const vitepress = join(site, "node_modules/vitepress/bin/vitepress.js");
 
 if (!existsSync(vitepress)) run("npm", ["ci", "--prefix", site]);
-if (process.argv.includes("--dev")) run(process.execPath, [vitepress, "dev", site]);
+const [mode, ...rest] = process.argv.slice(2);
+if (mode === "--pictures") run(process.execPath, [join(site, "pictures/pictures.mjs"), ...rest]);
+else if (mode === "--dev") run(process.execPath, [vitepress, "dev", site]);
 else await build();
 
 async function build() {
