@@ -88,17 +88,11 @@ export function escapeText(text: string): string {
   });
 }
 
-const HTML_ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
+const HTML_ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" } as const;
 
 /** {@link escapeText} for the text of a page or an attribute in quotes. */
 export function escapeHtml(text: string): string {
-  return escapeText(text).replace(/[&<>"']/g, (character) => HTML_ENTITIES[character] ?? character);
+  return escapeText(text).replace(/[&<>"']/g, (character) => HTML_ENTITIES[character as keyof typeof HTML_ENTITIES]);
 }
 
 // Up to the last "@": a password may have one too.

@@ -141,6 +141,25 @@ describe("our request", () => {
     },
   );
 
+  it("reads its body in every form as the global class does", async () => {
+    const forms = async (Kind: typeof HttpRequest | typeof Request) => {
+      const make = (type: string, body: string) =>
+        new Kind("https://a.example/", { method: "POST", headers: { "content-type": type }, body });
+      const form = await make("application/x-www-form-urlencoded", "a=1&b=%C3%BC").formData();
+      const blob = await make("text/csv", "a,b").blob();
+      const bytes = await make("text/plain", "ü").arrayBuffer();
+      return {
+        form: [...form],
+        json: await make("application/json", '{"a":[1]}').json(),
+        bytes: [...new Uint8Array(bytes)],
+        blob: [blob.type, await blob.text()],
+        isAborted: make("text/plain", "").signal.aborted,
+        tags: [make("text/plain", ""), make("text/plain", "").headers].map(String),
+      };
+    };
+    expect(await forms(HttpRequest)).toEqual(await forms(Request));
+  });
+
   it("is read and copied any number of times", async () => {
     const request = new HttpRequest("https://a.example/", { method: "PUT", headers: { a: "1" }, body: "täxt" });
     for (const one of [request, request.clone(), request.asRequest()]) {
