@@ -1,7 +1,8 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
 // the manual page and docs/cli.md; from the output formats their table in docs/lists.md; from the recorded servers
-// docs/servers.md; from the results of the benchmarks docs/performance.md and the tables in bench/README.md. With --check it writes nothing and fails where a file is not what it should be.
+// docs/servers.md; from the results of the benchmarks docs/performance.md and the tables in bench/README.md.
+// With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";

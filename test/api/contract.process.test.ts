@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 describe("npm run generate", () => {
   const files = ["src/api/schema.gen.ts", "src/api/shapes.gen.ts", "src/cli/commands/schema/service.gen.ts"];
   const others = ["src/cli/commands/schema/outputs.gen.ts", "src/cli/commands/all.gen.ts", "docs/lists.md"];
-  const pages = ["man/agentauth.1", "docs/cli.md"];
+  const pages = ["man/agentauth.1", "docs/cli.md", "docs/performance.md", "bench/README.md"];
   const generate = (...args: string[]) =>
     spawnSync(process.execPath, [join(copy, "scripts/generate.mjs"), ...args], { encoding: "utf8" });
   let copy: string;
@@ -21,7 +21,11 @@ describe("npm run generate", () => {
       "scripts/generate.mjs",
       "scripts/generate",
       "src",
+      "bench/lib",
+      "bench/README.md",
+      "bench/results.json",
       "docs/lists.md",
+      "docs/performance.md",
       "openapi.yaml",
       "package.json",
     ];

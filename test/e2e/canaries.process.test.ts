@@ -14,7 +14,14 @@ const it = benchTest({ devices: 5, autoApprove: true }).extend(
 
 /** Loaded before the program: breaks something in it, so that a bug of our own comes up with secrets in its words. */
 const BUGS: readonly (readonly [string, string])[] = [
-  ["in the work", "Headers.prototype.set = () => { throw bug(); };"],
+  [
+    "in the work",
+    `const { set } = Map.prototype;
+    Map.prototype.set = function (key, value) {
+      if (key === "authorization") throw bug();
+      return set.call(this, key, value);
+    };`,
+  ],
   ["in the work and in telling it", "later(() => { JSON.stringify = () => { throw bug(); }; throw bug(); });"],
   ["in a timer", "later(() => { throw bug(); });"],
   ["in a promise that nobody awaits", "later(() => void Promise.reject(bug()));"],
@@ -24,14 +31,17 @@ const BUGS: readonly (readonly [string, string])[] = [
 function preload(code: string): string {
   const path = join(temporaryFolder(), "bug.cjs");
   const bug = `const token = process.env.AGENTAUTH_API_TOKEN;
+    const http = require("node:http");
+    const { syncBuiltinESMExports } = require("node:module");
     const bug = () => Object.assign(new Error("\\u001b[31mbug with " + token, { cause: new Error("deeper " + token) }), { token });`;
   // Once the first request is made: before that the program is not there yet.
-  const later = `const { set } = Headers.prototype;
+  const later = `const { request } = http;
     const later = (work) => {
-      Headers.prototype.set = function (...all) {
+      http.request = function (...all) {
         setImmediate(work);
-        return set.apply(this, all);
+        return request.apply(this, all);
       };
+      syncBuiltinESMExports();
     };`;
   writeFileSync(path, [bug, later, code].join("\n"));
   return path;
