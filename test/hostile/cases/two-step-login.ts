@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileStore } from "../../../src/store/file/file.js";
 import { FakeClock } from "../../helpers/clock.js";
 import type { Reply } from "../../helpers/peer.js";
+import { freePort } from "../../helpers/port.js";
 import { type HostileCase, UP_TO_AUTHORIZATION, UP_TO_REGISTRATION, unless, WHOLE_LOGIN } from "../case.js";
 import { request, sendRaw, targetOf } from "../kit/forger.js";
 import type { Kit } from "../kit/kit.js";
@@ -23,6 +24,9 @@ async function begin(kit: Kit, ...flags: string[]): Promise<Begun> {
   if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout) as Begun;
 }
+
+/** A port that the system gives to no other program between the steps. */
+const ownPort = async () => ["--redirect-port", String(await freePort())];
 
 /** The second step of a user who does not open the URL that it may print. */
 const finish = (kit: Kit, id: string, flags: readonly string[] = [], stdin?: string) =>
@@ -273,7 +277,7 @@ async function until(holds: () => boolean): Promise<void> {
 
 /** A process of the first step that waits for the callback; ends with the second step. */
 async function listening(kit: Kit, attack: (url: URL, begun: Begun) => Promise<unknown>): Promise<Run> {
-  const begun = await begin(kit);
+  const begun = await begin(kit, ...(await ownPort()));
   const url = new URL(begun.url);
   if (!existsSync(fileOf(kit, begun, "listener"))) await startReceiver(kit, begun, url);
   await attack(url, begun);
@@ -383,7 +387,7 @@ const listeners: readonly HostileCase[] = [
     requests: UP_TO_REGISTRATION,
     says: ["another program uses it"],
     async drive(kit) {
-      const begun = await begin(kit, "--flow", "paste");
+      const begun = await begin(kit, "--flow", "paste", ...(await ownPort()));
       const path = fileOf(kit, begun, "json");
       // As if the process of the first step had been killed.
       writeFileSync(path, readFileSync(path, "utf8").replace(/\n *"flow": "paste",?/, ""));
