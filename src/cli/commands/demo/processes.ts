@@ -2,10 +2,13 @@ import { spawn } from "node:child_process";
 import { abortedError } from "../../../errors.js";
 import type { CommandContext } from "../../runtime/context.js";
 
+/** What Node itself may need to start. */
+const OF_NODE = /^(?:NODE_\w+|PATH|LD_LIBRARY_PATH|SystemRoot|windir|TEMP|TMP|TMPDIR)$/i;
+
 /**
  * Runs the same command of this program in several processes at once.
  *
- * @param home the folder with the logins that they share; they get nothing else of the environment
+ * @param home the folder with the logins that they share; they get no settings and no proxy of the environment
  * @returns what each printed
  * @throws Error for a process that fails
  */
@@ -15,8 +18,10 @@ export async function runTogether(
   home: string,
   { program, io, signal }: Pick<CommandContext, "io" | "signal"> & { program: readonly [string, string] },
 ): Promise<string[]> {
-  const { SystemRoot, windir } = io.env;
-  const env = { AGENTAUTH_HOME: home, ...(SystemRoot && { SystemRoot }), ...(windir && { windir }) };
+  const env = {
+    ...Object.fromEntries(Object.entries(io.env).filter(([name]) => OF_NODE.test(name))),
+    AGENTAUTH_HOME: home,
+  };
   const run = async () => {
     const [node, script] = program;
     const child = spawn(node, [script, ...args], { env, signal, windowsHide: true, stdio: ["ignore", "pipe", "pipe"] });
