@@ -1,3 +1,4 @@
+import { randomInt } from "node:crypto";
 import { listenByPlan } from "./bind-plan.js";
 import { planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
 
@@ -14,7 +15,14 @@ import { planRedirect, type RedirectOptions, redirectUri } from "./redirect-addr
 export async function reserveRedirect(options: RedirectOptions): Promise<string> {
   const plan = planRedirect(options);
   if (options.port !== undefined) return redirectUri(plan, options.port);
-  const listener = await listenByPlan(plan, (request) => request.socket.destroy());
+  const ports = plan.ports.flatMap((port) => (port === 0 ? [...unassignedPorts(), port] : [port]));
+  const listener = await listenByPlan({ ...plan, ports }, (request) => request.socket.destroy());
   await listener.close();
   return redirectUri(plan, listener.port);
 }
+
+/**
+ * Some ports that systems do not assign to connections (Linux assigns from 32768, the others from 49152): the login may be
+ * finished minutes later, and any request of this machine can have an assigned one by then.
+ */
+const unassignedPorts = () => Array.from({ length: 5 }, () => randomInt(15_000, 30_000));
