@@ -1,4 +1,3 @@
-import { randomInt } from "node:crypto";
 import { listenByPlan } from "./bind-plan.js";
 import { planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
 
@@ -25,4 +24,4 @@ export async function reserveRedirect(options: RedirectOptions): Promise<string>
  * Some ports that systems do not assign to connections (Linux assigns from 32768, the others from 49152): the login may be
  * finished minutes later, and any request of this machine can have an assigned one by then.
  */
-const unassignedPorts = () => Array.from({ length: 5 }, () => randomInt(15_000, 30_000));
+const unassignedPorts = () => Array.from({ length: 5 }, () => 15_000 + Math.floor(15_000 * Math.random()));
