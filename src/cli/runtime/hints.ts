@@ -35,6 +35,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
   not_found: "the device must be one of that pool: agentauth devices list --pool <pool_id> -o id",
   store_unavailable: "call again later; agentauth doctor examines the store",
+  grant_not_saved: "agentauth tries to store it for half a minute before it exits; then run the command again",
   list_changed: "run the command again; without --strict a list that changes is reported as a warning",
 };
 
@@ -79,7 +80,8 @@ function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): st
     case "inspect":
       return own(INSPECT, remedy.subject)?.(error, context, context);
     default:
-      return error.hint ?? missingHint(error);
+      // The library's hint is for a process that goes on.
+      return error.code === "grant_not_saved" ? missingHint(error) : (error.hint ?? missingHint(error));
   }
 }
 

@@ -279,6 +279,14 @@ describe("the hint for a remedy", () => {
     },
   );
 
+  it("says what a command that ends does about a token that is not saved", () => {
+    const given = { code: "grant_not_saved", hint: "call again from this process" };
+    expect(hintOf({ action: "retry" }, given)).toBe(
+      "agentauth tries to store it for half a minute before it exits; then run the command again",
+    );
+    expect(hintOf({ action: "login", server: SERVER }, given)).toContain(`agentauth login ${SERVER}`);
+  });
+
   it("is what the error says, for a remedy that this version does not know", () => {
     for (const option of ["other", "constructor"]) {
       expect(hintOf({ action: "configure", option } as unknown as Remedy, { hint: "as it says" })).toBe("as it says");
