@@ -57,11 +57,15 @@ export class TerminalSession implements LoginSession {
       };
       const redirected = loopback?.redirectAgain(url);
       this.#linkTo(url);
-      if (redirected === undefined) show();
-      else void redirected.then((wasRequested) => wasRequested || deadline.signal.aborted || show());
+      // Before the announcement: a terminal may drop what is typed before keys are read.
       const callbacks = [untilAborted(this.#pasted({ ...prompt, url }, deadline.signal), deadline.signal)];
       if (loopback !== undefined) callbacks.push(loopback.receive(prompt.state, deadline.signal));
-      return await untilAborted(Promise.race(callbacks), signal);
+      const received = untilAborted(Promise.race(callbacks), signal);
+      // The announcement may fail first, and the rest of the race then has no one to reject to.
+      received.catch(() => {});
+      if (redirected === undefined) show();
+      else void redirected.then((wasRequested) => wasRequested || deadline.signal.aborted || show());
+      return await received;
     } finally {
       // Stops the rest of the race: the reader releases the input, and the browser is no longer watched.
       deadline.abort(undefined);

@@ -115,7 +115,7 @@ describe("a login on a terminal that shows links", () => {
     await parameters.catch(() => undefined);
     expect(modes).toEqual([true, false]);
     await expect.poll(() => input.isPaused()).toBe(true);
-    // The one that is left decodes keys for whoever reads next, and holds nothing open.
+    // The one that is left decodes keys for the next reader, and holds nothing open.
     expect(input.listenerCount("data")).toBeLessThanOrEqual(1);
   });
 
