@@ -1,7 +1,7 @@
 type Init = NonNullable<RequestInit["headers"]> | Iterable<readonly string[]>;
 
-/** A field name (RFC 9110 section 5.6.2). */
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+/** A method or the name of a field (RFC 9110 section 5.6.2). */
+export const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const NOT_IN_VALUES = /[\0\r\n\u0100-\uffff]/;
 const OUTER_WHITESPACE = /^[\t\n\r ]+|[\t\n\r ]+$/g;
 const SEPARATE = "set-cookie";

@@ -1,19 +1,23 @@
-import { HttpHeaders } from "./http-headers.js";
+import { HttpHeaders, TOKEN } from "./http-headers.js";
 
 /** What an {@link HttpRequest} is made of. */
 export interface HttpRequestInit extends Pick<RequestInit, "method" | "headers" | "redirect" | "signal"> {
   body?: string | Uint8Array<ArrayBuffer> | null;
 }
 
-const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const UPPER_CASED = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
 const FORBIDDEN = new Set(["CONNECT", "TRACE", "TRACK"]);
 
-/** A method as `fetch` sends it: the common ones in upper case. @throws `TypeError` for one that `fetch` does not send */
+/** A method as `fetch` writes it: the common ones in upper case. */
 export function normalizeMethod(method: string): string {
   const upper = method.toUpperCase();
-  if (!TOKEN.test(method) || FORBIDDEN.has(upper)) throw new TypeError("the method cannot be used");
   return UPPER_CASED.has(upper) ? upper : method;
+}
+
+/** A method as `fetch` writes it. @throws `TypeError` for one that `fetch` does not send */
+export function checkMethod(method: string): string {
+  if (!TOKEN.test(method) || FORBIDDEN.has(method.toUpperCase())) throw new TypeError("the method cannot be used");
+  return normalizeMethod(method);
 }
 
 /**
@@ -48,7 +52,7 @@ export class HttpRequest implements Request {
     if (address.username !== "" || address.password !== "")
       throw new TypeError("an address with credentials cannot be requested");
     this.url = address.href;
-    this.method = normalizeMethod(method);
+    this.method = checkMethod(method);
     if (body !== null && (this.method === "GET" || this.method === "HEAD"))
       throw new TypeError("a request with the method GET or HEAD cannot have a body");
     this.headers = new HttpHeaders(headers);
@@ -84,8 +88,13 @@ export class HttpRequest implements Request {
     return new Request(this.url, this.asInit());
   }
 
+  /** The same request to another address. */
+  movedTo(url: string): HttpRequest {
+    return new HttpRequest(url, { ...this, body: this.payload, signal: this.#signal ?? null });
+  }
+
   clone(): HttpRequest {
-    return new HttpRequest(this.url, { ...this, body: this.payload, signal: this.#signal ?? null });
+    return this.movedTo(this.url);
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {

@@ -1,5 +1,5 @@
 import { HttpHeaders } from "../http/http-headers.js";
-import { HttpRequest, normalizeMethod } from "../http/http-request.js";
+import { checkMethod, HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
 import { isRequest, ownFetch } from "../http/own-fetch.js";
 import type { PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
@@ -35,7 +35,7 @@ function failed(message: string): TypeError {
 
 async function plainRequest(url: string, request: Request | undefined, init: RequestInit): Promise<PlainRequest> {
   const headers = new HttpHeaders(init.headers ?? request?.headers);
-  const method = normalizeMethod(init.method ?? request?.method ?? "GET");
+  const method = checkMethod(init.method ?? request?.method ?? "GET");
   const signal = init.signal ?? request?.signal ?? undefined;
   const ofRequest = request instanceof HttpRequest ? request.payload : request?.body;
   const given = init.body === undefined ? ofRequest : init.body;

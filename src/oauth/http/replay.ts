@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { HttpHeaders } from "../../http/http-headers.js";
-import { HttpRequest } from "../../http/http-request.js";
+import { HttpRequest, normalizeMethod } from "../../http/http-request.js";
 import { isRequest } from "../../http/own-fetch.js";
 
 /** A request that can be sent several times, if its body allows. */
@@ -17,20 +17,16 @@ export interface Replay {
   require(): void;
 }
 
-/** Methods that `fetch` writes in upper case. */
-const UPPER_CASED = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
-
 /** Makes the arguments of `fetch` reusable. */
 export function replayable(input: string | URL | Request, init: RequestInit): Replay {
   const { body } = init;
   const isStream =
     typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
   const request = isRequest(input) ? input : undefined;
-  const method = init.method ?? request?.method ?? "GET";
   const redirect = init.redirect ?? request?.redirect ?? "follow";
   return {
     url: request?.url ?? String(input),
-    method: UPPER_CASED.has(method.toUpperCase()) ? method.toUpperCase() : method,
+    method: normalizeMethod(init.method ?? request?.method ?? "GET"),
     redirect,
     next(more, over = {}, url) {
       const headers = new HttpHeaders(init.headers ?? request?.headers);
@@ -50,7 +46,6 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
 }
 
 function movedTo(url: string, input: string | URL | Request): string | Request {
-  if (input instanceof HttpRequest)
-    return new HttpRequest(url, { ...input, body: input.payload, signal: input.signal });
+  if (input instanceof HttpRequest) return input.movedTo(url);
   return isRequest(input) ? new Request(url, input) : url;
 }
