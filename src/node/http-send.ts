@@ -11,6 +11,7 @@ import type { ClientCertificate } from "./client-certificate.js";
 import { decoded } from "./content-coding.js";
 import { type ProxyOptions, proxyChooser } from "./proxies.js";
 import { explainProxyFailure, ProxyError } from "./proxy-failure.js";
+import { publish } from "./publish.js";
 import type { SsrfGuard } from "./ssrf-guard.js";
 
 /** How connections are made. */
@@ -178,10 +179,6 @@ function whenConnected(sent: ClientRequest, isTls: boolean, go: (socket: Socket)
     else if (!isTls && !socket.connecting) go(socket);
     else socket.once(isTls ? "secureConnect" : "connect", () => go(socket));
   });
-}
-
-function publish(name: string, message: object): void {
-  process.getBuiltinModule("node:diagnostics_channel").channel(name).publish(message);
 }
 
 function headersOf({ headers, body, method }: PlainRequest, { host }: URL): Record<string, string | string[]> {
