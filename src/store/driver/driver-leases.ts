@@ -18,12 +18,19 @@ import type { TenantRecords } from "./tenant-records.js";
 const POLL_MS = { first: 20, most: 200 };
 /** The part of a lease's life for which its loss must have been watched. */
 const WATCHED_PART = 0.5;
+/**
+ * The lives of a lease for which a live holder gets time after an engine did not answer: all processes connect again at
+ * once then, and its save is one of many.
+ */
+const RECONNECT_LIVES = 2;
 
 /** Leases between all processes that share an engine. */
 export class DriverLeases {
   readonly #here = new MemoryLeases();
   readonly #clock: StoreClock;
   readonly #rules: LeaseRules;
+  /** When the engine last left a claim of this process without an answer. */
+  #unansweredAt: Moment | undefined;
 
   constructor(clock: StoreClock, rules: LeaseRules) {
     this.#clock = clock;
@@ -72,8 +79,11 @@ export class DriverLeases {
     for (let pause = POLL_MS.first, waited = false; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
       if (signal?.aborted) throw abortedError(signal);
       const from = momentOf(this.#clock);
-      const answer = await claimed(place, claim);
-      const unwatchedMs = watch.left();
+      const answer = await claimed(place, claim).catch((error) => {
+        if (isUnanswered(error)) this.#unansweredAt = momentOf(this.#clock);
+        throw error;
+      });
+      const unwatchedMs = Math.max(watch.left(), this.#reconnectMs(ttlMs));
       const offset = offsetOf(answer, from, this.#clock.epoch());
       if (answer.held || answer.by.owner === owner) {
         const stored = await attemptBefore(answer, key, records);
@@ -93,6 +103,12 @@ export class DriverLeases {
       // Not all at the same moment, and not long after it is free.
       await this.#sleep(Math.min(pause, answer.leftMs + POLL_MS.first) * (0.5 + Math.random()), signal);
     }
+  }
+
+  /** Milliseconds that are left for a live holder to connect to the engine again. */
+  #reconnectMs(ttlMs: number): number {
+    if (this.#unansweredAt === undefined) return 0;
+    return RECONNECT_LIVES * ttlMs - since(this.#unansweredAt, this.#clock);
   }
 
   /**

@@ -473,6 +473,23 @@ describe("a lease over a driver", () => {
       expect(state.waited).toBeGreaterThanOrEqual(2000);
     });
 
+    it("gives it eight seconds after the engine did not answer this process", async () => {
+      const scene = await processes();
+      const { time, one, other } = scene;
+      const held = await hold(one.store);
+      await held.lease.commit();
+      kill(one);
+      other.driver.before.claim = lost;
+      await expect(takeOver(scene).done).rejects.toMatchObject({ code: "store_unavailable" });
+      other.driver.before = {};
+      const { state, done } = takeOver(scene);
+      await time.advance(7800);
+      expect(state.waited).toBeUndefined();
+      await time.advance(500);
+      await done;
+      expect(state.waited).toBeGreaterThanOrEqual(8000);
+    });
+
     it("gives it none where its silence was watched", async () => {
       const scene = await processes();
       const held = await hold(scene.one.store);
