@@ -271,7 +271,7 @@ function erase(path: string): void {
   try {
     patiently(() => rmSync(path, { force: true }));
   } catch (cause) {
-    // Not a folder of somebody else.
+    // Not a folder that another program made.
     if (codeOf(cause) !== "ERR_FS_EISDIR" || listFolder(path).some((name) => name !== CONTENT)) throw cause;
     const gone = temporaryPath(path);
     try {

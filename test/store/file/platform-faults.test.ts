@@ -250,7 +250,7 @@ describe("a file system without hard links", () => {
     expect((await store.read(KEY))?.generation).toBe(2);
   });
 
-  it("does not remove the folder of somebody else", async () => {
+  it("does not remove a folder of another program", async () => {
     const path = join(folder(), "mine");
     mkdirSync(path);
     writeFileSync(join(path, "letter"), "");
