@@ -16,11 +16,12 @@ export function isContention(error: unknown): boolean {
  * @param work a system call that changes nothing if it fails
  */
 export function patiently<T>(work: () => T): T {
-  const until = performance.now() + PATIENCE_MS;
+  let until: number | undefined;
   for (let pause = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.most)) {
     try {
       return work();
     } catch (error) {
+      until ??= performance.now() + PATIENCE_MS;
       if (!isContention(error) || performance.now() > until) throw error;
       block(pause);
     }

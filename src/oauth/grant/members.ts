@@ -79,8 +79,9 @@ export function membersOf(value: unknown, kind: string): Members {
 
 /** Reads every member of an object, each by its reader. */
 export function read<T>(members: Members, readers: Readers<T>): T {
-  const entries = Object.entries<Reader<unknown>>(readers);
-  return Object.fromEntries(entries.map(([name, reader]) => [name, reader(members, name)])) as T;
+  const found: Members = {};
+  for (const [name, reader] of Object.entries<Reader<unknown>>(readers)) found[name] = reader(members, name);
+  return found as T;
 }
 
 export function object(members: Members, name: string): Members {
