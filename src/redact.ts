@@ -66,10 +66,13 @@ export function hideClientSecret<T extends object>(holder: T): T {
 
 // Controls, the invisible and default-ignorable characters, separators that break a line, blanks that are not U+0020
 // and unassigned code points: everything that moves, hides or reorders the text beside it.
-const UNSAFE =
+const makeUnsafe = () =>
   /[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\u2800\u{1d159}]|[^\S ]|(?:(?!\p{Default_Ignorable_Code_Point})\p{M}){9,}/gu;
 // Presentation selectors are invisible too, but they belong to the emoji that they follow.
-const EMOJI_SELECTOR = /(?!\p{Cn})\p{Extended_Pictographic}\ufe0f$/u;
+const makeEmojiSelector = () => /(?!\p{Cn})\p{Extended_Pictographic}\ufe0f$/u;
+// Reading a pattern of Unicode properties takes milliseconds, which a run that prints plain ASCII saves.
+let unsafe: RegExp | undefined;
+let emojiSelector: RegExp | undefined;
 const SAFE_ASCII = /^[\x20-\x7e]*$/;
 const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\u001b": "\\e" };
 
@@ -81,9 +84,13 @@ const NAMED: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t"
  */
 export function escapeText(text: string): string {
   if (SAFE_ASCII.test(text)) return text;
-  return text.replace(UNSAFE, (found, offset: number) => {
+  unsafe ??= makeUnsafe();
+  return text.replace(unsafe, (found, offset: number) => {
     if (found.length > 2) return `${[...found].slice(0, 4).join("")}\\u{+${[...found].length - 4} marks}`;
-    if (found === "\ufe0f" && EMOJI_SELECTOR.test(text.slice(Math.max(0, offset - 2), offset + 1))) return found;
+    if (found === "\ufe0f") {
+      emojiSelector ??= makeEmojiSelector();
+      if (emojiSelector.test(text.slice(Math.max(0, offset - 2), offset + 1))) return found;
+    }
     return NAMED[found] ?? `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`;
   });
 }

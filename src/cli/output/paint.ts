@@ -14,13 +14,18 @@ const COLORS: Readonly<Record<string, "green" | "red" | "yellow" | "dim">> = {
 };
 
 // Hebrew, Arabic and their neighbours: a strong right-to-left character reorders what follows it on its line.
-const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+const makeRightToLeft = () => /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+// Made at its first use: reading a pattern of Unicode properties takes milliseconds.
+let rightToLeft: RegExp | undefined;
+const ASCII = /^[\0-\x7f]*$/;
 const FIRST_STRONG_ISOLATE = "\u2068";
 const POP_ISOLATE = "\u2069";
 
 /** Isolates text with right-to-left letters, so that the columns after it stay in their order. */
 export function isolate(text: string): string {
-  return RIGHT_TO_LEFT.test(text) ? `${FIRST_STRONG_ISOLATE}${text}${POP_ISOLATE}` : text;
+  if (ASCII.test(text)) return text;
+  rightToLeft ??= makeRightToLeft();
+  return rightToLeft.test(text) ? `${FIRST_STRONG_ISOLATE}${text}${POP_ISOLATE}` : text;
 }
 
 /** Paints the cell of a column; a heading is none of the states. */

@@ -16,15 +16,20 @@ export interface JsonStyle {
 // JSON.stringify escapes C0 and lone surrogates itself; "\n" occurs only between its tokens.
 const UNUSUAL = /[^\n\x20-\x7e]+/g;
 // A stack of more than eight marks would overlap the neighbouring lines.
-const UNSAFE =
+const makeUnsafe = () =>
   /[\x7f-\x9f\p{Cf}\p{Cn}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{1d159}]|[^\S\n ]|\p{M}{9,}/gu;
+// Made at its first use: reading a pattern of Unicode properties takes milliseconds.
+let unsafe: RegExp | undefined;
 const SECRET_KEY = '"client_secret":';
 const MASKED = ["null", `"${MASK}"`];
 
 /** The text of JSON with every control, bidi and invisible character as a `\u` escape. */
 export function escapeJson(json: string): string {
   // The exact class is slow, and most of the text does not need it.
-  return json.replace(UNUSUAL, (run) => run.replace(UNSAFE, (found) => found.split("").map(escapeUnit).join("")));
+  return json.replace(UNUSUAL, (run) => {
+    unsafe ??= makeUnsafe();
+    return run.replace(unsafe, (found) => found.split("").map(escapeUnit).join(""));
+  });
 }
 
 function escapeUnit(unit: string): string {
