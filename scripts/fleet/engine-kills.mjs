@@ -45,7 +45,7 @@ async function run({ size, seed, say }) {
 async function killOnce(fleet, engine, moment) {
   fleet.ledger.clear();
   fleet.expire();
-  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 60 })));
+  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 200 })));
   await new Promise((resolve) => setTimeout(resolve, moment));
   await engine.kill();
   await new Promise((resolve) => setTimeout(resolve, DOWN_MS));

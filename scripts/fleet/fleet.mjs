@@ -2,7 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { AgentClient, startSandbox } from "../soak/dist.mjs";
-import { must } from "../soak/invariant.mjs";
+import { must, until } from "../soak/invariant.mjs";
 import { Ledger } from "../soak/ledger.mjs";
 import { loginMethod } from "../soak/login.mjs";
 import { Worker } from "../soak/workers.mjs";
@@ -92,7 +92,14 @@ class Fleet {
   /** The stored grants, in the order of the users. @throws Broken if one is missing, unreadable or lost */
   async grants() {
     const unusable = [];
-    const grants = await this.store.list({}, (error) => unusable.push(error.message));
+    // The connection of this process may still be closed after a stop of the engine that no worker noticed.
+    const list = () =>
+      this.store
+        .list({}, (error) => unusable.push(error.message))
+        .catch((error) => {
+          if (error.code !== "store_unavailable") throw error;
+        });
+    const grants = await until(list, "the engine");
     must(unusable.length === 0, () => `unreadable: ${unusable[0]}`);
     must(grants.length === this.profiles.length, () => `${grants.length} grants of ${this.profiles.length} users`);
     return grants;

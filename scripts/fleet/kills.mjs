@@ -24,7 +24,7 @@ const SIZES = {
   long: {
     random: 860,
     each: 20,
-    lanes: 12,
+    lanes: 6,
     graces: [
       { grace: 30, part: 1 },
       { grace: 0, part: 0.2 },
