@@ -86,7 +86,7 @@ module.exports = {
       "bin-only-starts",
       "bin/ imports the built command line and nothing else",
       { path: "^bin/" },
-      { pathNot: "dist/cli/main\\.js$" },
+      { pathNot: "dist/cli/main\\.cjs$" },
     ),
     forbid("api-not-oauth", "api/ and oauth/ never import each other", { path: "^src/api/" }, { path: "^src/oauth/" }),
     forbid("oauth-not-api", "api/ and oauth/ never import each other", { path: "^src/oauth/" }, { path: "^src/api/" }),

@@ -109,7 +109,7 @@ async function logIn(url) {
   const home = mkdtempSync(join(tmpdir(), "agentauth-conformance-"));
   try {
     const flags = ["--login", "--browser", `"${process.execPath}" "${browser}"`];
-    const args = [join(root, "bin", "agentauth.js"), "token", url, ...flags];
+    const args = [join(root, "bin", "agentauth.cjs"), "token", url, ...flags];
     const { status, output, stdout } = await capture(process.execPath, args, { ...process.env, AGENTAUTH_HOME: home });
     if (status !== 0) throw new Error(`agentauth token: ${output}`);
     return stdout.trim();

@@ -6,16 +6,17 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { createRequire } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { PassThrough, Writable } from "node:stream";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { planChunks } from "./build/chunk-plan.mjs";
+import { toCommonJs, writeModule } from "./build/common-js.mjs";
 import { reduceDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
 import { isLazyBuiltin, lazyBuiltins } from "./build/lazy-builtins.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
 import { notices } from "./build/notices.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
-import { removeComments, shrinkChunk } from "./build/shrink.mjs";
+import { removeComments } from "./build/shrink.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
 import { unusedParts } from "./build/unused-parts.mjs";
 
@@ -108,10 +109,6 @@ async function bundle() {
       chunkNames: "chunks/[name]-[hash]",
       splitting: true,
       external: Object.keys(manifest.optionalDependencies),
-      // Bundled CommonJS dependencies load Node's modules with require().
-      banner: {
-        js: 'import { createRequire as __createRequire } from "node:module"; const require = __createRequire(import.meta.url);',
-      },
     });
   const { metafile: apart } = await bundleWith(new Map(), false);
   const plan = planChunks(apart, {
@@ -126,10 +123,13 @@ async function bundle() {
   const { metafile } = await bundleWith(new Map(absolute), true);
   check(metafile);
   unused.check();
-  for (const path of Object.keys(metafile.outputs)) await shrinkChunk(join(root, path), BUNDLE.target);
+  await toCommonJs(metafile.outputs, { root, target: BUNDLE.target });
+  for (const [path, { exports }] of Object.entries(metafile.outputs)) {
+    if (/\/(?:node|sandbox)\/index\.js$/.test(path)) writeModule(join(root, path), exports);
+  }
   // The most frequent commands are one file each, since each file that a process reads costs more than its content. They
   // import no package: one that is not bundled would be missing in an installation.
-  await build({
+  const { metafile: frequent } = await build({
     ...BUNDLE,
     minify: true,
     entryPoints: { "cli/main": "src/cli/main.ts", "cli/fast-path/cached-token": "src/cli/fast-path/cached-token.ts" },
@@ -137,6 +137,7 @@ async function bundle() {
     external: ["./execute.js", "./fast-path/cached-token.js", "../execute.js", "../output/*"],
     packages: "external",
   });
+  await toCommonJs(frequent.outputs, { root, target: BUNDLE.target });
   return metafile;
 }
 
@@ -145,7 +146,7 @@ async function bundle() {
  * prints a file starts faster.
  */
 async function writeHelp() {
-  const { runProgram } = await import(pathToFileURL(join(made, "cli/execute.js")).href);
+  const { runProgram } = createRequire(import.meta.url)(join(made, "cli/execute.cjs"));
   for (const columns of ["80", "100"]) {
     let text = "";
     const stdout = new Writable({

@@ -70,7 +70,7 @@ const SETS = [
 ];
 
 installSuite();
-if (!existsSync(join(root, "dist", "cli", "main.js"))) {
+if (!existsSync(join(root, "dist", "cli", "main.cjs"))) {
   console.error("dist/ is missing: run npm run build");
   process.exit(1);
 }

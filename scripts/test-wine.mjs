@@ -110,7 +110,7 @@ function outputFiles() {
 }
 
 async function agentauth(args, more) {
-  const result = await node([windowsPath(join(root, "bin", "agentauth.js")), ...args], more);
+  const result = await node([windowsPath(join(root, "bin", "agentauth.cjs")), ...args], more);
   must(result.status === 0, () => `agentauth ${args.join(" ")}: ${result.status}\n${result.stderr}`);
   return result;
 }
@@ -164,7 +164,7 @@ async function runPrograms({ mcpUrl }) {
 /** Processes that start and end, so that their numbers are used again, and locks are left by some that have ended. */
 async function raceCommands(sandbox, home) {
   const command = [
-    windowsPath(join(root, "bin", "agentauth.js")),
+    windowsPath(join(root, "bin", "agentauth.cjs")),
     "--verbose",
     "token",
     sandbox.mcpUrl,

@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "./helpers/folder.js";
 
 const [LAZY, CLASSES, PLAN, NOTICES] = [
@@ -138,4 +139,36 @@ it("writes a licence once for its packages, with every copyright line", () => {
     `one 1.0.0 (MIT)\n  Copyright (c) 2020 One\n  (c) 2021 Another\ntwo 1.0.0 (MIT)\n  Copyright 2022 Two\n\n${shared}`,
     `three 1.0.0 (MIT)\n\n${files.three}\n`,
   ]);
+});
+
+describe("a chunk as CommonJS", () => {
+  const NAME = "../scripts/build/common-js.mjs";
+  type Outputs = Record<string, { imports: { path: string; kind: string; external?: boolean }[] }>;
+
+  async function converted(text: string, lazy: readonly string[]): Promise<string> {
+    const { toCommonJs } = (await import(NAME)) as {
+      toCommonJs: (outputs: Outputs, options: { root: string; target: string }) => Promise<void>;
+    };
+    const root = temporaryFolder();
+    writeFileSync(join(root, "a.js"), text);
+    writeFileSync(join(root, "b.cjs"), "exports.b = 1; exports.count = (exports.count ?? 0) + 1;");
+    const imports = lazy.map((path) => ({ path, kind: "dynamic-import" }));
+    await toCommonJs({ "a.js": { imports } }, { root, target: "node20.19" });
+    return join(root, "a.cjs");
+  }
+
+  it("loads the chunks that it imports, at the start or later, and knows its address", async () => {
+    const text = [
+      'import { b } from "./b.js";',
+      'export const early = b, later = () => import("./b.js"), foreign = () => import("node:os"), url = import.meta.url;',
+    ].join("\n");
+    const file = await converted(text, ["b.js"]);
+    const { early, later, foreign, url } = await import(file);
+    expect([early, (await later()).b, url]).toEqual([1, 1, pathToFileURL(file).href]);
+    expect((await foreign()).default).toBe(await import("node:os").then((os) => os.default));
+  });
+
+  it("is refused where an import() was not found in its text", async () => {
+    await expect(converted("export const later = (name) => import(name);", ["b.js"])).rejects.toThrow("0 were found");
+  });
 });

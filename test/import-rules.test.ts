@@ -120,7 +120,7 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
   },
   {
     rule: "cli-below-bin",
-    broken: [{ "src/cli/a.ts": ["../../bin/b.js"], "bin/b.js": ["../dist/cli/main.js"], "dist/cli/main.js": [] }],
+    broken: [{ "src/cli/a.ts": ["../../bin/b.js"], "bin/b.js": ["../dist/cli/main.cjs"], "dist/cli/main.cjs": [] }],
     fine: {
       "src/cli/a.ts": ["../sandbox/b.js", "../api/c.js"],
       "src/sandbox/b.ts": ["../api/c.js"],
@@ -133,7 +133,7 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
       { "bin/a.js": ["../src/cli/b.js"], "src/cli/b.ts": ["allowed"] },
       { "bin/a.js": ["node:fs"], "src/cli/b.ts": ["allowed"] },
     ],
-    fine: { "bin/a.js": ["../dist/cli/main.js"], "dist/cli/main.js": [], "src/cli/b.ts": ["allowed"] },
+    fine: { "bin/a.js": ["../dist/cli/main.cjs"], "dist/cli/main.cjs": [], "src/cli/b.ts": ["allowed"] },
   },
   {
     rule: "api-not-oauth",

@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 /** The whole program, as it runs where the quick way gives up. */
-const WHOLE = `const { runProgram } = await import(${JSON.stringify(new URL("execute.js", DIST).href)});
+const WHOLE = `const { runProgram } = await import(${JSON.stringify(new URL("execute.cjs", DIST).href)});
 process.exitCode = await runProgram(process.argv.slice(1), process);`;
 
 function whole(args: readonly string[], stdout: "pipe" | number = "pipe"): Promise<CliResult> {
@@ -123,7 +123,7 @@ describe("what is loaded for it", () => {
 
   it("is the entry and one file beside it, and neither of them imports a package", async () => {
     const { files } = await loadedBy(["token", MCP]);
-    expect(files).toEqual(["bin/agentauth.js", "dist/cli/fast-path/cached-token.js", "dist/cli/main.js"]);
+    expect(files).toEqual(["bin/agentauth.cjs", "dist/cli/fast-path/cached-token.cjs", "dist/cli/main.cjs"]);
     for (const file of files) {
       const text = readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
       const imported = [...text.matchAll(/\b(?:from|import|require)\s*\(?\s*"([^"]+)"/g)].map(([, name = ""]) => name);
@@ -138,11 +138,11 @@ describe("what is loaded for it", () => {
     expect(quick.builtins.filter((name) => heavy.test(name))).toEqual([]);
     // That the list would name them is seen on a command that sends a request.
     const slow = await loadedBy(["discover", `http://127.0.0.1:${await freePort()}/mcp`], 5);
-    expect(slow.files).toContain("dist/cli/execute.js");
+    expect(slow.files).toContain("dist/cli/execute.cjs");
     expect(slow.builtins.filter((name) => heavy.test(name))).not.toEqual([]);
   });
 
   it("is less still for --version", async () => {
-    expect((await loadedBy(["--version"])).files).toEqual(["bin/agentauth.js", "dist/cli/main.js"]);
+    expect((await loadedBy(["--version"])).files).toEqual(["bin/agentauth.cjs", "dist/cli/main.cjs"]);
   });
 });

@@ -15,10 +15,10 @@ function quickPartOnly(): string {
   mkdirSync(join(copy, "dist/cli"), { recursive: true });
   writeFileSync(join(copy, "package.json"), '{"type":"module"}');
   cpSync(dirname(BIN), join(copy, "bin"), { recursive: true });
-  for (const file of ["main.js", "help-80.txt", "help-100.txt"]) {
+  for (const file of ["main.cjs", "help-80.txt", "help-100.txt"]) {
     cpSync(join(dist, "cli", file), join(copy, "dist/cli", file));
   }
-  return join(copy, "bin/agentauth.js");
+  return join(copy, "bin/agentauth.cjs");
 }
 
 describe("the help of the program itself", () => {

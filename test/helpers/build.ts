@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const BUILT = join(root, "dist/cli/main.js");
+const BUILT = join(root, "dist/cli/main.cjs");
 const SOURCES = ["src", "scripts/build", "scripts/build.mjs", "package.json", "tsconfig.build.json"];
 
 /** Builds `dist/` once before the tests that run it, if a source is newer. */

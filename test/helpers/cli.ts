@@ -10,7 +10,7 @@ import { plant, watch } from "./canaries.js";
 import { type HostOptions, RunInProcess, type SentRequest, type StartedChild } from "./in-process.js";
 
 /** The program as a user starts it. */
-export const BIN = fileURLToPath(new URL("../../bin/agentauth.js", import.meta.url));
+export const BIN = fileURLToPath(new URL("../../bin/agentauth.cjs", import.meta.url));
 
 export interface RunOptions extends Omit<HostOptions, "env"> {
   /** Added to an environment that has nothing but PATH, HOME and AGENTAUTH_HOME. */
@@ -94,7 +94,7 @@ export async function traceCli(args: readonly string[], options: Omit<RunOptions
 
 /** Starts the program in a separate process; its stdout and stderr are pipes without a reader yet. */
 export function startProcess(args: readonly string[], options: ProcessOptions = {}): ChildProcess {
-  if (!existsSync(new URL("../../dist/cli/main.js", import.meta.url))) {
+  if (!existsSync(new URL("../../dist/cli/main.cjs", import.meta.url))) {
     throw new Error("this test runs the built program: npm run build");
   }
   const env = cleanEnv(options.env);

@@ -4,8 +4,8 @@ import { type EntryFlags, entryOf } from "../../../../src/cli/commands/mcp/entry
 import type { CommandContext } from "../../../../src/cli/runtime/context.js";
 
 const URL_OF_SERVER = "https://mcp.example/mcp";
-const WINDOWS = ["C:\\Program Files\\nodejs\\node.exe", "C:\\npm\\agentauth\\bin\\agentauth.js"] as const;
-const MACOS = ["/opt/homebrew/bin/node", "/opt/homebrew/lib/agentauth/bin/agentauth.js"] as const;
+const WINDOWS = ["C:\\Program Files\\nodejs\\node.exe", "C:\\npm\\agentauth\\bin\\agentauth.cjs"] as const;
+const MACOS = ["/opt/homebrew/bin/node", "/opt/homebrew/lib/agentauth/bin/agentauth.cjs"] as const;
 
 /** The entry of Claude Code that a platform gets. */
 function entryOn(platform: string, program: CommandContext["program"], flags: Partial<EntryFlags> = {}) {
