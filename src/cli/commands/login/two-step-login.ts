@@ -85,7 +85,7 @@ async function beginDevice(
   const lifeMs = expiresAt - context.now();
   // It also refuses a code or an address that must not be shown.
   context.io.say(deviceText({ ...login.device, expiresInSeconds: Math.round(lifeMs / 1000) }));
-  const id = newId();
+  const id = newLoginId();
   const profile = context.settings().profile.value;
   const stored: StartedLogin = { ...login, flow: "device", profile, lifeMs };
   await storeLogin(id, stored, context);
@@ -112,7 +112,7 @@ async function beginCallback(
     if (flow === undefined) listener = await startListener(redirect, context);
     return listener?.redirectUri ?? reserveRedirect(redirect);
   };
-  const id = newId();
+  const id = newLoginId();
   const lifeMs = loginTimeout === undefined ? LIFE_MS : loginTimeout * 1000;
   try {
     const login = await agent.beginLogin(url, bind, { scope, signal: context.signal });
@@ -131,8 +131,9 @@ async function beginCallback(
   }
 }
 
-function newId(): string {
-  return randomBytes(9).toString("base64url");
+/** Never begins with "-": the parser reads `--wait -qab` as the flags `--wait`, `-q` and `-ab`. */
+export function newLoginId(bytes = randomBytes(9)): string {
+  return bytes.toString("base64url").replace(/^-/, "_");
 }
 
 function startOf(id: string, login: StartedLogin, context: CommandContext): Omit<PrintedStart, "url"> {
