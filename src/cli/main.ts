@@ -1,5 +1,6 @@
 import { VERSION } from "../http/user-agent.js";
 import { firstSteps } from "./config/first-steps.js";
+import { keepCompiledCode } from "./fast-path/compiled-code.js";
 import { printRootHelp } from "./fast-path/root-help.js";
 import type { Host } from "./runtime/host.js";
 
@@ -21,6 +22,8 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     if (exitCode !== undefined) return exitCode;
   }
   const isPrinted = await printRootHelp(argv, host);
+  // Another program that runs a command line loads its own modules as it likes.
+  if (!isPrinted && host === process) keepCompiledCode(host.env);
   const exitCode = isPrinted ? 0 : await (await import("./execute.js")).runProgram(argv, host);
   const steps = argv.length === 0 ? firstSteps(host.env) : undefined;
   if (steps !== undefined) host.stderr.write(`\n${steps}\n`);
