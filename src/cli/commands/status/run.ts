@@ -73,7 +73,7 @@ export async function runStatus(options: StoredLoginFlags, context: CommandConte
   const stored = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
   const pending = pendingOf(url, options, context);
   const home = context.home();
-  const logins = [...stored.map(printedLogin), ...pending.map((one) => printedPendingLogin(one, home))];
+  const logins = [...stored.map(printedLogin).sort(byName), ...pending.map((one) => printedPendingLogin(one, home))];
   const settings = context.settings();
   const format = formatOf(options, settings, io);
   const columns = [
@@ -105,6 +105,13 @@ export async function runStatus(options: StoredLoginFlags, context: CommandConte
     if (steps !== undefined) io.say(steps);
   }
   return logins.some(isUsable) ? EXIT_CODES.ok : EXIT_CODES.auth;
+}
+
+/** A store has its own order, such as that of the digests of names. */
+function byName(a: PrintedLogin, b: PrintedLogin): number {
+  const key = (["profile", "server", "account"] as const).find((name) => a[name] !== b[name]) ?? "server";
+  const [one, other] = [a[key] ?? "", b[key] ?? ""];
+  return Number(one > other) - Number(one < other);
 }
 
 /** The started logins of the same choice: of the server, the account and the profile. */

@@ -14,6 +14,17 @@ it("lists the stored logins, and exits with 0 where one can be used", async ({ d
   expect((await user.run(["status", desk.url, "-o", "table"])).stdout).toContain(desk.url);
 });
 
+it("lists the logins of all profiles by name, whatever order the store has", async ({ user }) => {
+  await user.logIn();
+  const [first] = await user.store.list();
+  if (first === undefined) throw new Error("no login is stored");
+  const names = ["k", "b", "z", "a", "m", "c"];
+  for (const profile of names) await user.store.save({ ...first, profile }, undefined);
+  const { stdout } = await user.run(["status", "--all", "--json"]);
+  const listed = (JSON.parse(stdout) as { profile: string }[]).map(({ profile }) => profile);
+  expect(listed).toEqual([...names, "default"].sort());
+});
+
 it("exits with 4 for a server without a login, and names the command that logs in", async ({ user }) => {
   await user.logIn();
   const other = "https://other.example/mcp";
