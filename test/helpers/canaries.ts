@@ -22,6 +22,8 @@ const IN_JSON = [
   "device_code",
   "registration_access_token",
 ];
+/** A secret in JSON. The text is searched, not parsed: to parse a large answer would stop every other test of the worker. */
+const MEMBER = new RegExp(`"(${IN_JSON.join("|")})"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`, "g");
 const IN_FORMS = [...IN_JSON, "code", "code_verifier", "client_assertion", "assertion", "subject_token", "actor_token"];
 
 /** Makes a value one that must never be said. */
@@ -106,19 +108,15 @@ function learnFrom(sent: readonly Buffer[], answered: readonly Buffer[], respons
   const location = response.getHeader("location");
   if (typeof location === "string" && URL.canParse(location)) plant("code", new URL(location).searchParams.get("code"));
   const body = Buffer.concat(answered).toString("utf8");
-  if (!IN_JSON.some((name) => body.includes(name))) return;
-  try {
-    learnFromJson(JSON.parse(body));
-  } catch {
-    // A test may answer with anything.
-  }
+  for (const [, name = "", text = ""] of body.matchAll(MEMBER)) plant(name, unquoted(text));
 }
 
-function learnFromJson(value: unknown): void {
-  if (typeof value !== "object" || value === null) return;
-  for (const [name, part] of Object.entries(value)) {
-    if (IN_JSON.includes(name)) plant(name, part);
-    else learnFromJson(part);
+/** The value of a string in JSON; undefined where it is none, since a test may answer with anything. */
+function unquoted(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 

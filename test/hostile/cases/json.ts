@@ -46,6 +46,12 @@ function written(
   };
 }
 
+/** Members with a million different names; written a thousand at a time, so that no other case has to wait for them. */
+function millionMembers(): string {
+  const thousand = Array.from({ length: 1000 }, (_, nth) => `"a#-${nth}":0`).join(",");
+  return Array.from({ length: 1000 }, (_, nth) => thousand.replaceAll("#", String(nth))).join(",");
+}
+
 const IGNORED = { result: "ignored", outcome: "ok", requests: WHOLE_LOGIN, code: undefined } as const;
 const first = (member: string) => (text: string) => text.replace("{", `{${member},`);
 const prototypeIntact = () =>
@@ -125,13 +131,10 @@ export const json: readonly HostileCase[] = [
     (text) => text.replace("{", `{"a":${"[".repeat(50_000)}${"]".repeat(50_000)},`),
     { says: ["nested deeper than 32"] },
   ),
-  written(
-    "G5a",
-    "server metadata",
-    "a million members",
-    (text) => text.replace("{", `{${Array.from({ length: 1_000_000 }, (_, nth) => `"a${nth}":0`).join(",")},`),
-    { code: "body_too_large", says: ["larger than 262144 bytes"] },
-  ),
+  written("G5a", "server metadata", "a million members", (text) => text.replace("{", `{${millionMembers()},`), {
+    code: "body_too_large",
+    says: ["larger than 262144 bytes"],
+  }),
   written("G5b", "a token response", "a string of 10 MB", (text) => text.replace("{", `{"a":"${"a".repeat(10e6)}",`), {
     code: "body_too_large",
     says: ["larger than 1048576 bytes"],
