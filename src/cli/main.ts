@@ -1,7 +1,10 @@
+import { createRequire } from "node:module";
+import { fileURLToPath } from "node:url";
 import { VERSION } from "../http/user-agent.js";
 import { firstSteps } from "./config/first-steps.js";
-import { keepCompiledCode } from "./fast-path/compiled-code.js";
+import { compiledCode } from "./fast-path/compiled-code.js";
 import { printRootHelp } from "./fast-path/root-help.js";
+import { EXIT_CODES } from "./runtime/exit-codes.js";
 import type { Host } from "./runtime/host.js";
 
 /**
@@ -22,10 +25,19 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
     if (exitCode !== undefined) return exitCode;
   }
   const isPrinted = await printRootHelp(argv, host);
-  // Another program that runs a command line loads its own modules as it likes.
-  if (!isPrinted && host === process) keepCompiledCode(host.env);
-  const exitCode = isPrinted ? 0 : await (await import("./execute.js")).runProgram(argv, host);
+  const exitCode = isPrinted ? 0 : await run(argv, host);
   const steps = argv.length === 0 ? firstSteps(host.env) : undefined;
   if (steps !== undefined) host.stderr.write(`\n${steps}\n`);
+  return exitCode;
+}
+
+async function run(argv: readonly string[], host: Host): Promise<number> {
+  // Another program that runs a command line loads its modules as it likes.
+  const code = host === process ? compiledCode(argv[0] ?? "", host.env, createRequire(import.meta.url)) : undefined;
+  if (code === undefined) return (await import("./execute.js")).runProgram(argv, host);
+  const execute = code.load(fileURLToPath(new URL("execute.cjs", import.meta.url))) as typeof import("./execute.js");
+  const exitCode = await execute.runProgram(argv, host);
+  // A word that is no command leaves no file behind.
+  if (exitCode !== EXIT_CODES.usage) code.save();
   return exitCode;
 }

@@ -1,35 +1,120 @@
-import { existsSync, rmSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { constants, Script } from "node:vm";
 import { VERSION } from "../../http/user-agent.js";
 import { COMPILED_CODE, homeFolder } from "../config/home.js";
 import { accessOf } from "../config/home-access.js";
 import type { Env } from "../io/env.js";
+import { decodeParts, encodeParts, type Parts, replaceFile } from "./compiled-parts.js";
+
+/** The chunks of the command line, compiled by V8 once for all starts. */
+export interface CompiledCode {
+  /** Loads a CommonJS module of the build, and what it requires. */
+  load(file: string): unknown;
+  /** Stores the code of the chunks that the file of this command lacks. A failure changes nothing. */
+  save(): void;
+}
+
+/** The build names a chunk by its content: of one with the same name, the same code was compiled. */
+const CHUNK = /-[0-9A-Z]{8}\.cjs$/;
+const [OPENING, CLOSING] = ["(function (exports, require, module, __filename, __dirname) { ", "\n})"];
+
+type Compiled = (
+  exports: unknown,
+  require: (id: string) => unknown,
+  module: { exports: unknown },
+  file: string,
+  folder: string,
+) => void;
 
 /**
- * Lets Node store the compiled code of the command line in our folder, and read it at the next start: since Node 22.1, and
- * not with `NODE_DISABLE_COMPILE_CACHE=1`. Node ignores code of another version of itself or of a changed file.
+ * Compiled code for the modules of a command, in our folder: half of the time of a start is that V8 parses them. One file
+ * for each command, since each file that is read costs more than its content; V8 itself ignores code of another version or
+ * of other flags. Nothing is kept with `NODE_DISABLE_COMPILE_CACHE=1`.
  *
- * @param enable of `node:module`, or a substitute in tests
+ * @param word the first of the command line
+ * @param native loads a package or a module of Node
+ * @returns undefined where nothing can be kept, as in a folder in which others can write: what lies there is run
  */
-export function keepCompiledCode(env: Env, enable = enableCompileCache()): void {
-  if (enable === undefined) return;
-  const home = homeFolder(env);
+export function compiledCode(word: string, env: Env, native: NodeJS.Require): CompiledCode | undefined {
+  if (env["NODE_DISABLE_COMPILE_CACHE"] === "1") return undefined;
   try {
+    const home = homeFolder(env);
     const access = accessOf(statSync(home));
-    // Node runs what it finds there.
-    if (access === "writable" || access === "foreign") return;
-    const folder = join(home, COMPILED_CODE);
-    const own = join(folder, VERSION);
-    if (!existsSync(own)) rmSync(folder, { recursive: true, force: true });
-    enable(own);
+    if (access === "writable" || access === "foreign") return undefined;
+    return codeIn(join(home, COMPILED_CODE), word, native);
   } catch {
-    // A folder that does not exist or cannot be changed keeps nothing.
+    return undefined;
   }
 }
 
-type Enable = (folder: string) => unknown;
+function codeIn(folder: string, word: string, native: NodeJS.Require): CompiledCode {
+  const own = join(folder, VERSION);
+  const file = join(own, `${/^[a-z][a-z-]*$/.test(word) ? word : "options"}-${process.version}-${process.arch}`);
+  const stored = readParts(file);
+  const scripts = new Map<string, Script>();
+  const modules = new Map<string, { exports: unknown }>();
+  let isComplete = true;
 
-/** As the types of Node 20 do not know it. */
-function enableCompileCache(): Enable | undefined {
-  return (process.getBuiltinModule("node:module") as { enableCompileCache?: Enable }).enableCompileCache;
+  function load(path: string): unknown {
+    const known = modules.get(path);
+    if (known !== undefined) return known.exports;
+    const module = { exports: {} as unknown };
+    modules.set(path, module);
+    const below = dirname(path);
+    const require = (id: string) => (id.startsWith(".") ? load(join(below, id)) : native(id));
+    (compile(path).runInThisContext() as Compiled)(module.exports, require, module, path, below);
+    return module.exports;
+  }
+
+  function compile(path: string): Script {
+    const source = `${OPENING}${readFileSync(path, "utf8")}${CLOSING}`;
+    const name = basename(path);
+    const isChunk = CHUNK.test(name);
+    const cachedData = isChunk ? stored.get(name) : undefined;
+    const script = new Script(source, {
+      filename: path,
+      columnOffset: -OPENING.length,
+      cachedData,
+      // The types of Node 20 do not know that a constant of it may be given.
+      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER as never,
+    });
+    if (isChunk) {
+      scripts.set(name, script);
+      if (cachedData === undefined || script.cachedDataRejected === true) isComplete = false;
+    }
+    return script;
+  }
+
+  return {
+    load,
+    save() {
+      if (isComplete) return;
+      // After the run, so that it has the functions that were called.
+      const compiled = [...scripts].map(([name, script]) => [name, script.createCachedData()] as const);
+      try {
+        removeOthers(folder);
+        mkdirSync(own, { recursive: true, mode: 0o700 });
+        replaceFile(file, encodeParts(new Map([...stored, ...compiled])));
+      } catch {
+        // A folder that cannot be changed keeps nothing.
+      }
+    },
+  };
+}
+
+function readParts(file: string): Parts {
+  try {
+    return decodeParts(readFileSync(file));
+  } catch {
+    return new Map();
+  }
+}
+
+/** Removes the code of other versions. */
+function removeOthers(folder: string): void {
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder)) {
+    if (name !== VERSION) rmSync(join(folder, name), { recursive: true, force: true });
+  }
 }
