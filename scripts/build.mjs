@@ -9,7 +9,7 @@ import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { planChunks } from "./build/chunk-plan.mjs";
-import { toCommonJs, writeModule } from "./build/common-js.mjs";
+import { toCommonJs, writeModule, writeNativeImport } from "./build/common-js.mjs";
 import { reduceDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
 import { isLazyBuiltin, lazyBuiltins } from "./build/lazy-builtins.mjs";
@@ -123,7 +123,8 @@ async function bundle() {
   const { metafile } = await bundleWith(new Map(absolute), true);
   check(metafile);
   unused.check();
-  await toCommonJs(metafile.outputs, { root, target: BUNDLE.target });
+  writeNativeImport(made);
+  await toCommonJs(metafile.outputs, { root, dist: made, target: BUNDLE.target });
   for (const [path, { exports }] of Object.entries(metafile.outputs)) {
     if (/\/(?:node|sandbox)\/index\.js$/.test(path)) writeModule(join(root, path), exports);
   }
@@ -137,7 +138,7 @@ async function bundle() {
     external: ["./execute.js", "./fast-path/cached-token.js", "../execute.js", "../output/*"],
     packages: "external",
   });
-  await toCommonJs(frequent.outputs, { root, target: BUNDLE.target });
+  await toCommonJs(frequent.outputs, { root, dist: made, target: BUNDLE.target });
   return metafile;
 }
 

@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { constants, Script } from "node:vm";
+import { Script } from "node:vm";
 import { VERSION } from "../../http/user-agent.js";
 import { COMPILED_CODE, homeFolder } from "../config/home.js";
 import { accessOf } from "../config/home-access.js";
 import type { Env } from "../io/env.js";
 import { decodeParts, encodeParts, type Parts, replaceFile } from "./compiled-parts.js";
 
-/** The chunks of the command line, compiled by V8 once for all starts. */
+/** The chunks of the command line, compiled by V8 once for all starts. They call no `import()`, which V8 cannot store. */
 export interface CompiledCode {
   /** Loads a CommonJS module of the build, and what it requires. */
   load(file: string): unknown;
@@ -33,7 +33,7 @@ type Compiled = (
  * of other flags. Nothing is kept with `NODE_DISABLE_COMPILE_CACHE=1`.
  *
  * @param word the first of the command line
- * @param native loads a package or a module of Node
+ * @param native `require()` for everything else
  * @returns undefined where nothing can be kept, as in a folder in which others can write: what lies there is run
  */
 export function compiledCode(word: string, env: Env, native: NodeJS.Require): CompiledCode | undefined {
@@ -62,7 +62,10 @@ function codeIn(folder: string, word: string, native: NodeJS.Require): CompiledC
     const module = { exports: {} as unknown };
     modules.set(path, module);
     const below = dirname(path);
-    const require = (id: string) => (id.startsWith(".") ? load(join(below, id)) : native(id));
+    const require = (id: string) => {
+      const target = id.startsWith(".") ? join(below, id) : id;
+      return CHUNK.test(target) ? load(target) : native(target);
+    };
     (compile(path).runInThisContext() as Compiled)(module.exports, require, module, path, below);
     return module.exports;
   }
@@ -76,8 +79,6 @@ function codeIn(folder: string, word: string, native: NodeJS.Require): CompiledC
       filename: path,
       columnOffset: -OPENING.length,
       cachedData,
-      // The types of Node 20 do not know that a constant of it may be given.
-      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER as never,
     });
     if (isChunk) {
       scripts.set(name, script);
