@@ -1,5 +1,6 @@
 /** `--jq`: a jq expression over the output, by the optional package jq-wasm. */
 
+import { createRequire } from "node:module";
 import { AgentAuthError } from "../../errors.js";
 import { escapeText } from "../../redact.js";
 import { type Format, OUTPUT_FORMATS } from "../flags/formats.js";
@@ -18,7 +19,8 @@ export type LoadJq = () => Promise<Jq>;
 // The release is named because the registry's default one takes quadratic time.
 const INSTALL = "npm install jq-wasm@3.0.0-jq-1.8.2 (add --global if agentauth is installed globally)";
 
-const loadJqWasm: LoadJq = async () => (await import("jq-wasm")).loadJq();
+// With import() Node would load its loader of ES modules for this package alone.
+const loadJqWasm: LoadJq = async () => (createRequire(import.meta.url)("jq-wasm") as typeof import("jq-wasm")).loadJq();
 
 /**
  * Runs the expression on each item (`each`), or once on the whole array when the list has ended; never on an

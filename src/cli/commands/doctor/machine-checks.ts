@@ -1,4 +1,5 @@
 import { existsSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
 import { chosenByEnvironment } from "../../../login/browser.js";
 import { commandWords } from "../../../login/command-words.js";
@@ -87,35 +88,31 @@ export interface OptionalPackage {
   version: string;
   /** The feature that needs it. */
   serves: string;
-  load(): Promise<unknown>;
 }
 
 /** The optional packages. */
 export const OPTIONAL_PACKAGES: readonly OptionalPackage[] = [
-  { name: "jq-wasm", version: "3.0.0-jq-1.8.2", serves: "--jq", load: () => import("jq-wasm") },
-  {
-    name: "@napi-rs/keyring",
-    version: "2.1.2",
-    serves: "AGENTAUTH_STORE=keyring",
-    load: () => import("@napi-rs/keyring"),
-  },
+  { name: "jq-wasm", version: "3.0.0-jq-1.8.2", serves: "--jq" },
+  { name: "@napi-rs/keyring", version: "2.1.2", serves: "AGENTAUTH_STORE=keyring" },
 ];
 
 /**
  * Whether an optional package can be loaded.
  *
  * @param wanted whether the settings use the feature: then the package must be installed
+ * @param load throws where it cannot be
  */
-export async function checkPackage(
-  { name, version, serves, load }: OptionalPackage,
+export function checkPackage(
+  { name, version, serves }: OptionalPackage,
   wanted: boolean,
-): Promise<Finding> {
+  load: (name: string) => unknown = createRequire(import.meta.url),
+): Finding {
   try {
-    await load();
+    load(name);
     return ok("installed");
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
-    const missing = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
+    const missing = code === "MODULE_NOT_FOUND";
     const found = missing
       ? `not installed: ${serves} needs it`
       : `installed, but it cannot be loaded (${code ?? "no reason reported"}): ${serves} needs it`;
