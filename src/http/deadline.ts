@@ -66,7 +66,8 @@ export function follow(parent: AbortSignal | undefined, ms?: number, reason?: ()
   };
 }
 
-function deadline(ms: number, expire: () => void): { clear(): void } {
+/** A timer that does not expire while the process is suspended, as {@link follow} says. */
+export function deadline(ms: number, expire: () => void): { clear(): void } {
   const time = Math.min(Math.max(0, ms), 0x7fffffff);
   const due = performance.now() + time;
   const onTimer = () => {

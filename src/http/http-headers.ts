@@ -17,6 +17,11 @@ export class HttpHeaders implements Headers {
   readonly #values = new Map<string, string[]>();
 
   constructor(init: Init = {}) {
+    if (init instanceof HttpHeaders) {
+      // Their names and values were checked.
+      for (const [key, values] of init.#values) this.#values.set(key, [...values]);
+      return;
+    }
     for (const pair of Symbol.iterator in init ? init : Object.entries(init)) {
       const [name, value] = pair;
       if (pair.length !== 2) throw new TypeError("a header is a pair of name and value");
@@ -42,7 +47,7 @@ export class HttpHeaders implements Headers {
   }
 
   get(name: string): string | null {
-    return this.#values.get(fieldName(name))?.join(", ") ?? null;
+    return (this.#values.get(name) ?? this.#values.get(fieldName(name)))?.join(", ") ?? null;
   }
 
   getSetCookie(): string[] {

@@ -9,8 +9,8 @@ import type { SsrfGuard } from "./ssrf-guard.js";
 
 /** What a tunnel needs to know of the request that it is opened for. */
 export interface TunnelArgs extends ClientRequestArgs {
-  /** Aborts the tunnel while it is being opened. */
-  until?: AbortSignal | undefined;
+  /** The signal that aborts the tunnel while it is being opened. */
+  until?: (() => AbortSignal) | undefined;
 }
 
 /** How the agents of one way connect. */
@@ -72,9 +72,10 @@ type OnSocket = (error: Error | null, socket?: Duplex) => void;
 function openTunnels(agent: Agent, proxy: URL, proxyTls: ConnectionOptions, serverTls: () => ConnectionOptions): void {
   const isTls = (agent as { protocol?: string }).protocol === "https:";
   const open = async ({ host, port, until, servername }: TunnelArgs & { servername?: string }): Promise<Duplex> => {
-    const socket = await connectThrough(proxy, proxyTls, `${withBrackets(String(host))}:${port}`, until);
+    const signal = until?.();
+    const socket = await connectThrough(proxy, proxyTls, `${withBrackets(String(host))}:${port}`, signal);
     // Node would keep the connection of a request that has ended in the meantime.
-    if (until?.aborted) throw socket.destroy() && new Error("aborted");
+    if (signal?.aborted) throw socket.destroy() && new Error("aborted");
     if (!isTls) return socket;
     const { connect } = process.getBuiltinModule("node:tls");
     return connect({ ...serverTls(), socket, ...(servername && { servername }) });

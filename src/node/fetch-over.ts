@@ -43,7 +43,9 @@ async function plainRequest(url: string, request: Request | undefined, init: Req
   if (type && !headers.has("content-type")) headers.set("content-type", type);
   if (body !== undefined && (method === "GET" || method === "HEAD"))
     throw new TypeError("a request with the method GET or HEAD cannot have a body");
-  return { url: new URL(url).href, method, headers: [...headers], body, signal };
+  // Its address is one that was read already.
+  const href = request instanceof HttpRequest ? url : new URL(url).href;
+  return { url: href, method, headers, body, signal };
 }
 
 /** A body and its type (Fetch Standard, extract a body). */
@@ -98,7 +100,6 @@ function webResponse(plain: PlainResponse, request: PlainRequest, redirected: bo
 
 function httpResponse(plain: PlainResponse, { url, signal }: PlainRequest, redirected: boolean): HttpResponse {
   const { status, statusText, headers, body } = plain;
-  const address = new URL(url);
-  address.hash = "";
-  return new HttpResponse(body, { status, statusText, headers, url: address.href, redirected, signal });
+  const [address] = url.split("#", 1);
+  return new HttpResponse(body, { status, statusText, headers, url: address, redirected, signal });
 }
