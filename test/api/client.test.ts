@@ -1,5 +1,5 @@
 import nock from "nock";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
 import { ownFetch } from "../../src/http/own-fetch.js";
@@ -93,6 +93,19 @@ describe("a request of a list", () => {
 
   it("is of ours where the fetch takes them", async () => {
     expect(await seenBy((send) => ownFetch(send))).toEqual([false, false, true, 0]);
+  });
+
+  it("is an address and options for the global fetch, which makes its own request of it", async () => {
+    const seen: unknown[] = [];
+    const spy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
+      const headers = init?.headers instanceof Headers ? init.headers : undefined;
+      seen.push(input, init?.method, headers?.get("authorization"), headers?.get("accept"));
+      return Response.json(success([POOL]));
+    });
+    onTestFinished(() => spy.mockRestore());
+    const client = new ManagementClient({ baseUrl: BASE, token: "api-token" });
+    expect(await client.pools.list({ domain_id: "dom_1" }).toArray()).toEqual([POOL]);
+    expect(seen).toEqual([`${BASE}/api/v1/pool?domain_id=dom_1`, "GET", "Bearer api-token", "application/json"]);
   });
 });
 
