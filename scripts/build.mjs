@@ -135,11 +135,17 @@ async function bundle() {
     minify: true,
     entryPoints: { "cli/main": "src/cli/main.ts", "cli/fast-path/cached-token": "src/cli/fast-path/cached-token.ts" },
     // The table of formats imports its writers lazily, and these entries never print a format.
-    external: ["./execute.js", "./fast-path/cached-token.js", "../execute.js", "../output/*"],
+    external: ["./execute.js", "./fast-path/cached-token.js", "../execute.js"],
+    // Not with `external`, which reads the path against the working folder too: one named "output" would match whole.
+    plugins: [{ name: "writers", setup: ({ onResolve }) => onResolve({ filter: /^\.\.\/output\// }, externalPath) }],
     packages: "external",
   });
   await toCommonJs(frequent.outputs, { root, dist: made, target: BUNDLE.target });
   return metafile;
+}
+
+function externalPath({ path }) {
+  return { path, external: true };
 }
 
 /**
