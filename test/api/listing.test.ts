@@ -25,15 +25,18 @@ async function readUntilError(service: SampleService, options: ListOptions = {})
 }
 
 /** A service whose pages take time, on a clock of their own; `flying.most` is how many were in flight at once. */
-function slowService(msOf: (nth: number) => number) {
-  const [service, clock, flying] = [new SampleService(300), new FakeClock(), { now: 0, most: 0 }];
+function slowService(msOf: (nth: number) => number, count = 300) {
+  const [service, clock, flying] = [new SampleService(count), new FakeClock(), { now: 0, most: 0 }];
+  const never = new AbortController().signal;
   service.before = async (_, nth) => {
     flying.most = Math.max(flying.most, ++flying.now);
-    await clock.sleep(msOf(nth), new AbortController().signal);
+    // Requests that are sent together take their time together.
+    const end = clock.now() + msOf(nth);
     await new Promise((resolve) => setImmediate(resolve));
+    await clock.sleep(Math.max(0, end - clock.now()), never);
     flying.now--;
   };
-  return { service, client: service.client({ clock }), flying };
+  return { service, client: service.client({ clock }), flying, work: (ms: number) => clock.sleep(ms, never) };
 }
 
 describe("a listing", () => {
@@ -114,6 +117,39 @@ describe("a listing", () => {
     const items = await client.devices.list({ pool_id }).toArray();
     expect(items.map(({ id }) => id)).toEqual(service.ids());
     expect(flying.most).toBe(most);
+  });
+
+  it.each([
+    { pageMs: 39, most: 1 },
+    { pageMs: 40, most: 4 },
+  ])("has $most pages of 1,000 items in flight by default where one takes $pageMs ms", async ({ pageMs, most }) => {
+    const { client, flying } = slowService((nth) => (nth === 1 ? 1000 : pageMs), 20_000);
+    expect(await client.devices.list({ pool_id }, { pageSize: 1000 }).toArray()).toHaveLength(20_000);
+    expect(flying.most).toBe(most);
+  });
+
+  it.each([
+    { workMs: 66, isAhead: true },
+    { workMs: 67, isAhead: false },
+  ])("weighs $workMs ms of work a page against pages of 100 ms: reads ahead $isAhead", async ({ workMs, isAhead }) => {
+    const { client, flying, work } = slowService(() => 100);
+    for await (const _ of client.devices.list({ pool_id }).pages()) await work(workMs);
+    expect(flying.most > 1).toBe(isAhead);
+  });
+
+  it("has fewer pages in flight by default once the reader is busy", async () => {
+    const { service, client, flying, work } = slowService(() => 100);
+    const ids: unknown[] = [];
+    const most: number[] = [];
+    for await (const { items } of client.devices.list({ pool_id }).pages()) {
+      ids.push(...items.map(({ id }) => id));
+      most.push(flying.most);
+      flying.most = 0;
+      if (ids.length > 100) await work(400);
+    }
+    expect(ids).toEqual(service.ids());
+    expect(Math.max(...most.slice(0, 10))).toBe(4);
+    expect(Math.max(...most.slice(20))).toBe(1);
   });
 
   it("has four pages in flight by default among all listings of a client", async () => {
