@@ -14,8 +14,16 @@ current_setting('synchronous_standby_names') AS standbys, pg_is_in_recovery()::t
 obj_description(to_regclass($1::text), 'pg_class') AS comment,
 floor(extract(epoch from clock_timestamp()) * 1000)::bigint::text AS now`;
 
-/** Looks at the server. What it reads needs no privilege. */
-export async function engineHealth(run: Run, { record, plain }: TableNames): Promise<DriverHealth> {
+/**
+ * Looks at the server. What it reads needs no privilege.
+ *
+ * @param watchProblem why reports of changes do not arrive
+ */
+export async function engineHealth(
+  run: Run,
+  { record, plain }: TableNames,
+  watchProblem: string | undefined,
+): Promise<DriverHealth> {
   const before = Date.now();
   const [row = []] = await run(LOOK, [record]);
   // The clock of the engine was read at about the middle of the round trip.
@@ -29,6 +37,7 @@ export async function engineHealth(run: Run, { record, plain }: TableNames): Pro
     pages !== "on" && "full_page_writes is off: a crash of the machine may damage the tables",
     commits === "off" && "synchronous_commit is off: a crash of the server may lose the last records",
     persistence === "u" && `the table ${plain} is unlogged: a crash of the server empties it`,
+    watchProblem !== undefined && watchProblem,
   ];
   const errors = [
     Number(number) < OLDEST && "PostgreSQL 13 or later is needed",

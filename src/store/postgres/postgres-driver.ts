@@ -28,8 +28,9 @@ export interface PostgresDriverOptions {
   /**
    * Whether changes are announced with NOTIFY, so that the `near` cache of every process forgets them at once, not only
    * after its time. All processes that write need it. A process with such a cache listens, on one more connection: with a
-   * `Pool` of `pg` or `sql` of `postgres`, and not through PgBouncer in transaction mode, where nothing arrives.
-   * Transactions that notify commit one after the other. Default: false.
+   * `Pool` of `pg` or `sql` of `postgres`. Through PgBouncer in transaction mode nothing arrives: `health` then reports a
+   * risk, and such a cache returns what it has until its time. Transactions that notify commit one after the other.
+   * Default: false.
    */
   readonly notify?: boolean | undefined;
 }
@@ -60,7 +61,8 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   const sql = statementsFor(names, { notify });
   const call = callsTo(query, location, timeoutMs);
   const sweep = sweeper(sql.sweep);
-  const watch = notify ? watchBy(access.client, names.channel, location) : undefined;
+  const send = (message: string) => call(undefined, (run) => run(sql.notify, [message]));
+  const watcher = notify ? watchBy(access.client, names.channel, { location, timeoutMs, notify: send }) : undefined;
   return {
     system: "postgresql",
     location,
@@ -98,8 +100,8 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         await run(sql.release, [...nameOf(key), toText(owner), note === undefined ? null : toText(note)]);
         await sweep(run);
       }),
-    ...(watch && { watch }),
-    health: ({ signal } = {}) => call(signal, (run) => engineHealth(run, names)),
+    ...(watcher && { watch: watcher.watch }),
+    health: ({ signal } = {}) => call(signal, (run) => engineHealth(run, names, watcher?.problem())),
   };
 }
 

@@ -20,6 +20,8 @@ export interface Statements {
   readonly release: string;
   /** Without values: removes a part of what has expired. */
   readonly sweep: string;
+  /** `$1` message: notifies those that watch. */
+  readonly notify: string;
 }
 
 const KEY = "kind = $1::text AND partition = decode($2::text, 'hex') AND id = decode($3::text, 'hex')";
@@ -39,7 +41,12 @@ const SWEEP_LIMIT = 500;
  * default they fail with 40001 instead, which is tried once more.
  */
 export function statementsFor(names: TableNames, { notify }: { notify: boolean }): Statements {
-  const statements = { ...recordStatements(names), ...leaseStatements(names), sweep: sweepStatement(names) };
+  const statements = {
+    ...recordStatements(names),
+    ...leaseStatements(names),
+    sweep: sweepStatement(names),
+    notify: `SELECT pg_notify('${names.channel}', $1::text) AS notified`,
+  };
   if (!notify) return statements;
   const { insert, update, remove, release } = statements;
   const announced = (statement: string) => withNotification(statement, names.channel);
@@ -61,7 +68,7 @@ SELECT version, pg_notify('${channel}', concat_ws(' ', $1::text, $2::text, $3::t
 function recordStatements({
   record,
   sequence,
-}: TableNames): Omit<Statements, "claim" | "extend" | "release" | "sweep"> {
+}: TableNames): Omit<Statements, "claim" | "extend" | "release" | "sweep" | "notify"> {
   const version = `nextval('${sequence}'::regclass)`;
   const expiry = later("clock_timestamp()", "$6");
   return {

@@ -37,23 +37,64 @@ interface Sql {
   ): Promise<{ unlisten(): Promise<void> }>;
 }
 
-const RETRY_MS = 1000;
+/** What a driver with NOTIFY has for its reports of changes. */
+export interface Watcher {
+  readonly watch: NonNullable<StoreDriver["watch"]>;
+  /** Why reports do not arrive although the server accepted LISTEN; undefined until that is known. */
+  problem(): string | undefined;
+}
 
-/** `watch` of a driver: the changes that the statements notify. Undefined for a client that cannot listen. */
-export function watchBy(client: unknown, channel: string, location: string): StoreDriver["watch"] {
+const RETRY_MS = 1000;
+/** A notification that is about no record. */
+const PROBE = "probe";
+const UNDELIVERED =
+  "notifications do not arrive on this connection, as behind PgBouncer in transaction mode: a near cache returns a login " +
+  "that was changed elsewhere until its ttlMs";
+
+/**
+ * `watch` of a driver: the changes that the statements notify. Undefined for a client that cannot listen.
+ *
+ * A pooler in transaction mode accepts LISTEN and delivers nothing. So each listener sends a notification over another
+ * connection, which must arrive.
+ *
+ * @param notify sends a notification to the channel over the connection of the statements
+ * @param timeoutMs for how long that notification may be on its way
+ */
+export function watchBy(
+  client: unknown,
+  channel: string,
+  { location, timeoutMs, notify }: { location: string; timeoutMs: number; notify(message: string): Promise<unknown> },
+): Watcher | undefined {
   const listen = listenOf(client);
-  return (
-    listen &&
-    (async (onChange, onGap, signal) => {
+  if (listen === undefined) return undefined;
+  let isUndelivered = false;
+  return {
+    problem: () => (isUndelivered ? UNDELIVERED : undefined),
+    async watch(onChange, onGap, signal) {
       if (signal.aborted) return;
-      const onMessage = (message: string) => {
-        if (!signal.aborted) onChange(keyOf(message));
+      let hasArrived = false;
+      const probe = async () => {
+        hasArrived = false;
+        await notify(PROBE);
+        await pause(timeoutMs);
+        if (!signal.aborted) isUndelivered = !hasArrived;
       };
-      await listen(channel, onMessage, onGap, signal).catch((thrown: unknown) => {
+      const onMessage = (message: string) => {
+        if (signal.aborted) return;
+        hasArrived = true;
+        isUndelivered = false;
+        if (message !== PROBE) onChange(keyOf(message));
+      };
+      const onListen = () => {
+        onGap();
+        // A server that does not answer says nothing about the connection.
+        probe().catch(() => {});
+      };
+      await listen(channel, onMessage, onListen, signal).catch((thrown: unknown) => {
         throw engineError(thrown, location);
       });
-    })
-  );
+    },
+  };
 }
 
 function listenOf(client: unknown): Listen | undefined {
@@ -95,15 +136,15 @@ function listenBeside(pool: Pool): Listen {
       await Promise.race([listening.then(() => lost).catch(() => {}), lost, aborted]);
       // A server that is away may let it wait.
       client.end().catch(() => {});
-      if (!signal.aborted) await Promise.race([pause(), aborted]);
+      if (!signal.aborted) await Promise.race([pause(RETRY_MS), aborted]);
     }
   };
 }
 
-function pause(): Promise<void> {
+function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     // In Node a timer is an object, which must not keep the process alive.
-    const timer: unknown = setTimeout(resolve, RETRY_MS);
+    const timer: unknown = setTimeout(resolve, ms);
     (timer as { unref?(): void }).unref?.();
   });
 }

@@ -105,7 +105,7 @@ function sendTo(pid: number, signal: NodeJS.Signals): void {
 }
 
 /** The server refuses to run as root: Debian has a user for it. */
-function accountOf(folder: string): { uid?: number; gid?: number } {
+export function accountOf(folder: string): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (flag: string) => Number(execFileSync("id", [flag, "postgres"], { encoding: "utf8" }));
   const account = { uid: id("-u"), gid: id("-g") };
