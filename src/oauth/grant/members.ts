@@ -79,8 +79,8 @@ export function membersOf(value: unknown, kind: string): Members {
 
 /** Reads every member of an object, each by its reader. */
 export function read<T>(members: Members, readers: Readers<T>): T {
-  const found: Members = {};
-  for (const [name, reader] of Object.entries<Reader<unknown>>(readers)) found[name] = reader(members, name);
+  const found: Partial<T> = {};
+  for (const name of Object.keys(readers) as (keyof T & string)[]) found[name] = readers[name](members, name);
   return found as T;
 }
 

@@ -143,8 +143,8 @@ export function fileGrants(
         await usable(() => (checkPrivateFolder(files.folder) ? readAt(id, files.read()) : undefined));
       }
     }
-    const sorted = [...found].sort(([one], [other]) => (one < other ? -1 : 1));
-    return sorted.map(([, grant]) => grant).filter((grant) => matchesFilter(grant, filter));
+    const sorted = [...found.keys()].sort();
+    return sorted.flatMap((id) => found.get(id) ?? []).filter((grant) => matchesFilter(grant, filter));
   };
 
   return {

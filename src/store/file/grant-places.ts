@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import type { GrantFilter, GrantKey } from "../../oauth/grant/grant-store.js";
 import { checkPrivateFolder, checkPrivateFolders, listFolder } from "./private-file.js";
 import { VersionedFiles } from "./versioned-files.js";
@@ -46,9 +46,10 @@ export class GrantPlaces {
   }
 
   /** The places of the grants of a server, whose folder is checked. */
-  in(server: string): GrantPlace[] {
+  in(server: string): Pick<GrantPlace, "id" | "files">[] {
     const folder = join(this.folder, server);
-    return checkPrivateFolder(folder) ? idsIn(folder).map((id) => this.#at(server, id)) : [];
+    if (!checkPrivateFolder(folder)) return [];
+    return idsIn(folder).map((id) => ({ id, files: new VersionedFiles(`${folder}${sep}${id}`) }));
   }
 
   /** The files in {@link EARLIER_GRANTS}, with a generation that was seen of each. */

@@ -25,6 +25,8 @@ import { system } from "../../platform/system.js";
 import { storeError } from "../store-error.js";
 
 const MAX_BYTES = 1024 * 1024;
+/** An object, because Node copies its defaults for each call with the name alone. */
+const UTF8 = { encoding: "utf8" } as const;
 /** How network and shared folders answer that they cannot flush a folder. */
 const NO_SYNC = new Set(["EINVAL", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EISDIR", "ENOSYS"]);
 
@@ -171,7 +173,7 @@ function read(path: string, maxBytes: number, inFolder: string | undefined): str
     }
     checkOwner(`the file ${path}`, path, stat, "600");
     if (stat.size > maxBytes) throw storeError(`the file ${path} is larger than ${maxBytes} bytes`, undefined);
-    return readFileSync(fd, "utf8");
+    return readFileSync(fd, UTF8);
   } finally {
     closeSync(fd);
   }

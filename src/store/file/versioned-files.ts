@@ -1,5 +1,5 @@
 import { renameSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { patiently } from "../../platform/contention.js";
 import { attempt, discardFile, listFolder, readPublishedFile, removeFile, syncIfThere } from "./private-file.js";
 import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
@@ -151,7 +151,7 @@ export class VersionedFiles {
   }
 
   #path(generation: number): string {
-    return join(this.folder, `${this.#prefix}${generation}.json`);
+    return `${this.folder}${sep}${this.#prefix}${generation}.json`;
   }
 
   /** A process that was killed leaves its temporary file; no save takes this long. */

@@ -62,6 +62,7 @@ const LOGINS: ColumnSet = {
     "stored_in",
   ],
 };
+const NAMES = ["profile", "server", "account"] as const;
 
 /** `status`: the stored logins; exit code 4 if not logged in. */
 export async function runStatus(options: StoredLoginFlags, context: CommandContext): Promise<number> {
@@ -109,9 +110,11 @@ export async function runStatus(options: StoredLoginFlags, context: CommandConte
 
 /** A store has its own order, such as that of the digests of names. */
 function byName(a: PrintedLogin, b: PrintedLogin): number {
-  const key = (["profile", "server", "account"] as const).find((name) => a[name] !== b[name]) ?? "server";
-  const [one, other] = [a[key] ?? "", b[key] ?? ""];
-  return Number(one > other) - Number(one < other);
+  for (const name of NAMES) {
+    const [one, other] = [a[name] ?? "", b[name] ?? ""];
+    if (one !== other) return one < other ? -1 : 1;
+  }
+  return 0;
 }
 
 /** The started logins of the same choice: of the server, the account and the profile. */
