@@ -59,6 +59,8 @@ function isMistake(error: unknown): boolean {
 
 function hintFor(code: string): string | undefined {
   if (MISSING.test(code)) return "run the SQL that storeSql() returns on this database, with the same table";
+  if (code.startsWith("28")) return "the server does not accept the user name or the password of the client";
+  if (code === "3D000") return "name a database that exists, in the settings of the client";
   if (code === "42501") return "let this role SELECT, INSERT, UPDATE and DELETE both tables, and USE the sequence";
   return undefined;
 }

@@ -55,6 +55,15 @@ describe("an error of the engine", () => {
     expect(requested).toBe(1);
   });
 
+  it.each([
+    ["28P01", /user name or the password/],
+    ["28000", /user name or the password/],
+    ["3D000", /database that exists/],
+  ])("%s of a connection that is refused says what to correct", async (code, hint) => {
+    const { error } = await failure(refusal(code));
+    expect(error.hint).toMatch(hint);
+  });
+
   it("names the SQL of the store if the table is missing", async () => {
     const { error } = await failure(refusal("42P01", 'relation "agentauth_record" does not exist'));
     expect(error).toMatchObject({ code: "store_failed", hint: expect.stringContaining("storeSql()") });
