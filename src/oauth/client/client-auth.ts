@@ -8,10 +8,20 @@ import type { AuthMethod, ClientRecord } from "../grant/grant.js";
 /** Signing algorithm of client assertions (RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2). */
 export type SigningAlgorithm = "RS256" | "PS256" | "ES256" | "ES384" | "EdDSA" | "Ed25519";
 
+/**
+ * A key of Web Cryptography, by the types of the program: it may have those of Node or of the DOM. The declaration that
+ * users get names no package, since none is installed with this one.
+ */
+type PlatformKey = typeof globalThis extends {
+  crypto: { subtle: { generateKey(...args: never[]): Promise<infer Made> } };
+}
+  ? Extract<Made, { type: string }>
+  : never;
+
 /** A private key that a client authenticates with (RFC 7523 section 2.2). It is never stored. */
 export interface ClientKey {
   /** A private Web Cryptography key with the usage "sign". */
-  key: oauth.CryptoKey;
+  key: PlatformKey;
   /** The algorithm of the key, as registered with the issuer. */
   algorithm: SigningAlgorithm;
   /** The key id, if several keys of the client are registered with the issuer. */
@@ -22,6 +32,7 @@ export interface ClientKey {
  * The client authentication of a request to an endpoint of its issuer.
  *
  * @throws `AgentAuthError` `usage` if it requires a credential that is not stored and not in the options
+ * @internal
  */
 export function clientAuth(client: ClientRecord, key: ClientKey | undefined): oauth.ClientAuth {
   const { authMethod, clientSecret } = client;

@@ -95,7 +95,11 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
   }, [grant.tokens.accessToken.reveal()]);
 }
 
-/** The server, client, authentication and options in the form of oauth4webapi. */
+/**
+ * The server, client, authentication and options in the form of oauth4webapi.
+ *
+ * @internal
+ */
 export function prepare(
   call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "prover" | "signal" | "beforeSend"> & {
     tokenEndpoint?: string;
@@ -125,6 +129,7 @@ export function prepare(
  * The tokens of a response whose form oauth4webapi has checked.
  *
  * @param nonce the nonce of the authorization request, if it had one
+ * @internal
  */
 export function answerOf(
   call: TokenCall,
