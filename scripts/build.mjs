@@ -1,5 +1,5 @@
-// Builds dist/: the library file by file with tsc (readable stack traces), its declarations, and the CLI, the sandbox
-// and the Node parts as split bundles that include their dependencies: few files to read, few packages to install.
+// Builds dist/: the library, its declarations, and the CLI, the sandbox and the Node parts, as split bundles that include
+// their dependencies: few files to read, one package to install.
 // With --check it changes nothing and fails if dist/ differs from what the sources build.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -10,13 +10,13 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { planChunks } from "./build/chunk-plan.mjs";
 import { toCommonJs, writeModule, writeNativeImport } from "./build/common-js.mjs";
-import { reduceDeclarations } from "./build/declarations.mjs";
+import { addPackageTypes, reduceDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
 import { isLazyBuiltin, lazyBuiltins } from "./build/lazy-builtins.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
+import { bundleLibrary } from "./build/library.mjs";
 import { notices } from "./build/notices.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
-import { removeComments } from "./build/shrink.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
 import { unusedParts } from "./build/unused-parts.mjs";
 
@@ -30,6 +30,9 @@ const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
 /** Whether a module can be part of a command that starts and ends. */
 const isStarted = (path) =>
   path.startsWith(join(root, "src/")) && !/^(?:sandbox|testing)\b/.test(relative(join(root, "src"), path));
+
+/** The entry points that need Node. */
+const NODE_ENTRIES = { "node/index": "src/node/index.ts", "sandbox/index": "src/sandbox/index.ts" };
 
 const BUNDLE = {
   absWorkingDir: root,
@@ -50,45 +53,33 @@ const BUNDLE = {
 
 mkdirSync(made);
 try {
-  await compileLibrary();
+  const inLibrary = await compileLibrary();
   const { inputs } = await bundle();
   await writeHelp();
-  writeNotices(Object.keys(inputs));
+  writeNotices([...inLibrary, ...Object.keys(inputs)]);
   if (process.argv.includes("--check")) compare();
   else replace();
 } finally {
   rmSync(made, { recursive: true, force: true });
 }
 
+/** Writes the declarations, and the modules that run on web-standard interfaces; returns the files that are in them. */
 async function compileLibrary() {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-  const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--outDir", made];
+  const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--emitDeclarationOnly", "--outDir", made];
   if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
-  // Of the bundled folders only the declarations are kept.
-  for (const folder of ["cli", "login", "mcp", "node", "platform", "sandbox", "store"]) {
-    for (const path of filesOf(join(made, folder)).keys()) {
-      // These modules of the store use no API of Node.
-      const isLibrary =
-        folder === "store" && /^(?:memory|memory-leases)\.js$|^(?:driver|seal|redis|postgres)\b/.test(path);
-      // The catalogue declares the type of its data itself.
-      const isData = path.startsWith(join("like", "vendors"));
-      if ((path.endsWith(".js") || isData) && !isLibrary) rmSync(join(made, folder, path));
-    }
-  }
-  for (const name of filesOf(made).keys()) if (name.endsWith(".js")) await removeComments(join(made, name));
   const types = Object.values(manifest.exports).flatMap((entry) => entry.types ?? []);
-  reduceDeclarations(
-    made,
-    types.map((path) => path.replace("./dist/", "")),
-  );
+  const entries = types.map((path) => path.replace("./dist/", ""));
+  const copied = addPackageTypes(made, root);
+  reduceDeclarations(made, entries);
+  const names = entries.map((path) => path.replace(".d.ts", "")).filter((name) => !(name in NODE_ENTRIES));
+  const entryPoints = Object.fromEntries(names.map((name) => [name, `src/${name}.ts`]));
+  const { inputs } = await bundleLibrary(root, { outdir: made, entryPoints });
+  return [...copied.map((path) => relative(root, path)), ...Object.keys(inputs)];
 }
 
 async function bundle() {
-  const entryPoints = {
-    "cli/execute": "src/cli/execute.ts",
-    "node/index": "src/node/index.ts",
-    "sandbox/index": "src/sandbox/index.ts",
-  };
+  const entryPoints = { "cli/execute": "src/cli/execute.ts", ...NODE_ENTRIES };
   const { plugin, check } = silentConsole();
   const unused = unusedParts();
   const bundleWith = (plan, write) =>

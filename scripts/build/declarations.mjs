@@ -1,5 +1,36 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+/** The bundled packages whose types an entry point exports, with the file that declares them. */
+const PACKAGES = { "openapi-fetch": "dist/index.d.mts", "openapi-typescript-helpers": "dist/index.d.mts" };
+const FOLDER = "types";
+
+/**
+ * Copies the declarations of bundled packages into a folder beside ours, and makes all declarations refer to the copies:
+ * those packages are not installed.
+ *
+ * @param {string} made the folder of the build
+ * @param {string} root the folder of the project
+ * @returns the files that were copied
+ */
+export function addPackageTypes(made, root) {
+  const copied = Object.entries(PACKAGES).map(([name, file]) => [name, join(root, "node_modules", name, file)]);
+  for (const [name, file] of copied) {
+    const text = readFileSync(file, "utf8");
+    mkdirSync(join(made, FOLDER, name), { recursive: true });
+    writeFileSync(join(made, FOLDER, name, "index.d.ts"), text.replace(/^\/\/# sourceMappingURL=.*$/m, ""));
+  }
+  for (const path of declarationsIn(made)) {
+    const text = readFileSync(path, "utf8");
+    const own = text.replaceAll(/(?<=\bfrom |\bimport\()["']([^"'./][^"']*)["']/g, (specifier, name) => {
+      if (!(name in PACKAGES)) return specifier;
+      const target = relative(dirname(path), join(made, FOLDER, name, "index.js")).replaceAll("\\", "/");
+      return JSON.stringify(target.startsWith(".") ? target : `./${target}`);
+    });
+    if (own !== text) writeFileSync(path, own);
+  }
+  return copied.map(([, file]) => file);
+}
 
 /**
  * Reduces the declarations in a folder to those that the entry points reach.
@@ -9,10 +40,12 @@ import { dirname, join, resolve } from "node:path";
  */
 export function reduceDeclarations(made, entries) {
   const reached = reachedFrom(entries.map((entry) => join(made, entry)));
-  for (const name of readdirSync(made, { recursive: true })) {
-    const path = join(made, name);
-    if (name.endsWith(".d.ts") && !reached.has(path)) rmSync(path);
-  }
+  for (const path of declarationsIn(made)) if (!reached.has(path)) rmSync(path);
+}
+
+function declarationsIn(made) {
+  const names = readdirSync(made, { recursive: true });
+  return names.filter((name) => name.endsWith(".d.ts")).map((name) => join(made, name));
 }
 
 /** The declarations that others import, directly or through more of them. */
