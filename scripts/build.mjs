@@ -12,6 +12,7 @@ import { planChunks } from "./build/chunk-plan.mjs";
 import { toCommonJs, writeModule, writeNativeImport } from "./build/common-js.mjs";
 import { addPackageTypes, reduceDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
+import { jsonSchemaValidator } from "./build/json-schema-validator.mjs";
 import { isLazyBuiltin, lazyBuiltins } from "./build/lazy-builtins.mjs";
 import { lazyConstants } from "./build/lazy-constants.mjs";
 import { bundleLibrary } from "./build/library.mjs";
@@ -82,12 +83,14 @@ async function bundle() {
   const entryPoints = { "cli/execute": "src/cli/execute.ts", ...NODE_ENTRIES };
   const { plugin, check } = silentConsole();
   const unused = unusedParts();
+  const validator = jsonSchemaValidator();
   const bundleWith = (plan, write) =>
     build({
       ...BUNDLE,
       write,
       plugins: [
         unused.plugin,
+        validator.plugin,
         plugin,
         fetchClasses(root),
         lazyConstants(),
@@ -114,6 +117,7 @@ async function bundle() {
   const { metafile } = await bundleWith(new Map(absolute), true);
   check(metafile);
   unused.check();
+  validator.check();
   writeNativeImport(made);
   await toCommonJs(metafile.outputs, { root, dist: made, target: BUNDLE.target });
   for (const [path, { exports }] of Object.entries(metafile.outputs)) {

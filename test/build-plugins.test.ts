@@ -5,11 +5,12 @@ import { build, type Plugin } from "esbuild";
 import { describe, expect, it } from "vitest";
 import { temporaryFolder } from "./helpers/folder.js";
 
-const [LAZY, CLASSES, PLAN, NOTICES] = [
+const [LAZY, CLASSES, PLAN, NOTICES, VALIDATOR] = [
   "../scripts/build/lazy-builtins.mjs",
   "../scripts/build/fetch-classes.mjs",
   "../scripts/build/chunk-plan.mjs",
   "../scripts/build/notices.mjs",
+  "../scripts/build/json-schema-validator.mjs",
 ];
 const { lazyBuiltins } = (await import(LAZY)) as { lazyBuiltins: (isLazy: (path: string) => boolean) => Plugin };
 const { fetchClasses } = (await import(CLASSES)) as { fetchClasses: (root: string) => Plugin };
@@ -17,6 +18,9 @@ const { planChunks } = (await import(PLAN)) as {
   planChunks: (metafile: object, options: object) => Map<string, string[]>;
 };
 const { notices } = (await import(NOTICES)) as { notices: (folders: string[]) => string };
+const { jsonSchemaValidator } = (await import(VALIDATOR)) as {
+  jsonSchemaValidator: () => { plugin: Plugin; check: () => void };
+};
 
 async function bundled(files: Record<string, string>, plugin: Plugin): Promise<string> {
   const folder = temporaryFolder();
@@ -185,4 +189,49 @@ describe("a chunk as CommonJS", () => {
   it("is refused where an import() was not found in its text", async () => {
     await expect(converted("export const later = (name) => import(name);", ["b.js"])).rejects.toThrow("0 were found");
   });
+});
+
+it("gives the server of the MCP SDK a validator that accepts and rejects as ajv does", async () => {
+  const { plugin, check } = jsonSchemaValidator();
+  expect(check).toThrow("the MCP SDK has another validator");
+  const from = join(import.meta.dirname, "../node_modules/@modelcontextprotocol/server/dist/index.mjs");
+  const code = await bundled({ "main.js": `export { fromJsonSchema } from ${JSON.stringify(from)};` }, plugin);
+  check();
+  expect(code).not.toContain("ajv");
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, "sdk.mjs"), code);
+  const small = (await import(
+    pathToFileURL(join(folder, "sdk.mjs")).href
+  )) as typeof import("@modelcontextprotocol/server");
+  const withAjv = await import("@modelcontextprotocol/server");
+  const schema = {
+    type: "object",
+    properties: {
+      when: { type: "string", format: "date-time" },
+      count: { type: "integer", minimum: 1 },
+      kind: { enum: ["a", "b"] },
+      tags: { type: "array", prefixItems: [{ type: "string" }], items: false },
+    },
+    required: ["count"],
+    additionalProperties: false,
+  } as const;
+  const isValid = async (sdk: typeof small, value: object) =>
+    (await sdk.fromJsonSchema(schema)["~standard"].validate(value)).issues === undefined;
+  const values = [
+    { count: 1 },
+    { count: 1, when: "2026-01-01T00:00:00Z", kind: "a", tags: ["x"] },
+    {},
+    { count: 0 },
+    { count: 1.5 },
+    { count: 1, when: "yesterday" },
+    { count: 1, kind: "c" },
+    { count: 1, tags: [1] },
+    { count: 1, tags: ["x", "y"] },
+    { count: 1, more: true },
+  ];
+  const [ours, theirs] = await Promise.all(
+    [small, withAjv].map((sdk) => Promise.all(values.map((value) => isValid(sdk, value)))),
+  );
+  expect(ours).toEqual([true, true, ...values.slice(2).map(() => false)]);
+  expect(ours).toEqual(theirs);
 });
