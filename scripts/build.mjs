@@ -20,6 +20,7 @@ import { notices } from "./build/notices.mjs";
 import { sharedChunk } from "./build/shared-chunk.mjs";
 import { silentConsole } from "./build/silent-console.mjs";
 import { unusedParts } from "./build/unused-parts.mjs";
+import { worldMap } from "./build/world-map.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
@@ -91,6 +92,7 @@ async function bundle() {
       plugins: [
         unused.plugin,
         validator.plugin,
+        worldMap(),
         plugin,
         fetchClasses(root),
         lazyConstants(),

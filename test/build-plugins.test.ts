@@ -2,15 +2,19 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, sep } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
+import { feature } from "topojson-client";
 import { describe, expect, it } from "vitest";
+import atlas from "world-atlas/countries-110m.json" with { type: "json" };
 import { temporaryFolder } from "./helpers/folder.js";
 
-const [LAZY, CLASSES, PLAN, NOTICES, VALIDATOR] = [
+const [LAZY, CLASSES, PLAN, NOTICES, VALIDATOR, NAMES, MAP] = [
   "../scripts/build/lazy-builtins.mjs",
   "../scripts/build/fetch-classes.mjs",
   "../scripts/build/chunk-plan.mjs",
   "../scripts/build/notices.mjs",
   "../scripts/build/json-schema-validator.mjs",
+  "../scripts/build/names.mjs",
+  "../scripts/build/world-map.mjs",
 ];
 const { lazyBuiltins } = (await import(LAZY)) as { lazyBuiltins: (isLazy: (path: string) => boolean) => Plugin };
 const { fetchClasses } = (await import(CLASSES)) as { fetchClasses: (root: string) => Plugin };
@@ -21,6 +25,11 @@ const { notices } = (await import(NOTICES)) as { notices: (folders: string[]) =>
 const { jsonSchemaValidator } = (await import(VALIDATOR)) as {
   jsonSchemaValidator: () => { plugin: Plugin; check: () => void };
 };
+const { removeNames } = (await import(NAMES)) as {
+  removeNames: (source: string, inputs: string[], root: string) => string;
+};
+type Atlas = Parameters<typeof feature>[0];
+const { reduceAtlas } = (await import(MAP)) as { reduceAtlas: (given: Atlas) => Atlas };
 
 async function bundled(files: Record<string, string>, plugin: Plugin): Promise<string> {
   const folder = temporaryFolder();
@@ -147,7 +156,7 @@ it("writes a licence once for its packages, with every copyright line", () => {
 
 describe("a chunk as CommonJS", () => {
   const NAME = "../scripts/build/common-js.mjs";
-  type Outputs = Record<string, { imports: { path: string; kind: string; external?: boolean }[] }>;
+  type Outputs = Record<string, { inputs: object; imports: { path: string; kind: string; external?: boolean }[] }>;
 
   async function converted(text: string, lazy: readonly string[]): Promise<string> {
     const { toCommonJs, writeNativeImport } = (await import(NAME)) as {
@@ -160,7 +169,7 @@ describe("a chunk as CommonJS", () => {
     writeFileSync(join(root, "a.js"), text);
     writeFileSync(join(root, "b.cjs"), "exports.b = 1; exports.count = (exports.count ?? 0) + 1;");
     const imports = lazy.map((path) => ({ path, kind: "dynamic-import" }));
-    await toCommonJs({ "a.js": { imports } }, { root, dist: root, target: "node20.19" });
+    await toCommonJs({ "a.js": { imports, inputs: {} } }, { root, dist: root, target: "node20.19" });
     return join(root, "a.cjs");
   }
 
@@ -234,4 +243,35 @@ it("gives the server of the MCP SDK a validator that accepts and rejects as ajv 
   );
   expect(ours).toEqual([true, true, ...values.slice(2).map(() => false)]);
   expect(ours).toEqual(theirs);
+});
+
+it("removes the names of functions that only packages have whose names nobody reads", () => {
+  const root = temporaryFolder();
+  writeFileSync(join(root, "own.ts"), "function read() {}");
+  const source =
+    'function read(){}__name(read,"read");function parse2(){}__name(parse2,"parse");class A{static{__name(this,"A")}}';
+  const inputs = ["own.ts", "node_modules/zod/v4/core/parse.js"];
+  expect(removeNames(source, inputs, root)).toBe(source.replace('__name(parse2,"parse")', "parse2"));
+  expect(removeNames(source, ["own.ts"], root)).toBe(source);
+});
+
+it("keeps the shapes of the countries in the reduced atlas", () => {
+  const shapesOf = (given: Atlas) => {
+    const { countries } = given.objects;
+    if (countries?.type !== "GeometryCollection") throw new TypeError("no countries");
+    const shapes = feature(given, countries).features.map(({ id, geometry }) => ({ id, geometry }));
+    return shapes.filter(({ id }) => id !== "010");
+  };
+  const numbers = (value: unknown) =>
+    JSON.stringify(value)
+      .match(/-?\d+(?:\.\d+)?(?:e-\d+)?/g)
+      ?.map(Number) ?? [];
+  const forms = (value: unknown) => JSON.stringify(value).replaceAll(/-?\d+(?:\.\d+)?(?:e-\d+)?/g, "0");
+  const full = shapesOf(atlas as unknown as Atlas);
+  const reduced = shapesOf(reduceAtlas(atlas as unknown as Atlas));
+  expect(full.length).toBeGreaterThan(150);
+  expect(forms(reduced)).toBe(forms(full));
+  const wanted = numbers(full);
+  const furthest = Math.max(...numbers(reduced).map((value, index) => Math.abs(value - (wanted[index] ?? 0))));
+  expect(furthest).toBeLessThan(0.011);
 });

@@ -4,6 +4,7 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { transform } from "esbuild";
 import ts from "typescript";
+import { removeNames } from "./names.mjs";
 
 const LAZY = /\bimport\("(\.{1,2}\/[^"]+)\.js"\)/g;
 const EAGER = /\brequire\("(\.{1,2}\/[^"]+)\.js"\)/g;
@@ -20,10 +21,10 @@ const NATIVE_IMPORT = "cli/native-import.cjs";
  * @param options `root` is the folder of its paths, `dist` that of the build; `target` as of the build
  */
 export async function toCommonJs(outputs, { root, dist, target }) {
-  for (const [path, { imports }] of Object.entries(outputs)) {
+  for (const [path, { imports, inputs }] of Object.entries(outputs)) {
     const isChunk = ({ kind, external, path: to }) => kind === "dynamic-import" && (!external || to.startsWith("."));
     const lazy = new Set(imports.filter(isChunk).map((one) => one.path)).size;
-    await convert(join(root, path), { dist, target, lazy });
+    await convert(join(root, path), { root, dist, target, lazy, inputs: Object.keys(inputs) });
   }
 }
 
@@ -32,8 +33,8 @@ export function writeNativeImport(dist) {
   writeFileSync(join(dist, NATIVE_IMPORT), '"use strict";module.exports=(specifier)=>import(specifier);\n');
 }
 
-async function convert(file, { dist, target, lazy }) {
-  const given = readFileSync(file, "utf8");
+async function convert(file, { root, dist, target, lazy, inputs }) {
+  const given = removeNames(readFileSync(file, "utf8"), inputs, root);
   const found = new Set();
   const source = given.replace(LAZY, (_, path) => {
     found.add(path);
