@@ -23,7 +23,7 @@ export function worldMap() {
  *
  * @param atlas of the package world-atlas
  */
-export function reduceAtlas({ type, objects, arcs, transform }) {
+function reduceAtlas({ type, objects, arcs, transform }) {
   const places = new Map();
   const used = [];
   const renumber = (arc) => {
