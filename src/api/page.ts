@@ -44,8 +44,8 @@ export interface ListOptions extends CallOptions {
   /** Items in total. Default: all. */
   maxItems?: number | undefined;
   /**
-   * Pages in flight at once; 1 requests a page when it is needed. Default: 1, and at most 4 among all listings of the client
-   * while pages take 20 ms (of 1,000 items: 40 ms) and the program mostly waits for them.
+   * Pages in flight at once; 1 requests a page when it is needed. Default: 1 until two pages in a row take 20 ms (of 1,000
+   * items: 40 ms), then at most 4 among all listings of the client.
    */
   concurrency?: number | undefined;
   /** The offset to begin at, zero-based: what `resume` of an error says. Default 0. */

@@ -16,20 +16,13 @@ export interface Pace {
 const SLOW_PAGE_MS = 20;
 /** Items that a page may have for that time: more of them take longer to transfer and to parse. */
 const SLOW_PAGE_ITEMS = 500;
+/** This many in a row: on a busy machine, one page is late now and then. */
+const SLOW_PAGES = 2;
 const DEFAULT_CONCURRENCY = 4;
-/**
- * How much longer than it works a program has to wait for more pages in flight, and for as many as before: where it hardly
- * waits, pages ahead of it fill the memory and gain nothing. Reading a page counts as waiting for it.
- */
-const WAITS_LONG = 1.5;
-const WAITS_ENOUGH = 1;
-/** The weight of one page in the averages, so that a machine that is busy for a moment changes little. */
-const WEIGHT = 1 / 4;
 
 /**
  * Requests pages ahead of the reader, at most `concurrency` at once. Without that number it requests one page at a time
- * at first. While the reader mostly waits for slow pages, each page adds one to those in flight, of which there are at most
- * four among all listings of the client. While it is mostly busy, each page takes one away.
+ * until two in a row are slow, and then as many as four are in flight among all listings of the client.
  *
  * The service names the offset of the next page only. The offsets behind it are guesses: the next page's offset plus
  * multiples of the step. A guess counts once the page before it names the same offset as its next. At the first wrong
@@ -45,10 +38,8 @@ export class Prefetcher<T> {
   #adapts: boolean;
   /** The first page also opens the connection, so that its time says nothing about the others. */
   #isFirst = true;
-  /** Milliseconds, averages: how long the reader waited for a page, and how long it took until it wanted the next. */
-  #waited: number | undefined;
-  #worked: number | undefined;
-  #returnedAt: number;
+  /** Slow pages in a row. */
+  #slow = 0;
 
   constructor(fetchPage: FetchPage<T>, options: Pick<ListOptions, "concurrency" | "from" | "signal">, pace: Pace) {
     this.#fetchPage = fetchPage;
@@ -57,39 +48,31 @@ export class Prefetcher<T> {
     this.#controller = follow(options.signal);
     this.#width = options.concurrency ?? 1;
     this.#adapts = options.concurrency === undefined;
-    this.#returnedAt = pace.now();
   }
 
   /** The page at an offset: the one in flight, or a new request. */
   async next(offset: number): Promise<Page<T>> {
-    const askedAt = this.#pace.now();
-    const page = await this.#take(offset);
-    const worked = askedAt - this.#returnedAt;
-    this.#returnedAt = this.#pace.now();
-    if (this.#adapts && !this.#isFirst) this.#adapt(page.items.length, this.#returnedAt - askedAt, worked);
+    const pending = this.#pages.get(offset);
+    if (pending) {
+      this.#pages.delete(offset);
+      return pending;
+    }
+    const requested = offset === 0 && this.#options.from === undefined ? undefined : offset;
+    const startedAt = this.#pace.now();
+    const page = await this.#send(requested);
+    if (this.#adapts && !this.#isFirst) this.#adapt(page.items.length, this.#pace.now() - startedAt);
     this.#isFirst = false;
     return page;
   }
 
-  #take(offset: number): Promise<Page<T>> {
-    const pending = this.#pages.get(offset);
-    this.#pages.delete(offset);
-    return pending ?? this.#send(offset === 0 && this.#options.from === undefined ? undefined : offset);
-  }
-
-  #adapt(items: number, waited: number, worked: number): void {
-    this.#waited = average(this.#waited, waited);
-    this.#worked = average(this.#worked, worked);
-    // Of pages that arrive together only the first is waited for.
-    const isSlow = this.#waited * this.#width >= SLOW_PAGE_MS * Math.max(1, items / SLOW_PAGE_ITEMS);
-    if (isSlow && this.#waited >= WAITS_LONG * this.#worked)
-      this.#width = Math.min(this.#width + 1, DEFAULT_CONCURRENCY);
-    else if (this.#waited < WAITS_ENOUGH * this.#worked) this.#width = Math.max(1, this.#width - 1);
+  #adapt(items: number, ms: number): void {
+    this.#slow = ms >= SLOW_PAGE_MS * Math.max(1, items / SLOW_PAGE_ITEMS) ? this.#slow + 1 : 0;
+    if (this.#slow === SLOW_PAGES) this.#width = DEFAULT_CONCURRENCY;
   }
 
   /** Requests the pages after `page`: the next one, and guesses behind it for at most `left` items. */
   schedule(page: Page<T>, next: number, left: number): void {
-    if (this.#width <= 1 && this.#pages.size === 0) return;
+    if (this.#width <= 1) return;
     if (this.#pages.size > 0 && !this.#pages.has(next)) {
       this.stopPrefetching();
       return;
@@ -135,8 +118,4 @@ export class Prefetcher<T> {
       this.#pace.inFlight--;
     }
   }
-}
-
-function average(before: number | undefined, latest: number): number {
-  return before === undefined ? latest : before + WEIGHT * (latest - before);
 }
