@@ -62,11 +62,11 @@ function codeIn(folder: string, word: string, native: NodeJS.Require): CompiledC
     const module = { exports: {} as unknown };
     modules.set(path, module);
     const below = dirname(path);
-    const require = (id: string) => {
+    const loadFrom = (id: string) => {
       const target = id.startsWith(".") ? join(below, id) : id;
       return CHUNK.test(target) ? load(target) : native(target);
     };
-    (compile(path).runInThisContext() as Compiled)(module.exports, require, module, path, below);
+    (compile(path).runInThisContext() as Compiled)(module.exports, loadFrom, module, path, below);
     return module.exports;
   }
 

@@ -151,4 +151,9 @@ describe("compiled code of the command line", () => {
     );
     expect(offsets).toEqual([0, 8, 16, 32]);
   });
+
+  it("is refused where bytes are missing in the middle, which V8 would not notice", () => {
+    const file = encodeParts(new Map([["one", Buffer.alloc(64, 1)]]));
+    expect(() => decodeParts(Buffer.concat([file.subarray(0, 16), file.subarray(24)]))).toThrow(RangeError);
+  });
 });
