@@ -81,7 +81,7 @@ function codeIn(folder: string, word: string, native: NodeJS.Require): CompiledC
       cachedData,
     });
     if (isChunk) {
-      scripts.set(name, script);
+      scripts.set(path, script);
       if (cachedData === undefined || script.cachedDataRejected === true) isComplete = false;
     }
     return script;
@@ -92,11 +92,15 @@ function codeIn(folder: string, word: string, native: NodeJS.Require): CompiledC
     save() {
       if (isComplete) return;
       // After the run, so that it has the functions that were called.
-      const compiled = [...scripts].map(([name, script]) => [name, script.createCachedData()] as const);
+      const compiled = [...scripts].map(([path, script]) => [basename(path), script.createCachedData()] as const);
       try {
+        // Another build of this version has other chunks.
+        const folders = new Set([...scripts.keys()].map((path) => dirname(path)));
+        const present = new Set([...folders].flatMap((below) => readdirSync(below)));
+        const others = [...stored].filter(([name]) => present.has(name));
         removeOthers(folder);
         mkdirSync(own, { recursive: true, mode: 0o700 });
-        replaceFile(file, encodeParts(new Map([...stored, ...compiled])));
+        replaceFile(file, encodeParts(new Map([...others, ...compiled])));
       } catch {
         // A folder that cannot be changed keeps nothing.
       }

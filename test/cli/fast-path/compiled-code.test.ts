@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
@@ -59,14 +59,19 @@ describe("compiled code of the command line", () => {
     expect([...decodeParts(readFileSync(file)).keys()].sort()).toEqual([MAIN, OTHER]);
   });
 
-  it("gets the chunks that a later start of the command needs too", () => {
-    const home = folder();
-    const [one, two] = [build(), build()];
-    writeFileSync(join(two, "chunks", MAIN), `exports.run = () => require("./third-CCCCCCCC.cjs");`);
-    writeFileSync(join(two, "chunks", "third-CCCCCCCC.cjs"), "module.exports = 3;");
-    start(home, one);
-    expect(start(home, two)).toEqual({ result: 3, isStored: true });
-    expect([...decodeParts(readFileSync(onlyFile(home))).keys()].sort()).toEqual([MAIN, OTHER, "third-CCCCCCCC.cjs"]);
+  it("gets the chunks that a later start needs too, and loses those that the build no longer has", () => {
+    const [home, root] = [folder(), build()];
+    const names = () => [...decodeParts(readFileSync(onlyFile(home))).keys()].sort();
+    const third = "third-CCCCCCCC.cjs";
+    start(home, root);
+    writeFileSync(join(root, "chunks", MAIN), `exports.run = () => require("./${third}");`);
+    writeFileSync(join(root, "chunks", third), "module.exports = 3;");
+    expect(start(home, root)).toEqual({ result: 3, isStored: true });
+    expect(names()).toEqual([MAIN, OTHER, third]);
+    rmSync(join(root, "chunks", third));
+    writeFileSync(join(root, "chunks", MAIN), "exports.run = () => 4;");
+    expect(start(home, root)).toEqual({ result: 4, isStored: true });
+    expect(names()).toEqual([MAIN, OTHER]);
   });
 
   it("is separate for each command, and one for all that begin with a flag or another word", () => {
