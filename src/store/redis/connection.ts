@@ -44,8 +44,8 @@ export type RedisConnection = RedisClientConnection | RedisSendConnection;
 /** What the driver uses of a connection. */
 export interface Link {
   readonly send: RedisSend;
-  /** Waits until replicas have the writes that `send` made before. */
-  readonly wait: (replicas: number, timeoutMs: number, key: string, signal: AbortSignal) => Promise<unknown>;
+  /** Sends a command without a key to the node that has `key`, or to every primary if the client cannot choose one. */
+  readonly sendKeyless: (args: readonly string[], key: string, signal: AbortSignal) => Promise<unknown[]>;
   /** Host, port and database, without credentials; "redis" if the client does not show them. */
   readonly location: string;
   /** Undefined for a cluster, whose clients do not report that a subscription was interrupted. */
@@ -69,7 +69,7 @@ export function linkOf({ client, send }: { readonly client?: unknown; readonly s
   }
   if (client === undefined) {
     if (typeof send !== "function") throw usage(`send is not a function but of type ${typeof send}`);
-    return { send: send as RedisSend, wait: waitBy(send as RedisSend), location: "redis" };
+    return { send: send as RedisSend, sendKeyless: keylessBy(send as RedisSend), location: "redis" };
   }
   const members = Object(client) as Members;
   if (typeof members["call"] === "function") return ioRedis(members);
@@ -83,21 +83,21 @@ function ioRedis(client: Members): Link {
   const nodes = client["nodes"];
   if (typeof nodes !== "function") {
     const subscribe = subscription(() => (client["duplicate"] as Duplicate).call(client, { lazyConnect: true }), false);
-    return { send, wait: waitBy(send), location: locationOf(client["options"]), subscribe };
+    return { send, sendKeyless: keylessBy(send), location: locationOf(client["options"]), subscribe };
   }
   // A command without a key goes to any node, and WAIT is about the connection that wrote.
-  const wait: Link["wait"] = (replicas, timeoutMs) => {
+  const sendKeyless: Link["sendKeyless"] = ([command, ...args]) => {
     const masters = nodes.call(client, "master") as Members[];
-    return Promise.all(masters.map((node) => method(node, "call")("WAIT", [String(replicas), String(timeoutMs)])));
+    return Promise.all(masters.map((node) => method(node, "call")(command, args)));
   };
-  return { send, wait, location: "redis", isCluster: true };
+  return { send, sendKeyless, location: "redis", isCluster: true };
 }
 
 function nodeRedis(client: Members): Link {
   const sendCommand = method(client, "sendCommand");
   if (typeof client["nodeClient"] === "function") {
     const send: RedisSend = (args, key, abortSignal) => sendCommand(key, false, args, { abortSignal });
-    return { send, wait: waitBy(send), location: "redis", isCluster: true };
+    return { send, sendKeyless: keylessBy(send), location: "redis", isCluster: true };
   }
   for (const [member, kind] of [
     ["execute", "pool"],
@@ -108,11 +108,11 @@ function nodeRedis(client: Members): Link {
   const send: RedisSend = (args, _key, abortSignal) => sendCommand(args, { abortSignal });
   const { socket, database } = Object(client["options"]) as Members;
   const subscribe = subscription(() => (client["duplicate"] as Duplicate).call(client), true);
-  return { send, wait: waitBy(send), location: locationOf({ ...Object(socket), db: database }), subscribe };
+  return { send, sendKeyless: keylessBy(send), location: locationOf({ ...Object(socket), db: database }), subscribe };
 }
 
-function waitBy(send: RedisSend): Link["wait"] {
-  return (replicas, timeoutMs, key, signal) => send(["WAIT", String(replicas), String(timeoutMs)], key, signal);
+function keylessBy(send: RedisSend): Link["sendKeyless"] {
+  return async (args, key, signal) => [await send(args, key, signal)];
 }
 
 function method(client: Members, name: string): Method {

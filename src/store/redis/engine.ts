@@ -8,8 +8,8 @@ import { noAnswer, redisError } from "./redis-error.js";
 export interface Session {
   /** Runs a script; its first key decides which node of a cluster runs it. */
   run(script: string, keys: readonly string[], args?: readonly (string | number)[]): Promise<unknown>;
-  /** Waits until replicas have the writes before; never fails. */
-  replicated(replicas: number, timeoutMs: number, key: string): Promise<void>;
+  /** Sends a command that some services forbid to the nodes that {@link Link} names; undefined if one of them fails. */
+  tryKeyless(args: readonly (string | number)[], key: string): Promise<unknown[] | undefined>;
 }
 
 /** A constant, because an error would be made for each call. */
@@ -55,7 +55,7 @@ export class Engine {
   }
 
   #session(signal: AbortSignal): Session {
-    const { send, wait } = this.#link;
+    const { send, sendKeyless } = this.#link;
     return {
       async run(script, keys, args = []) {
         const rest = [String(keys.length), ...keys, ...args.map(String)];
@@ -70,11 +70,12 @@ export class Engine {
           return await send(["EVAL", script, ...rest], key, signal);
         }
       },
-      async replicated(replicas, timeoutMs, key) {
+      async tryKeyless(args, key) {
         try {
-          await wait(replicas, timeoutMs, key, signal);
+          signal.throwIfAborted();
+          return await sendKeyless(args.map(String), key, signal);
         } catch {
-          // The write is there; WAIT only made it safer, and some services do not have it.
+          return undefined;
         }
       },
     };

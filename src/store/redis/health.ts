@@ -1,7 +1,41 @@
 import type { DriverHealth } from "../driver/driver.js";
 
-/** What `INFO` of the engine means for a store; undefined where the user of the client must not read it. */
-export function healthOf(info: string | undefined, clockAheadMs: number, allowEviction: boolean): DriverHealth {
+/** What the engine says of itself; undefined where the user of the client must not read it. */
+export interface EngineState {
+  /** The reply of `INFO`. */
+  readonly info: string | undefined;
+  /** The setting of the append-only file. */
+  readonly appendfsync: Appendfsync | undefined;
+}
+
+/** What a crash of the machine loses by each value of `appendfsync`; from the safest to the one that loses most. */
+const LOSSES = {
+  always: undefined,
+  everysec: "the logins of the last second",
+  no: "the logins that the system has not yet written to the disk, usually those of the last 30 seconds",
+};
+
+export type Appendfsync = keyof typeof LOSSES;
+
+/** The value of `appendfsync` that loses most in the replies of `CONFIG GET`; undefined if one of them has none. */
+export function weakestSync(replies: readonly unknown[]): Appendfsync | undefined {
+  const values = replies.map(settingOf);
+  const names = Object.keys(LOSSES) as Appendfsync[];
+  if (!values.every((value) => names.some((name) => name === value))) return undefined;
+  return names.findLast((name) => values.includes(name));
+}
+
+/** The value in a reply with one setting: a list, or a map or object where the client speaks RESP3. */
+function settingOf(reply: unknown): string {
+  return String((reply instanceof Map ? [...reply.values()] : Object.values(Object(reply))).at(-1));
+}
+
+/** What the state of the engine means for a store. */
+export function healthOf(
+  { info, appendfsync }: EngineState,
+  clockAheadMs: number,
+  allowEviction: boolean,
+): DriverHealth {
   if (info === undefined) {
     const risk = "the user of the client may not run INFO, so neither eviction nor durability is known";
     return { clockAheadMs, risks: [risk], errors: [], facts: {} };
@@ -9,9 +43,9 @@ export function healthOf(info: string | undefined, clockAheadMs: number, allowEv
   const fields = fieldsOf(info);
   const eviction = evictionOf(fields);
   const errors = allowEviction ? [] : eviction;
-  const risks = [...(allowEviction ? eviction : []), ...durabilityRisks(fields), ...failoverRisks(fields)];
+  const risks = [...(allowEviction ? eviction : []), ...durabilityRisks(fields, appendfsync), ...failoverRisks(fields)];
   if (fields.get("role") === "slave") errors.push("the server is a replica: connect the client to the primary");
-  return { clockAheadMs, risks, errors, facts: factsOf(fields) };
+  return { clockAheadMs, risks, errors, facts: factsOf(fields, appendfsync) };
 }
 
 type Fields = ReadonlyMap<string, string>;
@@ -28,16 +62,26 @@ function evictionOf(fields: Fields): string[] {
   ];
 }
 
-function durabilityRisks(fields: Fields): string[] {
+function durabilityRisks(fields: Fields, appendfsync: Appendfsync | undefined): string[] {
   const risks: string[] = [];
   if (fields.get("aof_enabled") === "0") {
     risks.push("the append-only file is off: a restart loses what was stored since the last snapshot");
   } else if (fields.get("aof_enabled") === "1") {
-    risks.push("with appendfsync everysec, which INFO does not show, a crash of the machine loses the last second");
+    risks.push(...syncRisks(appendfsync));
   }
   if (fields.get("aof_last_write_status") === "err") risks.push("the last write of the append-only file failed");
   if (fields.get("rdb_last_bgsave_status") === "err") risks.push("the last snapshot failed");
   return risks;
+}
+
+function syncRisks(appendfsync: Appendfsync | undefined): string[] {
+  if (appendfsync === undefined) {
+    return [
+      `appendfsync could not be read with CONFIG GET: with everysec, a crash of the machine loses ${LOSSES.everysec}`,
+    ];
+  }
+  const loss = LOSSES[appendfsync];
+  return loss === undefined ? [] : [`appendfsync is ${appendfsync}: a crash of the machine loses ${loss}`];
 }
 
 /** The server reports `min_slaves_good_slaves` only if min-replicas-to-write is set. */
@@ -48,13 +92,14 @@ function failoverRisks(fields: Fields): string[] {
   ];
 }
 
-function factsOf(fields: Fields): Record<string, string> {
+function factsOf(fields: Fields, appendfsync: Appendfsync | undefined): Record<string, string> {
   const known: [string, string | undefined][] = [
     ["server", fields.has("valkey_version") ? "valkey" : "redis"],
     ["version", fields.get("valkey_version") ?? fields.get("redis_version")],
     ["maxmemory_policy", fields.get("maxmemory_policy")],
     ["maxmemory", fields.get("maxmemory")],
     ["aof", onOff(fields.get("aof_enabled"))],
+    ["appendfsync", appendfsync],
     ["replicas", fields.get("connected_slaves")],
     ["good_replicas", fields.get("min_slaves_good_slaves")],
     ["cluster", onOff(fields.get("cluster_enabled"))],

@@ -17,7 +17,7 @@ import type {
 } from "../driver/driver.js";
 import { type Link, linkOf, type RedisConnection } from "./connection.js";
 import { Engine, type Session } from "./engine.js";
-import { healthOf } from "./health.js";
+import { healthOf, weakestSync } from "./health.js";
 import { encodeKey, encodeName, Names } from "./names.js";
 import { scanAll, scanPartition } from "./scan.js";
 import * as scripts from "./scripts.js";
@@ -117,7 +117,8 @@ class RedisDriver implements StoreDriver {
       const [outcome, version, replicas] = reply;
       if (outcome !== "stored") return undefined;
       if (this.#wait && key.kind === "grant" && replicas !== "0") {
-        await session.replicated(this.#wait.replicas, this.#wait.timeoutMs, this.#names.record(key));
+        // The record is stored whatever the answer is: replicas only make it safer.
+        await session.tryKeyless(["WAIT", this.#wait.replicas, this.#wait.timeoutMs], this.#names.record(key));
       }
       return version as Version;
     });
@@ -173,11 +174,15 @@ class RedisDriver implements StoreDriver {
   }
 
   health(options?: DriverCallOptions): Promise<DriverHealth> {
-    return this.#engine.call(options, async ({ run }) => {
+    return this.#engine.call(options, async ({ run, tryKeyless }) => {
+      const key = this.#names.partitions("grant");
       const askedAt = Date.now();
-      const [now, info] = (await run(scripts.HEALTH, [this.#names.partitions("grant")])) as unknown[];
+      const [now, info] = (await run(scripts.HEALTH, [key])) as unknown[];
       const clockAheadMs = Math.floor((askedAt + Date.now()) / 2) - Number(now);
-      return healthOf(info ? String(info) : undefined, clockAheadMs, this.#allowEviction);
+      // A script must not run CONFIG.
+      const appendfsync = weakestSync((await tryKeyless(["CONFIG", "GET", "appendfsync"], key)) ?? []);
+      const known = { info: info ? String(info) : undefined, appendfsync };
+      return healthOf(known, clockAheadMs, this.#allowEviction);
     });
   }
 

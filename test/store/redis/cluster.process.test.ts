@@ -61,6 +61,12 @@ describe.skipIf(!HAS_CLUSTER)(`a cluster of three Redis servers${missing}`, () =
 
     driverContract({ test: it, open, close, without: ["watch"] });
 
+    it("reports that no server loses what it acknowledged", async () => {
+      const driver = await open();
+      expect(await driver.health?.()).toMatchObject({ risks: [], facts: { cluster: "on", appendfsync: "always" } });
+      close(driver);
+    });
+
     it("spreads partitions over all servers, and finds each", async () => {
       const driver = await open();
       const partitions = Array.from({ length: 40 }, (_, index) => `spread-${index}`);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { healthOf } from "../../../src/store/redis/health.js";
+import { type Appendfsync, healthOf, weakestSync } from "../../../src/store/redis/health.js";
 
 const INFO = [
   "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.0.1",
@@ -9,18 +9,21 @@ const INFO = [
   "# Cluster\r\ncluster_enabled:1\r\n",
 ].join("\r\n\r\n");
 
+const health = (info: string | undefined, appendfsync?: Appendfsync) => healthOf({ info, appendfsync }, 0, false);
+
 describe("the health of Redis", () => {
   it("has the facts of Valkey", () => {
-    expect(healthOf(INFO, 5, false)).toEqual({
+    expect(healthOf({ info: INFO, appendfsync: "always" }, 5, false)).toEqual({
       clockAheadMs: 5,
       errors: [],
-      risks: [expect.stringMatching(/everysec/)],
+      risks: [],
       facts: {
         server: "valkey",
         version: "8.0.1",
         maxmemory_policy: "noeviction",
         maxmemory: "0",
         aof: "on",
+        appendfsync: "always",
         replicas: "2",
         good_replicas: "2",
         cluster: "on",
@@ -33,12 +36,49 @@ describe("the health of Redis", () => {
     ["rdb_last_bgsave_status:ok", "rdb_last_bgsave_status:err", /last snapshot failed/],
     ["min_slaves_good_slaves:2", "", /min-replicas-to-write/],
   ])("names a risk without %s", (from, to, risk) => {
-    expect(healthOf(INFO.replace(from, to), 0, false).risks).toContainEqual(expect.stringMatching(risk));
-    expect(healthOf(INFO, 0, false).risks).not.toContainEqual(expect.stringMatching(risk));
+    expect(health(INFO.replace(from, to)).risks).toContainEqual(expect.stringMatching(risk));
+    expect(health(INFO).risks).not.toContainEqual(expect.stringMatching(risk));
   });
 
   it("is unknown where INFO is refused", () => {
-    const { errors, risks } = healthOf(undefined, 0, false);
+    const { errors, risks } = health(undefined);
     expect({ errors, risks }).toEqual({ errors: [], risks: [expect.stringMatching(/may not run INFO/)] });
+  });
+
+  it.each<[Appendfsync | undefined, RegExp]>([
+    ["everysec", /^appendfsync is everysec: a crash of the machine loses the logins of the last second$/],
+    ["no", /^appendfsync is no: a crash of the machine loses the logins that .* the last 30 seconds$/],
+    [undefined, /^appendfsync could not be read with CONFIG GET: with everysec, a crash/],
+  ])("names what appendfsync %s can lose", (appendfsync, risk) => {
+    expect(health(INFO, appendfsync).risks).toEqual([expect.stringMatching(risk)]);
+    const off = health(INFO.replace("aof_enabled:1", "aof_enabled:0"), appendfsync);
+    expect(off.risks).toEqual([expect.stringMatching(/append-only file is off/)]);
+  });
+});
+
+describe("the replies of CONFIG GET", () => {
+  const always = ["appendfsync", "always"];
+
+  it.each<[string, unknown]>([
+    ["a list", always],
+    ["a list of buffers", always.map((text) => Buffer.from(text))],
+    ["an object", { appendfsync: "always" }],
+    ["a map", new Map([["appendfsync", "always"]])],
+  ])("are read as %s", (_form, reply) => {
+    expect(weakestSync([reply])).toBe("always");
+  });
+
+  it("count by the node that loses most", () => {
+    expect(weakestSync([always, ["appendfsync", "no"], ["appendfsync", "everysec"]])).toBe("no");
+    expect(weakestSync([always, ["appendfsync", "everysec"]])).toBe("everysec");
+  });
+
+  it.each<[string, unknown[]]>([
+    ["no node", []],
+    ["a node with no value", [always, []]],
+    ["an unknown value", [["appendfsync", "constructor"]]],
+    ["no reply", [null]],
+  ])("are unknown with %s", (_what, replies) => {
+    expect(weakestSync(replies)).toBeUndefined();
   });
 });

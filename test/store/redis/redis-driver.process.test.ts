@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type RedisDriverOptions, redisDriver } from "../../../src/store/redis/redis-driver.js";
 import { HAS_REDIS, startRedis } from "../../helpers/redis-server.js";
-import { connectRedis } from "./clients.js";
+import { CLIENTS, connectRedis } from "./clients.js";
 
 const missing = HAS_REDIS ? "" : " (left out: redis-server is not installed)";
 const KEY: RecordKey = { kind: "grant", partition: "p", id: "one" };
@@ -184,6 +184,22 @@ describe.skipIf(!HAS_REDIS)(`what the Redis driver reports of its engine${missin
     expect(health?.risks).toEqual([expect.stringMatching(/append-only file is off/)]);
     expect(Math.abs(health?.clockAheadMs ?? Number.NaN)).toBeLessThan(60_000);
   });
+
+  it.each(Object.entries(CLIENTS))(
+    "an engine that writes before each answer has no risk for %s",
+    async (_name, connect) => {
+      const { server, client } = await open();
+      const { client: own, close } = await connect(server.port);
+      onTestFinished(close);
+      const driver = redisDriver({ client: own });
+      expect(await driver.health?.()).toMatchObject({ risks: [], facts: { appendfsync: "always" } });
+      await client.configSet("appendfsync", "everysec");
+      expect(await driver.health?.()).toMatchObject({ risks: [expect.stringMatching(/^appendfsync is everysec/)] });
+      await client.aclSetUser("default", "-config");
+      const risks = [expect.stringMatching(/^appendfsync could not be read/)];
+      expect(await driver.health?.()).toMatchObject({ errors: [], risks });
+    },
+  );
 
   it("a replica must not be used", async () => {
     const primary = await open();

@@ -78,6 +78,31 @@ describe("the Redis driver", () => {
     expect(commands).toEqual(["EVALSHA", "WAIT"]);
   });
 
+  it.each<[string, () => unknown, RegExp[]]>([
+    ["reports no risk of a server that writes its file before each answer", () => ["appendfsync", "always"], []],
+    ["names the risk of a server that does not", () => ({ appendfsync: "everysec" }), [/^appendfsync is everysec/]],
+    [
+      "says that a server does not allow CONFIG",
+      () => {
+        throw new Error("NOPERM this user has no permissions to run the 'config|get' command");
+      },
+      [/^appendfsync could not be read/],
+    ],
+  ])("%s", async (_what, config, risks) => {
+    const reply = ([command]: readonly string[]) => (command === "CONFIG" ? config() : ["0", "aof_enabled:1"]);
+    const call = async (command: string, args: string[]) => reply([command, ...args]);
+    const sendCommand = async (args: string[]) => reply(args);
+    const cluster = { call, nodes: () => [{ call }] };
+    const routed = {
+      sendCommand: async (_key: string, _read: boolean, args: string[]) => reply(args),
+      nodeClient: call,
+    };
+    for (const client of [{ call }, { sendCommand }, cluster, routed]) {
+      const health = await redisDriver({ client }).health?.();
+      expect(health?.risks).toEqual(risks.map((risk) => expect.stringMatching(risk)));
+    }
+  });
+
   it("has no watch where the connection is a function or a cluster", () => {
     const call = async () => null;
     expect(redisDriver({ send: call }).watch).toBeUndefined();
