@@ -1,11 +1,10 @@
-// Reads the same list many times at once: listing-many.mjs <loop|agentauth> <url> <items> <listings>
-import { ManagementClient } from "../../dist/index.js";
+// Reads the same list many times at once: listing-many.mjs <loop|agentauth|agentauth-node> <url> <items> <listings>
 import { Checker } from "../lib/check.mjs";
 import { POOL, pageUrl, TOKEN } from "../lib/side.mjs";
 
 const [how, url, items, listings] = process.argv.slice(2);
 const PAGE_SIZE = 100;
-const service = new ManagementClient({ baseUrl: url, token: TOKEN });
+const service = await createClient();
 
 const LISTS = {
   async loop(take) {
@@ -19,10 +18,20 @@ const LISTS = {
       offset = pagination.next_page_offset;
     }
   },
-  async agentauth(take) {
-    for await (const device of service.devices.list({ pool_id: POOL }, { pageSize: PAGE_SIZE })) take(device);
-  },
+  agentauth: readList,
+  "agentauth-node": readList,
 };
+
+async function createClient() {
+  const options = { baseUrl: url, token: TOKEN };
+  if (how === "agentauth") return new (await import("../../dist/index.js")).ManagementClient(options);
+  if (how === "agentauth-node") return (await import("../../dist/node/index.js")).createManagementClient(options);
+  return undefined;
+}
+
+async function readList(take) {
+  for await (const device of service.devices.list({ pool_id: POOL }, { pageSize: PAGE_SIZE })) take(device);
+}
 
 const before = process.cpuUsage();
 const list = async () => {

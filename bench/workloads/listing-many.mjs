@@ -8,7 +8,7 @@ export const title = "50 listings at once";
 export const start = "not in the CPU, but in the memory";
 export const shows =
   "CPU and peak memory of one process that reads 50 lists at the same time. It does not show a service that slows down " +
-  "under parallel requests.";
+  "under parallel requests. `agentauth` sends with the global `fetch`, `agentauth/node` over node:http.";
 
 const LISTINGS = 50;
 
@@ -24,8 +24,9 @@ export async function measure({ quick }) {
     },
   });
   try {
-    const results = await compare([side("fetch loops", "loop"), side("agentauth", "agentauth")], rounds);
-    const own = results[1];
+    const sides = [side("fetch loops", "loop"), side("agentauth, with fetch", "agentauth")];
+    const results = await compare([...sides, side("agentauth/node", "agentauth-node")], rounds);
+    const own = results[2];
     const claims = [
       atMost("50 listings at once, CPU", "50 `fetch` loops", own.ratio("listCpuMs"), 1.2),
       atMost("50 listings at once, peak memory", "50 `fetch` loops", own.ratio("peakKiB"), 1.2, { start: true }),
