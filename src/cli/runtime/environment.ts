@@ -24,6 +24,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["HTTPS_PROXY, HTTP_PROXY, ALL_PROXY", "the proxy for requests"],
   ["NO_PROXY", "hosts that are reached without it"],
   ["NODE_EXTRA_CA_CERTS", "certificate authorities to trust too"],
+  ["NODE_DISABLE_COMPILE_CACHE", "1: store no compiled code of the commands"],
   ["NO_COLOR, FORCE_COLOR", "colours off or on; NO_COLOR wins"],
   ["FORCE_HYPERLINK", "0 or 1: whether the link of a login is a hyperlink"],
   ["COLUMNS", "the width to print tables for"],
