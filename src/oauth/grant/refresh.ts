@@ -64,6 +64,22 @@ export interface RefreshReason {
 export async function refreshGrant(
   context: RefreshContext,
   seen: Grant,
+  why: RefreshReason,
+  signal: AbortSignal | undefined,
+): Promise<Grant> {
+  const startedAt = context.clock.epoch();
+  const result = await refreshOrRead(context, seen, why, signal);
+  const { obtainedAt, refreshToken } = result.tokens;
+  // What another process stored long ago is newer than what was seen, and may have expired too: `seen` came from a replica
+  // that had lost it, or this process stood still after it had read `seen`.
+  const isOld = obtainedAt < startedAt && hasExpired(result.tokens, context.clock.epoch());
+  if (!isOld || refreshToken === undefined || hasSameTokens(result, seen)) return result;
+  return refreshOrRead(context, result, { isRefused: false, isForced: false }, signal);
+}
+
+async function refreshOrRead(
+  context: RefreshContext,
+  seen: Grant,
   { isRefused, isForced }: RefreshReason,
   signal: AbortSignal | undefined,
 ): Promise<Grant> {

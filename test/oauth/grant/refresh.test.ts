@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { FakeClock } from "../../helpers/clock.js";
@@ -91,6 +92,19 @@ describe("a refresh that succeeds", () => {
       expect(scene.issuer.form(TOKEN, nth).get("refresh_token")).toBe(`refresh-as-${nth}`);
       await scene.clock.sleep(3_600_000, SIGNAL);
     }
+  });
+
+  it("refreshes what another process stored, if that has expired too", async () => {
+    const scene = await loggedIn();
+    const { store, mcp, clock } = scene;
+    const seen = await store.read({ profile: "default", server: mcp.url });
+    await scene.agent().token(mcp.url);
+    await clock.sleep(3_600_000, SIGNAL);
+    let reads = 0;
+    // The first read is one of a replica that had lost the last refresh.
+    const lagging: GrantStore = { ...store, read: (key) => (reads++ === 0 ? Promise.resolve(seen) : store.read(key)) };
+    expect((await scene.agent({ store: lagging }).token(mcp.url)).value).toBe("access-as-3");
+    expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-2");
   });
 
   it("asks once for 100 callers of one agent", async () => {
@@ -490,14 +504,18 @@ describe("a refresh that meets other work", () => {
 
   it("returns the newer grant where a login finished during the request", async () => {
     const scene = await loggedIn();
-    const { store, key, issuer } = scene;
-    const theirs = await store.read(key);
+    const { store, key, issuer, clock } = scene;
+    const before = await store.read(key);
     issuer.routes[TOKEN] = async (_request, nth) => {
-      if (theirs)
-        await store.save({ ...theirs, generation: theirs.generation + 7, requestedScope: "theirs" }, theirs.generation);
+      const [obtainedAt, accessToken] = [clock.epoch(), new Secret("access-theirs")];
+      if (before) {
+        const tokens = { ...before.tokens, accessToken, obtainedAt, expiresAt: obtainedAt + 3_600_000 };
+        const theirs = { ...before, generation: before.generation + 7, requestedScope: "theirs", tokens };
+        await store.save(theirs, before.generation);
+      }
       return { json: issuer.tokens(nth) };
     };
-    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-as-1");
+    expect((await scene.agent().token(scene.mcp.url)).value).toBe("access-theirs");
     expect(await stored(scene)).toMatchObject({ requestedScope: "theirs" });
   });
 
