@@ -68,24 +68,26 @@ export async function refreshGrant(
   signal: AbortSignal | undefined,
 ): Promise<Grant> {
   const startedAt = context.clock.epoch();
-  const result = await refreshOrRead(context, seen, why, signal);
-  const { obtainedAt, refreshToken } = result.tokens;
+  const { grant, isOwn } = await refreshOrRead(context, seen, why, signal);
+  const { obtainedAt, refreshToken } = grant.tokens;
   // What another process stored long ago is newer than what was seen, and may have expired too: `seen` came from a replica
   // that had lost it, or this process stood still after it had read `seen`.
-  const isOld = obtainedAt < startedAt && hasExpired(result.tokens, context.clock.epoch());
-  if (!isOld || refreshToken === undefined || hasSameTokens(result, seen)) return result;
-  return refreshOrRead(context, result, { isRefused: false, isForced: false }, signal);
+  const isOld = !isOwn && obtainedAt < startedAt && hasExpired(grant.tokens, context.clock.epoch());
+  if (!isOld || refreshToken === undefined || hasSameTokens(grant, seen)) return grant;
+  return (await refreshOrRead(context, grant, { isRefused: false, isForced: false }, signal)).grant;
 }
 
+/** The result of a refresh, by this process (`isOwn`) or by another one. */
 async function refreshOrRead(
   context: RefreshContext,
   seen: Grant,
   { isRefused, isForced }: RefreshReason,
   signal: AbortSignal | undefined,
-): Promise<Grant> {
+): Promise<{ grant: Grant; isOwn: boolean }> {
+  let isOwn = false;
   const { store, clock } = context;
   const durationMs = context.timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
-  return store.lease(
+  const grant = await store.lease(
     `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
     async (lease) => {
       const current = await store.read(seen);
@@ -100,6 +102,7 @@ async function refreshOrRead(
       const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
       const known = { ...current, acceptedTokenType };
       const before = isRefused ? noteRefusal(known, clock.epoch()) : known;
+      isOwn = true;
       return refreshUnderLease(context, before, lease, { isRefused, isForced });
     },
     {
@@ -113,6 +116,7 @@ async function refreshOrRead(
       onWait: (holder) => report(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
     },
   );
+  return { grant, isOwn };
 }
 
 /**
