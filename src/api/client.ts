@@ -102,7 +102,7 @@ export class ManagementClient {
         ...(requestClass && { Request: requestClass }),
         fetch: async (request) => replay(await this.#transport(request, request.signal)).response,
       });
-    this.#takesOwnClasses = options.fetch === undefined || takesOwnClasses(options.fetch);
+    this.#takesOwnClasses = takesOwnClasses(options.fetch);
     this.pools = {
       list: ({ domain_id, sorting }, listOptions = {}) =>
         this.#list<Pool>("pool", { domain_id }, listOptions, ({ query, init }) =>

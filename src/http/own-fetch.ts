@@ -12,26 +12,29 @@ const own = new WeakSet<Fetch>();
  * @param inner the one that it calls, which decides; none where it decides itself
  */
 export function ownFetch(fetch: Fetch, inner?: Fetch): Fetch {
-  if (inner === undefined || takesOwnClasses(inner)) own.add(fetch);
+  if (takesOwnClasses(inner)) own.add(fetch);
   return fetch;
 }
 
-/** Whether a `fetch` takes our own classes; the global one, which is used where none is given, does not. */
+/** Whether a request of our own class may be made for a `fetch`, or where none is given. */
 export function takesOwnClasses(fetch: Fetch | undefined): boolean {
-  return fetch !== undefined && own.has(fetch);
+  return fetch === undefined || own.has(fetch);
 }
 
 /**
  * A `fetch` that takes our own classes in place of one that may expect those of the runtime.
  *
- * @param split whether it gets an address and options in place of an {@link HttpRequest}, not a `Request`
+ * @param given none for the global one, as it is at each call
+ * @param split whether it gets an address and options in place of an {@link HttpRequest}, not a `Request`. The global one
+ * would make a second request of that; a given one may expect it.
  */
-export function withOwnClasses(fetch: Fetch, split = false): Fetch {
-  if (takesOwnClasses(fetch)) return fetch;
+export function withOwnClasses(given: Fetch | undefined, split = given === undefined): Fetch {
+  if (given !== undefined && takesOwnClasses(given)) return given;
+  const fetch = given ?? ((input, init) => globalThis.fetch(input, init));
   return (input, init) => {
-    const given = init?.headers instanceof HttpHeaders ? { ...init, headers: new Headers([...init.headers]) } : init;
-    if (!(input instanceof HttpRequest)) return fetch(input, given);
-    return split ? fetch(input.url, { ...input.asInit(), ...given }) : fetch(input.asRequest(), given);
+    const options = init?.headers instanceof HttpHeaders ? { ...init, headers: new Headers([...init.headers]) } : init;
+    if (!(input instanceof HttpRequest)) return fetch(input, options);
+    return split ? fetch(input.url, { ...input.asInit(), ...options }) : fetch(input.asRequest(), options);
   };
 }
 

@@ -119,8 +119,7 @@ interface AttemptOptions extends TransportOptions {
 
 /** One attempt: the request, its response and the whole body, inside the timeout. */
 function fetchOnce(options: AttemptOptions, clock: Clock): Send {
-  // The global one gets an address and options: it would make a second request of a first. A given one may expect a Request.
-  const doFetch = withOwnClasses(options.fetch ?? ((input, init) => globalThis.fetch(input, init)), !options.fetch);
+  const doFetch = withOwnClasses(options.fetch);
   const { onEvent, maxBodyBytes } = options;
   return async (request, call) => {
     const { method, url } = request;

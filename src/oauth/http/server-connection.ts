@@ -69,7 +69,7 @@ export class ConnectionPool {
     const literal = classifyHost(server.hostname);
     if (!network) {
       const bounds = policyFor(literal, exemptions);
-      const send = withOwnClasses(fetch ?? ((input, init) => globalThis.fetch(input, init)), true);
+      const send = withOwnClasses(fetch, true);
       return { http: this.#http, fetch: send, addressPolicy: async () => bounds };
     }
     const connection = network.connectTo(server, exemptions);
