@@ -245,7 +245,7 @@ it("gives the server of the MCP SDK a validator that accepts and rejects as ajv 
   expect(ours).toEqual(theirs);
 });
 
-it("removes the names of functions that only packages have whose names nobody reads", () => {
+it("removes the names of functions that only packages have, for which no code reads them", () => {
   const root = temporaryFolder();
   writeFileSync(join(root, "own.ts"), "function read() {}");
   const source =

@@ -1,10 +1,11 @@
 // Node loads an ES module in several asynchronous steps, with a loader that must itself be loaded: a command of twenty
 // chunks takes an eighth less CPU when they are CommonJS.
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { join } from "node:path";
 import { transform } from "esbuild";
 import ts from "typescript";
 import { removeNames } from "./names.mjs";
+import { specifierOf } from "./specifier.mjs";
 
 const LAZY = /\bimport\("(\.{1,2}\/[^"]+)\.js"\)/g;
 const EAGER = /\brequire\("(\.{1,2}\/[^"]+)\.js"\)/g;
@@ -41,8 +42,7 @@ async function convert(file, { root, dist, target, lazy, inputs }) {
     return `Promise.resolve().then(() => require("${path}.js"))`;
   });
   if (found.size !== lazy) throw new Error(`${file} loads ${lazy} chunks with import(), and ${found.size} were found`);
-  const native = relative(dirname(file), join(dist, NATIVE_IMPORT)).replaceAll("\\", "/");
-  const { code } = await transform(withImports(source, native.startsWith(".") ? native : `./${native}`), {
+  const { code } = await transform(withImports(source, specifierOf(file, join(dist, NATIVE_IMPORT))), {
     format: "cjs",
     platform: "node",
     target,

@@ -1,5 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
+import { specifierOf } from "./specifier.mjs";
 
 /** The bundled packages whose types an entry point exports, with the file that declares them. */
 const PACKAGES = { "openapi-fetch": "dist/index.d.mts", "openapi-typescript-helpers": "dist/index.d.mts" };
@@ -23,9 +24,7 @@ export function addPackageTypes(made, root) {
   for (const path of declarationsIn(made)) {
     const text = readFileSync(path, "utf8");
     const own = text.replaceAll(/(?<=\bfrom |\bimport\()["']([^"'./][^"']*)["']/g, (specifier, name) => {
-      if (!(name in PACKAGES)) return specifier;
-      const target = relative(dirname(path), join(made, FOLDER, name, "index.js")).replaceAll("\\", "/");
-      return JSON.stringify(target.startsWith(".") ? target : `./${target}`);
+      return name in PACKAGES ? JSON.stringify(specifierOf(path, join(made, FOLDER, name, "index.js"))) : specifier;
     });
     if (own !== text) writeFileSync(path, own);
   }
