@@ -3,8 +3,7 @@ import { once } from "node:events";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import pg from "pg";
-import { accountOf, type PostgresServer } from "./postgres-server.js";
+import { accountOf, answers, type PostgresServer } from "./postgres-server.js";
 
 const PROGRAM = "/usr/sbin/pgbouncer";
 
@@ -44,23 +43,7 @@ export async function startPgBouncer(
     process.off("exit", onExit);
     rmSync(folder, { recursive: true, force: true });
   };
-  while (!(await answers(options))) {
-    if (pooler.exitCode !== null) throw new Error(`${PROGRAM} ended with ${pooler.exitCode}`);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
+  if (!(await answers(options, pooler)))
+    throw new Error(`${PROGRAM} ended with ${pooler.exitCode ?? pooler.signalCode}`);
   return { options, close };
-}
-
-async function answers(options: PostgresServer["options"]): Promise<boolean> {
-  const client = new pg.Client(options);
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    await client.query("SELECT 1");
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await client.end().catch(() => {});
-  }
 }

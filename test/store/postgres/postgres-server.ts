@@ -79,7 +79,7 @@ export async function startPostgres(...settings: readonly string[]): Promise<Pos
 }
 
 /** False if the server ended: processes of one that was killed may still hold its memory. */
-async function answers(options: PostgresServer["options"], server: ChildProcess): Promise<boolean> {
+export async function answers(options: PostgresServer["options"], server: ChildProcess): Promise<boolean> {
   while (server.exitCode === null && server.signalCode === null) {
     const client = new pg.Client(options);
     client.on("error", () => {});
