@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { Script } from "node:vm";
 import { VERSION } from "../../http/user-agent.js";
@@ -98,8 +98,8 @@ function codeIn(folder: string, word: string, native: NodeJS.Require): CompiledC
         const folders = new Set([...scripts.keys()].map((path) => dirname(path)));
         const present = new Set([...folders].flatMap((below) => readdirSync(below)));
         const others = [...stored].filter(([name]) => present.has(name));
-        removeOthers(folder);
         mkdirSync(own, { recursive: true, mode: 0o700 });
+        removeOthers(folder);
         replaceFile(file, encodeParts(new Map([...others, ...compiled])));
       } catch {
         // A folder that cannot be changed keeps nothing.
@@ -118,7 +118,6 @@ function readParts(file: string): Parts {
 
 /** Removes the code of other versions. */
 function removeOthers(folder: string): void {
-  if (!existsSync(folder)) return;
   for (const name of readdirSync(folder)) {
     if (name !== VERSION) rmSync(join(folder, name), { recursive: true, force: true });
   }
