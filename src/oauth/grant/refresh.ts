@@ -77,7 +77,10 @@ export async function refreshGrant(
   return (await refreshOrRead(context, grant, { isRefused: false, isForced: false }, signal)).grant;
 }
 
-/** The result of a refresh, by this process (`isOwn`) or by another one. */
+/**
+ * The result of a refresh, by this process (`isOwn`) or by another one. One's own may look older than the call: its time is
+ * that of the issuer, in whole seconds.
+ */
 async function refreshOrRead(
   context: RefreshContext,
   seen: Grant,
