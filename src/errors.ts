@@ -143,7 +143,7 @@ export function isAgentAuthError(value: unknown): value is AgentAuthError {
 }
 
 /** The error for a signal that fired; a signal whose reason is one of our errors gives that error. */
-export function abortedError(signal: AbortSignal): AgentAuthError {
+export function abortedError(signal: Pick<AbortSignal, "reason">): AgentAuthError {
   if (isAgentAuthError(signal.reason)) return signal.reason;
   return new AgentAuthError("aborted", "the operation was aborted", { class: "aborted", cause: signal.reason });
 }

@@ -43,7 +43,7 @@ function withToken(request: Request, call: Call, token: string, place: PlaceToke
 }
 
 async function readToken(source: TokenSource, call: Call, redactor: Redactor): Promise<string> {
-  const value = typeof source === "function" ? await untilAborted(Promise.resolve(source()), call.signal) : source;
+  const value = typeof source === "function" ? await untilAborted(Promise.resolve(source()), call.limit) : source;
   const token = value instanceof Secret ? value.reveal() : value;
   if (typeof token !== "string" || !HEADER_SAFE.test(token)) {
     const message =

@@ -1,8 +1,8 @@
-import { type FollowingController, follow } from "../http/deadline.js";
+import { type AbortSource, type FollowingController, follow } from "../http/deadline.js";
 import type { ListOptions, Page } from "./page.js";
 
 /** Reads one page; without an `offset`, the one that the service begins with. */
-export type FetchPage<T> = (offset: number | undefined, signal: AbortSignal) => Promise<Page<T>>;
+export type FetchPage<T> = (offset: number | undefined, signal: AbortSource) => Promise<Page<T>>;
 
 /** What the listings of one client share, to choose how many pages are in flight where the program does not say it. */
 export interface Pace {
@@ -113,7 +113,7 @@ export class Prefetcher<T> {
   async #send(offset: number | undefined): Promise<Page<T>> {
     this.#pace.inFlight++;
     try {
-      return await this.#fetchPage(offset, this.#controller.signal);
+      return await this.#fetchPage(offset, this.#controller);
     } finally {
       this.#pace.inFlight--;
     }

@@ -1,3 +1,4 @@
+import type { FollowingController } from "./deadline.js";
 import { parseUrl } from "./url.js";
 
 /** A whole response: headers and a body that has been read, capped and decoded. */
@@ -19,7 +20,7 @@ export interface BufferedResponse {
 /** The context of one call, passed through the layers of the transport. */
 export interface Call {
   /** Aborts the call: the caller's signal and the deadline in one. */
-  readonly signal: AbortSignal;
+  readonly limit: FollowingController;
   /** Milliseconds on the transport's clock at which the call must have ended. */
   readonly endsAt: number;
   /** Headers that replace those of the request: cheaper than a second request that differs in its headers alone. */

@@ -30,17 +30,69 @@ function timer(ms: number, signal: AbortSignal): Promise<void> {
   return untilAborted(fired, signal).finally(() => clearTimeout(handle));
 }
 
-/** A controller that follows a signal until it is released. */
-export interface FollowingController {
-  readonly signal: AbortSignal;
-  abort(reason: unknown): void;
-  /** Stops following and clears the timer. */
-  release(): void;
-}
-
 /** A timer that fires this much too late shows that the process was suspended: stopped, asleep, or busy. */
 const SUSPENDED_MS = 1000;
 const CATCH_UP_MS = 5000;
+
+/** What code that can be aborted needs of an `AbortSignal`. */
+export interface AbortSource {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", onAbort: () => void, options?: { once: true }): void;
+  removeEventListener(type: "abort", onAbort: () => void): void;
+}
+
+/** A controller that follows another source until it is released. */
+export class FollowingController implements AbortSource {
+  readonly #parent: AbortSource | undefined;
+  readonly #timer: { clear(): void } | undefined;
+  readonly #listeners = new Set<() => void>();
+  readonly #onAbort = () => this.abort(this.#parent?.reason);
+  #controller: AbortController | undefined;
+
+  /** See {@link follow}. */
+  constructor(parent: AbortSource | undefined, ms: number | undefined, reason: (() => unknown) | undefined) {
+    this.#parent = parent;
+    if (parent?.aborted) this.#onAbort();
+    else parent?.addEventListener("abort", this.#onAbort, { once: true });
+    if (ms !== undefined && Number.isFinite(ms)) this.#timer = deadline(ms, () => this.abort(reason?.()));
+  }
+
+  /** Made when it is first needed, because it costs more than all else here. */
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController();
+    return this.#controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.#controller?.signal.aborted ?? false;
+  }
+
+  get reason(): unknown {
+    return this.#controller?.signal.reason;
+  }
+
+  addEventListener(_type: "abort", onAbort: () => void): void {
+    this.#listeners.add(onAbort);
+  }
+
+  removeEventListener(_type: "abort", onAbort: () => void): void {
+    this.#listeners.delete(onAbort);
+  }
+
+  abort(reason: unknown): void {
+    if (this.aborted) return;
+    this.#controller ??= new AbortController();
+    this.#controller.abort(reason);
+    for (const onAbort of this.#listeners) onAbort();
+  }
+
+  /** Stops following and clears the timer. */
+  release(): void {
+    this.#parent?.removeEventListener("abort", this.#onAbort);
+    this.#timer?.clear();
+  }
+}
 
 /**
  * A controller that aborts with `parent`, and with `reason()` after `ms` milliseconds.
@@ -50,20 +102,8 @@ const CATCH_UP_MS = 5000;
  *
  * Not `AbortSignal.any`: a signal that lives as long as the program would keep every follower in memory.
  */
-export function follow(parent: AbortSignal | undefined, ms?: number, reason?: () => unknown): FollowingController {
-  const controller = new AbortController();
-  const onAbort = () => controller.abort(parent?.reason);
-  if (parent?.aborted) onAbort();
-  else parent?.addEventListener("abort", onAbort, { once: true });
-  const timer = ms === undefined || !Number.isFinite(ms) ? undefined : deadline(ms, () => controller.abort(reason?.()));
-  return {
-    signal: controller.signal,
-    abort: (why) => controller.abort(why),
-    release() {
-      parent?.removeEventListener("abort", onAbort);
-      timer?.clear();
-    },
-  };
+export function follow(parent: AbortSource | undefined, ms?: number, reason?: () => unknown): FollowingController {
+  return new FollowingController(parent, ms, reason);
 }
 
 /** A timer that does not expire while the process is suspended, as {@link follow} says. */
@@ -79,7 +119,7 @@ export function deadline(ms: number, expire: () => void): { clear(): void } {
 }
 
 /** The outcome of `work`, or the signal's reason if that comes first: for code that may ignore its signal. */
-export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+export function untilAborted<T>(work: Promise<T>, signal: AbortSource): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(abortedError(signal));
     // Before the caller goes on, who may abort what is over: an error is costly to make.

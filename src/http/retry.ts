@@ -39,7 +39,7 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
       // A body can be read once: each attempt but the last takes a copy.
       const result = await send(!last && request.body !== null ? request.clone() : request, call).catch(asResult);
       // A call that ran out of time is no evidence that the service works: the budget gets nothing back.
-      if (call.signal.aborted) return settle(result);
+      if (call.limit.aborted) return settle(result);
       if (!isRetryable(result, mayRetry)) {
         budget = Math.min(RETRY_BUDGET, budget + (spent > 0 ? spent : 1));
         return settle(result);
@@ -57,7 +57,7 @@ export function withRetry(send: Send, policy: RetryPolicy, mayRetry: (reply: Buf
         waitMs: Math.round(wait),
         reason: isAgentAuthError(result) ? result.code : `HTTP ${result.status}`,
       });
-      await policy.clock.sleep(wait, call.signal);
+      await policy.clock.sleep(wait, call.limit.signal);
     }
   };
 }

@@ -8,7 +8,7 @@ import {
   type Send,
   shownUrl,
 } from "./buffered-response.js";
-import { type Clock, follow, systemClock, untilAborted } from "./deadline.js";
+import { type AbortSource, type Clock, follow, systemClock, untilAborted } from "./deadline.js";
 import { eventReceiver, type Logger } from "./logger.js";
 import { maskError } from "./mask-error.js";
 import { networkError } from "./network-error.js";
@@ -47,7 +47,7 @@ export type CallLimits = Pick<TransportOptions, "timeoutMs" | "maxRetries">;
 /** Sends one request under a signal and returns the whole response. */
 export type Transport = (
   request: Request,
-  signal?: AbortSignal,
+  signal?: AbortSource,
   limits?: CallLimits & Pick<Call, "mask">,
 ) => Promise<BufferedResponse>;
 
@@ -96,11 +96,11 @@ export function createTransport(
   );
   return async (request, signal, limits = {}) => {
     const within = options.deadlineMs === undefined ? Math.max(deadline, limits.timeoutMs ?? 0) : deadline;
-    const call = follow(signal, within, () => timeoutError(request.url, `in ${within / 1000} s, retries included`));
+    const limit = follow(signal, within, () => timeoutError(request.url, `in ${within / 1000} s, retries included`));
     try {
-      return await send(request, { ...limits, signal: call.signal, endsAt: clock.now() + within });
+      return await send(request, { ...limits, limit, endsAt: clock.now() + within });
     } finally {
-      call.release();
+      limit.release();
     }
   };
 }
@@ -125,7 +125,7 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
     const { method, url } = request;
     const startedAt = clock.now();
     const { timeoutMs: timeout = options.timeoutMs, mask = options.mask } = call;
-    const attempt = follow(call.signal, timeout, () => timeoutError(url, `in ${timeout / 1000} s`));
+    const attempt = follow(call.limit, timeout, () => timeoutError(url, `in ${timeout / 1000} s`));
     const { signal } = attempt;
     const about = onEvent && { method, url: shownUrl(url) };
     const roundTrip = async (): Promise<BufferedResponse> => {
@@ -142,7 +142,7 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
     };
     try {
       if (about) onEvent({ type: "request", ...about, query: decodeQuery(url) });
-      const reply = await untilAborted(roundTrip(), signal).catch((thrown: unknown) => {
+      const reply = await untilAborted(roundTrip(), attempt).catch((thrown: unknown) => {
         const error = maskError(networkError(thrown, url), mask);
         const { code, message } = error;
         if (about) onEvent({ type: "failure", ...about, code, message, ms: clock.now() - startedAt });
