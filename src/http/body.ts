@@ -33,38 +33,30 @@ export async function readText(response: Response, url: string, cap: number, str
     await cancel(response);
     throw tooLarge(response, url, cap);
   }
-  const parts = partsOf(response);
   const decoder = new TextDecoder("utf-8", { fatal: strict });
   let text = "";
   let length = 0;
-  for (;;) {
-    const part = await readPart(parts, url);
-    if (part === undefined) return text + decode(decoder, undefined, response, url);
+  const take = (part: Uint8Array) => {
     length += part.byteLength;
-    if (length > cap) {
-      await parts?.return(undefined).catch(() => undefined);
-      throw tooLarge(response, url, cap);
-    }
+    if (length > cap) throw tooLarge(response, url, cap);
     text += decode(decoder, part, response, url);
-  }
-}
-
-interface Parts {
-  next(): Promise<{ value?: Uint8Array | undefined }>;
-  return(value: undefined): Promise<unknown>;
-}
-
-function partsOf(response: Response): Parts | undefined {
-  if (response instanceof HttpResponse) return response.parts() as Parts;
-  const reader = response.body?.getReader();
-  return reader && { next: () => reader.read(), return: () => reader.cancel() };
-}
-
-async function readPart(parts: Parts | undefined, url: string): Promise<Uint8Array | undefined> {
+  };
   try {
-    return (await parts?.next())?.value;
+    await (response instanceof HttpResponse ? response.readTo(take) : readStream(response, take));
   } catch (thrown) {
     throw networkError(thrown, url);
+  }
+  return text + decode(decoder, undefined, response, url);
+}
+
+async function readStream({ body }: Response, take: (part: Uint8Array) => void): Promise<void> {
+  if (body === null) return;
+  const reader = body.getReader();
+  try {
+    for (let part = await reader.read(); !part.done; part = await reader.read()) take(part.value);
+  } catch (thrown) {
+    await reader.cancel().catch(() => undefined);
+    throw thrown;
   }
 }
 
@@ -77,7 +69,6 @@ function decode(
   try {
     return decoder.decode(part, { stream: part !== undefined });
   } catch (cause) {
-    void cancel(response);
     // A response that was cut may end inside a character: as transient as cut JSON.
     const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
     throw refusal("bad_json", message, { response, url, cause, retryable: true });

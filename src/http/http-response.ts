@@ -1,7 +1,5 @@
 import { HttpHeaders } from "./http-headers.js";
-
-/** The parts of a body as they arrive; `destroy` ends the connection. */
-type Arriving = AsyncIterable<Uint8Array> & { destroy(): unknown };
+import type { ArrivingBody } from "./plain.js";
 
 type ByteStream = ReadableStream<Uint8Array<ArrayBuffer>>;
 
@@ -27,12 +25,12 @@ export class HttpResponse implements Response {
   readonly url: string;
   readonly redirected: boolean;
   readonly type = "basic";
-  #source: string | Arriving | null;
+  #source: string | ArrivingBody | null;
   readonly #signal: AbortSignal | undefined;
   #stream: ByteStream | undefined;
   #isUsed = false;
 
-  constructor(body: string | Arriving | null, init: HttpResponseInit = {}) {
+  constructor(body: string | ArrivingBody | null, init: HttpResponseInit = {}) {
     const { status = 200, statusText = "" } = init;
     if (!(status >= 200 && status <= 599)) throw new RangeError(`a response cannot have the status ${status}`);
     if (!REASON.test(statusText))
@@ -65,10 +63,17 @@ export class HttpResponse implements Response {
     return this.#stream;
   }
 
-  /** The body in parts, once; ends its connection when it is not read to its end. */
-  parts(): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
+  /** Calls `take` with each part of the body, once, to its end or until `take` throws; then the connection ends. */
+  async readTo(take: (part: Uint8Array<ArrayBuffer>) => void): Promise<void> {
     if (this.#isUsed || this.#stream?.locked) throw new TypeError("Body is unusable: Body has already been read");
-    return this.#read();
+    const source = this.#source;
+    if (source === null || typeof source === "string" || source.readTo === undefined) {
+      for await (const part of this.#read()) take(part);
+      return;
+    }
+    this.#isUsed = true;
+    const error = await source.readTo(take as (part: Uint8Array) => void);
+    if (error !== undefined) throw this.#broken(error);
   }
 
   async *#read(): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
@@ -80,8 +85,12 @@ export class HttpResponse implements Response {
     try {
       for await (const part of this.#source ?? []) yield part as Uint8Array<ArrayBuffer>;
     } catch (error) {
-      throw this.#signal?.aborted ? this.#signal.reason : new TypeError("terminated", { cause: error });
+      throw this.#broken(error);
     }
+  }
+
+  #broken(error: unknown): unknown {
+    return this.#signal?.aborted ? this.#signal.reason : new TypeError("terminated", { cause: error });
   }
 
   /** A copy, before the body is read; the parts of a body that arrives are in memory until both have read them. */
@@ -103,7 +112,7 @@ export class HttpResponse implements Response {
 
   async blob(): Promise<Blob> {
     const parts: Uint8Array<ArrayBuffer>[] = [];
-    for await (const part of this.parts()) parts.push(part);
+    await this.readTo((part) => parts.push(part));
     return new Blob(parts, { type: this.headers.get("content-type") ?? "" });
   }
 
@@ -119,12 +128,14 @@ export class HttpResponse implements Response {
   async text(): Promise<string> {
     const decoder = new TextDecoder();
     let text = "";
-    for await (const part of this.parts()) text += decoder.decode(part, { stream: true });
+    await this.readTo((part) => {
+      text += decoder.decode(part, { stream: true });
+    });
     return text + decoder.decode();
   }
 }
 
-function streamOf(parts: AsyncIterator<Uint8Array>, source: string | Arriving | null): ByteStream {
+function streamOf(parts: AsyncIterator<Uint8Array>, source: string | ArrivingBody | null): ByteStream {
   return new ReadableStream(
     {
       async pull(controller) {
@@ -145,7 +156,7 @@ function streamOf(parts: AsyncIterator<Uint8Array>, source: string | Arriving | 
 }
 
 /** One of the two halves of a body that was copied. */
-function arriving(stream: ByteStream): Arriving {
+function arriving(stream: ByteStream): ArrivingBody {
   const parts = stream.values();
   return { [Symbol.asyncIterator]: () => parts, destroy: () => parts.return?.() };
 }

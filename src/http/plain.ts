@@ -14,8 +14,19 @@ export interface PlainResponse {
   readonly statusText: string;
   /** In the order and number in which they came. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Decompressed; it ends the connection when it is not read to its end. Null where HTTP allows none. */
-  readonly body: (AsyncIterable<Uint8Array> & { destroy(): unknown }) | null;
+  /** Null where HTTP allows none. */
+  readonly body: ArrivingBody | null;
+}
+
+/** The parts of a body as they arrive, decompressed; it ends the connection when it is not read to its end. */
+export interface ArrivingBody extends AsyncIterable<Uint8Array> {
+  destroy(): unknown;
+  /**
+   * Calls `take` with each part, for less than an iteration costs. It rejects with what `take` throws.
+   *
+   * @returns the error of a body that broke
+   */
+  readTo?(take: (part: Uint8Array) => void): Promise<Error | undefined>;
 }
 
 /**

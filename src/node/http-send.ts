@@ -4,7 +4,7 @@ import { Readable } from "node:stream";
 import { isAgentAuthError } from "../errors.js";
 import { withoutBrackets } from "../http/address.js";
 import { deadline } from "../http/deadline.js";
-import type { PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
+import type { ArrivingBody, PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
 import { agentPool, type TunnelArgs } from "./agents.js";
 import { isBlockedPort } from "./blocked-ports.js";
 import type { ClientCertificate } from "./client-certificate.js";
@@ -128,11 +128,12 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
       sent.destroy(error);
       reject(error);
     };
-    const connecting = deadline(CONNECT_MS, () => fail(timedOut("no connection in time")));
+    const onLate = () => fail(timedOut("no connection in time"));
+    const connecting = sent.reusedSocket ? undefined : deadline(CONNECT_MS, onLate);
     const onAbort = () => fail(asError(signal?.reason));
     signal?.addEventListener("abort", onAbort, { once: true });
     sent.once("close", () => {
-      connecting.clear();
+      connecting?.clear();
       signal?.removeEventListener("abort", onAbort);
       if (message) return;
       if (sent.reusedSocket && !isWritten) resolve("unsent");
@@ -161,7 +162,7 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     publish("agentauth:request:create", published);
     whenConnected(sent, isTls, (socket) => {
       if (sent.reusedSocket && (socket.destroyed || socket.readableEnded)) return void sent.destroy();
-      connecting.clear();
+      connecting?.clear();
       isWritten = true;
       publish("agentauth:request:write", { ...published, socket });
       if (!socket.destroyed) write(sent, body, fail);
@@ -214,7 +215,30 @@ function responseOf(message: IncomingMessage, method: string): PlainResponse {
     return { ...head, body: null };
   }
   const codings = headers.flatMap(([name, value]) => (name === "content-encoding" ? [value] : []));
-  return { ...head, body: decoded(message, codings.join(",")) };
+  const body = decoded(message, codings.join(","));
+  return { ...head, body: Object.assign(body, { readTo: readerOf(body) }) };
+}
+
+function readerOf(body: Readable): NonNullable<ArrivingBody["readTo"]> {
+  return (take) =>
+    new Promise((resolve, reject) => {
+      const onClose = () => {
+        if (!body.readableEnded) resolve(body.errored ?? Object.assign(new Error("aborted"), { code: "ECONNRESET" }));
+      };
+      // It broke before anyone listened.
+      if (body.destroyed) onClose();
+      body.on("data", (part: Uint8Array) => {
+        try {
+          take(part);
+        } catch (error) {
+          reject(error);
+          body.destroy();
+        }
+      });
+      body.once("end", () => resolve(undefined));
+      body.on("error", resolve);
+      body.once("close", onClose);
+    });
 }
 
 function timedOut(message: string): Error {
