@@ -2,7 +2,7 @@ import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fe
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
-import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
+import type { BufferedResponse } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
@@ -13,7 +13,7 @@ import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import { type CallOptions, callHeaders } from "./call-options.js";
 import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
-import type { ListOptions, Page } from "./page.js";
+import { type ListOptions, type Page, ReceivedPage } from "./page.js";
 import { pageError } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
 import { bufferedResponseOf, hideSecretOf, hideSecrets, replay } from "./raw-response.js";
@@ -222,14 +222,10 @@ export class ManagementClient {
   }
 
   #page<T extends object>(reply: BufferedResponse, offset: number, strictKind: DocumentedKind | undefined): Page<T> {
-    const { summaries, pagination, sorting } = readEnvelope<T>(reply, this.#mask);
+    const envelope = readEnvelope<T>(reply, this.#mask);
     if (strictKind) requireDocumented(strictKind, reply);
-    for (const item of summaries) hideSecretOf(item);
-    const { requestId, response } = reply;
-    const url = shownUrl(reply.url);
-    const page: Page<T> = { items: summaries, pagination, sorting, offset, duplicates: 0, requestId, url, response };
-    for (const name of ["url", "response"]) Object.defineProperty(page, name, { enumerable: false, writable: false });
-    return page;
+    for (const item of envelope.summaries) hideSecretOf(item);
+    return new ReceivedPage(envelope, reply, offset);
   }
 }
 

@@ -16,8 +16,6 @@ interface Progress {
   duplicates: number;
   /** Offset of the first item that was not yielded. */
   resume: number;
-  /** The address of the last page. */
-  url: string;
 }
 
 /**
@@ -34,22 +32,22 @@ export async function* readPages<T extends object>(
 ): AsyncGenerator<Page<T>, ListingSummary, undefined> {
   const from = options.from ?? 0;
   const limit = options.maxItems ?? Number.POSITIVE_INFINITY;
-  const progress: Progress = { from, yielded: 0, duplicates: 0, resume: from, url: "" };
+  const progress: Progress = { from, yielded: 0, duplicates: 0, resume: from };
   const prefetcher = new Prefetcher(fetchPage, options, pace);
   const seen = new SeenIds(from === 0);
   const tracker = new DriftTracker<T>(options, seen);
+  const { maxPages = DEFAULT_MAX_PAGES } = options;
   let emptyRun = 0;
   try {
     for (let pages = 1; ; pages++) {
-      if (pages > (options.maxPages ?? DEFAULT_MAX_PAGES)) throw tooManyPages(pages - 1, progress.url);
       const position = progress.resume;
       const page = await prefetcher.next(position);
-      progress.url = page.url;
       const next = validatePagination(page);
       const decision = tracker.check(page);
       if ("rewind" in decision) {
         prefetcher.stopPrefetching();
         progress.resume = decision.rewind;
+        if (pages === maxPages) throw tooManyPages(page, pages);
         continue;
       }
       const raw = page.items.length;
@@ -70,6 +68,7 @@ export async function* readPages<T extends object>(
       }
       if (next === null) return finish(page, progress, tracker.stats);
       if (typeof next !== "number") throw next;
+      if (pages === maxPages) throw tooManyPages(page, pages);
     }
   } catch (thrown) {
     throw withResume(thrown, progress);
@@ -108,7 +107,7 @@ function finish<T>(page: Page<T>, progress: Progress, stats: DriftSummary): List
   );
 }
 
-function tooManyPages(pages: number, url: string): AgentAuthError {
+function tooManyPages({ url }: { url: string }, pages: number): AgentAuthError {
   const message = `${url}: the listing did not end within ${pages} pages`;
   const remedy = { action: "configure", option: "maxPages" } as const;
   return new AgentAuthError("page_cap", message, { class: "refused", url, hint: "allow more with maxPages", remedy });
