@@ -166,6 +166,28 @@ describe("a following controller", () => {
   });
 });
 
+describe("a controller that follows another", () => {
+  it("aborts with it and its reason, whether or not a signal was read before", () => {
+    const call = follow(undefined);
+    const attempt = follow(call);
+    const { signal } = follow(attempt);
+    call.abort("stop");
+    call.abort("again");
+    expect([call.reason, attempt.reason, signal.reason]).toEqual(["stop", "stop", "stop"]);
+    expect([follow(call).aborted, follow(call).signal.aborted]).toEqual([true, true]);
+  });
+
+  it("no longer follows once released, and ends work that waits for it", async () => {
+    const call = follow(undefined);
+    const attempt = follow(call);
+    attempt.release();
+    const waiting = rejection(untilAborted(new Promise(() => undefined), call));
+    call.abort("stop");
+    expect(attempt.aborted).toBe(false);
+    expect(await waiting).toMatchObject({ code: "aborted", cause: "stop" });
+  });
+});
+
 describe("work until a signal fires", () => {
   it("makes no error when the signal fires as soon as the work is over", async () => {
     const controller = new AbortController();

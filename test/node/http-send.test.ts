@@ -1,10 +1,13 @@
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { HttpRequest } from "../../src/http/http-request.js";
+import type { HttpResponse } from "../../src/http/http-response.js";
 import { networkError } from "../../src/http/network-error.js";
 import { createFetch } from "../../src/node/dispatcher.js";
-import { sendJson, startServer, startSocketServer } from "../helpers/server.js";
+import { sendJson, startServer, startSocketServer, until } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
 describe.each([
@@ -82,6 +85,40 @@ describe.each([
 
 describe("a request over node:http", () => {
   const send = createFetch({}, undefined);
+
+  it.each(["", "gzip"])("reports a body that broke before it was read (content coding %j)", async (coding) => {
+    let isClosed = false;
+    const { origin } = await startServer((response) => {
+      response.once("close", () => {
+        isClosed = true;
+      });
+      response.writeHead(200, { "content-encoding": coding }).write(coding ? gzipSync("text") : "text");
+      setImmediate(() => response.destroy());
+    });
+    const response = await send(new HttpRequest(origin));
+    await until(() => isClosed);
+    // The client reads the end of the connection, and its stream closes.
+    for (let turn = 0; turn < 10; turn++) await turnOfTheEventLoop();
+    await expect(response.text()).rejects.toMatchObject({ message: "terminated" });
+  });
+
+  it("ends the connection of a body whose reader has seen enough", async () => {
+    let isClosed = false;
+    const { origin } = await startServer((response) => {
+      response.once("close", () => {
+        isClosed = true;
+      });
+      response.writeHead(200).write("text");
+    });
+    const response = (await send(new HttpRequest(origin))) as HttpResponse;
+    const enough = new Error("enough");
+    await expect(
+      response.readTo(() => {
+        throw enough;
+      }),
+    ).rejects.toBe(enough);
+    await until(() => isClosed);
+  });
 
   it.each(["resets", "ends"] as const)("does not use an idle connection that the server %s", async (how) => {
     const sockets = new Set<Socket>();
