@@ -2,7 +2,7 @@ import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fe
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
-import type { BufferedResponse } from "../http/buffered-response.js";
+import { type BufferedResponse, forgetBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
@@ -225,6 +225,7 @@ export class ManagementClient {
     const envelope = readEnvelope<T>(reply, this.#mask);
     if (strictKind) requireDocumented(strictKind, reply);
     for (const item of envelope.summaries) hideSecretOf(item);
+    forgetBody(reply);
     return new ReceivedPage(envelope, reply, offset);
   }
 }

@@ -49,10 +49,8 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   }
 
   /** Every page, with its numbers. */
-  async *pages(): AsyncGenerator<Page<T>, void, undefined> {
-    const { onEnd } = this.#options;
-    const summary = yield* readPages(this.#fetchPage, this.#options, this.#pace);
-    onEnd?.(summary);
+  pages(): AsyncGenerator<Page<T>, void, undefined> {
+    return readPages(this.#fetchPage, this.#options, this.#pace);
   }
 
   /**
@@ -106,9 +104,12 @@ function itemsOf<T extends object>(
   let refilling: Promise<unknown> | undefined;
   const refill = async (): Promise<IteratorResult<T, void>> => {
     for (;;) {
+      // Nothing may hold a page that was read, not even a promise that is over: see forgetBody.
+      items = [];
       const page = await pages.next();
       if (page.done) return page;
       ({ items } = page.value);
+      page.value.items = [];
       at = 0;
       const value = items[at++];
       if (value !== undefined) return { done: false, value };

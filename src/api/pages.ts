@@ -29,7 +29,7 @@ export async function* readPages<T extends object>(
   fetchPage: FetchPage<T>,
   options: ListOptions,
   pace: Pace,
-): AsyncGenerator<Page<T>, ListingSummary, undefined> {
+): AsyncGenerator<Page<T>, void, undefined> {
   const from = options.from ?? 0;
   const limit = options.maxItems ?? Number.POSITIVE_INFINITY;
   const progress: Progress = { from, yielded: 0, duplicates: 0, resume: from };
@@ -38,6 +38,7 @@ export async function* readPages<T extends object>(
   const tracker = new DriftTracker<T>(options, seen);
   const { maxPages = DEFAULT_MAX_PAGES } = options;
   let emptyRun = 0;
+  let summary: ListingSummary;
   try {
     for (let pages = 1; ; pages++) {
       const position = progress.resume;
@@ -64,9 +65,13 @@ export async function* readPages<T extends object>(
       progress.resume = used < raw || typeof next !== "number" ? position + used : next;
       if (left <= 0) {
         const more = used < raw || typeof next === "number";
-        return summaryOf(progress, tracker.stats, more ? progress.resume : undefined);
+        summary = summaryOf(progress, tracker.stats, more ? progress.resume : undefined);
+        break;
       }
-      if (next === null) return finish(page, progress, tracker.stats);
+      if (next === null) {
+        summary = finish(page, progress, tracker.stats);
+        break;
+      }
       if (typeof next !== "number") throw next;
       if (pages === maxPages) throw tooManyPages(page, pages);
     }
@@ -75,6 +80,7 @@ export async function* readPages<T extends object>(
   } finally {
     prefetcher.stop();
   }
+  options.onEnd?.(summary);
 }
 
 function summaryOf(

@@ -15,7 +15,8 @@ export function saysJson(headers: Headers): boolean {
 /**
  * Reads a body to its end as text, but never more than `cap` bytes after decompression.
  *
- * Decoded piece by piece: V8 is slow at decoding a whole page at once as soon as one character in it is not ASCII.
+ * Decoded part by part, because V8 is slow at decoding a whole page as soon as one character in it is not ASCII; and only
+ * when all parts are there, because they are outside the heap: many texts that are incomplete are copied by each collection.
  *
  * @param strict whether the body must be well-formed UTF-8, as JSON must; text that is only quoted may be anything
  * @throws `AgentAuthError` `body_too_large`, `bad_content_type` (more than one content coding), `bad_json`, or a
@@ -33,20 +34,28 @@ export async function readText(response: Response, url: string, cap: number, str
     await cancel(response);
     throw tooLarge(response, url, cap);
   }
-  const decoder = new TextDecoder("utf-8", { fatal: strict });
-  let text = "";
+  const parts: Uint8Array[] = [];
   let length = 0;
   const take = (part: Uint8Array) => {
     length += part.byteLength;
     if (length > cap) throw tooLarge(response, url, cap);
-    text += decode(decoder, part, response, url);
+    parts.push(part);
   };
   try {
     await (response instanceof HttpResponse ? response.readTo(take) : readStream(response, take));
   } catch (thrown) {
     throw networkError(thrown, url);
   }
-  return text + decode(decoder, undefined, response, url);
+  const decoder = new TextDecoder("utf-8", { fatal: strict });
+  try {
+    let text = "";
+    for (const part of parts) text += decoder.decode(part, { stream: true });
+    return text + decoder.decode();
+  } catch (cause) {
+    // A response that was cut may end inside a character: as transient as cut JSON.
+    const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
+    throw refusal("bad_json", message, { response, url, cause, retryable: true });
+  }
 }
 
 async function readStream({ body }: Response, take: (part: Uint8Array) => void): Promise<void> {
@@ -57,21 +66,6 @@ async function readStream({ body }: Response, take: (part: Uint8Array) => void):
   } catch (thrown) {
     await reader.cancel().catch(() => undefined);
     throw thrown;
-  }
-}
-
-function decode(
-  decoder: InstanceType<typeof TextDecoder>,
-  part: Uint8Array | undefined,
-  response: Response,
-  url: string,
-): string {
-  try {
-    return decoder.decode(part, { stream: part !== undefined });
-  } catch (cause) {
-    // A response that was cut may end inside a character: as transient as cut JSON.
-    const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
-    throw refusal("bad_json", message, { response, url, cause, retryable: true });
   }
 }
 

@@ -10,11 +10,20 @@ export interface BufferedResponse {
   /** The address that answered. */
   readonly url: string;
   /** The body as text. */
-  readonly text: string;
+  text: string;
   /** The parsed body where the response is declared as JSON, else undefined. */
-  readonly json: unknown;
+  json: unknown;
   /** The request id that the service sent, for its operators. */
   readonly requestId: string | undefined;
+}
+
+/**
+ * Lets go of a body that was used. The promises of a call that waited are old to the garbage collector: what they hold
+ * survives until a full collection. Of 50 listings at once, that was every page, and a third of the CPU.
+ */
+export function forgetBody(reply: BufferedResponse): void {
+  reply.text = "";
+  reply.json = undefined;
 }
 
 /** The context of one call, passed through the layers of the transport. */

@@ -72,6 +72,8 @@ export class HttpResponse implements Response {
       return;
     }
     this.#isUsed = true;
+    // What has been read must not live as long as the response.
+    this.#source = "";
     const error = await source.readTo(take as (part: Uint8Array) => void);
     if (error !== undefined) throw this.#broken(error);
   }

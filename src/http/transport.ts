@@ -137,8 +137,7 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
       });
       // A fetch that ignores its signal may return after the call has ended.
       if (signal.aborted) await cancel(response);
-      const reply = await readResponse(response, url, maxBodyBytes);
-      return { ...reply, requestId: reply.requestId && mask(reply.requestId) };
+      return readResponse(response, url, { cap: maxBodyBytes, mask });
     };
     try {
       if (about) onEvent({ type: "request", ...about, query: decodeQuery(url) });
@@ -157,18 +156,25 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
   };
 }
 
-async function readResponse(response: Response, url: string, cap: number): Promise<BufferedResponse> {
+interface ReadOptions {
+  /** Bytes that the body may have. */
+  cap: number;
+  mask: (text: string) => string;
+}
+
+async function readResponse(response: Response, url: string, { cap, mask }: ReadOptions): Promise<BufferedResponse> {
   const typed = saysJson(response.headers);
   const text = await readText(response, url, cap, typed && response.ok);
   const isJson = typed && text !== "";
   const strict = isJson && response.ok;
+  const requestId = requestIdOf(response.headers);
   return {
     response,
     status: response.status,
     url,
     text,
     json: strict ? parseJson(text, response, url) : isJson ? parseIfJson(text) : undefined,
-    requestId: requestIdOf(response.headers),
+    requestId: requestId && mask(requestId),
   };
 }
 
