@@ -66,7 +66,8 @@ class Fleet {
 
   /** Logs all users in. */
   async login() {
-    this.#link = await connect(this.#engine.address);
+    // This process also runs the issuer, and answers late on a busy machine.
+    this.#link = await connect(this.#engine.address, { timeoutMs: 30_000 });
     this.store = openStore(this.#link.driver, { tenant: this.tenant });
     const [first, ...rest] = this.profiles;
     // The first one registers the client.
