@@ -13,10 +13,11 @@ import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import { type CallOptions, callHeaders } from "./call-options.js";
 import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
-import { type ListOptions, type Page, ReceivedPage } from "./page.js";
+import type { ListOptions, Page } from "./page.js";
 import { pageError } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
 import { bufferedResponseOf, hideSecretOf, hideSecrets, replay } from "./raw-response.js";
+import { ReceivedPage } from "./received-page.js";
 import type { components, paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
 
