@@ -46,16 +46,27 @@ export async function readText(response: Response, url: string, cap: number, str
   } catch (thrown) {
     throw networkError(thrown, url);
   }
-  const decoder = new TextDecoder("utf-8", { fatal: strict });
   try {
-    let text = "";
-    for (const part of parts) text += decoder.decode(part, { stream: true });
-    return text + decoder.decode();
+    return decode(parts, strict);
   } catch (cause) {
     // A response that was cut may end inside a character: as transient as cut JSON.
     const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
     throw refusal("bad_json", message, { response, url, cause, retryable: true });
   }
+}
+
+/** By whether they reject what is not UTF-8. Kept, because to make one costs as much as to decode a short page. */
+const decoders = new Map<boolean, InstanceType<typeof TextDecoder>>();
+
+function decode(parts: readonly Uint8Array[], strict: boolean): string {
+  const decoder = decoders.get(strict) ?? new TextDecoder("utf-8", { fatal: strict });
+  // One that fails inside a text would begin the next text there.
+  decoders.delete(strict);
+  let text = "";
+  for (const part of parts) text += decoder.decode(part, { stream: true });
+  text += decoder.decode();
+  decoders.set(strict, decoder);
+  return text;
 }
 
 async function readStream({ body }: Response, take: (part: Uint8Array) => void): Promise<void> {

@@ -1,3 +1,4 @@
+import type { AbortSource } from "./deadline.js";
 import { HttpHeaders } from "./http-headers.js";
 import type { ArrivingBody } from "./plain.js";
 
@@ -11,7 +12,7 @@ export interface HttpResponseInit {
   url?: string | undefined;
   redirected?: boolean | undefined;
   /** Its reason replaces the error of a body that breaks after it fires. */
-  signal?: AbortSignal | undefined;
+  signal?: Pick<AbortSource, "aborted" | "reason"> | undefined;
 }
 
 /** A reason phrase (RFC 9112 section 4). */
@@ -26,7 +27,7 @@ export class HttpResponse implements Response {
   readonly redirected: boolean;
   readonly type = "basic";
   #source: string | ArrivingBody | null;
-  readonly #signal: AbortSignal | undefined;
+  readonly #signal: HttpResponseInit["signal"];
   #stream: ByteStream | undefined;
   #isUsed = false;
 

@@ -1,7 +1,13 @@
+import { FollowingController } from "./deadline.js";
 import { HttpHeaders } from "./http-headers.js";
 import { HttpRequest } from "./http-request.js";
 
 type Fetch = typeof globalThis.fetch;
+
+/** A `fetch` that also takes a controller as the signal: a signal costs more than a short request has to. */
+type OwnFetch = (input: Parameters<Fetch>[0], init?: OwnInit) => Promise<Response>;
+
+type OwnInit = Omit<RequestInit, "signal"> & { signal?: RequestInit["signal"] | FollowingController };
 
 /** The `fetch` functions that take an {@link HttpRequest}, and answer it without the global classes. */
 const own = new WeakSet<Fetch>();
@@ -28,14 +34,20 @@ export function takesOwnClasses(fetch: Fetch | undefined): boolean {
  * @param split whether it gets an address and options in place of an {@link HttpRequest}, not a `Request`. The global one
  * would make a second request of that; a given one may expect it.
  */
-export function withOwnClasses(given: Fetch | undefined, split = given === undefined): Fetch {
-  if (given !== undefined && takesOwnClasses(given)) return given;
+export function withOwnClasses(given: Fetch | undefined, split = given === undefined): OwnFetch {
+  if (given !== undefined && takesOwnClasses(given)) return given as OwnFetch;
   const fetch = given ?? ((input, init) => globalThis.fetch(input, init));
   return (input, init) => {
-    const options = init?.headers instanceof HttpHeaders ? { ...init, headers: new Headers([...init.headers]) } : init;
+    const options = init && withWebClasses(init);
     if (!(input instanceof HttpRequest)) return fetch(input, options);
     return split ? fetch(input.url, { ...input.asInit(), ...options }) : fetch(input.asRequest(), options);
   };
+}
+
+function withWebClasses({ signal, ...init }: OwnInit): RequestInit {
+  if (init.headers instanceof HttpHeaders) init.headers = new Headers([...init.headers]);
+  if (signal === undefined) return init;
+  return { ...init, signal: signal instanceof FollowingController ? signal.signal : signal };
 }
 
 /** Whether the first argument of `fetch` is a request, of whatever class. */

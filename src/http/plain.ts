@@ -1,3 +1,5 @@
+import type { AbortSource } from "./deadline.js";
+
 /** A request in plain parts: it can be sent again as often as needed, unless its body is a stream. */
 export interface PlainRequest {
   readonly method: string;
@@ -5,7 +7,7 @@ export interface PlainRequest {
   /** Names in small letters, each once. */
   readonly headers: Iterable<readonly [name: string, value: string]>;
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: AbortSource | undefined;
 }
 
 /** The head of a response, and its body as it arrives. */

@@ -126,17 +126,16 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
     const startedAt = clock.now();
     const { timeoutMs: timeout = options.timeoutMs, mask = options.mask } = call;
     const attempt = follow(call.limit, timeout, () => timeoutError(url, `in ${timeout / 1000} s`));
-    const { signal } = attempt;
     const about = onEvent && { method, url: shownUrl(url) };
     const roundTrip = async (): Promise<BufferedResponse> => {
-      if (signal.aborted) throw abortedError(signal);
+      if (attempt.aborted) throw abortedError(attempt);
       const response = await doFetch(request, {
-        signal,
+        signal: attempt,
         redirect: "manual",
         ...(call.headers && { headers: call.headers }),
       });
       // A fetch that ignores its signal may return after the call has ended.
-      if (signal.aborted) await cancel(response);
+      if (attempt.aborted) await cancel(response);
       return readResponse(response, url, { cap: maxBodyBytes, mask });
     };
     try {

@@ -50,7 +50,7 @@ export function createSend(options: ConnectOptions, guard: SsrfGuard | undefined
   return async (request) => {
     const { signal } = request;
     const url = checkedUrl(request.url);
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw signal.reason;
     const proxy = viaProxy(url);
     // The proxy resolves the name: only a literal address can be checked here.
     if (proxy !== undefined) guard?.checkWritten(url.hostname);
