@@ -21,6 +21,8 @@ export class AgentContext {
   readonly clock: Clock;
   readonly nonces = new Nonces();
   readonly profile: string;
+  /** The address of the latest call, which is that of the next one in most programs. */
+  #latestKey: { mcpUrl: string; key: GrantKey } | undefined;
 
   constructor(options: AgentClientOptions) {
     this.options = options;
@@ -77,6 +79,12 @@ export class AgentContext {
   }
 
   key(mcpUrl: string): GrantKey {
+    if (this.#latestKey === undefined || this.#latestKey.mcpUrl !== mcpUrl)
+      this.#latestKey = { mcpUrl, key: this.#keyOf(mcpUrl) };
+    return this.#latestKey.key;
+  }
+
+  #keyOf(mcpUrl: string): GrantKey {
     return { profile: this.profile, server: parseMcpUrl(mcpUrl).resource, account: this.options.loginHint };
   }
 }

@@ -136,12 +136,13 @@ export function remedyFor(
   { status, challenge, grant, tried }: RejectedRequest,
   { mayLogin, followsRefusal }: Pick<FetchContext, "mayLogin" | "followsRefusal">,
 ): Remedy | undefined {
+  if (status !== 401 && status !== 403) return undefined;
   const isFutile = followsRefusal(grant);
   if (status === 401) {
     if (!tried.refresh && !tried.login && grant.tokens.refreshToken !== undefined) return "refresh";
     return mayLogin && !tried.login && !isFutile ? "login" : undefined;
   }
-  if (status !== 403 || challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
+  if (challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
   const isRepeated = wasRequested(grant, challenge.scope);
   if (mayLogin && !(isFutile && isRepeated)) return "stepUp";
   const lacks = isFutile && isRepeated ? "still lacks scopes after a login that requested them" : "lacks scopes";

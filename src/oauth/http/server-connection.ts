@@ -40,6 +40,8 @@ export class ConnectionPool {
   readonly #options: ConnectionOptions;
   readonly #connections = new Map<string, ServerConnection>();
   readonly #http: OAuthHttp;
+  /** The server of the latest call without overrides: most clients have one, whose address is read once. */
+  #latest: { server: string; connection: ServerConnection } | undefined;
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
@@ -53,6 +55,12 @@ export class ConnectionPool {
    * @throws `AgentAuthError` `bad_address` for a server at a forbidden address
    */
   get(server: string, grant?: Remembered): ServerConnection {
+    if (grant !== undefined && grant.overrides.length > 0) return this.#find(server, grant);
+    if (this.#latest?.server !== server) this.#latest = { server, connection: this.#find(server) };
+    return this.#latest.connection;
+  }
+
+  #find(server: string, grant?: Remembered): ServerConnection {
     const url = new URL(server);
     if (classifyHost(url.hostname) === "forbidden") throw forbidden(server);
     const exemptions = this.#options.allowPrivateNetwork ? "all" : exemptHosts(grant);
