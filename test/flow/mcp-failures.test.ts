@@ -103,8 +103,6 @@ describe("a failure of mcp tools and mcp call", () => {
 });
 
 describe("--timeout of mcp call", () => {
-  const TOOL = ["build", "--timeout", "5"];
-
   /** Reports progress every second, and returns its result after six. */
   const talkative: PlainAnswer = async ({ id, progressToken }, response) => {
     const send = (message: object) =>
@@ -121,8 +119,9 @@ describe("--timeout of mcp call", () => {
   };
 
   it("starts again when the tool reports progress", async () => {
+    hurryTimers(2);
     const server = await signedInAt(talkative);
-    const { code, stdout, stderr } = await server.run(["mcp", "call", server.url, ...TOOL]);
+    const { code, stdout, stderr } = await server.run(["mcp", "call", server.url, "build", "--timeout", "5"]);
     expect([code, stdout, stderr]).toEqual([0, "built\n", ""]);
   });
 
@@ -131,7 +130,7 @@ describe("--timeout of mcp call", () => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write(": wait\n\n");
     });
-    const { exit, name } = await failureOf(server.run, ["mcp", "call", server.url, ...TOOL]);
+    const { exit, name } = await failureOf(server.run, ["mcp", "call", server.url, "build", "--timeout", "1"]);
     expect([exit, name]).toEqual([5, "timeout"]);
   });
 

@@ -4,7 +4,8 @@ import { formatError, reportError } from "../../../src/cli/output/errors.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, exitCodeOf } from "../../../src/cli/runtime/exit-codes.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { Redactor } from "../../../src/redact.js";
-import { everyCharacter, hostileIn } from "./printing.js";
+import { everyText } from "../../helpers/unsafe.js";
+import { hostileIn } from "./printing.js";
 
 const plain = createMemoryIo().stderr.colors;
 const tell = (thrown: unknown, options: { json?: boolean; debug?: boolean; redactor?: Redactor } = {}) =>
@@ -84,7 +85,7 @@ describe("an error", () => {
         url: text,
         cause: new Error(text),
       });
-    const everything = everyCharacter().join("");
+    const everything = everyText(64).join("");
     for (const json of [false, true]) {
       expect(hostileIn(tell(new Error(everything), { json }).replaceAll("\n", ""))).toEqual([]);
       const sample = tell(make("\u001b[31m\u009b\u202e\u2028\u0000\r"), { json, debug: true });
