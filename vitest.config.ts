@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 import { leftOut } from "./test/helpers/left-out.js";
 import { watchdog } from "./test/helpers/watchdog.js";
@@ -13,8 +14,8 @@ const ISOLATED = [
 
 export default defineConfig({
   test: {
-    // Without this a machine of two cores would use one.
-    maxWorkers: "100%",
+    // A quarter of the time of a worker is waiting: for a time limit, a process, a file that is written.
+    maxWorkers: Math.ceil(availableParallelism() * 1.5),
     // No test is about speed: on a busy machine the start of a process may take many seconds.
     testTimeout: 120_000,
     hookTimeout: 120_000,
