@@ -2,6 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
 import type { HttpEvent } from "../../src/http/buffered-response.js";
 import { requestIdOf, shownUrl } from "../../src/http/buffered-response.js";
+import { FollowingController } from "../../src/http/deadline.js";
+import { ownFetch } from "../../src/http/own-fetch.js";
 import { createTransport, type TransportOptions } from "../../src/http/transport.js";
 import { FakeClock } from "../helpers/clock.js";
 import { sendJson, startServer } from "../helpers/server.js";
@@ -34,6 +36,18 @@ describe("a transport", () => {
     } finally {
       globalThis.fetch = original;
     }
+  });
+
+  it("gives a fetch of the user a signal of the runtime, and one of our own none that it has to make", async () => {
+    const signals: unknown[] = [];
+    const fetch: typeof globalThis.fetch = async (_input, init) => {
+      signals.push(init?.signal);
+      return Response.json({});
+    };
+    for (const one of [fetch, ownFetch((input, init) => fetch(input, init))]) {
+      await createTransport({ fetch: one })(new Request(address));
+    }
+    expect(signals).toEqual([expect.any(AbortSignal), expect.any(FollowingController)]);
   });
 
   it("makes an error of what a fetch throws without a promise", async () => {

@@ -296,6 +296,20 @@ describe("a server whose name leads nowhere", () => {
   });
 });
 
+describe("the connections of a client", () => {
+  it("are one for each origin and each exception, in whatever order they are asked for", async () => {
+    const pool = new ConnectionPool({ network: (await namedScene()).network });
+    const [one, other] = ["https://one.test/mcp", "https://other.test/mcp"];
+    const exempt = madeGrant({ server: one, overrides: ["allowPrivateNetwork"] });
+    const asked = [one, one, other, one, "https://one.test/b"].map((server) => pool.get(server));
+    const [first, again, another, ...back] = asked;
+    expect([again, ...back].every((connection) => connection === first)).toBe(true);
+    expect(another).not.toBe(first);
+    expect(pool.get(one, exempt)).not.toBe(first);
+    expect(pool.get(one, madeGrant({ server: one }))).toBe(first);
+  });
+});
+
 describe("without a network", () => {
   it("an address is judged as it is written, and a name is not looked up", async () => {
     const { agent, url, zone, network } = await namedScene();
