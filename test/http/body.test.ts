@@ -214,18 +214,15 @@ describe("JSON", () => {
     expect(error.message).toContain("not UTF-8");
   });
 
-  it("is read whole after one that ended inside a character", async () => {
-    const answers = [Uint8Array.from([0x22, 0xe2, 0x82]), Uint8Array.from([0x22, 0xff, 0xe2]), '"\u20ac"'];
-    const { send } = await setUp(
-      (response, request, nth) => serving(answers[(nth - 1) % 3] ?? "")(response, request, nth),
-      {
-        maxRetries: 0,
-      },
-    );
-    for (let round = 0; round < 2; round++) {
-      for (const _ of [1, 2]) expect(await rejection(send())).toMatchObject({ code: "bad_json" });
-      expect((await send()).json).toBe("\u20ac");
-    }
+  it("is read as any other after one that broke in its second part", async () => {
+    const bodies = [
+      [Buffer.from("\ufeff["), Uint8Array.from([0xff])],
+      [Buffer.from("\ufeff["), Buffer.from("1]")],
+    ];
+    const fetch = async () => new Response(ReadableStream.from(bodies.shift() ?? []), { headers: json });
+    const send = sender("https://service.example", { fetch, maxRetries: 0 });
+    expect(await rejection(send())).toMatchObject({ code: "bad_json" });
+    expect((await send()).json).toEqual([1]);
   });
 
   it("may begin with a byte order mark", async () => {
