@@ -1,4 +1,4 @@
-import type { Agent, AgentOptions, ClientRequestArgs } from "node:http";
+import type { Agent, ClientRequestArgs } from "node:http";
 import type { LookupFunction, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions, SecureContext, SecureContextOptions } from "node:tls";
@@ -25,6 +25,15 @@ export interface AgentsOptions {
 /** An idle connection is closed before servers close it. */
 const IDLE_CONNECTION_MS = 4000;
 
+/** When connections became idle, on the monotonic clock. */
+const idleSince = new WeakMap<Duplex, number>();
+
+/** Milliseconds for which a connection was idle when it is used again; 0 for a new one. */
+export function idleMs(socket: Duplex): number {
+  const now = performance.now();
+  return now - (idleSince.get(socket) ?? now);
+}
+
 /** Keeps the agents of one way: connections that one way has checked are used by no other. */
 export function agentPool(options: AgentsOptions): (protocol: string, proxy: string | undefined) => Agent {
   const agents = new Map<string, Agent>();
@@ -48,9 +57,9 @@ export function agentPool(options: AgentsOptions): (protocol: string, proxy: str
 function createAgent(tls: ConnectionOptions | undefined, guard: SsrfGuard | undefined): Agent {
   // An idle connection does not keep the process running: Node's agent sees to it.
   const settings = { keepAlive: true, timeout: IDLE_CONNECTION_MS, ...(guard && { lookup: guardedLookup(guard) }) };
-  if (!tls) return new (process.getBuiltinModule("node:http").Agent)(settings as AgentOptions);
-  const { Agent: TlsAgent } = process.getBuiltinModule("node:https");
-  return new TlsAgent({ ...settings, ...tls });
+  const { Agent: OneOf } = process.getBuiltinModule(tls ? "node:https" : "node:http") as typeof import("node:https");
+  const agent = new OneOf({ ...settings, ...tls });
+  return agent.on("free", (socket: Duplex) => idleSince.set(socket, performance.now()));
 }
 
 function guardedLookup(guard: SsrfGuard): LookupFunction {

@@ -5,7 +5,7 @@ import { isAgentAuthError } from "../errors.js";
 import { withoutBrackets } from "../http/address.js";
 import { deadline } from "../http/deadline.js";
 import type { ArrivingBody, PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
-import { agentPool, type TunnelArgs } from "./agents.js";
+import { agentPool, idleMs, type TunnelArgs } from "./agents.js";
 import { isBlockedPort } from "./blocked-ports.js";
 import type { ClientCertificate } from "./client-certificate.js";
 import { decoded } from "./content-coding.js";
@@ -25,6 +25,9 @@ export interface ConnectOptions extends ProxyOptions {
 }
 
 const CONNECT_MS = 10_000;
+/** A connection that was idle for less is as good as a new one. */
+const FRESH_MS = 1000;
+const REPEATABLE = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
 const WITHOUT_BODY = new Set([204, 205, 304]);
 /** They would change how the message is framed, or what is spoken on the connection. */
 const REFUSED_HEADERS = new Set(["transfer-encoding", "keep-alive", "upgrade", "expect", "trailer", "te"]);
@@ -161,13 +164,23 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     const published = { request: sent, method, url: url.href };
     publish("agentauth:request:create", published);
     whenConnected(sent, isTls, (socket) => {
-      if (sent.reusedSocket && (socket.destroyed || socket.readableEnded)) return void sent.destroy();
+      if (sent.reusedSocket && (socket.destroyed || socket.readableEnded || isTooOld(socket, method))) {
+        return void sent.destroy();
+      }
       connecting?.clear();
       isWritten = true;
       publish("agentauth:request:write", { ...published, socket });
       if (!socket.destroyed) write(sent, body, fail);
     });
   });
+}
+
+/**
+ * Whether a request that cannot be repeated (RFC 9110 section 9.2.2) might meet a server that is about to close the idle
+ * connection: a busy one may do so before it reads what has arrived, and a code or a refresh token would be lost.
+ */
+function isTooOld(socket: Socket, method: string): boolean {
+  return !REPEATABLE.has(method) && idleMs(socket) > FRESH_MS;
 }
 
 function write(sent: ClientRequest, body: PlainRequest["body"], fail: (error: Error) => void): void {

@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { HttpRequest } from "../../src/http/http-request.js";
 import type { HttpResponse } from "../../src/http/http-response.js";
 import { networkError } from "../../src/http/network-error.js";
@@ -136,5 +136,25 @@ describe("a request over node:http", () => {
       expect(await (await send(url, { method: "POST", body: "once" })).text()).toBe("POST");
       expect(sockets.size).toBe(1);
     }
+  });
+
+  it("sends what cannot be repeated over no connection that was idle for longer than a second", async () => {
+    const ports: (number | undefined)[] = [];
+    const { origin } = await startServer((response) => {
+      ports.push(response.socket?.remotePort);
+      response.end();
+    });
+    const { now } = performance;
+    let waitedMs = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + waitedMs);
+    onTestFinished(() => void vi.restoreAllMocks());
+    for (const method of ["GET", "POST", "GET", "POST"]) {
+      await (await send(origin, { method })).text();
+      await turnOfTheEventLoop();
+      if (ports.length >= 2) waitedMs += 1500;
+    }
+    const [first, second, third, fourth] = ports;
+    expect([second, third]).toEqual([first, first]);
+    expect(fourth).not.toBe(first);
   });
 });
