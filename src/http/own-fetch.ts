@@ -37,15 +37,20 @@ export function takesOwnClasses(fetch: Fetch | undefined): boolean {
 export function withOwnClasses(given: Fetch | undefined, split = given === undefined): OwnFetch {
   if (given !== undefined && takesOwnClasses(given)) return given as OwnFetch;
   const fetch = given ?? ((input, init) => globalThis.fetch(input, init));
+  // The global one would copy an object of its class.
+  const toHeaders = (own: HttpHeaders) => (given ? new Headers([...own]) : Object.fromEntries(own));
   return (input, init) => {
-    const options = init && withWebClasses(init);
+    const options = init && withWebClasses(init, toHeaders);
     if (!(input instanceof HttpRequest)) return fetch(input, options);
     return split ? fetch(input.url, { ...input.asInit(), ...options }) : fetch(input.asRequest(), options);
   };
 }
 
-function withWebClasses({ signal, ...init }: OwnInit): RequestInit {
-  if (init.headers instanceof HttpHeaders) init.headers = new Headers([...init.headers]);
+function withWebClasses(
+  { signal, ...init }: OwnInit,
+  toHeaders: (own: HttpHeaders) => NonNullable<RequestInit["headers"]>,
+): RequestInit {
+  if (init.headers instanceof HttpHeaders) init.headers = toHeaders(init.headers);
   if (signal === undefined) return init;
   return { ...init, signal: signal instanceof FollowingController ? signal.signal : signal };
 }

@@ -98,8 +98,8 @@ describe("a request of a list", () => {
   it("is an address and options for the global fetch, which makes its own request of it", async () => {
     const seen: unknown[] = [];
     const spy = vi.spyOn(globalThis, "fetch").mockImplementation(async (input, init) => {
-      const headers = init?.headers instanceof Headers ? init.headers : undefined;
-      seen.push(input, init?.method, headers?.get("authorization"), headers?.get("accept"));
+      const headers = new Headers(init?.headers);
+      seen.push(input, init?.method, headers.get("authorization"), headers.get("accept"));
       return Response.json(success([POOL]));
     });
     onTestFinished(() => spy.mockRestore());
