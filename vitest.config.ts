@@ -41,7 +41,12 @@ export default defineConfig({
       { extends: true, test: { name: "in-process-isolated", include: ISOLATED } },
       {
         extends: true,
-        test: { name: "processes", include: [PROCESSES], globalSetup: "test/helpers/build.ts" },
+        test: {
+          name: "processes",
+          include: [PROCESSES],
+          globalSetup: "test/helpers/build.ts",
+          isolate: false,
+        },
       },
     ],
     coverage: {
