@@ -61,6 +61,25 @@ export function startChild(path: string, job: object, wrapper: readonly string[]
   return { pid: child.pid ?? 0, said, ended, ...listening(child, said, ended) };
 }
 
+/** Gives jobs to processes of a bundle, each of which does one after another: a start costs more than a job. */
+export function jobProcesses(entry: URL): (job: object) => Promise<unknown> {
+  const idle = new Set<Child>();
+  const start = async () => {
+    const child = startChild(await compile(entry), {});
+    void child.ended.then(() => idle.delete(child));
+    return child;
+  };
+  return async (job) => {
+    const [known] = idle;
+    if (known) idle.delete(known);
+    const child = known ?? (await start());
+    child.tell(job);
+    const { result } = await child.hears("done");
+    idle.add(child);
+    return result;
+  };
+}
+
 function listening(child: ChildProcess, said: Said[], ended: Promise<void>) {
   const given = new Set<Said>();
   let isOver = false;

@@ -11,8 +11,9 @@ export interface ElsewhereJob {
   job: DriverJob;
 }
 
-const { options, client: name, job } = JSON.parse(process.argv[2] ?? "") as ElsewhereJob;
-const { client, close } = CLIENTS[name](options);
-const result = await runJob(postgresDriver({ client }, { timeoutMs: 60_000 }), job);
-process.send?.({ event: "done", result });
-await close();
+process.on("message", async ({ options, client: name, job }: ElsewhereJob) => {
+  const { client, close } = CLIENTS[name](options);
+  const result = await runJob(postgresDriver({ client }, { timeoutMs: 60_000 }), job);
+  await close();
+  process.send?.({ event: "done", result });
+});

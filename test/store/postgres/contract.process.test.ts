@@ -6,14 +6,14 @@ import type { StoreDriver } from "../../../src/store/driver/driver.js";
 import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 import { storeSql } from "../../../src/store/postgres/store-sql.js";
 import { driverContract } from "../../../src/testing/driver-contract.js";
-import { compile, startChild } from "../../helpers/child.js";
+import { jobProcesses } from "../../helpers/child.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { CLIENTS, type TestClient } from "./clients.js";
 import type { ElsewhereJob } from "./contract-driver.js";
 import { migrate } from "./migrate.js";
 import { MISSING_SERVER, type PostgresServer, startPostgres } from "./postgres-server.js";
 
-const DRIVER = new URL("contract-driver.ts", import.meta.url);
+const elsewhere = jobProcesses(new URL("contract-driver.ts", import.meta.url));
 const TIMEOUT_MS = 60_000;
 const SHORT_MS = 500;
 
@@ -51,10 +51,7 @@ describe.skipIf(MISSING_SERVER)(`a server${MISSING_SERVER}`, () => {
       },
       kill: () => server.kill(),
       restart: () => server.start(),
-      async openElsewhere(job) {
-        const elsewhere: ElsewhereJob = { options: server.options, client, job };
-        return (await startChild(await compile(DRIVER), elsewhere).hears("done"))["result"];
-      },
+      openElsewhere: (job) => elsewhere({ options: server.options, client, job } satisfies ElsewhereJob),
     });
   });
 });

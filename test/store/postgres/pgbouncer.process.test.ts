@@ -3,7 +3,7 @@ import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js
 import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 import { storeSql } from "../../../src/store/postgres/store-sql.js";
 import { driverContract } from "../../../src/testing/driver-contract.js";
-import { compile, startChild } from "../../helpers/child.js";
+import { jobProcesses } from "../../helpers/child.js";
 import { CLIENTS, type TestClient } from "./clients.js";
 import type { ElsewhereJob } from "./contract-driver.js";
 import { migrate } from "./migrate.js";
@@ -11,7 +11,7 @@ import { MISSING_POOLER, type Pooler, startPgBouncer } from "./pgbouncer.js";
 import { MISSING_SERVER, type PostgresServer, startPostgres } from "./postgres-server.js";
 
 const MISSING = MISSING_SERVER || MISSING_POOLER;
-const DRIVER = new URL("contract-driver.ts", import.meta.url);
+const elsewhere = jobProcesses(new URL("contract-driver.ts", import.meta.url));
 const TIMEOUT_MS = 60_000;
 const UNDELIVERED = expect.stringContaining("notifications do not arrive");
 const NAMES = ["pg", "postgres"] as const;
@@ -62,10 +62,8 @@ describe.skipIf(MISSING)(`a server behind PgBouncer${MISSING}`, () => {
       close: (driver) => opened.get(driver)?.close(),
       timeoutMs: TIMEOUT_MS,
       without: ["watch"],
-      async openElsewhere(job) {
-        const elsewhere: ElsewhereJob = { options: addressOf("transaction"), client: name, job };
-        return (await startChild(await compile(DRIVER), elsewhere).hears("done"))["result"];
-      },
+      openElsewhere: (job) =>
+        elsewhere({ options: addressOf("transaction"), client: name, job } satisfies ElsewhereJob),
     });
 
     it("reports as a risk that no notification arrives", async () => {

@@ -2,11 +2,12 @@ import { afterAll, beforeAll, describe, it } from "vitest";
 import type { StoreDriver } from "../../../src/store/driver/driver.js";
 import { redisDriver } from "../../../src/store/redis/redis-driver.js";
 import { driverContract } from "../../../src/testing/driver-contract.js";
-import { compile, startChild } from "../../helpers/child.js";
+import { jobProcesses } from "../../helpers/child.js";
 import { HAS_REDIS, type RedisServer, startRedis } from "../../helpers/redis-server.js";
 import { CLIENTS } from "./clients.js";
 
 const TIMEOUT_MS = 2000;
+const elsewhere = jobProcesses(new URL("job-driver.ts", import.meta.url));
 const missing = HAS_REDIS ? "" : " (left out: redis-server is not installed)";
 
 describe.skipIf(!HAS_REDIS).each(Object.entries(CLIENTS))(`the Redis driver with %s${missing}`, (name, connect) => {
@@ -36,14 +37,7 @@ describe.skipIf(!HAS_REDIS).each(Object.entries(CLIENTS))(`the Redis driver with
       closers.get(driver)?.();
       closers.delete(driver);
     },
-    openElsewhere: async (job) => {
-      const child = startChild(await compile(new URL("job-driver.ts", import.meta.url)), {
-        client: name,
-        port: server.port,
-        job,
-      });
-      return (await child.hears("done"))["result"];
-    },
+    openElsewhere: (job) => elsewhere({ client: name, port: server.port, job }),
     kill: () => server.kill("SIGKILL"),
     restart: () => server.restart(),
     broken: {

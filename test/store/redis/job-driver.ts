@@ -10,9 +10,10 @@ export interface RedisJob {
   readonly job: DriverJob;
 }
 
-const { client: name, port, job } = JSON.parse(process.argv[2] ?? "") as RedisJob;
-const opened = await CLIENTS[name]?.(port);
-if (!opened) throw new Error(`there is no client ${name}`);
-const result = await runJob(redisDriver(opened), job);
-opened.close();
-process.send?.({ event: "done", result }, () => process.disconnect());
+process.on("message", async ({ client: name, port, job }: RedisJob) => {
+  const opened = await CLIENTS[name]?.(port);
+  if (!opened) throw new Error(`there is no client ${name}`);
+  const result = await runJob(redisDriver(opened), job);
+  opened.close();
+  process.send?.({ event: "done", result });
+});
