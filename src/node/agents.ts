@@ -34,6 +34,11 @@ export function idleMs(socket: Duplex): number {
   return now - (idleSince.get(socket) ?? now);
 }
 
+/** Node's module for a scheme, loaded when it is needed. */
+export function httpModule(isTls: boolean): typeof import("node:https") {
+  return process.getBuiltinModule(isTls ? "node:https" : "node:http") as typeof import("node:https");
+}
+
 /** Keeps the agents of one way: connections that one way has checked are used by no other. */
 export function agentPool(options: AgentsOptions): (protocol: string, proxy: string | undefined) => Agent {
   const agents = new Map<string, Agent>();
@@ -57,9 +62,8 @@ export function agentPool(options: AgentsOptions): (protocol: string, proxy: str
 function createAgent(tls: ConnectionOptions | undefined, guard: SsrfGuard | undefined): Agent {
   // An idle connection does not keep the process running: Node's agent sees to it.
   const settings = { keepAlive: true, timeout: IDLE_CONNECTION_MS, ...(guard && { lookup: guardedLookup(guard) }) };
-  const { Agent: OneOf } = process.getBuiltinModule(tls ? "node:https" : "node:http") as typeof import("node:https");
-  const agent = new OneOf({ ...settings, ...tls });
-  return agent.on("free", (socket: Duplex) => idleSince.set(socket, performance.now()));
+  const { Agent } = httpModule(tls !== undefined);
+  return new Agent({ ...settings, ...tls }).on("free", (socket: Duplex) => idleSince.set(socket, performance.now()));
 }
 
 function guardedLookup(guard: SsrfGuard): LookupFunction {
@@ -109,7 +113,7 @@ function connectThrough(
 ): Promise<Socket> {
   const authorization = proxyAuthorization(proxy);
   const isTls = proxy.protocol === "https:";
-  const { request } = process.getBuiltinModule(isTls ? "node:https" : "node:http") as typeof import("node:https");
+  const { request } = httpModule(isTls);
   return new Promise((resolve, reject) => {
     const asked = request({
       ...(isTls && { ...tls, ALPNProtocols: ["http/1.1"] }),

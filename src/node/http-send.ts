@@ -5,7 +5,7 @@ import { isAgentAuthError } from "../errors.js";
 import { withoutBrackets } from "../http/address.js";
 import { deadline } from "../http/deadline.js";
 import type { ArrivingBody, PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
-import { agentPool, idleMs, type TunnelArgs } from "./agents.js";
+import { agentPool, httpModule, idleMs, type TunnelArgs } from "./agents.js";
 import { isBlockedPort } from "./blocked-ports.js";
 import type { ClientCertificate } from "./client-certificate.js";
 import { decoded } from "./content-coding.js";
@@ -102,7 +102,6 @@ interface Exchange {
 function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<PlainResponse | "unsent"> {
   const { method, body, signal } = request;
   const isTls = url.protocol === "https:";
-  const http = process.getBuiltinModule(isTls ? "node:https" : "node:http") as typeof import("node:https");
   // Made for a tunnel alone, because it costs more than all else here.
   let tunnel: AbortController | undefined;
   const args: TunnelArgs = {
@@ -120,7 +119,7 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     },
   };
   return new Promise((resolve, reject) => {
-    const sent = http.request(args);
+    const sent = httpModule(isTls).request(args);
     // Node drops what is beyond 2,000 headers; their size is limited anyway.
     sent.maxHeadersCount = 0;
     let message: IncomingMessage | undefined;
