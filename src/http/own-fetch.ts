@@ -38,7 +38,7 @@ export function withOwnClasses(given: Fetch | undefined, split = given === undef
   if (given !== undefined && takesOwnClasses(given)) return given as OwnFetch;
   const fetch = given ?? ((input, init) => globalThis.fetch(input, init));
   // The global one would copy an object of its class.
-  const toHeaders = (own: HttpHeaders) => (given ? new Headers([...own]) : Object.fromEntries(own));
+  const toHeaders = (headers: HttpHeaders) => (given ? new Headers([...headers]) : Object.fromEntries(headers));
   return (input, init) => {
     const options = init && withWebClasses(init, toHeaders);
     if (!(input instanceof HttpRequest)) return fetch(input, options);
@@ -48,7 +48,7 @@ export function withOwnClasses(given: Fetch | undefined, split = given === undef
 
 function withWebClasses(
   { signal, ...init }: OwnInit,
-  toHeaders: (own: HttpHeaders) => NonNullable<RequestInit["headers"]>,
+  toHeaders: (headers: HttpHeaders) => NonNullable<RequestInit["headers"]>,
 ): RequestInit {
   if (init.headers instanceof HttpHeaders) init.headers = toHeaders(init.headers);
   if (signal === undefined) return init;
