@@ -152,7 +152,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
     );
     await until(() => begun);
     const waiting = store.lease("x", async ({ waited, before }) => ({ waited, code: before?.failure?.code }), BRIEF);
-    // The clocks of a store and of its engine differ by milliseconds, and who waits is told by the times.
+    // The clocks of a store and of its engine differ by milliseconds, and the times decide who has waited.
     await new Promise((resolve) => setTimeout(resolve, 20));
     fail();
     await expect(held).rejects.toBeDefined();
