@@ -13,7 +13,7 @@ export interface Child {
   readonly said: Said[];
   /** Waits for the next thing that it says under this name, each one given once; fails when it ends without. */
   hears(event: string): Promise<Said>;
-  tell(command: object): void;
+  send(command: object): void;
   /** Sends a signal; after SIGKILL the process is gone. */
   kill(signal: NodeJS.Signals): Promise<void>;
   /** Resolves when it has ended. */
@@ -73,7 +73,7 @@ export function jobProcesses(entry: URL): (job: object) => Promise<unknown> {
     const [known] = idle;
     if (known) idle.delete(known);
     const child = known ?? (await start());
-    child.tell(job);
+    child.send(job);
     const { result } = await child.hears("done");
     idle.add(child);
     return result;
@@ -99,7 +99,7 @@ function listening(child: ChildProcess, said: Said[], ended: Promise<void>) {
         await new Promise((resolve) => setTimeout(resolve, 2));
       }
     },
-    tell: (command: object) => void child.send(command),
+    send: (command: object) => void child.send(command),
     async kill(signal: NodeJS.Signals): Promise<void> {
       child.kill(signal);
       if (signal === "SIGKILL") await ended;

@@ -18,7 +18,7 @@ it("five processes with both SDKs, whose token is rejected at once, refresh it o
   const jobs = WAYS.map(([way]): SdkJob => ({ folder: home, mcpUrl: sandbox.mcpUrl, way }));
   const children = jobs.map((job) => startChild(path, job));
   await Promise.all(children.map((child) => child.hears("started")));
-  for (const child of children) child.tell({ go: true });
+  for (const child of children) child.send({ go: true });
   const ends = await Promise.all(children.map((child) => child.hears("ended")));
   expect(ends.map(({ error }) => error)).toEqual(Array(5).fill(undefined));
   expect(ends.every(({ result }) => JSON.stringify(result).includes("alice"))).toBe(true);

@@ -20,7 +20,7 @@ interface Saver extends Child {
 async function saver(job: SaveJob): Promise<Saver> {
   const child = startChild(await compile(DRIVER), job);
   await child.hears("started");
-  return { ...child, go: () => child.tell({}) };
+  return { ...child, go: () => child.send({}) };
 }
 
 /** Whether a grant of the driver is of one piece. */

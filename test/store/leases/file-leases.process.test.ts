@@ -22,7 +22,7 @@ async function holder(home: string, options: HoldJob["options"], wrapper: readon
   const job: HoldJob = { kind: "hold", folder: home, name: NAME, options };
   const child = startChild(await compile(DRIVER), job, wrapper);
   await child.hears("started");
-  return { ...child, does: (command) => child.tell(command) };
+  return { ...child, does: (command) => child.send(command) };
 }
 
 describe("many processes", () => {

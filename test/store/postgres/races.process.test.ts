@@ -46,7 +46,7 @@ describe.skipIf(MISSING_SERVER)(`52 operations at once from ${PROCESSES} process
   }
 
   async function race(children: readonly Child[], round: Round): Promise<Won[]> {
-    for (const child of children) child.tell(round);
+    for (const child of children) child.send(round);
     const ends = await Promise.all(children.map((child) => child.hears("done")));
     return ends.flatMap(({ won }) => won as Won[]);
   }
