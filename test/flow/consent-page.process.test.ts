@@ -85,10 +85,12 @@ describe.skipIf(CHROMIUM === undefined)("the pages in a real browser, by keyboar
     expect(new URL(page.url()).search).toBe("");
   });
 
-  it("ask only for consent at a second login", async ({ beginLogin, heading, press }) => {
+  it("ask only for consent at a second login", async ({ beginLogin, heading, page, press }) => {
     const first = await beginLogin();
     await press(/^Log in as Bob/);
     await press("Allow");
+    // The program may end before the browser shows its last page.
+    await page.getByRole("heading", { name: "You are logged in" }).waitFor();
     await first.ended();
     const second = await beginLogin("--scope", "mcp more");
     expect(await heading()).toBe("Allow agentauth?");
