@@ -81,12 +81,17 @@ export async function refreshGrant(
  * The result of a refresh, by this process (`isOwn`) or by another one. One's own may look older than the call: its time is
  * that of the issuer, in whole seconds.
  */
+interface RefreshResult {
+  grant: Grant;
+  isOwn: boolean;
+}
+
 async function refreshOrRead(
   context: RefreshContext,
   seen: Grant,
   { isRefused, isForced }: RefreshReason,
   signal: AbortSignal | undefined,
-): Promise<{ grant: Grant; isOwn: boolean }> {
+): Promise<RefreshResult> {
   let isOwn = false;
   const { store, clock } = context;
   const durationMs = context.timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
@@ -105,8 +110,9 @@ async function refreshOrRead(
       const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
       const known = { ...current, acceptedTokenType };
       const before = isRefused ? noteRefusal(known, clock.epoch()) : known;
-      isOwn = true;
-      return refreshUnderLease(context, before, lease, { isRefused, isForced });
+      const result = await refreshUnderLease(context, before, lease, { isRefused, isForced });
+      ({ isOwn } = result);
+      return result.grant;
     },
     {
       durationMs,
@@ -153,32 +159,38 @@ export function noRefreshToken(isForced: boolean): string {
     : "the token has expired, and there is no refresh token";
 }
 
-function refreshUnderLease(context: RefreshContext, current: Grant, lease: Lease, why: RefreshReason): Promise<Grant> {
+function refreshUnderLease(
+  context: RefreshContext,
+  current: Grant,
+  lease: Lease,
+  why: RefreshReason,
+): Promise<RefreshResult> {
   const isValid = () => !why.isRefused && !hasExpired(current.tokens, context.clock.epoch());
   // Reserve disk space first: tokens that cannot be stored must not be requested.
   return withReservation(context.store, current, async (reservation) => {
     if (!why.isForced && isValid() && mayHaveBeenUsed(lease.before)) {
       // A process that died or could not save has sent this refresh token: send it again only when no valid token is
       // left.
-      return storeLostMark(context, reservation, current, lease.before?.failure?.code ?? "interrupted");
+      const marked = await storeLostMark(context, reservation, current, lease.before?.failure?.code ?? "interrupted");
+      return { grant: marked, isOwn: false };
     }
     await lease.commit();
     // The holder before may have been late only, and have saved in the meantime.
     const newer = mayHaveBeenUsed(lease.before) && (await newerTokens(context.store, current));
-    if (newer) return newer;
+    if (newer) return { grant: newer, isOwn: false };
     const outcome = await sendRefresh(context, current, lease, isValid);
-    if ("answer" in outcome) return saveNext(context, reservation, current, mergeAnswer(current, outcome.answer));
+    if ("answer" in outcome) {
+      const next = mergeAnswer(current, outcome.answer);
+      const grant = await saveNext(context, reservation, current, next);
+      // Not by the generation: after a failover, two processes may have refreshed the same one.
+      return { grant, isOwn: grant.tokens === next.tokens };
+    }
     if ("lost" in outcome) {
       await storeLostMark(context, reservation, current, outcome.lost.code);
       throw outcome.lost;
     }
-    return handleRefusal(
-      context,
-      reservation,
-      current,
-      outcome.verdict,
-      describeLoss(outcome.repeated, lease.before, current),
-    );
+    const lost = describeLoss(outcome.repeated, lease.before, current);
+    return { grant: await handleRefusal(context, reservation, current, outcome.verdict, lost), isOwn: false };
   });
 }
 

@@ -502,6 +502,32 @@ describe("a refresh that meets other work", () => {
     expect((await store.read(key))?.generation).toBe(1);
   });
 
+  // An engine that failed over: the process that stored it last puts back what the replica had lost.
+  it.each([
+    ["is answered", (nth: number, issuer: Scene["issuer"]): Reply => ({ json: issuer.tokens(nth) })],
+    ["is refused", (): Reply => ({ status: 400, json: { error: "invalid_grant" } })],
+  ])("refreshes again where its request %s, and what is stored by then has expired too", async (_what, replyTo) => {
+    const scene = await loggedIn();
+    const { store, key, issuer, mcp } = scene;
+    const before = await store.read(key);
+    issuer.routes[TOKEN] = async ({ body }, nth) => {
+      if (new URLSearchParams(body).get("refresh_token") === "refresh-theirs") return { json: issuer.tokens(nth) };
+      if (before) {
+        const [accessToken, refreshToken] = [new Secret("access-theirs"), new Secret("refresh-theirs")];
+        const theirs = {
+          ...before,
+          generation: before.generation + 1,
+          tokens: { ...before.tokens, accessToken, refreshToken },
+        };
+        await store.save(theirs, before.generation);
+      }
+      return replyTo(nth, issuer);
+    };
+    const { value } = await scene.agent().token(mcp.url);
+    expect(issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-theirs");
+    expect(value).toBe((await store.read(key))?.tokens.accessToken.reveal());
+  });
+
   it("returns the newer grant where a login finished during the request", async () => {
     const scene = await loggedIn();
     const { store, key, issuer, clock } = scene;
