@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server, Socket } from "node:net";
+import { freePort } from "./port.js";
 
 /** A received request, with its body. */
 export interface Seen {
@@ -74,7 +75,11 @@ export class Peer {
       socket.on("error", () => undefined);
       socket.on("close", () => this.#sockets.delete(socket));
     });
-    await new Promise<void>((resolve) => server.listen(0, host, resolve));
+    // The system may assign the port of a server that has ended, and a program that still tries that one is no finding.
+    const port = isTripwire ? await freePort() : 0;
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject).listen(port, host, resolve);
+    });
     this.#server = server;
     return this;
   }
