@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Server, Socket } from "node:net";
@@ -77,9 +78,7 @@ export class Peer {
     });
     // The system may assign the port of a server that has ended, and a program that still tries that one is no finding.
     const port = isTripwire ? await freePort() : 0;
-    await new Promise<void>((resolve, reject) => {
-      server.once("error", reject).listen(port, host, resolve);
-    });
+    await once(server.listen(port, host), "listening");
     this.#server = server;
     return this;
   }
