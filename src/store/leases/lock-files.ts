@@ -92,9 +92,10 @@ export class LockFiles {
       discardFile(temporary);
     }
     try {
-      // A process that read the folder long ago may have got a number that has ended, or one that is in use again.
+      // A process that read the folder long ago may have got a number that has ended, or one that is in use again; and a
+      // holder may have written its mark and died between the reading of the folder and the question whether it is alive.
       const before = this.latest(name, number);
-      const isUnchanged = before?.number === observed?.number && before?.record?.id === observed?.record?.id;
+      const isUnchanged = isSame(before, observed);
       const isTaken = isUnchanged && this.isNewest({ name, number, id: record.id });
       if (isTaken) this.#sweep(name, number);
       else discardFile(path);
@@ -229,4 +230,9 @@ export class LockFiles {
       return undefined;
     }
   }
+}
+
+function isSame(one: Latest | undefined, other: Latest | undefined): boolean {
+  const isSameAttempt = one?.number === other?.number && one?.record?.id === other?.record?.id;
+  return isSameAttempt && one?.committed === other?.committed && one?.done === other?.done;
 }

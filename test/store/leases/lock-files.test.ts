@@ -74,6 +74,18 @@ describe("a lock file", () => {
     expect(lockFiles.latest(NAME)).toBeUndefined();
   });
 
+  it("is not had on the strength of an attempt that was marked in the meantime", () => {
+    const { lockFiles, take } = open();
+    const first = must(take(1));
+    for (const mark of [() => lockFiles.commit(first), () => lockFiles.finish(first, { at: 1, failure: undefined })]) {
+      const judged = lockFiles.latest(NAME);
+      mark();
+      const late = newRecord();
+      expect(lockFiles.take({ name: NAME, number: 2, id: late.id }, late, judged)).toBe(false);
+      expect(lockFiles.isNewest(first)).toBe(true);
+    }
+  });
+
   it("leaves its followers alone when it is forgotten", () => {
     const { lockFiles, take, files } = open();
     const first = must(take(1));
