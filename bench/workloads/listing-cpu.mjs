@@ -8,7 +8,8 @@ export const title = "Listing, CPU per item";
 export const shows =
   "CPU time (user and system) divided by the items, without latency: of the whole process, its start included, and of " +
   "the listing alone. Pages of 25, 100 and 1,000 devices of about 1 KB. It does not show the wall time of a listing over " +
-  "a network. `agentauth` sends with the global `fetch`, `agentauth/node` over node:http.";
+  "a network. `agentauth` sends with the global `fetch`, `agentauth/node` over node:http, whose own cost is the side " +
+  "`limit: node:http loop`: it has no deadline, no cap, no retry and no check.";
 
 export const start = "in the first ratio, not in the second, which has the goal";
 
@@ -35,6 +36,7 @@ export async function measure({ quick }) {
           listingSide("stripe", "stripe", at),
           listingSide("openai", "openai", at),
           listingSide("octokit", "octokit", at),
+          listingSide("limit: node:http loop", "http-loop", at),
           listingSide("limit: socket + JSON.parse", "socket", at),
         ],
         rounds,
