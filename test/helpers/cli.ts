@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { type EventEmitter, once } from "node:events";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ManagementClient } from "../../src/index.js";
 import { type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import { plant, watch } from "./canaries.js";
+import { temporaryFolder } from "./folder.js";
 import { type HostOptions, RunInProcess, type SentRequest, type StartedChild } from "./in-process.js";
 
 /** The program as a user starts it. */
@@ -40,17 +40,7 @@ export interface CliRun extends CliResult {
   requests: readonly SentRequest[];
 }
 
-let root: string | undefined;
-
-/** A folder that goes away with the process that made it. */
-export function temporaryFolder(): string {
-  if (root === undefined) {
-    const made = mkdtempSync(join(tmpdir(), "agentauth-test-"));
-    process.once("exit", () => rmSync(made, { recursive: true, force: true }));
-    root = made;
-  }
-  return mkdtempSync(join(root, "f-"));
-}
+export { temporaryFolder };
 
 let sharedHome: string | undefined;
 

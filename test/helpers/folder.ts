@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-let root: string | undefined;
+/** The variable that names the folder of a whole run: see folder-of-run.ts. */
+export const FOLDER_OF_RUN = "AGENTAUTH_TEST_FOLDER";
 
-/** A folder that goes away with the process that made it. */
+/** A folder that goes away when the run of the tests ends. */
 export function temporaryFolder(): string {
-  if (root === undefined) {
-    const made = mkdtempSync(join(tmpdir(), "agentauth-test-"));
-    process.once("exit", () => rmSync(made, { recursive: true, force: true }));
-    root = made;
-  }
-  return mkdtempSync(join(root, "f-"));
+  return mkdtempSync(join(process.env[FOLDER_OF_RUN] ?? tmpdir(), "f-"));
 }
