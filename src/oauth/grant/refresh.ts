@@ -1,47 +1,20 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { type Clock, follow } from "../../http/deadline.js";
-import type { Progress } from "../agent-progress.js";
-import { proverFor } from "../dpop/dpop.js";
-import type { Nonces } from "../dpop/nonces.js";
-import type { TraceEntry } from "../http/trace.js";
+import type { AgentAuthError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
 import { loginRequired } from "../login/login-required.js";
-import { withResourceHint } from "../token/resource-hint.js";
-import { refreshTokens } from "../token/token.js";
-import {
-  type Grant,
-  hasExpired,
-  hasSameTokens,
-  mergeAnswer,
-  noteRefusal,
-  retire,
-  type TokenAnswer,
-  tokenGeneration,
-} from "./grant.js";
+import { type Grant, hasExpired, hasSameTokens, mergeAnswer, noteRefusal, retire, tokenGeneration } from "./grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "./grant-store.js";
-import { holderText, type Lease, leaseLost, maySend, rethrowRecentFailure } from "./lease.js";
-import { describeLoss, isLastToken, isLostAnswer, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
+import { holderText, type Lease, rethrowRecentFailure } from "./lease.js";
+import { describeLoss, isLastToken, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
 import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";
-import { withSendDeadline } from "./send-deadline.js";
+import { refreshDurationMs, report, type SendContext, sendRefresh } from "./send-refresh.js";
 
 /** What a refresh needs. */
-export interface RefreshContext extends SaveContext {
+export interface RefreshContext extends SaveContext, SendContext {
   clock: Pick<Clock, "epoch" | "sleep">;
-  /** Milliseconds for a token request. */
-  timeoutMs: number;
   /** The token type that the caller accepts beside the one that is stored with the grant. */
   acceptTokenType?: string | undefined;
-  /** DPoP nonces of the issuers. */
-  nonces: Nonces;
-  /** Called with the progress of the refresh. */
-  onProgress?: ((progress: Progress) => void) | undefined;
 }
-
-// The issuer's codes that reject the grant itself. Any other failure may be temporary and does not end the session.
-const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client"]);
-const RETRY_TIMEOUT_MS = 5000;
-/** The part of a lease that is reserved for saving; no request is sent in it. */
-const SAVING_MS = 5000;
 
 /** Why a grant is to be refreshed. */
 export interface RefreshReason {
@@ -94,7 +67,7 @@ async function refreshOrRead(
 ): Promise<RefreshResult> {
   let isOwn = false;
   const { store, clock } = context;
-  const durationMs = context.timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
+  const durationMs = refreshDurationMs(context.timeoutMs);
   const grant = await store.lease(
     `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
     async (lease) => {
@@ -214,80 +187,6 @@ async function storeLostMark(
   }
 }
 
-type RefreshOutcome =
-  | { answer: TokenAnswer }
-  | { verdict: AgentAuthError; repeated: boolean }
-  | { lost: AgentAuthError };
-
-/**
- * Sends the refresh token. If the response was lost and the access token is not valid any more, sends it once more, at
- * once: an issuer that tolerates this (a grace period, or a retry of the same client) returns the tokens again, and
- * with any other issuer the session is lost already. While the access token is valid there is something to lose: an
- * issuer that detects reuse ends the session, and the access token with it.
- */
-async function sendRefresh(
-  context: RefreshContext,
-  current: Grant,
-  lease: Lease,
-  isValid: () => boolean,
-): Promise<RefreshOutcome> {
-  let repeated = false;
-  let wasHeldBack = false;
-  for (;;) {
-    try {
-      return { answer: await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs) };
-    } catch (error) {
-      if (!isAgentAuthError(error)) throw error;
-      if (REFUSAL_CODES.has(error.code) && error.class === "auth") return { verdict: error, repeated };
-      if (error.code === "lease_lost") {
-        if (!wasHeldBack && lease.left() > SAVING_MS) {
-          // The heartbeats are late, but nobody has taken over; nothing was sent.
-          wasHeldBack = true;
-          await lease.commit();
-          continue;
-        }
-        if (!repeated) lease.rollback();
-        throw error;
-      }
-      const isLost = isLostAnswer(error);
-      if (isLost && isValid()) return { lost: error };
-      if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
-      report(context, `the response to the refresh was lost (${error.code}); trying once more`);
-      repeated = true;
-    }
-  }
-}
-
-/** One token request, sent only while the lease is held and bounded by its end. */
-async function sendOnce(context: RefreshContext, current: Grant, lease: Lease, time: number): Promise<TokenAnswer> {
-  const { issuer, client, endpoints } = current;
-  const url = endpoints.token;
-  const limit = Math.min(time, lease.left() - SAVING_MS);
-  // Without the caller's signal: the issuer may have processed the request, and then its response holds the only valid
-  // tokens.
-  const call = follow(undefined, Math.max(1, limit), () => {
-    const message = `${url} did not answer in ${Math.round(limit / 100) / 10} s`;
-    return new AgentAuthError("timeout", message, { class: "unavailable", url });
-  });
-  const beforeSend = () => {
-    if (lease.left() <= SAVING_MS || !maySend(lease)) throw lease.lost?.() ?? leaseLost();
-  };
-  report(context, `refreshing the token for ${current.server} at ${url}`);
-  try {
-    const { http, clock, privateKey } = context;
-    const prover = proverFor(current, context.nonces);
-    const trace = ({ why }: TraceEntry) => report(context, why);
-    const { acceptedTokenType } = current;
-    const request = { http, clock, client, privateKey, prover, acceptedTokenType, trace };
-    const tokenCall = { ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend };
-    return await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
-  } catch (error) {
-    throw withResourceHint(error, current.resource);
-  } finally {
-    call.release();
-  }
-}
-
 /** The issuer rejected the grant. If another process has stored newer tokens in the meantime, returns those. */
 async function handleRefusal(
   context: RefreshContext,
@@ -305,8 +204,4 @@ async function handleRefusal(
   const stored = await store.read(current);
   if (stored && !stored.retired) return stored;
   throw loginRequired(current, stored?.retired?.reason ?? "another process logged out", { cause: verdict });
-}
-
-function report({ onProgress }: RefreshContext, text: string): void {
-  onProgress?.({ about: "refresh", text });
 }

@@ -1,0 +1,119 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { type Clock, follow } from "../../http/deadline.js";
+import type { Progress } from "../agent-progress.js";
+import type { ClientKey } from "../client/client-auth.js";
+import { proverFor } from "../dpop/dpop.js";
+import type { Nonces } from "../dpop/nonces.js";
+import type { OAuthHttp } from "../http/http.js";
+import type { TraceEntry } from "../http/trace.js";
+import { withResourceHint } from "../token/resource-hint.js";
+import { refreshTokens } from "../token/token.js";
+import type { Grant, TokenAnswer } from "./grant.js";
+import { type Lease, leaseLost, maySend } from "./lease.js";
+import { isLostAnswer } from "./lost-refresh.js";
+import { withSendDeadline } from "./send-deadline.js";
+
+/** What a refresh request needs. */
+export interface SendContext {
+  http: OAuthHttp;
+  clock: Pick<Clock, "epoch">;
+  /** Milliseconds for a token request. */
+  timeoutMs: number;
+  /** What a client of the method `private_key_jwt` signs with. */
+  privateKey?: ClientKey | undefined;
+  /** DPoP nonces of the issuers. */
+  nonces: Nonces;
+  /** Called with the progress of the refresh. */
+  onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+// The issuer's codes that reject the grant itself. Any other failure may be temporary and does not end the session.
+const REFUSAL_CODES = new Set(["invalid_grant", "invalid_client"]);
+const RETRY_TIMEOUT_MS = 5000;
+/** The part of a lease that is reserved for saving; no request is sent in it. */
+const SAVING_MS = 5000;
+
+/** Milliseconds that a refresh may take, with its second request and the save. */
+export function refreshDurationMs(timeoutMs: number): number {
+  return timeoutMs + RETRY_TIMEOUT_MS + SAVING_MS;
+}
+
+/** What a refresh at the issuer ended with. */
+export type RefreshOutcome =
+  | { answer: TokenAnswer }
+  | { verdict: AgentAuthError; repeated: boolean }
+  | { lost: AgentAuthError };
+
+/**
+ * Sends the refresh token. If the response was lost and the access token is not valid any more, sends it once more, at
+ * once: an issuer that tolerates this (a grace period, or a retry of the same client) returns the tokens again, and
+ * with any other issuer the session is lost already. While the access token is valid there is something to lose: an
+ * issuer that detects reuse ends the session, and the access token with it.
+ */
+export async function sendRefresh(
+  context: SendContext,
+  current: Grant,
+  lease: Lease,
+  isValid: () => boolean,
+): Promise<RefreshOutcome> {
+  let repeated = false;
+  let wasHeldBack = false;
+  for (;;) {
+    try {
+      return { answer: await sendOnce(context, current, lease, repeated ? RETRY_TIMEOUT_MS : context.timeoutMs) };
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      if (REFUSAL_CODES.has(error.code) && error.class === "auth") return { verdict: error, repeated };
+      if (error.code === "lease_lost") {
+        if (!wasHeldBack && lease.left() > SAVING_MS) {
+          // The heartbeats are late, but nobody has taken over; nothing was sent.
+          wasHeldBack = true;
+          await lease.commit();
+          continue;
+        }
+        if (!repeated) lease.rollback();
+        throw error;
+      }
+      const isLost = isLostAnswer(error);
+      if (isLost && isValid()) return { lost: error };
+      if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
+      report(context, `the response to the refresh was lost (${error.code}); trying once more`);
+      repeated = true;
+    }
+  }
+}
+
+/** One token request, sent only while the lease is held and bounded by its end. */
+async function sendOnce(context: SendContext, current: Grant, lease: Lease, time: number): Promise<TokenAnswer> {
+  const { issuer, client, endpoints } = current;
+  const url = endpoints.token;
+  const limit = Math.min(time, lease.left() - SAVING_MS);
+  // Without the caller's signal: the issuer may have processed the request, and then its response holds the only valid
+  // tokens.
+  const call = follow(undefined, Math.max(1, limit), () => {
+    const message = `${url} did not answer in ${Math.round(limit / 100) / 10} s`;
+    return new AgentAuthError("timeout", message, { class: "unavailable", url });
+  });
+  const beforeSend = () => {
+    if (lease.left() <= SAVING_MS || !maySend(lease)) throw lease.lost?.() ?? leaseLost();
+  };
+  report(context, `refreshing the token for ${current.server} at ${url}`);
+  try {
+    const { http, clock, privateKey } = context;
+    const prover = proverFor(current, context.nonces);
+    const trace = ({ why }: TraceEntry) => report(context, why);
+    const { acceptedTokenType } = current;
+    const request = { http, clock, client, privateKey, prover, acceptedTokenType, trace };
+    const tokenCall = { ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend };
+    return await withSendDeadline(lease, () => refreshTokens(tokenCall, current));
+  } catch (error) {
+    throw withResourceHint(error, current.resource);
+  } finally {
+    call.release();
+  }
+}
+
+/** Reports the progress of a refresh. */
+export function report({ onProgress }: SendContext, text: string): void {
+  onProgress?.({ about: "refresh", text });
+}
