@@ -3,24 +3,14 @@ import { parseUrl } from "../../http/url.js";
 import { NO_RESOURCE } from "../../oauth/discovery/resource.js";
 import { LOGIN_HINT } from "../../oauth/login/login-hint.js";
 import { quote, shellWord } from "../../redact.js";
-import type {
-  AllowRemedy,
-  ConfigureOption,
-  ConfigureRemedy,
-  LoginRemedy,
-  Remedy,
-  UnseenByLogin,
-} from "../../remedy.js";
+import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
 import { flagText } from "./flag-text.js";
-import { ANY_URL, CLIENT_ID, operand, urlToPaste, valueToPaste, wordOf } from "./pasted-words.js";
+import { isWhole, type LoginCommandContext, loginCommand, loginCommandWith, optionsOf } from "./login-command.js";
+import { CLIENT_ID, operand, urlToPaste, wordOf } from "./pasted-words.js";
 import { storingToken } from "./storing-token.js";
 
 /** What a hint depends on beside its error. */
-export interface HintContext {
-  /** The flags of a login as they were typed, each with its value. */
-  flags?: readonly (readonly string[])[];
-  /** Whether an agent is to run the command: it gets the login in two steps. */
-  isForAgent?: boolean;
+export interface HintContext extends LoginCommandContext {
   /** The command that ran: a hint does not name it. */
   command?: string;
   /** The MCP server that a user logs in at, where the command is about one. */
@@ -57,7 +47,10 @@ export function diagnosed(error: AgentAuthError): AgentAuthError {
   return withHint(hinted, hint === undefined ? command : `${hint}; ${command}`);
 }
 
-/** The error with a hint for the command line in place of its remedy. No other module makes commands of remedies. */
+/**
+ * The error with a hint for the command line in place of its remedy. No module but this one and login-command.ts makes
+ * commands of remedies.
+ */
 export function cliHint(error: AgentAuthError, context: HintContext = {}): AgentAuthError {
   const hint = error.remedy === undefined ? (error.hint ?? missingHint(error)) : hintOf(error.remedy, error, context);
   return hint === error.hint && error.remedy === undefined ? error : withHint(error, hint);
@@ -98,28 +91,6 @@ function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, c
   }
 }
 
-/** The command that logs in, with the flags that the remedy names, then those that were given. */
-function loginCommand(
-  { server, profile, account, scope, dpop, resourceMetadata }: LoginRemedy,
-  { flags = [], isForAgent = false }: HintContext = {},
-): string {
-  const all = [
-    ...(profile === undefined ? [] : [["--profile", profile]]),
-    ...(account === undefined ? [] : [["--account-hint", account]]),
-    ...unseenFlags({ scope, resourceMetadata }),
-    ...(dpop === undefined ? [] : [["--dpop", dpop]]),
-    ...flags,
-    ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
-  ];
-  const words = all.filter(([flag], index) => all.findIndex(([one]) => one === flag) === index).flat();
-  return ["agentauth login", ...[server, ...words].map(wordOf)].join(" ");
-}
-
-/** Whether scopes, which a server may have named, belong in a command to paste: text that reads as a command does not. */
-function isHarmless(scope: string): boolean {
-  return scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one));
-}
-
 function allowHint(remedy: AllowRemedy, context: HintContext): string {
   const { option, also = [] } = remedy;
   if (option === "allowNonLoopback") return "use 127.0.0.1, or give --allow-non-loopback";
@@ -135,46 +106,6 @@ function allowHint(remedy: AllowRemedy, context: HintContext): string {
       : trust;
   if (server !== undefined && isWhole(remedy)) return `${advice}: ${loginCommandWith(server, [remedy], context)}`;
   return `${advice}${isLegacy && command !== "discover" ? "; agentauth discover shows what was asked" : ""}`;
-}
-
-/** The flags for everything that a remedy names, each with its value. */
-function flagsOf(remedy: Remedy): string[][] {
-  const login = "login" in remedy ? remedy.login : undefined;
-  return [...optionsOf(remedy), ...(login === undefined ? [] : unseenFlags(login))];
-}
-
-/** The flags for what a login cannot find out. */
-function unseenFlags({ scope = "", resourceMetadata }: UnseenByLogin): string[][] {
-  return [
-    ...(isHarmless(scope) ? [["--scope", scope]] : []),
-    ...(resourceMetadata === undefined ? [] : [["--resource-metadata", urlToPaste(resourceMetadata)]]),
-  ];
-}
-
-/** The flags for the options of a remedy. */
-function optionsOf(remedy: Remedy): string[][] {
-  if (remedy.action === "allow") {
-    const { option, value = option === "dpop" ? "auto" : undefined, also = [] } = remedy;
-    const words = value === undefined ? [] : [valueToPaste(option, value)];
-    return [[flagText(option), ...words], ...also.map((one) => [flagText(one)])];
-  }
-  if (remedy.action !== "configure") return [];
-  if (remedy.option === "client") return [["--client-id", CLIENT_ID]];
-  const { option, value } = remedy;
-  return value === undefined ? [] : [[flagText(option), valueToPaste(option, value)]];
-}
-
-/** Whether a command with the flags of a remedy can be pasted as it is. */
-function isWhole(remedy: Remedy): boolean {
-  return !flagsOf(remedy).flat().includes(ANY_URL);
-}
-
-/** The command that logs in at a server with everything that the remedies name, beside the flags that were given. */
-export function loginCommandWith(server: string, remedies: readonly Remedy[], context: HintContext = {}): string {
-  const added = remedies.flatMap(flagsOf);
-  const given = (context.flags ?? []).filter(([flag]) => !added.some(([one]) => one === flag));
-  const flags = [...given, ...added];
-  return loginCommand({ action: "login", server }, { ...context, flags });
 }
 
 /** The command that lists the tools of a server. */

@@ -1,7 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { flagText } from "../../../src/cli/runtime/flag-text.js";
-import { cliHint, type HintContext, loginCommandWith } from "../../../src/cli/runtime/hints.js";
+import { cliHint, type HintContext } from "../../../src/cli/runtime/hints.js";
+import { loginCommandWith } from "../../../src/cli/runtime/login-command.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { LOGIN_HINT } from "../../../src/oauth/login/login-hint.js";
 import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";

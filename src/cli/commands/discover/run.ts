@@ -14,7 +14,8 @@ import { tableText } from "../../output/layout.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { flagText } from "../../runtime/flag-text.js";
-import { cliHint, listTools, loginCommandWith } from "../../runtime/hints.js";
+import { cliHint, listTools } from "../../runtime/hints.js";
+import { loginCommandWith } from "../../runtime/login-command.js";
 
 /** The output of `discover -o json`. */
 interface PrintedDiscovery {

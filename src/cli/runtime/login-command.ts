@@ -1,0 +1,77 @@
+import type { LoginRemedy, Remedy, UnseenByLogin } from "../../remedy.js";
+import { flagText } from "./flag-text.js";
+import { ANY_URL, CLIENT_ID, urlToPaste, valueToPaste, wordOf } from "./pasted-words.js";
+
+/** What the command of a login depends on beside its remedy. */
+export interface LoginCommandContext {
+  /** The flags of a login as they were typed, each with its value. */
+  flags?: readonly (readonly string[])[];
+  /** Whether an agent is to run the command: it gets the login in two steps. */
+  isForAgent?: boolean;
+}
+
+/** The command that logs in, with the flags that the remedy names, then those that were given. */
+export function loginCommand(
+  { server, profile, account, scope, dpop, resourceMetadata }: LoginRemedy,
+  { flags = [], isForAgent = false }: LoginCommandContext = {},
+): string {
+  const all = [
+    ...(profile === undefined ? [] : [["--profile", profile]]),
+    ...(account === undefined ? [] : [["--account-hint", account]]),
+    ...unseenFlags({ scope, resourceMetadata }),
+    ...(dpop === undefined ? [] : [["--dpop", dpop]]),
+    ...flags,
+    ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
+  ];
+  const words = all.filter(([flag], index) => all.findIndex(([one]) => one === flag) === index).flat();
+  return ["agentauth login", ...[server, ...words].map(wordOf)].join(" ");
+}
+
+/** Whether scopes, which a server may have named, belong in a command to paste: text that reads as a command does not. */
+function isHarmless(scope: string): boolean {
+  return scope.split(" ").every((one) => /^[\w.:/][\w.:/-]*$/.test(one));
+}
+
+/** The flags for everything that a remedy names, each with its value. */
+function flagsOf(remedy: Remedy): string[][] {
+  const login = "login" in remedy ? remedy.login : undefined;
+  return [...optionsOf(remedy), ...(login === undefined ? [] : unseenFlags(login))];
+}
+
+/** The flags for what a login cannot find out. */
+function unseenFlags({ scope = "", resourceMetadata }: UnseenByLogin): string[][] {
+  return [
+    ...(isHarmless(scope) ? [["--scope", scope]] : []),
+    ...(resourceMetadata === undefined ? [] : [["--resource-metadata", urlToPaste(resourceMetadata)]]),
+  ];
+}
+
+/** The flags for the options of a remedy. */
+export function optionsOf(remedy: Remedy): string[][] {
+  if (remedy.action === "allow") {
+    const { option, value = option === "dpop" ? "auto" : undefined, also = [] } = remedy;
+    const words = value === undefined ? [] : [valueToPaste(option, value)];
+    return [[flagText(option), ...words], ...also.map((one) => [flagText(one)])];
+  }
+  if (remedy.action !== "configure") return [];
+  if (remedy.option === "client") return [["--client-id", CLIENT_ID]];
+  const { option, value } = remedy;
+  return value === undefined ? [] : [[flagText(option), valueToPaste(option, value)]];
+}
+
+/** Whether a command with the flags of a remedy can be pasted as it is. */
+export function isWhole(remedy: Remedy): boolean {
+  return !flagsOf(remedy).flat().includes(ANY_URL);
+}
+
+/** The command that logs in at a server with everything that the remedies name, beside the flags that were given. */
+export function loginCommandWith(
+  server: string,
+  remedies: readonly Remedy[],
+  context: LoginCommandContext = {},
+): string {
+  const added = remedies.flatMap(flagsOf);
+  const given = (context.flags ?? []).filter(([flag]) => !added.some(([one]) => one === flag));
+  const flags = [...given, ...added];
+  return loginCommand({ action: "login", server }, { ...context, flags });
+}
