@@ -1,26 +1,22 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { type Clock, follow } from "../../http/deadline.js";
 import type { Progress } from "../agent-progress.js";
-import type { ClientKey } from "../client/client-auth.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../dpop/nonces.js";
-import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
 import { withResourceHint } from "../token/resource-hint.js";
 import { refreshTokens } from "../token/token.js";
 import type { Grant, TokenAnswer } from "./grant.js";
 import { type Lease, leaseLost, maySend } from "./lease.js";
 import { isLostAnswer } from "./lost-refresh.js";
+import type { SaveContext } from "./save-refreshed.js";
 import { withSendDeadline } from "./send-deadline.js";
 
 /** What a refresh request needs. */
-export interface SendContext {
-  http: OAuthHttp;
+export interface SendContext extends Pick<SaveContext, "http" | "privateKey"> {
   clock: Pick<Clock, "epoch">;
   /** Milliseconds for a token request. */
   timeoutMs: number;
-  /** What a client of the method `private_key_jwt` signs with. */
-  privateKey?: ClientKey | undefined;
   /** DPoP nonces of the issuers. */
   nonces: Nonces;
   /** Called with the progress of the refresh. */
@@ -66,7 +62,7 @@ export async function sendRefresh(
       if (REFUSAL_CODES.has(error.code) && error.class === "auth") return { verdict: error, repeated };
       if (error.code === "lease_lost") {
         if (!wasHeldBack && lease.left() > SAVING_MS) {
-          // The heartbeats are late, but nobody has taken over; nothing was sent.
+          // The heartbeats are late, but no other process has taken over; nothing was sent.
           wasHeldBack = true;
           await lease.commit();
           continue;
