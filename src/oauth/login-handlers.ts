@@ -1,4 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { parseUrl } from "../http/url.js";
 import type { StartedLogin } from "../remedy.js";
 import type { AgentClient } from "./agent.js";
 import { checkRedirectUri, parametersOf } from "./login/web-addresses.js";
@@ -16,13 +17,18 @@ export interface LoginHandlersOptions<R = Request> {
   redirectUri: string;
   /** The MCP servers that a user may log in at. */
   servers: readonly string[];
+  /** The scopes that the query parameter `scope` may name. Default: none, which leaves the choice to the server. */
+  scopes?: readonly string[] | undefined;
   /** Called for each login that fails, and for errors of the web app itself. */
   onError?: ((error: unknown) => void) | undefined;
 }
 
 /** The two pages of a login, for GET requests. */
 export interface LoginHandlers {
-  /** Starts the login at the server of the query parameter `server`; `returnTo` and `scope` are optional. */
+  /**
+   * Starts the login at the server of the query parameter `server`; `returnTo` and `scope` are optional. Requests that
+   * another site caused, also one of the same domain, and scopes that are not in `scopes` get 403.
+   */
   start(request: Request): Promise<Response>;
   /** Finishes it, and redirects the browser to `returnTo`, or to `/`. */
   callback(request: Request): Promise<Response>;
@@ -43,7 +49,7 @@ export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
 }
 
 /** What a page knows of its web app. */
-type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers">;
+type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "scopes">;
 
 /** A page of a login. */
 export type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
@@ -68,13 +74,16 @@ export async function answer<R>(
 }
 
 /** Redirects the browser to the authorization server. */
-export const start: LoginPage = async (agent, request, { redirectUri, servers }) => {
+export const start: LoginPage = async (agent, request, { redirectUri, servers, scopes = [] }) => {
   // Another site must not start logins of its visitors.
-  if (request.headers.get("sec-fetch-site") === "cross-site") return plain(403, "Start the login on this site.");
+  if (comesFromElsewhere(request.headers, redirectUri)) return plain(403, "Start the login on this site.");
   const query = parametersOf(request);
   const server = query.get("server") ?? "";
   if (!servers.includes(server)) return plain(404, "No login is offered at this server.");
-  const [returnTo, scope] = [query.get("returnTo") ?? undefined, query.get("scope") ?? undefined];
+  const [returnTo, scope] = [query.get("returnTo") ?? undefined, query.get("scope") || undefined];
+  // A link must not decide how much a user grants.
+  const isOffered = scope?.split(" ").every((one) => scopes.includes(one)) ?? true;
+  if (!isOffered) return plain(403, "A scope is not offered.");
   const { url, ...login } = await agent.startLogin(server, { redirectUri, returnTo, scope, signal: request.signal });
   const cookies = await cookiesOf(login, redirectUri);
   if (login.saved === undefined) return redirect(url, cookies);
@@ -83,6 +92,16 @@ export const start: LoginPage = async (agent, request, { redirectUri, servers })
   const removed = abandoned.flatMap(({ browser, saved }) => [setCookie(browser, "", 0), setCookie(saved, "", 0, path)]);
   return redirect(url, [...removed, ...cookies]);
 };
+
+/** Whether a page of another origin caused a request: by Fetch Metadata, and in browsers without it by the page it names. */
+function comesFromElsewhere(headers: Headers, redirectUri: string): boolean {
+  const site = headers.get("sec-fetch-site");
+  // `none`: the user typed the address, or opened a bookmark.
+  if (site !== null) return site !== "same-origin" && site !== "none";
+  const { origin } = new URL(redirectUri);
+  const pages = [headers.get("origin"), headers.get("referer")];
+  return pages.some((page) => page !== null && parseUrl(page)?.origin !== origin);
+}
 
 /** Finishes a login, or redirects the browser once more if the issuer rejected an optional scope. */
 export const callback: LoginPage = async (agent, request, { redirectUri }) => {

@@ -65,7 +65,10 @@ export function loginMiddlewares<R extends LoginNodeRequest = LoginNodeRequest>(
 function webRequest({ method = "GET", url = "", headers }: LoginNodeRequest, origin: string): Request {
   const address = new URL(origin);
   address.search = url.split("#")[0]?.split(/\?(.*)/s)[1] ?? "";
-  const read = ["cookie", "sec-fetch-site"].map((name) => [name, [headers[name] ?? ""].flat().join("; ")]);
+  const read = ["cookie", "sec-fetch-site", "origin", "referer"].flatMap((name) => {
+    const value = headers[name];
+    return value === undefined ? [] : [[name, [value].flat().join("; ")]];
+  });
   // Of the other methods, some cannot be in a request of fetch.
   return new Request(address, { method: method === "GET" ? "GET" : "POST", headers: Object.fromEntries(read) });
 }

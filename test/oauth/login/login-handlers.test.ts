@@ -14,6 +14,9 @@ interface App {
   onError: ReturnType<typeof vi.fn>;
 }
 
+/** The scopes that a link may name. */
+const SCOPES = ["tools", "reports"];
+
 /** Both forms of the pages; the user is named by the header `user`. */
 const FORMS: [name: string, open: (agentOf: (user: string) => AgentClient, servers: string[]) => Promise<App>][] = [
   [
@@ -24,7 +27,7 @@ const FORMS: [name: string, open: (agentOf: (user: string) => AgentClient, serve
         const user = headers.get("user");
         return user === null ? undefined : agentOf(user);
       };
-      const logins = loginHandlers({ agent, redirectUri: REDIRECT_URI, servers, onError });
+      const logins = loginHandlers({ agent, redirectUri: REDIRECT_URI, servers, scopes: SCOPES, onError });
       return {
         onError,
         visit: (page, query, init) => logins[page](new Request(`https://app.example/?${query}`, init)),
@@ -37,7 +40,7 @@ const FORMS: [name: string, open: (agentOf: (user: string) => AgentClient, serve
       const onError = vi.fn();
       const agent = async ({ headers: { user } }: IncomingMessage) =>
         typeof user === "string" ? agentOf(user) : undefined;
-      const logins = loginMiddlewares({ agent, redirectUri: REDIRECT_URI, servers, onError });
+      const logins = loginMiddlewares({ agent, redirectUri: REDIRECT_URI, servers, scopes: SCOPES, onError });
       const server = createServer((request, response) => {
         void logins[request.url?.startsWith("/start") ? "start" : "callback"](request, response);
       });
@@ -169,11 +172,51 @@ describe.each(FORMS)("the login pages as %s", (_name, open) => {
     expect(log).toEqual([]);
   });
 
-  it("start no login for another site", async () => {
+  const page = "https://app.example/inbox?a=1";
+
+  it.each([
+    [{ "sec-fetch-site": "cross-site" }],
+    // Another origin of the same domain, such as the pages of a customer.
+    [{ "sec-fetch-site": "same-site" }],
+    [{ "sec-fetch-site": "same-site", referer: page }],
+    // A browser without Fetch Metadata.
+    [{ origin: "https://evil.example" }],
+    [{ origin: "null" }],
+    [{ referer: "https://blog.app.example/post" }],
+    [{ referer: "http://app.example/" }],
+    [{ origin: "https://app.example", referer: "https://evil.example/" }],
+  ])("start no login for another site: %j", async (headers: Record<string, string>) => {
     const { begin, log } = await start();
-    expect((await begin("", { "sec-fetch-site": "cross-site" })).status).toBe(403);
+    expect((await begin("", headers)).status).toBe(403);
     expect(log).toEqual([]);
-    expect((await begin("", { "sec-fetch-site": "same-origin" })).status).toBe(302);
+  });
+
+  it.each([
+    [{ "sec-fetch-site": "same-origin", referer: page }],
+    [{ "sec-fetch-site": "none" }],
+    [{ origin: "https://app.example", referer: page }],
+    [{ referer: page }],
+  ])("start a login for a page of the app, or an address that the user typed: %j", async (headers) => {
+    const { begin } = await start();
+    expect((await begin("", { ...headers })).status).toBe(302);
+  });
+
+  it("request the scopes of a link only if the app lists them", async () => {
+    const { begin, log } = await start();
+    for (const scope of ["admin", "tools admin", "tools%20%20reports", "Tools"])
+      expect((await begin(`&scope=${scope}`)).status, scope).toBe(403);
+    expect(log).toEqual([]);
+    const started = await begin("&scope=reports%20tools");
+    expect(new URL(started.headers.get("location") ?? "").searchParams.get("scope")).toBe("reports tools");
+    expect((await begin("&scope=")).status).toBe(302);
+  });
+
+  it("request no scope of a link without a list", async () => {
+    const { agentOf, mcp } = await start();
+    const agent = () => agentOf("alice");
+    const { start: page } = loginHandlers({ agent, redirectUri: REDIRECT_URI, servers: [mcp.url] });
+    const query = `server=${encodeURIComponent(mcp.url)}&scope=tools`;
+    expect((await page(new Request(`https://app.example/?${query}`))).status).toBe(403);
   });
 
   it("answer GET requests only", async () => {
