@@ -12,9 +12,14 @@ export function toBase64url(bytes: Uint8Array): string {
 /** The last group of a text: whole, or with zeros in the bits that belong to no byte. */
 const LAST_GROUP = /^(?:[\w-]{4}|[\w-][AQgw]|[\w-]{2}[AEIMQUYcgkosw048])$/;
 
+/** Whether {@link toBase64url} writes a text: decoders accept others for the same bytes. */
+export function isBase64url(text: string): boolean {
+  return /^[\w-]+$/.test(text) && LAST_GROUP.test(text.slice(-(text.length % 4 || 4)));
+}
+
 /** The bytes of a text as {@link toBase64url} writes it; undefined for any other text. */
 export function fromBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
-  if (!/^[\w-]+$/.test(text) || !LAST_GROUP.test(text.slice(-(text.length % 4 || 4)))) return undefined;
+  if (!isBase64url(text)) return undefined;
   if (Buffer) return new Uint8Array(Buffer.from(text, "base64url"));
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
   const bytes = new Uint8Array(binary.length);

@@ -7,6 +7,7 @@ import {
   EmbeddedJWK,
   type JWK,
 } from "jose";
+import { isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { parseUrl } from "../http/url.js";
 import { escapeText, quote } from "../redact.js";
@@ -86,9 +87,10 @@ export async function readProof(
   if (more.length > 0) throw invalidProof(`${values.length} DPoP headers`);
   if (value.length > MAX_PROOF)
     throw invalidProof(`${value.length} characters, and at most ${MAX_PROOF} are looked at`);
-  const [head = "", body = "", ...rest] = value.split(".");
+  const parts = value.split(".");
+  const [head = "", body = ""] = parts;
   const claims = decodePart(body);
-  if (rest.length !== 1 || !claims) throw notOneJwt();
+  if (parts.length !== 3 || !parts.every(isBase64url) || !claims) throw notOneJwt();
   const holder = keys.get(head, 0) ?? (await readHeader(head));
   const facts = readClaims(claims, rules);
   if (holder.thumbprint !== rules.boundTo) {

@@ -8,6 +8,7 @@ import {
   type LocalJWKSet,
 } from "jose";
 import { AgentAuthError } from "../errors.js";
+import { isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
@@ -70,6 +71,10 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Jso
   const { alg, typ, crit } = header;
   if (typeof alg !== "string" || !algorithms.includes(alg)) {
     throw new TokenRefusal("algorithm", `alg ${quote(alg)} is not among ${algorithms.join(", ")}`);
+  }
+  // jose accepts other texts of the same bytes: whoever looks tokens up by their text would not find those.
+  if (!parts.every(isBase64url)) {
+    throw new TokenRefusal("not_a_jwt", "a part of the token is not base64url without padding (RFC 7515 section 2)");
   }
   if (crit !== undefined) throw new TokenRefusal("critical", `crit ${quote(crit)} is not understood`);
   if (!isAccessTokenType(typ, legacyTyp)) {

@@ -75,6 +75,7 @@ describe("a proof", () => {
     ["one part short", (proof) => proof.split(".").slice(0, 2).join(".")],
     ["one part long", (proof) => `${proof}.x`],
     ["of no JSON", (proof) => proof.replace(/\.[^.]+\./, ".AAAA.")],
+    ["padded", (proof) => `${proof}==`],
     ["unsigned", (proof) => proof.replace(/[^.]+$/, "")],
   ])("is refused where it is %s", async ([_what, change], { holder, refused }) => {
     await refused(change(await holder.prove()));

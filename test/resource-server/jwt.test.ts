@@ -29,6 +29,16 @@ const it = base
 
 const rsa = await makeKey("rsa", "RS256");
 
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/** A part of a token in the other encodings that decoders accept. */
+function otherEncodings(part: string): string[] {
+  const bytes = Buffer.from(part, "base64url");
+  const lastLetters = [...LETTERS].map((letter) => part.slice(0, -1) + letter);
+  const texts = [...lastLetters, `${part}==`, `${part}\n`, bytes.toString("base64")];
+  return texts.filter((text) => text !== part && Buffer.from(text, "base64").equals(bytes));
+}
+
 describe("algorithms (V2)", () => {
   it.for(["none", "None", "nOnE", "HS256", "ES256K", "RSA-OAEP", "", 5, undefined])(
     "refuses alg %j",
@@ -165,6 +175,34 @@ describe("tokens that are no signed JWTs (V3)", () => {
 describe("signatures", () => {
   it("must be those of the issuer's key", async ({ refused, signer }) => {
     await refused(await signer.sign({}, {}, await makeKey()), "signature");
+  });
+
+  it("are refused in another encoding of the same bytes", async ({ signer }) => {
+    const ec = await makeKey("ec");
+    signer.keys.push(rsa.jwk, ec.jwk);
+    for (const [alg, kid, key] of [
+      ["RS256", "rsa", rsa],
+      ["ES256", "ec", ec],
+    ] as const) {
+      const token = await signer.sign({}, { alg, kid }, key);
+      const fresh = signer.server();
+      await expect(fresh.verify(token)).resolves.toBeDefined();
+      const [head, body, signature = ""] = token.split(".");
+      const others = otherEncodings(signature);
+      expect(others.length).toBeGreaterThan(15);
+      for (const other of others)
+        await expect(fresh.verify(`${head}.${body}.${other}`)).rejects.toMatchObject({ code: "invalid_token" });
+      expect(fresh.reasons()).toEqual(others.map(() => "not_a_jwt"));
+    }
+  });
+
+  it("are refused of a header in another encoding", async ({ signer, refused }) => {
+    const [head = "", body = ""] = (await signer.sign()).split(".");
+    const [other = ""] = otherEncodings(head);
+    const signed = `${other}.${body}`;
+    const algorithm = { name: "ECDSA", hash: "SHA-256" };
+    const signature = await crypto.subtle.sign(algorithm, signer.key.privateKey, Buffer.from(signed));
+    await refused(`${signed}.${Buffer.from(signature).toString("base64url")}`, "not_a_jwt");
   });
 
   it("are of these very claims", async ({ signer, refused }) => {
