@@ -238,11 +238,12 @@ export class AgentClient {
   }
 
   /**
-   * Removes the login at a server, then revokes its tokens at the issuer, for at most five seconds.
+   * Removes the login at a server, then revokes its tokens at the issuer, for at most five seconds. Without a revocation
+   * endpoint they stay valid until they expire.
    *
    * @param options `account` selects the login: null for the one without an account, as `status` lists it; if left out,
    * the one that {@link AgentClient.token} would use
-   * @returns whether there was a login, and the result of the revocation
+   * @returns whether there was a login, and what the issuer did
    */
   async logout(
     mcpUrl: string,
@@ -254,7 +255,7 @@ export class AgentClient {
     const grant = await (account === undefined
       ? this.#tokens.find(key)
       : this.#context.options.store.read({ ...key, account: account ?? undefined }));
-    if (!grant) return { removed: false, revoked: undefined };
+    if (!grant) return { removed: false, revoked: null, sessionEnded: null };
     return { removed: true, ...(await removeLogin(this.#context, grant, options.signal)) };
   }
 

@@ -162,8 +162,10 @@ describe("agentauth login, status and logout", () => {
     const device = { title: "agentauth", status: "active", session_type: "mcp", dynamic_client_details: details };
     expect(JSON.parse(devices.stdout)).toContainEqual(expect.objectContaining(device));
     const out = await me.run(["logout", url]);
-    expect(out).toMatchObject({ code: 0, stdout: "", stderr: `logged out of ${url}\n` });
-    expect(me.requests().at(-1)).toBe("GET /<pool>/end_session 303");
+    expect(out).toMatchObject({ code: 0, stdout: "" });
+    expect(out.stderr).toMatch(
+      /^logged out of \S+; its issuer has no revocation endpoint: the access token stays valid/,
+    );
     expect(await me.grants()).toEqual([]);
     expect((await me.run(["token", url])).code).toBe(4);
   });
@@ -198,21 +200,11 @@ describe("agentauth login, status and logout", () => {
     await me.logIn();
     await me.run(["token", other, ...LOGIN_FLAGS]);
     expect(linesOf((await me.run(["logout", "--all"])).stderr).sort()).toEqual([
-      `logged out of ${url}`,
-      `logged out of ${other}`,
+      expect.stringContaining(`logged out of ${other};`),
+      expect.stringContaining(`logged out of ${url};`),
     ]);
     expect(await me.grants()).toEqual([]);
     expect(await me.run(["logout", url])).toMatchObject({ code: 0, stderr: `not logged in at ${url}\n` });
-  });
-
-  it("removes a login although the issuer does not answer, and warns", async ({ faults, me, url }) => {
-    await me.logIn();
-    faults.add({ kind: "status", status: 503, path: "end_session" });
-    const { code, stderr } = await me.run(["logout", url]);
-    expect([code, await me.grants()]).toEqual([0, []]);
-    expect(stderr).toMatch(
-      /^warning: logged out of \S+ locally, but revocation failed \(.+\): the token stays valid until it expires$/m,
-    );
   });
 });
 

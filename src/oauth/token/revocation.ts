@@ -8,9 +8,17 @@ import { prepare, type TokenCall, withOAuthErrors } from "./token.js";
 
 /** The result of a logout at the issuer. */
 export interface RemoteLogout {
-  /** Whether the issuer revoked the grant; undefined if it has no endpoint for that. */
-  revoked: boolean | undefined;
-  /** Why it did not. */
+  /** Whether the issuer revoked the tokens (RFC 7009); null if it has no revocation endpoint, or there was no login. */
+  revoked: boolean | null;
+  /**
+   * Whether the issuer accepted the request to end the session of the user (OpenID Connect RP-Initiated Logout), which
+   * need not revoke a token. Null if that was not requested, since the issuer revokes tokens, has no end-session
+   * endpoint, or returned no ID token with the login; and if it answered with a page, which may ask the user first.
+   */
+  sessionEnded: boolean | null;
+  /** When the access token expires, if it was not revoked; undefined if the issuer did not say. */
+  expiresAt?: Date | undefined;
+  /** Why the issuer did not revoke the tokens or end the session. */
   error?: unknown;
 }
 
@@ -18,8 +26,8 @@ const LIMIT_MS = 5000;
 
 /**
  * Ends a grant at its issuer, within five seconds: revokes its tokens (RFC 7009) if the issuer has an endpoint for
- * that, else calls its end-session endpoint (OpenID Connect RP-Initiated Logout). Never throws: the local grant is
- * removed already, and a failing issuer must not restore it.
+ * that, else asks it to end the session of the user. Never throws: the local grant is removed already, and a failing
+ * issuer must not restore it.
  */
 export async function revokeRemotely(
   grant: Grant,
@@ -27,7 +35,8 @@ export async function revokeRemotely(
   callerSignal: AbortSignal | undefined,
   privateKey?: ClientKey,
 ): Promise<RemoteLogout> {
-  const { revocation, endSession } = grant.endpoints;
+  const { revocation } = grant.endpoints;
+  const expiresAt = grant.tokens.expiresAt === undefined ? undefined : new Date(grant.tokens.expiresAt);
   const call = follow(
     callerSignal,
     LIMIT_MS,
@@ -35,22 +44,33 @@ export async function revokeRemotely(
   );
   const { signal } = call;
   try {
-    if (revocation !== undefined) {
-      await revoke(grant, revocation, { http, signal, privateKey });
-      return { revoked: true };
+    if (revocation === undefined) {
+      return { revoked: null, sessionEnded: await endSession(grant, http, signal), expiresAt };
     }
-    if (endSession === undefined) return { revoked: undefined };
-    const url = new URL(endSession);
-    const idToken = grant.tokens.idToken?.reveal();
-    if (idToken !== undefined) url.searchParams.set("id_token_hint", idToken);
-    url.searchParams.set("client_id", grant.client.clientId);
-    const { status } = await http.probe(url.href, signal);
-    return { revoked: status < 400 };
+    await revoke(grant, revocation, { http, signal, privateKey });
+    return { revoked: true, sessionEnded: null };
   } catch (error) {
-    return { revoked: false, error };
+    const failed =
+      revocation === undefined ? { revoked: null, sessionEnded: false } : { revoked: false, sessionEnded: null };
+    return { ...failed, expiresAt, error };
   } finally {
     call.release();
   }
+}
+
+/** Without a hint, the issuer could not know whose session to end: the request has no cookie of a browser. */
+async function endSession(
+  { endpoints, tokens, client }: Grant,
+  http: OAuthHttp,
+  signal: AbortSignal,
+): Promise<boolean | null> {
+  if (endpoints.endSession === undefined || tokens.idToken === undefined) return null;
+  const url = new URL(endpoints.endSession);
+  url.searchParams.set("id_token_hint", tokens.idToken.reveal());
+  url.searchParams.set("client_id", client.clientId);
+  const { response } = await http.probe(url.href, signal);
+  const isPage = response.status < 300 && /^text\/html\b/i.test(response.headers.get("content-type") ?? "");
+  return isPage ? null : response.status < 400;
 }
 
 /** Revokes the refresh token first: without it no new access token can be issued. */

@@ -1,3 +1,4 @@
+import type { Grant } from "../../../src/oauth/grant/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { endless, flood, type Reply, type Route, rawBytes, rawJson, reset, silence } from "../../helpers/peer.js";
@@ -341,6 +342,34 @@ function loggedOut(id: string, input: string, arrange: (kit: Kit) => unknown, ov
   };
 }
 
+/** A logout at an issuer that cannot revoke a token. */
+function loggedOutUnrevoked(
+  id: string,
+  input: string,
+  tokens: Partial<Grant["tokens"]>,
+  over: Partial<HostileCase> & { says?: string[] },
+): HostileCase {
+  return {
+    ...loggedOut(id, input, () => undefined, over),
+    result: "the login is deleted; nothing is said to be revoked, and the end of the token is named",
+    async arrange(kit) {
+      const { issuer } = kit.as;
+      const token = `${issuer}/token`;
+      const endSession = `${issuer}/end_session`;
+      const endpoints = { token, introspection: undefined, revocation: undefined, endSession, jwks: undefined };
+      await kit.saveLogin({ endpoints }, tokens);
+      kit.as.routes["/pool/end_session"] = { status: 500, headers: { "content-type": "text/html" }, text: "<html>" };
+    },
+    command: ({ mcp }) => ["logout", mcp.url, "--json"],
+    says: [...(over.says ?? []), /no revocation endpoint: the access token stays valid until \d{4}-/],
+    check: async ({ home, runs }) =>
+      unless({
+        "no login is stored": (await fileStore(home).list()).length === 0,
+        "nothing is said to be revoked": JSON.parse(runs.at(-1)?.stdout ?? "[]")[0]?.revoked === null,
+      }),
+  };
+}
+
 const ends: HostileCase[] = [
   loggedOut(
     "T13a",
@@ -374,27 +403,18 @@ const ends: HostileCase[] = [
     },
     { outcome: "ok", requests: ["as POST /pool/revoke"] },
   ),
-  {
-    ...loggedOut(
-      "T13e",
-      "an issuer with an end_session endpoint alone, which answers 500 with a page",
-      () => undefined,
-      { outcome: "ok", requests: ["as GET /pool/end_session"] },
-    ),
-    async arrange(kit) {
-      const { issuer } = kit.as;
-      await kit.saveLogin({
-        endpoints: {
-          token: `${issuer}/token`,
-          introspection: undefined,
-          revocation: undefined,
-          endSession: `${issuer}/end_session`,
-          jwks: undefined,
-        },
-      });
-      kit.as.routes["/pool/end_session"] = { status: 500, headers: { "content-type": "text/html" }, text: "<html>" };
-    },
-  },
+  loggedOutUnrevoked(
+    "T13e",
+    "an issuer with an end_session endpoint alone, which answers 500 with a page",
+    {},
+    { requests: ["as GET /pool/end_session"], says: ["warning: ", "its session was not ended"] },
+  ),
+  loggedOutUnrevoked(
+    "Y7",
+    "an issuer with an end_session endpoint alone, and a login without an ID token",
+    { idToken: undefined },
+    { requests: [] },
+  ),
   {
     id: "T16",
     input: "an introspection response with escape sequences and the API token in it",

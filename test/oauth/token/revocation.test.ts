@@ -3,7 +3,7 @@ import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import { revokeRemotely } from "../../../src/oauth/token/revocation.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
-import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
+import { type Handler, type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 
 const SIGNAL = new AbortController().signal;
 
@@ -17,7 +17,7 @@ async function loggedIn(without: string[] = []): Promise<Scene> {
 describe("signing out", () => {
   it("revokes the refresh token, then the access token, as the client that got them", async () => {
     const { agent, mcp, issuer, store } = await loggedIn();
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true });
+    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true, sessionEnded: null });
     const requests = issuer.to("/pool/revoke");
     expect(requests.map(({ body }) => new URLSearchParams(body).get("token"))).toEqual(["refresh-as-1", "access-as-1"]);
     for (const { headers } of requests) expect(headers.authorization).toMatch(/^Basic /);
@@ -31,7 +31,7 @@ describe("signing out", () => {
       body.includes("token=refresh")
         ? { status: 200, text: "" }
         : { status: 400, json: { error: "unsupported_token_type" } };
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true });
+    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true, sessionEnded: null });
     expect(issuer.to("/pool/revoke")).toHaveLength(2);
   });
 
@@ -49,33 +49,75 @@ describe("signing out", () => {
     expect(scene.issuer.form("/pool/revoke").get("token")).toBe("access-as-1");
   });
 
-  it("asks the end-session endpoint where nothing can be revoked, with the id token as its hint", async () => {
-    const { issuer } = await startScene();
-    const { endpoints, tokens } = madeGrant();
-    const grant = madeGrant({
-      issuer: issuer.issuer,
-      endpoints: { ...endpoints, revocation: undefined, endSession: `${issuer.issuer}/end_session?a=b` },
-      tokens: { ...tokens, idToken: new Secret("the-id-token") },
-    });
-    expect(await revokeRemotely(grant, new OAuthHttp({}), SIGNAL)).toEqual({ revoked: true });
-    const request = new URL(issuer.to("/pool/end_session")[0]?.url ?? "", issuer.origin);
-    expect(Object.fromEntries(request.searchParams)).toEqual({
-      a: "b",
-      id_token_hint: "the-id-token",
-      client_id: "client-1",
-    });
-  });
+  describe("where the issuer revokes no tokens", () => {
+    /** A login with an ID token, which the end-session endpoint of its issuer gets. */
+    async function withIdToken(reply: Reply | Handler = { status: 200, text: "" }) {
+      const { issuer } = await startScene();
+      issuer.routes["/pool/end_session"] = reply;
+      const { endpoints, tokens } = madeGrant();
+      const grant = madeGrant({
+        issuer: issuer.issuer,
+        endpoints: { ...endpoints, revocation: undefined, endSession: `${issuer.issuer}/end_session?a=b` },
+        tokens: { ...tokens, idToken: new Secret("the-id-token") },
+      });
+      const requests = () => issuer.to("/pool/end_session").map(({ url }) => new URL(url, issuer.origin).searchParams);
+      return {
+        issuer,
+        requests,
+        logout: (signal = SIGNAL) => revokeRemotely(grant, new OAuthHttp({}), signal),
+        tokens,
+      };
+    }
 
-  it("does not follow where the end-session endpoint leads", async () => {
-    const { agent, mcp, issuer } = await loggedIn(["revocation_endpoint"]);
-    issuer.routes["/pool/end_session"] = { status: 302, headers: { location: "/bye" }, text: "" };
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true });
-    expect(issuer.to("/bye")).toEqual([]);
-  });
+    it("says so, and until when the token is valid, without a request", async () => {
+      const { agent, mcp, issuer } = await loggedIn(["revocation_endpoint"]);
+      const { expiresAt } = await agent().token(mcp.url);
+      expect(expiresAt).toBeInstanceOf(Date);
+      // Without an ID token, nothing says whose session it is.
+      expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: null, sessionEnded: null, expiresAt });
+      expect(issuer.to("/pool/end_session")).toEqual([]);
+    });
 
-  it("says that nothing was revoked where the issuer has no endpoint for it", async () => {
-    const { agent, mcp } = await loggedIn(["revocation_endpoint", "end_session_endpoint"]);
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: undefined });
+    it("says nothing about a time that the issuer did not say", async () => {
+      const scene = await startScene();
+      scene.issuer.tokenAnswer = { expires_in: undefined };
+      delete scene.issuer.metadata["revocation_endpoint"];
+      await scene.agent().login(scene.mcp.url);
+      expect((await scene.agent().logout(scene.mcp.url)).expiresAt).toBeUndefined();
+    });
+
+    it("asks to end the session with the ID token as its hint, which revokes nothing", async () => {
+      const { logout, requests, tokens } = await withIdToken();
+      const expiresAt = new Date(tokens.expiresAt ?? Number.NaN);
+      expect(await logout()).toEqual({ revoked: null, sessionEnded: true, expiresAt });
+      const expected = { a: "b", id_token_hint: "the-id-token", client_id: "client-1" };
+      expect(requests().map((query) => Object.fromEntries(query))).toEqual([expected]);
+    });
+
+    it("does not follow where the end-session endpoint leads", async () => {
+      const { logout, issuer } = await withIdToken({ status: 302, headers: { location: "/bye" }, text: "" });
+      expect(await logout()).toMatchObject({ revoked: null, sessionEnded: true });
+      expect(issuer.to("/bye")).toEqual([]);
+    });
+
+    it.each<[string, Reply, boolean | null]>([
+      ["a page, which may ask the user", { headers: { "content-type": "text/html" }, text: "<form>" }, null],
+      ["HTTP 400 with a page", { status: 400, headers: { "content-type": "text/html" }, text: "<p>" }, false],
+      ["HTTP 503", { status: 503, text: "" }, false],
+      ["a connection that breaks", reset, false],
+    ])("does not take %s for a session that ended", async (_what, reply, sessionEnded) => {
+      const { logout } = await withIdToken(reply);
+      expect(await logout()).toMatchObject({ revoked: null, sessionEnded });
+    });
+
+    it("does not wait for a session to end when the caller leaves", async () => {
+      const controller = new AbortController();
+      const { logout } = await withIdToken(() => {
+        controller.abort();
+        return silence;
+      });
+      expect(await logout(controller.signal)).toMatchObject({ revoked: null, sessionEnded: false });
+    });
   });
 
   it.each<[string, Reply]>([
@@ -83,15 +125,12 @@ describe("signing out", () => {
     ["HTTP 400", { status: 400, json: { error: "unsupported_token_type" } }],
     ["a connection that breaks", reset],
   ])("is done here whatever the issuer says: %s", async (_what, reply) => {
-    for (const [path, without] of [
-      ["/pool/revoke", []],
-      ["/pool/end_session", ["revocation_endpoint"]],
-    ] as const) {
-      const { agent, mcp, issuer, store } = await loggedIn([...without]);
-      issuer.routes[path] = reply;
-      expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, revoked: false });
-      expect(await store.list()).toEqual([]);
-    }
+    const { agent, mcp, issuer, store } = await loggedIn();
+    const { expiresAt } = await agent().token(mcp.url);
+    issuer.routes["/pool/revoke"] = reply;
+    const out = { removed: true, revoked: false, sessionEnded: null, expiresAt };
+    expect(await agent().logout(mcp.url)).toMatchObject(out);
+    expect(await store.list()).toEqual([]);
   });
 
   it("is done here before the request to the issuer", async () => {
@@ -121,7 +160,7 @@ describe("signing out", () => {
 
   it("does nothing without a login", async () => {
     const { agent, mcp, issuer } = await startScene();
-    expect(await agent().logout(mcp.url)).toEqual({ removed: false, revoked: undefined });
+    expect(await agent().logout(mcp.url)).toEqual({ removed: false, revoked: null, sessionEnded: null });
     expect(issuer.requests).toEqual([]);
   });
 });

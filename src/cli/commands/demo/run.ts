@@ -188,9 +188,12 @@ class Demo {
     const { mcpUrl } = this.#sandbox;
     await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
     await this.#title("Logged out", `agentauth logout ${shellWord(mcpUrl)}`);
-    const { removed, revoked } = await client.logout(mcpUrl, { signal: this.#context.signal });
+    const { revoked, expiresAt } = await client.logout(mcpUrl, { signal: this.#context.signal });
+    await this.#say("The stored login is deleted.");
+    if (revoked !== null) return;
+    const until = expiresAt === undefined ? "" : `, at ${expiresAt.toISOString()}`;
     await this.#say(
-      `${removed ? "The stored login is deleted" : "There was no login"}${revoked ? ", and its tokens are revoked at the issuer." : "."}`,
+      `The service has no endpoint to revoke tokens: the access token stays valid until it expires${until}.`,
     );
   }
 

@@ -14,7 +14,7 @@ function declareLogout(registry: Registry): void {
   const { root } = registry;
   addOutputFlags(
     addMachineGrantFlags(
-      root.command("logout").description("Delete a stored login and revoke its tokens at the issuer"),
+      root.command("logout").description("Delete a stored login and revoke its tokens, if its issuer can"),
     ),
   )
     .argument("[mcp_url]", "URL of the MCP server")
@@ -23,8 +23,10 @@ function declareLogout(registry: Registry): void {
     .addHelpText(
       "after",
       `
-The local login is deleted first, even if revocation at the issuer fails. Without --output, nothing is printed on
-standard output.
+The local login is deleted first, even if revocation at the issuer fails. An issuer without a revocation endpoint
+(RFC 7009) accepts the tokens until they expire: "revoked" is null then, and the message names the time. With an ID
+token, it is asked to end the session of the user ("session_ended"). Without --output, nothing is printed on standard
+output.
 
 Examples:
   $ agentauth logout https://mcp.example/mcp

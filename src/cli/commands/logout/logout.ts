@@ -14,9 +14,16 @@ export interface LogoutResult {
   account: string | null;
   /** Whether a stored login was deleted. */
   removed: boolean;
-  /** Whether the issuer revoked the tokens; null if it has no revocation endpoint, or was not called. */
+  /** Whether the issuer revoked the tokens (RFC 7009); null if it has no revocation endpoint, or was not called. */
   revoked: boolean | null;
-  /** Why the login is still stored, or why revocation failed. */
+  /**
+   * Whether the issuer accepted the request to end the session of the user, which need not revoke a token; null if that
+   * was not requested, or was answered with a page, which may ask the user first.
+   */
+  session_ended: boolean | null;
+  /** RFC 3339: until when the access token stays valid; null if it was revoked, or if the issuer did not say. */
+  expires_at: string | null;
+  /** Why the login is still stored, why revocation failed, or why the session was not ended. */
   error: string | null;
 }
 
@@ -30,8 +37,14 @@ const COLUMNS = [
 /** The columns of logouts. */
 export const LOGOUT_COLUMNS: ColumnSet = {
   columns: COLUMNS,
-  wideColumns: [...COLUMNS, { path: "account", header: "ACCOUNT" }, { path: "profile", header: "PROFILE" }],
-  fields: ["server", "profile", "account", "removed", "revoked", "error"],
+  wideColumns: [
+    ...COLUMNS,
+    { path: "session_ended", header: "SESSION ENDED", kind: "bool" },
+    { path: "expires_at", header: "EXPIRES", kind: "time" },
+    { path: "account", header: "ACCOUNT" },
+    { path: "profile", header: "PROFILE" },
+  ],
+  fields: ["server", "profile", "account", "removed", "revoked", "session_ended", "expires_at", "error"],
 };
 
 const MAX_REASON = 160;
@@ -44,16 +57,39 @@ export async function logout(
   agent: Pick<AgentClient, "logout">,
   { server, account }: LoggedIn,
   profile: string,
-  { io, signal, redactor }: CommandContext,
+  { io, signal, redactor, now }: CommandContext,
 ): Promise<LogoutResult> {
-  const { removed, revoked, error } = await agent.logout(server, { account, signal });
-  const why = revoked === false ? redactor.redact(reasonOf(error)) : null;
+  const { removed, revoked, sessionEnded, expiresAt, error } = await agent.logout(server, { account, signal });
+  const why = revoked === false || sessionEnded === false ? redactor.redact(reasonOf(error)) : null;
   const where = account == null ? server : `${server} (account ${account})`;
+  const remaining = remainingLife(expiresAt, now());
   if (!removed) io.say(`not logged in at ${where}`);
-  else if (why !== null) {
-    io.warn(`logged out of ${where} locally, but revocation failed (${why}): the token stays valid until it expires`);
-  } else io.say(`logged out of ${where}${revoked ? "" : "; its issuer has no revocation endpoint"}`);
-  return { server, profile, account: account ?? null, removed, revoked: revoked ?? null, error: why };
+  else if (revoked === true) io.say(`logged out of ${where}`);
+  else if (revoked === false) io.warn(`logged out of ${where} locally, but revocation failed (${why}): ${remaining}`);
+  else if (sessionEnded === false) {
+    const failure = `its session was not ended (${why}), and its issuer has no revocation endpoint`;
+    io.warn(`logged out of ${where} locally, but ${failure}: ${remaining}`);
+  } else {
+    const session = sessionEnded ? "accepted the request to end the session, but " : "";
+    io.say(`logged out of ${where}; its issuer ${session}has no revocation endpoint: ${remaining}`);
+  }
+  return {
+    server,
+    profile,
+    account: account ?? null,
+    removed,
+    revoked,
+    session_ended: sessionEnded,
+    expires_at: expiresAt?.toISOString() ?? null,
+    error: why,
+  };
+}
+
+/** Until when a token is valid that was not revoked. */
+function remainingLife(expiresAt: Date | undefined, now: number): string {
+  if (expiresAt === undefined) return "the access token stays valid until it expires";
+  const isValid = expiresAt.getTime() > now;
+  return `the access token ${isValid ? "stays valid until" : "expired at"} ${expiresAt.toISOString()}`;
 }
 
 /**
@@ -78,7 +114,8 @@ export async function logoutOfAll(
       failures.push(error);
       const why = context.redactor.redact(error.message);
       context.io.warn(`still logged in at ${server}: ${why}`);
-      return { server, profile, account, removed: false, revoked: null, error: why };
+      const notCalled = { removed: false, revoked: null, session_ended: null, expires_at: null };
+      return { server, profile, account, ...notCalled, error: why };
     }
   };
   const logouts = await Promise.all(logins.map(attempt));

@@ -165,13 +165,15 @@ export const OUTPUT_SCHEMAS = {
     "reason": {"type":["string","null"],"description":"Why the issuer rejected it; null if it did not."},
     "stored_in": {"type":"string","description":"Where it is stored."},
   }},
-  "logout": {"type":"object","description":"The result of one logout, as `logout -o json` prints it.","required":["server","profile","account","removed","revoked","error"],"properties":{
+  "logout": {"type":"object","description":"The result of one logout, as `logout -o json` prints it.","required":["server","profile","account","removed","revoked","session_ended","expires_at","error"],"properties":{
     "server": {"type":"string","format":"uri","description":"The MCP server."},
     "profile": {"type":"string","description":"The profile that the login belonged to."},
     "account": {"type":["string","null"],"description":"The account that the login was for; null where none was named."},
     "removed": {"type":"boolean","description":"Whether a stored login was deleted."},
-    "revoked": {"type":["boolean","null"],"description":"Whether the issuer revoked the tokens; null if it has no revocation endpoint, or was not called."},
-    "error": {"type":["string","null"],"description":"Why the login is still stored, or why revocation failed."},
+    "revoked": {"type":["boolean","null"],"description":"Whether the issuer revoked the tokens (RFC 7009); null if it has no revocation endpoint, or was not called."},
+    "session_ended": {"type":["boolean","null"],"description":"Whether the issuer accepted the request to end the session of the user, which need not revoke a token; null if that was not requested, or was answered with a page, which may ask the user first."},
+    "expires_at": {"type":["string","null"],"format":"date-time","description":"RFC 3339: until when the access token stays valid; null if it was revoked, or if the issuer did not say."},
+    "error": {"type":["string","null"],"description":"Why the login is still stored, why revocation failed, or why the session was not ended."},
   }},
   "discover": {"type":"object","description":"The output of `discover -o json`.","required":["server","trace"],"properties":{
     "server": {"type":"string","format":"uri","description":"The MCP server."},

@@ -15,25 +15,64 @@ const agentThat = (outcomes: Record<string, Outcome | Error>): Pick<AgentClient,
 });
 const store = (message: string) => new AgentAuthError("store_failed", message, { class: "store", hint: "chmod it" });
 
+/** What the SDK reports of a logout. */
+const outcome = (over: Partial<Outcome> = {}): Outcome => ({
+  removed: true,
+  revoked: true,
+  sessionEnded: null,
+  ...over,
+});
+const EXPIRES = new Date("2099-01-01T00:00:00Z");
+const NO_REVOCATION = { revoked: null, expiresAt: EXPIRES };
+
 describe("signing out of one server", () => {
   it.each<[string, Outcome, RegExp, object]>([
-    ["the issuer takes it", { removed: true, revoked: true }, /^logged out of S\n$/, { revoked: true, error: null }],
+    ["the issuer revokes the tokens", outcome(), /^logged out of S\n$/, { revoked: true, error: null }],
     [
-      "it cannot be told",
-      { removed: true, revoked: undefined },
-      /has no revocation endpoint\n$/,
-      { revoked: null, error: null },
+      "the issuer cannot revoke a token",
+      outcome(NO_REVOCATION),
+      /^logged out of S; its issuer has no revocation endpoint: the access token stays valid until 2099-01-01T00:00:00.000Z\n$/,
+      { revoked: null, session_ended: null, expires_at: "2099-01-01T00:00:00.000Z", error: null },
     ],
-    ["nobody was signed in", { removed: false, revoked: undefined }, /^not logged in at S\n$/, { removed: false }],
+    [
+      "it does not say when the token expires",
+      outcome({ revoked: null }),
+      /endpoint: the access token stays valid until it expires\n$/,
+      { expires_at: null },
+    ],
+    [
+      "the token has expired",
+      outcome({ revoked: null, expiresAt: new Date("2020-01-01T00:00:00Z") }),
+      /endpoint: the access token expired at 2020-01-01T00:00:00.000Z\n$/,
+      { expires_at: "2020-01-01T00:00:00.000Z" },
+    ],
+    [
+      "the issuer ends the session",
+      outcome({ ...NO_REVOCATION, sessionEnded: true }),
+      /its issuer accepted the request to end the session, but has no revocation endpoint: the access token stays valid/,
+      { revoked: null, session_ended: true, error: null },
+    ],
+    [
+      "the issuer does not end the session",
+      outcome({ ...NO_REVOCATION, sessionEnded: false }),
+      /^warning: logged out of S locally, but its session was not ended \(it responded with an error\), and its issuer has no revocation endpoint: the access token stays valid until 2099/,
+      { revoked: null, session_ended: false, error: "it responded with an error" },
+    ],
+    [
+      "nobody was signed in",
+      outcome({ removed: false, revoked: null }),
+      /^not logged in at S\n$/,
+      { removed: false, revoked: null },
+    ],
     [
       "the issuer fails",
-      { removed: true, revoked: false },
-      /^warning: logged out of S locally, but revocation failed \(it responded with an error\): the token stays valid until it expires\n$/,
+      outcome({ revoked: false, expiresAt: EXPIRES }),
+      /^warning: logged out of S locally, but revocation failed \(it responded with an error\): the access token stays valid until 2099-01-01T00:00:00.000Z\n$/,
       { removed: true, revoked: false, error: "it responded with an error" },
     ],
     [
       "the issuer says something hostile",
-      { removed: true, revoked: false, error: new AgentAuthError("http_error", "no \u001b[31m", { class: "remote" }) },
+      outcome({ revoked: false, error: new AgentAuthError("http_error", "no \u001b[31m", { class: "remote" }) }),
       /\(no \\e\[31m\)/,
       { revoked: false },
     ],
@@ -47,7 +86,7 @@ describe("signing out of one server", () => {
   it("gives a reason in few words, without secrets", async () => {
     const context = memoryContext();
     const error = new AgentAuthError("http_error", `refresh_token=hush-hush ${"x".repeat(500)}`, { class: "remote" });
-    await logout(agentThat({ S: { removed: true, revoked: false, error } }), { server: "S" }, "default", context);
+    await logout(agentThat({ S: outcome({ revoked: false, error }) }), { server: "S" }, "default", context);
     expect(context.io.err()).not.toContain("hush-hush");
     expect(context.io.err().length).toBeLessThan(320);
   });
@@ -61,7 +100,7 @@ describe("signing out of one server", () => {
 describe("signing out of all", () => {
   it("continues after a failure, reports each, and ends with one error", async () => {
     const context = memoryContext();
-    const agent = agentThat({ A: store("A is locked"), B: { removed: true, revoked: true }, C: store("C is locked") });
+    const agent = agentThat({ A: store("A is locked"), B: outcome(), C: store("C is locked") });
     const { logouts, failure } = await logoutOfAll(
       agent,
       [{ server: "A" }, { server: "B" }, { server: "C" }],
@@ -83,7 +122,7 @@ describe("signing out of all", () => {
 
   it("is no failure where only an issuer could not be reached", async () => {
     const context = memoryContext();
-    const agent = agentThat({ A: { removed: true, revoked: false }, B: { removed: true, revoked: true } });
+    const agent = agentThat({ A: outcome({ revoked: false }), B: outcome() });
     const { failure } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", context);
     expect(failure).toBeUndefined();
     expect(context.io.err()).toContain("1 of 2 issuers\n");
@@ -98,7 +137,7 @@ describe("signing out of all", () => {
       async logout(server) {
         if (server === "A") await gate;
         else release();
-        return { removed: true, revoked: true };
+        return outcome();
       },
     };
     const { logouts } = await logoutOfAll(agent, [{ server: "A" }, { server: "B" }], "default", memoryContext());
