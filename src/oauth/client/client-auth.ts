@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { IssuerMetadata } from "../discovery/types.js";
@@ -92,12 +92,34 @@ function checkKey(given: ClientKey): ClientKey {
 
 /**
  * HTTP Basic with both parts form-encoded (RFC 6749 section 2.3.1), and no other characters encoded: servers that do
- * not decode still accept an identifier with a hyphen.
+ * not decode still accept an identifier with a hyphen. Servers made with the MCP SDK for Python look the client up by
+ * the `client_id` of the form, whatever the header has.
  */
 function basic(secret: string): oauth.ClientAuth {
   const encode = (part: string) => new URLSearchParams([["", part]]).toString().slice(1);
-  return (_as, client, _body, headers) => {
-    headers.set("authorization", `Basic ${btoa(`${encode(client.client_id)}:${encode(secret)}`)}`);
+  return (_as, { client_id: id }, body, headers) => {
+    headers.set("authorization", `Basic ${btoa(`${encode(id)}:${encode(secret)}`)}`);
+    body.set("client_id", id);
+  };
+}
+
+/**
+ * The authentication for the second try of a revocation, at a server that wants the secret in the form although the
+ * client is registered for HTTP Basic. Servers made with the MCP SDK for Python then report a missing parameter, and
+ * want both; others reject the client, and may accept one authentication in a request only (RFC 6749 section 2.3).
+ *
+ * @param error the error of the first try
+ * @returns undefined if there is nothing else to try
+ */
+export function secretInForm({ authMethod, clientSecret }: ClientRecord, error: unknown): oauth.ClientAuth | undefined {
+  if (authMethod !== "client_secret_basic" || clientSecret === undefined || !isAgentAuthError(error)) return undefined;
+  const post = oauth.ClientSecretPost(clientSecret.reveal());
+  if (error.code === "invalid_client") return post;
+  if (error.code !== "invalid_request") return undefined;
+  const header = basic(clientSecret.reveal());
+  return async (as, client, body, headers) => {
+    await post(as, client, body, headers);
+    await header(as, client, body, headers);
   };
 }
 

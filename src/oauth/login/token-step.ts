@@ -1,6 +1,7 @@
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { alternateAuthMethod } from "../client/pre-registered-client.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
+import { unregistered } from "../client/registration-refusal.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
 import { exchangeCode } from "../token/token.js";
@@ -55,9 +56,13 @@ export interface LoginClient {
   signal: AbortSignal;
 }
 
+const REGISTERS_AGAIN = "log in again: another client is registered for that";
+/** A login takes less time than that. */
+const NEW_CLIENT_MS = 600_000;
+
 /** Runs work with a client; one that we registered and the issuer rejects is not used again. */
 export async function withClientRefusal<T>(
-  { store }: Pick<LoginContext, "store">,
+  { store, clock }: Pick<LoginContext, "store" | "clock">,
   { client, form, signal }: LoginClient,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -66,7 +71,11 @@ export async function withClientRefusal<T>(
   } catch (error) {
     if (!isInvalidClient(error) || client.source !== "dynamic") throw error;
     await refuseClient({ store, signal }, client, form);
-    throw withHint(error, "log in again: another client is registered for that");
+    const { registeredAt = [] } = client;
+    // This client replaces one that was rejected: another would lead in a circle, unless the issuer forgets its clients.
+    const isRejectedAgain = registeredAt.length > 1 && clock.epoch() - (registeredAt.at(-1) ?? 0) < NEW_CLIENT_MS;
+    const { hint, remedy } = isRejectedAgain ? unregistered(false) : { hint: REGISTERS_AGAIN };
+    throw withHint(error, hint, remedy);
   }
 }
 

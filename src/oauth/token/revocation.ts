@@ -1,7 +1,8 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow } from "../../http/deadline.js";
-import type { ClientKey } from "../client/client-auth.js";
+import type { Secret } from "../../redact.js";
+import { type ClientKey, secretInForm } from "../client/client-auth.js";
 import type { Grant } from "../grant/grant.js";
 import type { OAuthHttp } from "../http/http.js";
 import { prepare, type TokenCall, withOAuthErrors } from "./token.js";
@@ -80,26 +81,27 @@ async function revoke(
   requestOptions: Pick<TokenCall, "http" | "signal" | "privateKey">,
 ): Promise<void> {
   const { refreshToken, accessToken } = grant.tokens;
-  if (refreshToken === undefined) return revokeToken(grant, url, accessToken.reveal(), requestOptions);
-  await revokeToken(grant, url, refreshToken.reveal(), requestOptions);
+  const { as, client, auth, options } = prepare({ ...requestOptions, issuer: grant.issuer, client: grant.client });
+  const revokeToken = (token: Secret, by: oauth.ClientAuth) =>
+    withOAuthErrors({ tokenEndpoint: url }, async () => {
+      const server = { ...as, revocation_endpoint: url };
+      await oauth.processRevocationResponse(await oauth.revocationRequest(server, client, by, token.reveal(), options));
+    });
+  let usedAuth = auth;
+  const first = refreshToken ?? accessToken;
+  await revokeToken(first, auth).catch(async (error: unknown) => {
+    const alternate = secretInForm(grant.client, error);
+    if (alternate === undefined) throw error;
+    usedAuth = alternate;
+    await revokeToken(first, alternate).catch(() => {
+      throw error;
+    });
+  });
+  if (refreshToken === undefined) return;
   try {
-    await revokeToken(grant, url, accessToken.reveal(), requestOptions);
+    await revokeToken(accessToken, usedAuth);
   } catch (error) {
     // Many issuers revoke only refresh tokens, and with them the access tokens (RFC 7009 section 2.1).
     if (!isAgentAuthError(error) || error.code !== "unsupported_token_type") throw error;
   }
-}
-
-async function revokeToken(
-  grant: Grant,
-  url: string,
-  token: string,
-  requestOptions: Pick<TokenCall, "http" | "signal" | "privateKey">,
-): Promise<void> {
-  const { as, client, auth, options } = prepare({ ...requestOptions, issuer: grant.issuer, client: grant.client });
-  const request = async () => {
-    const response = await oauth.revocationRequest({ ...as, revocation_endpoint: url }, client, auth, token, options);
-    await oauth.processRevocationResponse(response);
-  };
-  await withOAuthErrors({ tokenEndpoint: url }, request);
 }

@@ -35,6 +35,24 @@ describe("a client that the token endpoint does not take", () => {
     expect(issuer.to(REGISTER)).toHaveLength(2);
   });
 
+  it("is not replaced again and again where the issuer rejects each: the hint names another way", async () => {
+    const scene = await startScene();
+    const { issuer, clock } = scene;
+    issuer.routes[TOKEN] = INVALID;
+    await expect(login(scene)).rejects.toMatchObject({ hint: "log in again: another client is registered for that" });
+    await expect(login(scene)).rejects.toMatchObject({
+      code: "invalid_client",
+      hint: "give the client it knows as client",
+      remedy: { action: "configure", option: "client" },
+    });
+    // One that was used for hours was forgotten by its issuer.
+    issuer.routes[TOKEN] = (_request, nth) => ({ json: issuer.tokens(nth) });
+    await login(scene);
+    await clock.sleep(HOUR, signal);
+    issuer.routes[TOKEN] = INVALID;
+    await expect(login(scene)).rejects.toMatchObject({ hint: "log in again: another client is registered for that" });
+  });
+
   it("is not mistaken for another one that was registered since", async () => {
     const store = memoryStore();
     const client = { ...madeClient(), clientId: "newer" };

@@ -78,6 +78,7 @@ describe("client credentials", () => {
     expect(token.value).toBe("access-as-1");
     expect(Object.fromEntries(issuer.form(TOKEN))).toEqual({
       grant_type: "client_credentials",
+      client_id: "machine",
       resource: mcp.url,
       scope: "a b",
     });
@@ -467,6 +468,7 @@ describe("the word of an identity provider", () => {
     expect(token.value).toBe("access-as-1");
     expect(Object.fromEntries(idp.form("/token"))).toEqual({
       grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      client_id: "at-idp",
       requested_token_type: ID_JAG,
       subject_token: idToken,
       subject_token_type: "urn:ietf:params:oauth:token-type:id_token",
