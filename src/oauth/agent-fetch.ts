@@ -83,7 +83,9 @@ async function sendWithout(
   if (!isRejected || response.redirected) return response;
   context.onRejected(url);
   const grant = await context.grant(url, { signal, challenge }).catch((error: unknown) => {
-    throw isLoginUnknown(error) && challenge?.resourceMetadata.length === 0 ? noResourceMetadata(url) : error;
+    throw isLoginUnknown(error) && challenge?.resourceMetadata.length === 0
+      ? noResourceMetadata(url, { status, challenge })
+      : error;
   });
   if (grant === undefined) return response;
   await response.body?.cancel().catch(() => undefined);

@@ -1,5 +1,5 @@
 import { isAgentAuthError } from "../errors.js";
-import { isLoginNotRequired } from "./discovery/login-not-required.js";
+import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/login-not-required.js";
 import type { Grant } from "./grant/grant.js";
 
 /** How a grant is found. */
@@ -28,7 +28,7 @@ export class OpenServers {
     } catch (error) {
       // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
       const isUnknown = isAgentAuthError(error) && error.code === "login_required" && error.status === undefined;
-      const isOpen = isLoginNotRequired(error) || (isUnknown && !(await requiresLogin().catch(() => true)));
+      const isOpen = isLoginNotRequired(error) || (isUnknown && !(await requiresLogin().catch(requiredUnlessAbsent)));
       if (!isOpen) throw error;
       this.#servers.add(server);
       return undefined;

@@ -1,7 +1,11 @@
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { follow } from "../../http/deadline.js";
 import type { AgentClient } from "../../oauth/agent.js";
-import { isLoginNotRequired, loginNotRequired } from "../../oauth/discovery/login-not-required.js";
+import {
+  isLoginNotRequired,
+  loginNotRequired,
+  requiredUnlessAbsent,
+} from "../../oauth/discovery/login-not-required.js";
 import { parseMcpUrl } from "../../oauth/discovery/resource.js";
 import type { AccessToken } from "../../oauth/grant/access-token.js";
 import type { TokenOptions } from "../../oauth/grant/token-options.js";
@@ -19,7 +23,8 @@ export async function loginFirst(agent: Agent, url: string, options: TokenOption
   } catch (error) {
     if (isLoginNotRequired(error)) return;
     if (!isLoginRequired(error)) throw error;
-    if (await agent.requiresLogin(url, options).catch(() => true)) throw await withOpenHint(agent, url, error);
+    if (await agent.requiresLogin(url, options).catch(requiredUnlessAbsent))
+      throw await withOpenHint(agent, url, error);
   }
 }
 
@@ -39,8 +44,10 @@ export async function tokenOf(agent: Agent, url: string, options: TokenOptions):
   } catch (error) {
     if (!isLoginRequired(error)) throw error;
     const call = follow(options.signal, PROBE_MS, () => error);
-    const isRequired = await agent.requiresLogin(url, { signal: call.signal }).catch(() => true);
-    call.release();
+    const isRequired = await agent
+      .requiresLogin(url, { signal: call.signal })
+      .catch(requiredUnlessAbsent)
+      .finally(() => call.release());
     throw isRequired ? error : loginNotRequired(parseMcpUrl(url).resource);
   }
 }

@@ -3,7 +3,7 @@ import { cancel, readText, saysJson } from "../../http/body.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import { HttpRequest } from "../../http/http-request.js";
 import { networkError } from "../../http/network-error.js";
-import { isJsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
+import { isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
 import type { TraceEntry } from "../http/trace.js";
 import { type BearerChallenge, bearerChallenge } from "./challenge.js";
 
@@ -19,24 +19,43 @@ export interface ChallengeContext {
 export interface UnauthenticatedResponse {
   /** Its challenge; undefined if it has none. */
   challenge: BearerChallenge | undefined;
+  /** Its HTTP status. */
+  status: number;
   /** Whether it is a response of MCP: the server did what was requested. */
   isAnswered: boolean;
-  /** Whether the server may want a session first. */
-  isSessionMissing: boolean;
 }
 
 // Sent without a session: only the challenge matters, and some servers accept `initialize` without a token.
-const TOOLS_BODY = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list", params: {} });
+const TOOLS = { jsonrpc: "2.0", id: 1, method: "tools/list", params: {} };
 const REVISION = "2025-11-25";
-const INITIALIZE_BODY = JSON.stringify({
+const CLIENT = { name: "agentauth", version: "1" };
+const INITIALIZE = {
   jsonrpc: "2.0",
   id: 0,
   method: "initialize",
-  params: { protocolVersion: REVISION, capabilities: {}, clientInfo: { name: "agentauth", version: "1" } },
-});
+  params: { protocolVersion: REVISION, capabilities: {}, clientInfo: CLIENT },
+};
+
+/** The revision without sessions: each request names it, and its client. */
+const SESSIONLESS_REVISION = "2026-07-28";
+const META = "io.modelcontextprotocol/";
+const SESSIONLESS_TOOLS = {
+  ...TOOLS,
+  params: {
+    _meta: {
+      [`${META}protocolVersion`]: SESSIONLESS_REVISION,
+      [`${META}clientInfo`]: CLIENT,
+      [`${META}clientCapabilities`]: {},
+    },
+  },
+};
+const SESSIONLESS_HEADERS = { "mcp-protocol-version": SESSIONLESS_REVISION, "mcp-method": TOOLS.method };
+/** The error of a server that does not speak the revision of a request; `data.supported` lists those that it does. */
+const UNSUPPORTED_REVISION = -32_022;
 
 /**
- * Sends a request without a token to the MCP server, to get its challenge.
+ * Sends a request without a token to the MCP server, to get its challenge: a second one, in the newest revision, to a
+ * server that speaks no earlier one.
  *
  * @throws `AgentAuthError` a network error
  */
@@ -45,42 +64,60 @@ export async function requestChallenge(
   mcpUrl: string,
   signal?: AbortSignal,
 ): Promise<UnauthenticatedResponse> {
-  const { response, isAnswered } = await send(context, mcpUrl, { body: TOOLS_BODY, signal });
-  const { status } = response;
-  const challenge = challengeOf(response);
+  const first = await sendTraced(context, mcpUrl, { body: TOOLS, signal });
+  if (!first.wantsSessionless) return first;
+  return sendTraced(context, mcpUrl, { body: SESSIONLESS_TOOLS, headers: SESSIONLESS_HEADERS, signal });
+}
+
+async function sendTraced(context: ChallengeContext, mcpUrl: string, parts: RequestParts): Promise<Received> {
+  const received = await send(context, mcpUrl, parts);
+  const { challenge, status } = received;
   const why = challenge
     ? "the server requires a bearer token"
-    : "the server does not explicitly require a bearer token";
+    : received.wantsSessionless
+      ? `the server speaks revision ${SESSIONLESS_REVISION} alone`
+      : "the server does not explicitly require a bearer token";
   context.trace({ step: "challenge", method: "POST", url: mcpUrl, status, used: challenge !== undefined, why });
-  return { challenge, isAnswered, isSessionMissing: status === 400 || status === 404 };
+  return received;
+}
+
+/** Whether a server may have refused a request because it belongs to no session. */
+export function mayWantSession({ status }: UnauthenticatedResponse): boolean {
+  return status === 400 || status === 404;
 }
 
 /**
- * Whether a server answers requests without a token, in a new session if it may want one first.
+ * Whether a server answers requests without a token, in a new session if it may want one first; `absent` if there is no
+ * MCP server at the address.
  *
  * @throws `AgentAuthError` a network error
  */
-export async function isOpen(
+export async function opennessOf(
   context: ChallengeContext,
   mcpUrl: string,
-  { isAnswered, isSessionMissing }: UnauthenticatedResponse,
+  first: UnauthenticatedResponse,
   signal?: AbortSignal,
-): Promise<boolean> {
-  return isAnswered || (isSessionMissing && (await answersInSession(context, mcpUrl, signal)));
+): Promise<"open" | "closed" | "absent"> {
+  if (first.isAnswered) return "open";
+  if (!mayWantSession(first)) return "closed";
+  const opened = await send(context, mcpUrl, { body: INITIALIZE, signal });
+  const session = opened.headers.get("mcp-session-id");
+  if (first.status === 404 && opened.status === 404) return "absent";
+  return opened.isAnswered && session !== null && (await answersIn(session, context, mcpUrl, signal))
+    ? "open"
+    : "closed";
 }
 
-async function answersInSession(
+async function answersIn(
+  session: string,
   context: ChallengeContext,
   mcpUrl: string,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const opened = await send(context, mcpUrl, { body: INITIALIZE_BODY, signal });
-  const session = opened.response.headers.get("mcp-session-id");
-  if (!opened.isAnswered || session === null) return false;
   const headers = { "mcp-session-id": session, "mcp-protocol-version": REVISION };
-  const { response, isAnswered } = await send(context, mcpUrl, { body: TOOLS_BODY, headers, signal });
+  const { status, isAnswered } = await send(context, mcpUrl, { body: TOOLS, headers, signal });
   const why = isAnswered ? "the server answers without a token" : "the server does not answer without a token";
-  context.trace({ step: "challenge", method: "POST", url: mcpUrl, status: response.status, used: isAnswered, why });
+  context.trace({ step: "challenge", method: "POST", url: mcpUrl, status, used: isAnswered, why });
   // The server may not let clients end a session.
   await send(context, mcpUrl, { method: "DELETE", headers, signal }).catch(() => undefined);
   return isAnswered;
@@ -92,16 +129,22 @@ function challengeOf({ status, headers }: Response): BearerChallenge | undefined
 
 interface RequestParts {
   method?: "POST" | "DELETE";
-  body?: string;
+  body?: object;
   headers?: Record<string, string>;
   signal: AbortSignal | undefined;
+}
+
+interface Received extends UnauthenticatedResponse {
+  headers: Headers;
+  /** Whether the server refused the request for its revision, and speaks the one without sessions. */
+  wantsSessionless: boolean;
 }
 
 async function send(
   context: ChallengeContext,
   mcpUrl: string,
   { method = "POST", body, headers, signal }: RequestParts,
-): Promise<{ response: Response; isAnswered: boolean }> {
+): Promise<Received> {
   const call = follow(signal, context.timeoutMs, () => {
     return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no response in ${context.timeoutMs / 1000} s`, {
       class: "unavailable",
@@ -112,11 +155,20 @@ async function send(
     const request = new HttpRequest(mcpUrl, {
       method,
       headers: { ...types, ...headers },
-      body: body ?? null,
+      body: body === undefined ? null : JSON.stringify(body),
       redirect: "manual",
     });
     const response = await untilAborted(context.fetch(request, { signal: call.signal }), call.signal);
-    return { response, isAnswered: await isAnswer(response, mcpUrl, call.signal) };
+    const { status, headers: received } = response;
+    const isStream = status === 200 && /^text\/event-stream\b/i.test(received.get("content-type") ?? "");
+    const message = await messageOf(response, mcpUrl, call.signal);
+    return {
+      challenge: challengeOf(response),
+      status,
+      headers: received,
+      isAnswered: isStream || (status === 200 && message !== undefined && "result" in message),
+      wantsSessionless: status === 400 && isForSessionless(message),
+    };
   } catch (thrown) {
     const error =
       call.signal.aborted && isAgentAuthError(call.signal.reason) ? call.signal.reason : networkError(thrown, mcpUrl);
@@ -130,20 +182,25 @@ async function send(
 /** The most that is read of an answer. */
 const MAX_ANSWER_BYTES = 256 * 1024;
 
-/** Whether the server did what was requested: neither a web page nor an error of JSON-RPC is an answer. */
-async function isAnswer(response: Response, mcpUrl: string, signal: AbortSignal): Promise<boolean> {
-  if (response.status !== 200 || !saysJson(response.headers)) {
-    // An event stream would not end.
+/** The message of JSON-RPC in a response; undefined in a web page and in an event stream, which would not end. */
+async function messageOf(response: Response, mcpUrl: string, signal: AbortSignal): Promise<JsonObject | undefined> {
+  if ((response.status !== 200 && response.status !== 400) || !saysJson(response.headers)) {
     await cancel(response);
-    return response.status === 200 && /^text\/event-stream\b/i.test(response.headers.get("content-type") ?? "");
+    return undefined;
   }
   try {
-    const text = await untilAborted(readText(response, mcpUrl, MAX_ANSWER_BYTES, true), signal);
-    const message = parseStrictJson(text);
-    return isJsonObject(message) && "result" in message;
+    const message = parseStrictJson(await untilAborted(readText(response, mcpUrl, MAX_ANSWER_BYTES, true), signal));
+    return isJsonObject(message) ? message : undefined;
   } catch (error) {
     const isMalformed = error instanceof StrictJsonError || (isAgentAuthError(error) && error.class === "refused");
-    if (isMalformed) return false;
+    if (isMalformed) return undefined;
     throw error;
   }
+}
+
+function isForSessionless(message: JsonObject | undefined): boolean {
+  const error = message?.["error"];
+  if (!isJsonObject(error) || error["code"] !== UNSUPPORTED_REVISION || !isJsonObject(error["data"])) return false;
+  const { supported } = error["data"];
+  return Array.isArray(supported) && supported.includes(SESSIONLESS_REVISION);
 }

@@ -8,7 +8,7 @@ import type { Remembered, ServerConnection } from "../http/server-connection.js"
 import type { TraceEntry } from "../http/trace.js";
 import { withUnseen } from "../login/login-required.js";
 import type { BearerChallenge } from "./challenge.js";
-import { isOpen, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
+import { mayWantSession, opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
 import { foreignFirstEndpoint } from "./first-endpoint.js";
 import {
   claimOf,
@@ -19,7 +19,7 @@ import {
   issuerCandidates,
 } from "./issuer-choice.js";
 import { legacyIssuer } from "./legacy-issuer.js";
-import { isLoginNotRequired, loginNotRequired } from "./login-not-required.js";
+import { isLoginNotRequired, isNothingThere, loginNotRequired, nothingThere } from "./login-not-required.js";
 import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
 import { parseMcpUrl } from "./resource.js";
 import {
@@ -157,17 +157,17 @@ export function discoverIssuer(
 /**
  * Whether a server requires a login: not if it answers requests without a token and names no issuer.
  *
- * @throws `AgentAuthError` if a peer did not answer
+ * @throws `AgentAuthError` if a peer did not answer, or `not_found`
  */
 export function requiresLogin(context: DiscoveryContext, mcpUrl: string, signal?: AbortSignal): Promise<boolean> {
   return withDeadline(mcpUrl, signal, async (own) => {
     const first = await requestChallenge(context, parseMcpUrl(mcpUrl).url, own);
-    if (first.challenge !== undefined || !(first.isAnswered || first.isSessionMissing)) return true;
+    if (first.challenge !== undefined || !(first.isAnswered || mayWantSession(first))) return true;
     const search = { mcpUrl, challenge: undefined, first, signal: own };
     return find(context, findIssuerMetadata, search).then(
       () => true,
       (error: unknown) => {
-        if (isUnavailable(error)) throw error;
+        if (isUnavailable(error) || isNothingThere(error)) throw error;
         return !isLoginNotRequired(error);
       },
     );
@@ -227,7 +227,8 @@ async function find<T extends IssuerMetadata>(
   const search = { http, mcpUrl: url, named, isChosen: chosen !== undefined, policy, trace, signal };
   const published = await findResourceMetadata(search);
   const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
-  const isUnprotected = isOpenable === true && (await isOpen(context, url, first, signal));
+  const openness = isOpenable ? await opennessOf(context, url, first, signal) : "closed";
+  const isUnprotected = openness === "open";
   if (isUnprotected && context.remembered === undefined) throw loginNotRequired(server);
   // Some other request needed the earlier login.
   const resource = isUnprotected && context.remembered ? rememberedMetadata(context.remembered, url) : published;
@@ -252,8 +253,11 @@ async function find<T extends IssuerMetadata>(
       });
     };
     if (!isLegacy) return use();
-    if (!candidates.some((candidate) => overridesFor(candidate, one).includes("legacyDiscovery")))
-      throw resource ? namesNoIssuer(resource) : noResourceMetadata(url);
+    if (!candidates.some((candidate) => overridesFor(candidate, one).includes("legacyDiscovery"))) {
+      const response = first ?? { status: 401, challenge: received };
+      if (openness === "absent") throw nothingThere(url);
+      throw resource ? namesNoIssuer(resource, response) : noResourceMetadata(url, response);
+    }
     return legacyIssuer(url, use);
   };
   const asked = tracedOnce(trace);

@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { type Advice, AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
 import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
 import { refused } from "../../http/refuse.js";
@@ -11,6 +11,7 @@ import type { Remembered } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import { parseScope } from "../token/scope.js";
 import type { BearerChallenge } from "./challenge.js";
+import type { UnauthenticatedResponse } from "./challenge-request.js";
 import { coversServer, parseMcpUrl } from "./resource.js";
 import type { ResourceMetadata } from "./types.js";
 
@@ -76,19 +77,33 @@ export async function findResourceMetadata(discovery: ResourceDiscovery): Promis
   return withoutIssuer;
 }
 
+type TokenlessResponse = Pick<UnauthenticatedResponse, "status" | "challenge">;
+
+/** Only a server that requires a token can be one of 2025-03-26 with an issuer. */
+function requiresToken({ status, challenge }: TokenlessResponse): boolean {
+  return status === 401 || challenge !== undefined;
+}
+
 /** The refusal of metadata that name no issuer. */
-export function namesNoIssuer({ url }: ResourceMetadata): AgentAuthError {
+export function namesNoIssuer({ url }: ResourceMetadata, response: TokenlessResponse): AgentAuthError {
   const complaint = { field: "authorization_servers", value: undefined, from: url, rule: AT_LEAST_ONE };
-  return refused("bad_resource_metadata", { ...complaint, override: "legacyDiscovery" });
+  return refused("bad_resource_metadata", {
+    ...complaint,
+    ...(requiresToken(response) && { override: "legacyDiscovery" }),
+  });
 }
 
 /** The error for a server that publishes no metadata. */
-export function noResourceMetadata(mcpUrl: string): AgentAuthError {
-  return new AgentAuthError("no_resource_metadata", `${quote(mcpUrl)} names no authorization server (RFC 9728)`, {
-    class: "refused",
-    hint: "a server of the MCP revision 2025-03-26 is reached with legacyDiscovery; discover() reports what was asked",
-    remedy: { action: "allow", option: "legacyDiscovery" },
-  });
+export function noResourceMetadata(mcpUrl: string, response: TokenlessResponse): AgentAuthError {
+  const legacy = "a server of the MCP revision 2025-03-26 is reached with legacyDiscovery";
+  const advice: Advice = requiresToken(response)
+    ? {
+        hint: `${legacy}; discover() reports what was asked`,
+        remedy: { action: "allow", option: "legacyDiscovery" },
+      }
+    : { hint: `check the address, which answered a request without a token with HTTP ${response.status}` };
+  const message = `${quote(mcpUrl)} names no authorization server (RFC 9728)`;
+  return new AgentAuthError("no_resource_metadata", message, { class: "refused", ...advice });
 }
 
 /** What the metadata said at an earlier login, for a server that names their address only in some of its responses. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { type Scene, startScene } from "../../helpers/issuer.js";
+import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
+import { remedy } from "../../helpers/remedy.js";
 
 async function outcome({ agent, mcp }: Scene, options: Parameters<Scene["agent"]>[0] = {}) {
   const { found, error, trace } = await agent(options).discover(mcp.url);
@@ -83,6 +84,53 @@ describe("several authorization servers", () => {
     mcp.metadata["authorization_servers"] = [issuer.issuer, issuer.issuer, other.issuer];
     expect(await outcome(scene)).toMatchObject({ code: "issuer_mismatch" });
     expect(issuer.to("/pool/.well-known/oauth-authorization-server")).toHaveLength(1);
+  });
+});
+
+describe("the request without a token", () => {
+  const unsupported = (error: unknown): Reply => ({ status: 400, json: { jsonrpc: "2.0", id: 1, error } });
+  const revisions = { supported: ["2026-07-28"], requested: "unknown" };
+
+  it("is sent once more in the revision that the server wants, whose challenge counts", async () => {
+    const scene = await startScene();
+    const { mcp } = scene;
+    mcp.challenge = `${mcp.challenge}, scope="read"`;
+    mcp.routes["/mcp"] = ({ headers, body }) => {
+      const { _meta: meta = {} } = JSON.parse(body).params;
+      const isNamed = meta["io.modelcontextprotocol/protocolVersion"] === headers["mcp-protocol-version"];
+      return headers["mcp-protocol-version"] === "2026-07-28" && isNamed && headers["mcp-method"] === "tools/list"
+        ? mcp.refusal()
+        : unsupported({ code: -32_022, message: "Unsupported protocol version", data: revisions });
+    };
+    const { found } = await outcome(scene);
+    expect(found?.challenge?.scope).toBe("read");
+    expect(mcp.to("/mcp")).toHaveLength(2);
+  });
+
+  it.each<[string, unknown]>([
+    ["another error", { code: -32_020, data: revisions }],
+    ["other revisions", { code: -32_022, data: { supported: ["2025-06-18"] } }],
+    ["no list of revisions", { code: -32_022, data: { supported: "2026-07-28" } }],
+    ["no data", { code: -32_022 }],
+    ["no error", null],
+  ])("is not repeated in another revision after %s", async (_what, error) => {
+    const scene = await startScene();
+    scene.mcp.routes["/mcp"] = unsupported(error);
+    expect((await outcome(scene)).found?.issuer.issuer).toBe(scene.issuer.issuer);
+    expect(scene.mcp.to("/mcp")).toHaveLength(1);
+  });
+
+  it("leads to no login of the revision 2025-03-26 where the server does not require a token", async () => {
+    const scene = await startScene();
+    delete scene.mcp.metadata["authorization_servers"];
+    const error = async () => (await scene.agent().discover(scene.mcp.url)).error;
+    expect(await error()).toMatchObject({
+      code: "bad_resource_metadata",
+      remedy: remedy({ action: "allow", option: "legacyDiscovery" }),
+    });
+    scene.mcp.routes["/mcp"] = { status: 405, text: "" };
+    expect(await error()).toMatchObject({ code: "bad_resource_metadata" });
+    expect((await error())?.remedy).toBeUndefined();
   });
 });
 
