@@ -137,7 +137,7 @@ export class AgentClient {
    * Whether requests to a server need a login: not if it answers without a token and publishes no resource metadata. A
    * server with a stored login needs it.
    *
-   * @throws `AgentAuthError` of class `unavailable` if the server does not answer
+   * @throws `AgentAuthError` of class `unavailable` if the server does not answer, `not_found` if nothing is at the address
    */
   async requiresLogin(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<boolean> {
     checkCall(options);
