@@ -88,11 +88,11 @@ describe("what is printed as JSON is what its schema says", () => {
     const { code, stdout, stderr } = await user.run(["discover", `${url}/nothing`, "--json"]);
     const report = JSON.parse(stdout) as { server: string; trace: unknown[]; error: Record<string, unknown> };
     expect(problems("discover", report)).toBeUndefined();
-    expect(code).toBe(3);
+    expect(code).toBe(6);
     expect(report.server).toBe(`${url}/nothing`);
     expect(report.trace.length).toBeGreaterThan(1);
     expect(JSON.parse(stderr).error).toMatchObject(report.error);
-    expect(report.error["hint"]).toContain("--legacy-discovery");
+    expect(report.error).toMatchObject({ code: "not_found", hint: "check the path of the address" });
     expect(stdout + stderr).not.toContain("agentauth discover");
   });
 

@@ -86,7 +86,8 @@ const withoutLogin: HostileCase[] = [
       answerWithoutToken(kit);
       kit.mcp.routes["/mcp"] = { status: 200, headers: { "content-type": "text/html" }, text: "<html>" };
     },
-    requests: [...WITHOUT_RESOURCE, ...ORIGIN_METADATA],
+    requests: WITHOUT_RESOURCE,
+    says: ["check the address, which answered a request without a token with HTTP 200"],
   },
 ];
 
