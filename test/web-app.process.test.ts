@@ -138,7 +138,9 @@ async function heldCallback(browser: BrowserContext, { first, second }: App, use
   // The browser gets the cookie of the login, and is not redirected.
   const started = new Promise<string>((resolve) => {
     void page.route(`${first}/oauth/start?**`, async (route) => {
-      const response = await route.fetch({ maxRedirects: 0 });
+      // Playwright sends the request in place of the browser, which adds this header itself.
+      const headers = { ...route.request().headers(), "sec-fetch-site": "same-origin" };
+      const response = await route.fetch({ maxRedirects: 0, headers });
       resolve(response.headers()["location"] ?? "");
       await route.fulfill({ status: 200, contentType: "text/plain", body: "held" });
     });
