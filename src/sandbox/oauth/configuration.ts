@@ -6,7 +6,7 @@ import { findUser } from "./accounts.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "./consent.js";
 import { dueFor } from "./in-process-request.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import { SIGNING_ALG, type SigningKey } from "./keys.js";
+import { type Json, SIGNING_ALG, type SigningKey } from "./keys.js";
 import type { LoginDevices } from "./logins.js";
 import type { Machines } from "./machine.js";
 import { MACHINE_AUTH_METHODS, machineClients } from "./machine-clients.js";
@@ -53,6 +53,11 @@ export function configurationOf(settings: ConfigurationSettings): object {
     clientAuthMethods: MACHINE_AUTH_METHODS.filter((method) => machines || method !== "private_key_jwt"),
     clients: machines ? machineClients(machines) : [],
     clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
+    // Clients register the scopes of the resource, or "" for none: oidc-provider would check them against its own.
+    extraClientMetadata: {
+      properties: ["scope"],
+      validator: (_ctx: OidcContext, name: string, _value: unknown, metadata: Json) => delete metadata[name],
+    },
     // A clock that was moved must be exact.
     clockTolerance: 0,
     routes: ROUTES,

@@ -1,8 +1,9 @@
 import nock from "nock";
+import type { JsonValue } from "oauth4webapi";
 import { afterEach, beforeEach, describe, expect } from "vitest";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
 import { it as base } from "../support.js";
-import { begin, callTool, discover, landing, REDIRECT_URI, redeem, rpc, TOKEN_EXCHANGE } from "./support.js";
+import { begin, callTool, discover, landing, logIn, REDIRECT_URI, redeem, rpc, TOKEN_EXCHANGE } from "./support.js";
 
 const METADATA = "/.well-known/oauth-authorization-server";
 
@@ -223,6 +224,35 @@ describe("registration", () => {
     const wrong = await register({ redirect_uris: ["http://127.0.0.1/#fragment"] });
     expect([wrong.status, await wrong.json()]).toMatchObject([400, { error: "invalid_redirect_uri" }]);
   });
+
+  const NATIVE = { response_types: ["code"], grant_types: ["authorization_code", "refresh_token"] };
+  const FOREIGN: [string, Record<string, JsonValue>][] = [
+    // As Python's mcp 2.3.0 and fastmcp 4.0.10 send it: "" where the MCP server names no scopes.
+    ["Python", { ...NATIVE, client_name: "FastMCP Client", application_type: "native" }],
+    [
+      "Inspector 2.12.0",
+      {
+        ...NATIVE,
+        token_endpoint_auth_method: "none",
+        client_name: "MCP Inspector",
+        client_uri: "https://github.com/modelcontextprotocol/inspector",
+        application_type: "native",
+      },
+    ],
+  ];
+  it.for(
+    FOREIGN.flatMap(([name, metadata]) => ["", "mcp", "mcp reports:read"].map((scope) => ({ name, scope, metadata }))),
+  )("of $name has the scopes of the MCP server: $scope", async ({ scope, metadata }, { start }) => {
+    const sandbox = await start({ autoApprove: true });
+    const { tokens } = await logIn(sandbox, { ...(scope !== "" && { scope }) }, { ...metadata, scope });
+    expect(tokens.scope).toBe(scope || "mcp");
+  });
+
+  it("does not limit a login to the scopes that it names", async ({ start }) => {
+    const sandbox = await start({ autoApprove: true });
+    const { tokens } = await logIn(sandbox, { scope: "mcp reports:read" }, { scope: "mcp" });
+    expect(tokens.scope).toBe("mcp reports:read");
+  });
 });
 
 describe("client metadata documents", () => {
@@ -248,6 +278,7 @@ describe("client metadata documents", () => {
         client_id: CLIENT_ID,
         client_name: "Agent",
         redirect_uris: [REDIRECT_URI],
+        scope: "mcp",
         token_endpoint_auth_method: "none",
       });
     const as = await discover(sandbox);
