@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { AgentAuthError } from "../errors.js";
+import { parseUrl } from "../http/url.js";
 import { quote } from "../redact.js";
 import type { DataSize } from "./data/data.js";
 import { MAX_POOLS } from "./data/ids.js";
@@ -17,6 +18,11 @@ export interface SandboxOptions extends OAuthOptions {
   host?: string;
   /** Allow an address that other machines can reach. */
   allowNonLoopback?: boolean;
+  /**
+   * The origins whose web pages may use the MCP servers, their metadata, and the metadata, registration, token and
+   * revocation endpoints of the authorization servers, such as `http://localhost:5173` (CORS). Default: none.
+   */
+  allowOrigins?: readonly string[];
   /** The port; 0 takes a free one. Default 0. */
   port?: number;
   /** Default 2. */
@@ -89,6 +95,7 @@ export function readSettings(options: SandboxOptions): SandboxSettings {
   return {
     seed: integer("seed", options.seed, 1, 0, 2 ** 32 - 1),
     host: readHost(options),
+    allowOrigins: readOrigins(options.allowOrigins),
     port: integer("port", options.port, 0, 0, 65_535),
     size,
     latencyMs: integer("latencyMs", options.latencyMs, 0, 0, 3_600_000),
@@ -111,6 +118,12 @@ function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptio
     hint: "use 127.0.0.1, or set allowNonLoopback",
     remedy: { action: "allow", option: "allowNonLoopback" },
   });
+}
+
+function readOrigins(origins: readonly string[] = []): readonly string[] {
+  const bad = origins.find((origin) => !/^https?:/.test(origin) || parseUrl(origin)?.origin !== origin);
+  if (bad === undefined) return [...origins];
+  throw wrong("allowOrigins", bad, "a list of origins such as http://localhost:5173");
 }
 
 function token(name: string, value: string | undefined, prefix: string): string {

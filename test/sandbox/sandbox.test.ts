@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { MAX_LOGGED } from "../../src/sandbox/http/request-log.js";
-import { type Sandbox, startSandbox } from "../../src/sandbox/index.js";
+import { type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 import { ask, devices, devicesUrl, raw } from "./support.js";
 
 async function statusOf(sandbox: Sandbox, path: string, headers: Record<string, string>): Promise<number> {
@@ -64,7 +64,7 @@ describe("a sandbox", () => {
     expect(await statusOf(sandbox, "/health", { Host: `rebound.example:${port}` })).toBe(403);
   });
 
-  it.each([
+  it.each<[string, SandboxOptions]>([
     ["devices", { devices: 1_000_001 }],
     ["devices", { devices: -1 }],
     ["pageSize", { pageSize: 0 }],
@@ -72,6 +72,10 @@ describe("a sandbox", () => {
     ["pools", { accounts: 1000, domains: 1000, pools: 1000 }],
     ["apiToken", { apiToken: "two words" }],
     ["port", { port: 70_000 }],
+    ["allowOrigins", { allowOrigins: ["http://localhost:5173", "*"] }],
+    ["allowOrigins", { allowOrigins: ["null"] }],
+    ["allowOrigins", { allowOrigins: ["localhost:5173"] }],
+    ["allowOrigins", { allowOrigins: ["http://localhost:5173/"] }],
   ])("refuses a wrong %s", async (name, options) => {
     await expect(startSandbox(options)).rejects.toMatchObject({
       code: "usage",

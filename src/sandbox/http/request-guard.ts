@@ -15,7 +15,7 @@ export function isLoopback(host: string): boolean {
  *
  * Bound to more than loopback, any numeric address is an allowed host: rebinding needs a name.
  */
-export function hostGuard(host: string, port: number): (request: IncomingMessage) => void {
+export function hostGuard(host: string, port: number): (request: IncomingMessage, page?: string) => void {
   const names = new Set(["localhost", isIP(host) === 6 ? `[${host}]` : host]);
   const suffix = port === 80 ? "" : `:${port}`;
   const isAllowed = (authority: string) => {
@@ -24,13 +24,13 @@ export function hostGuard(host: string, port: number): (request: IncomingMessage
     if (name === undefined) return false;
     return names.has(name) || (!isLoopback(host) && isIP(withoutBrackets(name)) !== 0);
   };
-  return (request) => {
+  return (request, page) => {
     const hosts = request.headersDistinct["host"] ?? [];
     if (hosts.length !== 1 || !isAllowed(hosts[0] ?? "")) {
       throw new Refusal(403, "not_permitted", "the Host header does not name this sandbox");
     }
     for (const origin of request.headersDistinct["origin"] ?? []) {
-      if (!origin.startsWith("http://") || !isAllowed(origin.slice("http://".length))) {
+      if (origin !== page && !(origin.startsWith("http://") && isAllowed(origin.slice("http://".length)))) {
         throw new Refusal(403, "not_permitted", "requests from other origins are refused");
       }
     }

@@ -17,7 +17,8 @@ export async function respond(roundTrip: RoundTrip, answer: Answer | "reset", sl
   const whole = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
   const body = dueOf(due, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
   if (response.destroyed || response.headersSent) return;
-  response.writeHead(answer.status, { ...answer.headers, "content-length": body.length } as OutgoingHttpHeaders);
+  const headers = { ...answer.headers, ...response.getHeaders(), "content-length": body.length };
+  response.writeHead(answer.status, headers as OutgoingHttpHeaders);
   if (dueOf(due, "reset-mid-body")) return resetMidBody(roundTrip, body, sleeps);
   const drip = dueOf(due, "slow-body");
   if (drip) return dripBody(response, body, drip.bytes ?? DRIP_BYTES, drip.ms ?? DRIP_MS, sleeps);

@@ -32,6 +32,8 @@ export interface Part {
   owns(path: string): boolean;
   /** Whether faults may strike it. */
   faulty: boolean;
+  /** Whether pages of the option `allowOrigins` may use a path of it. Default: no path. */
+  allowsPages?(path: string): boolean;
   /** The request log leaves its requests out. */
   unlogged?: true;
   /** Milliseconds to wait before each of its responses. */

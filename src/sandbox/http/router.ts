@@ -3,6 +3,7 @@ import { quote } from "../../redact.js";
 import { mix } from "../data/random.js";
 import type { FaultController } from "../faults/controller.js";
 import { replacement } from "../faults/replace.js";
+import { allowedOrigin, corsHeaders, preflightAnswer } from "./cors.js";
 import { type LoggedRequest, loggedQuery } from "./request-log.js";
 import { respond } from "./respond.js";
 import { type Answer, failure, type Part, Refusal, type RoundTrip } from "./round-trip.js";
@@ -14,8 +15,10 @@ export interface RouterSettings {
   seed: number;
   parts: readonly Part[];
   faults: FaultController;
-  /** Rejects requests of web pages. @throws Refusal */
-  guard: (request: IncomingMessage) => void;
+  /** The origins whose pages may use the parts that allow pages. */
+  allowOrigins: readonly string[];
+  /** Rejects requests of web pages, except those of the origin `page`. @throws Refusal */
+  guard: (request: IncomingMessage, page?: string) => void;
   log: (entry: LoggedRequest) => void;
   now: () => number;
   sleeps: Sleeps;
@@ -50,10 +53,17 @@ async function answerOf(
   part: Part | undefined,
   roundTrip: RoundTrip,
 ): Promise<Answer | "reset" | undefined> {
+  const { request, response, path } = roundTrip;
   try {
-    settings.guard(roundTrip.request);
+    const page = part?.allowsPages?.(path) ? allowedOrigin(request, settings.allowOrigins) : undefined;
+    settings.guard(request, page);
+    if (page !== undefined) {
+      for (const [name, value] of Object.entries(corsHeaders(page))) response.setHeader(name, value);
+      const preflight = preflightAnswer(request);
+      if (preflight) return preflight;
+    }
     if (!part) return failure(404, "not_found", "there is nothing at this path");
-    if (part.faulty) roundTrip.due = settings.faults.due({ path: roundTrip.path, ...(await part.target?.(roundTrip)) });
+    if (part.faulty) roundTrip.due = settings.faults.due({ path, ...(await part.target?.(roundTrip)) });
     const replaced = replacement(roundTrip.due);
     await settings.sleeps.sleep(part.latency ?? 0);
     return replaced ?? (await part.handle(roundTrip));

@@ -57,6 +57,7 @@ function partOf(origin: string, routes: ReadonlyMap<string, Route>): Part {
   return {
     owns: (path) => routeOf(path) !== undefined,
     faulty: true,
+    allowsPages: (path) => routeOf(path)?.endpoint !== "authorize",
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
       return { endpoint: routeOf(roundTrip.path)?.endpoint };

@@ -37,6 +37,7 @@ export function mcpPart(settings: McpSettings): Part {
   return {
     owns: (path) => isMcp(path) || (path.startsWith(METADATA) && isMcp(path.slice(METADATA.length))),
     faulty: true,
+    allowsPages: () => true,
     async target(roundTrip) {
       if (roundTrip.path.startsWith(METADATA)) return { endpoint: "prm" };
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);

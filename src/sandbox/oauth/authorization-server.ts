@@ -39,6 +39,8 @@ interface Endpoint {
   fault?: FaultEndpoint;
   /** The option that enables the endpoint. */
   option?: "deviceFlow" | "revocation";
+  /** Whether pages of the option `allowOrigins` may use it. */
+  pages?: true;
   answer(call: Call): Promise<Answer>;
 }
 
@@ -71,14 +73,16 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   [METADATA]: {
     methods: GET,
     fault: "metadata",
+    pages: true,
     answer: once(async (call) => metadataAnswer(await plain(call), call.settings.oauth)),
   },
   "/authorize": { methods: GET, fault: "authorize", answer: browse },
   "/authorize/*": { methods: GET, fault: "authorize", answer: browse },
-  "/token": { methods: POST, fault: "token", answer: answerToken },
+  "/token": { methods: POST, fault: "token", pages: true, answer: answerToken },
   "/register": {
     methods: POST,
     fault: "register",
+    pages: true,
     answer: async (call) => registrationAnswer(await plain(call), call.settings.clock.skew),
   },
   "/introspect": {
@@ -87,7 +91,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     answer: async (call) =>
       introspectionAnswer(await plain(call), call.server, formOf(call.roundTrip), call.settings.clock.skew),
   },
-  "/revoke": { methods: POST, option: "revocation", answer: plain },
+  "/revoke": { methods: POST, option: "revocation", pages: true, answer: plain },
   "/jwks": { methods: GET, fault: "jwks", answer: once(plain) },
   "/end_session": { methods: GET, fault: "end_session", answer: browse },
   "/end_session/confirm": { methods: POST, answer: browse },
@@ -103,6 +107,7 @@ export function authorizationPart(settings: AuthorizationSettings): Part {
   return {
     owns: (path) => path.startsWith("/pool_") || path.startsWith(INSERTED),
     faulty: true,
+    allowsPages: (path) => endpointOf(settings, path)?.pages === true,
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
       const fault = endpointOf(settings, roundTrip.path)?.fault;
@@ -141,7 +146,8 @@ function splitPath(path: string): { poolId: string; rest: string } {
 }
 
 function innerRequest({ method, path, request, body = Buffer.alloc(0), due }: RoundTrip): Call["request"] {
-  const { "transfer-encoding": _, "content-length": __, ...headers } = request.headers;
+  // Without the origin: the router answers for the sandbox which pages may read a response.
+  const { "transfer-encoding": _, "content-length": __, origin: ___, ...headers } = request.headers;
   const search = /\?.*$/s.exec(request.url ?? "")?.[0] ?? "";
   return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body, due };
 }

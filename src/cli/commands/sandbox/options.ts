@@ -7,6 +7,7 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   json?: boolean;
   host?: string;
   allowNonLoopback?: boolean;
+  allowOrigin?: string[];
   port?: number;
   like?: string;
   seed?: number;

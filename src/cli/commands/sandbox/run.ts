@@ -192,7 +192,9 @@ function given(options: SandboxCommandOptions): SandboxOptions {
   const all = { host, allowNonLoopback, port, like, seed, accounts, domains, pools, devices, latencyMs: latency };
   const lifetimes = { accessTokenTtlSeconds: accessTokenTtl };
   const oauth = { metadata, autoApprove, iss, deviceFlow, machineGrants, opaque, dpop, dpopNonces, ...lifetimes };
-  return Object.fromEntries(Object.entries({ ...all, ...oauth }).filter(([, value]) => value !== undefined));
+  const allowOrigins = options.allowOrigin;
+  const entries = Object.entries({ ...all, allowOrigins, ...oauth });
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
 function likeOf(shape: ServerShape): Pick<PrintedSandbox, "like" | "login_command"> {

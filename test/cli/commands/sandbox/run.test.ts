@@ -36,6 +36,16 @@ it.for([
   expect(answers.map(({ status }) => status)).toEqual([appended, inserted]);
 });
 
+it("lets pages of each --allow-origin use its MCP servers", async () => {
+  const origins = ["http://localhost:5173", "https://inspector.example"];
+  const sandbox = await startOwnSandbox(["--devices", "1", ...origins.flatMap((one) => ["--allow-origin", one])]);
+  onTestFinished(async () => void (await sandbox.stop()));
+  const answers = await Promise.all(
+    [...origins, "http://evil.example"].map((origin) => fetch(sandbox.ready.mcp_url ?? "", { headers: { origin } })),
+  );
+  expect(answers.map(({ headers }) => headers.get("access-control-allow-origin"))).toEqual([...origins, null]);
+});
+
 describe("a sandbox in the test's process", () => {
   it("prints one line with what a program needs, without the control token", ({ sandbox }) => {
     expect(sandbox.ready).toEqual({
