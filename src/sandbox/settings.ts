@@ -123,7 +123,7 @@ function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptio
 function readOrigins(origins: readonly string[] = []): readonly string[] {
   const bad = origins.find((origin) => !/^https?:/.test(origin) || parseUrl(origin)?.origin !== origin);
   if (bad === undefined) return [...origins];
-  throw wrong("allowOrigins", bad, "a list of origins such as http://localhost:5173");
+  throw wrong("allowOrigins", bad, "exact origins such as http://localhost:5173");
 }
 
 function token(name: string, value: string | undefined, prefix: string): string {

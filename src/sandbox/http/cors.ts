@@ -21,7 +21,7 @@ export function preflightAnswer({ method, headers }: IncomingMessage): Answer | 
   if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) return undefined;
   const requested = headers["access-control-request-headers"];
   return {
-    status: 204,
+    status: 200,
     headers: {
       "access-control-allow-methods": "GET, POST, DELETE",
       ...(requested !== undefined && { "access-control-allow-headers": requested }),
