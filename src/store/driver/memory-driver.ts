@@ -39,8 +39,8 @@ class MemoryDriver implements StoreDriver {
   readonly location: string;
   readonly #epoch: () => number;
   readonly #records = new Map<string, MemoryRecord>();
-  /** The records of one kind in one partition, so that a scan of a tenant does not visit the others. */
-  readonly #partitions = new Map<string, Map<string, MemoryRecord>>();
+  /** The records of a kind in a partition, and those of each tag among them, so that a scan visits no others. */
+  readonly #indexes = new Map<string, Map<string, MemoryRecord>>();
   /** The records that expire, so that their removal does not visit the others. */
   readonly #expiring = new Map<string, MemoryRecord>();
   readonly #leases = new MemoryLeaseTable();
@@ -158,26 +158,48 @@ class MemoryDriver implements StoreDriver {
     return this.#epoch() < record.expiresAt;
   }
 
-  #recordsOf({ kind, partition }: ScanFilter): Iterable<MemoryRecord> {
+  /** Records among which are all that a filter selects, in the order of their places. */
+  #recordsOf({ kind, partition, tags = {} }: ScanFilter): Iterable<MemoryRecord> {
     if (partition === undefined) return this.#records.values();
-    return this.#partitions.get(partitionName({ kind, partition }))?.values() ?? [];
+    const [all, ...tagged] = indexNames({ kind, partition }, Object.entries(tags)).map((name) =>
+      this.#indexes.get(name),
+    );
+    if (tagged.length === 0) return all?.values() ?? [];
+    const [smallest] = tagged.map((index) => index ?? new Map<string, MemoryRecord>()).sort((a, b) => a.size - b.size);
+    // A record that got the tag later than others is the last of the index.
+    return [...(smallest?.values() ?? [])].sort((a, b) => a.place - b.place);
   }
 
   #store(record: MemoryRecord): void {
     const { key } = record;
+    const names = indexNames(key, record.tags);
+    const before = this.#records.get(nameOf(key));
+    if (before)
+      this.#removeFrom(
+        indexNames(key, before.tags).filter((name) => !names.includes(name)),
+        key,
+      );
+    for (const name of names) {
+      const index = this.#indexes.get(name) ?? new Map<string, MemoryRecord>();
+      this.#indexes.set(name, index.set(key.id, record));
+    }
     this.#records.set(nameOf(key), record);
     if (record.expiresAt === Number.POSITIVE_INFINITY) this.#expiring.delete(nameOf(key));
     else this.#expiring.set(nameOf(key), record);
-    const partition = this.#partitions.get(partitionName(key)) ?? new Map<string, MemoryRecord>();
-    this.#partitions.set(partitionName(key), partition.set(key.id, record));
   }
 
   #remove(key: RecordKey): void {
+    this.#removeFrom(indexNames(key, this.#records.get(nameOf(key))?.tags ?? []), key);
     this.#records.delete(nameOf(key));
     this.#expiring.delete(nameOf(key));
-    const partition = this.#partitions.get(partitionName(key));
-    partition?.delete(key.id);
-    if (partition?.size === 0) this.#partitions.delete(partitionName(key));
+  }
+
+  #removeFrom(names: readonly string[], { id }: RecordKey): void {
+    for (const name of names) {
+      const index = this.#indexes.get(name);
+      index?.delete(id);
+      if (index?.size === 0) this.#indexes.delete(name);
+    }
   }
 
   #removeExpired(): void {
@@ -212,6 +234,7 @@ function nameOf({ kind, partition, id }: RecordKey): string {
   return JSON.stringify([kind, partition, id]);
 }
 
-function partitionName({ kind, partition }: Omit<RecordKey, "id">): string {
-  return JSON.stringify([kind, partition]);
+/** The name of the index of a partition, and those of the indexes of its tags. */
+function indexNames({ kind, partition }: Omit<RecordKey, "id">, tags: Iterable<[string, string]>): string[] {
+  return [[], ...tags].map((tag) => JSON.stringify([kind, partition, ...tag]));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import type { LeaseClaim, RecordKey } from "../../../src/store/driver/driver.js";
+import type { LeaseClaim, RecordKey, Version } from "../../../src/store/driver/driver.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { driverContract } from "../../../src/testing/driver-contract.js";
 
@@ -59,6 +59,45 @@ describe("a memory driver", () => {
     advance(1000);
     await driver.put(OTHER, "text", undefined);
     expect(await driver.health?.()).toMatchObject({ facts: { records: "1" } });
+  });
+
+  it("visits only the records with a tag, however many others there are", async () => {
+    let visits = 0;
+    const driver = memoryDriver({ clock: { epoch: () => (visits += 1) } });
+    const put = (id: string, login: string) => driver.put({ ...KEY, id }, "text", undefined, { tags: { login } });
+    for (let nth = 0; nth < 100; nth++) await put(`${nth}`, `of ${nth}`);
+    const scan = async (login: string) => {
+      visits = 0;
+      const { items } = await driver.scan({ kind: KEY.kind, partition: KEY.partition, tags: { login } }, { limit: 9 });
+      return { ids: items.map(({ key }) => key.id), visits };
+    };
+    expect(await scan("of nobody")).toEqual({ ids: [], visits: 0 });
+    expect(await scan("of 7")).toEqual({ ids: ["7"], visits: 1 });
+  });
+
+  it("returns a record that got its tag late once, in its place", async () => {
+    const { driver } = driverAt(0);
+    const put = (id: string, tag: string, version?: Version) =>
+      driver.put({ ...KEY, id }, "text", version, { tags: { tag, all: "yes" } });
+    const first = await put("first", "old");
+    await put("second", "new");
+    await put("first", "new", first);
+    await put("third", "new");
+    const scan = async (tags: Record<string, string>) => {
+      const ids: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await driver.scan({ kind: KEY.kind, partition: KEY.partition, tags }, { limit: 1, cursor });
+        ids.push(...page.items.map(({ key }) => key.id));
+        cursor = page.cursor;
+      } while (cursor !== undefined);
+      return ids;
+    };
+    expect(await scan({ tag: "new" })).toEqual(["first", "second", "third"]);
+    expect(await scan({ tag: "old" })).toEqual([]);
+    expect(await scan({ tag: "new", all: "yes" })).toEqual(["first", "second", "third"]);
+    await driver.delete({ ...KEY, id: "second" });
+    expect(await scan({ tag: "new" })).toEqual(["first", "third"]);
   });
 
   it("reports nothing to a watch whose signal has fired since the change", async () => {
