@@ -18,7 +18,7 @@ const CITIES = [
 const AGENTS = [
   ["mcp", "Claude Desktop", "claude-desktop/1.2.9 (darwin; arm64) mcp-client/1.4"],
   ["mcp", "Inspector", "mcp-inspector/2.12.0 node/20.20.2 (linux; x64)"],
-  ["api", "nightly export", "python-httpx/0.28.1 (export job; batch 17)"],
+  ["api", "Ann's nightly export", "python-httpx/0.28.1 (export job; batch 17)"],
   ["api", "billing sync", "Go-http-client/2.0 billing-sync/3.8.1"],
   [
     "browser",
@@ -47,7 +47,7 @@ function seen(index, at) {
     ja4_fingerprint: `t13d1516h2_8daaf6152771_${((index * 2654435761) % 0xffffff).toString(16).padStart(12, "0")}`,
     lat_long,
     region_code,
-    remote_ip: `198.51.100.${1 + (index % 254)}`,
+    remote_ip: index % 3 === 0 ? `2001:db8::${(index % 254).toString(16)}:1` : `198.51.100.${1 + (index % 254)}`,
     timezone,
     user_agent: AGENTS[index % AGENTS.length][2],
   };

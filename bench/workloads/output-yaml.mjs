@@ -7,8 +7,8 @@ import { duration, times } from "../lib/table.mjs";
 export const title = "YAML against JSON";
 export const start = "in every figure";
 export const shows =
-  "CPU of the whole command that prints 10,000 devices as YAML, against the same command as JSON. It does not show how " +
-  "long a reader of YAML takes.";
+  "CPU of the whole command that prints 10,000 devices as YAML, against the same command as JSON. A third of their addresses " +
+  "are of IPv6, and a fifth of their titles have an apostrophe. It does not show how long a reader of YAML takes.";
 
 const ITEMS = 10_000;
 

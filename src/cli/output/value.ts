@@ -82,12 +82,16 @@ export function toPlain(value: unknown, reveal: boolean): unknown {
 }
 
 function secretOr(key: string, value: unknown, reveal: boolean): unknown {
-  if (key === "client_secret" && !reveal) return value == null ? value : MASK;
-  return toPlain(value, reveal);
+  return toPlain(maskSecret(key, value, reveal), reveal);
+}
+
+/** The value of a property; of a `client_secret` the mask, unless it is to be shown. */
+export function maskSecret(key: string, value: unknown, reveal: boolean): unknown {
+  return key === "client_secret" && !reveal && value != null ? MASK : value;
 }
 
 /** Whether the value is plain data, also with the prototype that hides a secret: no instance of a class. */
-function isRecord(value: unknown): value is Record<string, unknown> {
+export function isRecord(value: unknown): value is Record<string, unknown> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype) return true;

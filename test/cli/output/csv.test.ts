@@ -1,5 +1,6 @@
+import { stringify } from "csv-stringify/sync";
 import { describe, expect, it } from "vitest";
-import { guardFormula } from "../../../src/cli/output/csv.js";
+import { guardFormula, toCsv } from "../../../src/cli/output/csv.js";
 import { fc } from "../../helpers/properties.js";
 import { device, parseCsv, print, TERMINAL } from "./printing.js";
 
@@ -11,6 +12,19 @@ const flags = { columnsFlag: "id,title,status" };
 const unguard = (cell: string) => (cell.startsWith("'") && guardFormula(cell.slice(1)) === cell ? cell.slice(1) : cell);
 
 describe("csv", () => {
+  it("is what the library writes, which costs more", () => {
+    const rows = fc.integer({ min: 1, max: 3 }).chain((length) => {
+      return fc.array(fc.array(text, { minLength: length, maxLength: length }), { minLength: 1, maxLength: 4 });
+    });
+    const library = { record_delimiter: "\r\n", quote_record_delimiter: true };
+    fc.assert(
+      fc.property(rows, (given) => {
+        expect(toCsv(given)).toBe(stringify(given, { ...library, quoted_empty: given[0]?.length === 1 }));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   it("parses back equal once the formula guard is taken away", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(text, text, text), { maxLength: 6 }), async (rows) => {
