@@ -55,7 +55,9 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
       expect(log.requested.map(({ href }) => href)).toEqual([address]);
     }
     expect(log.complaints).toEqual([]);
-    expect(await page.title()).toBe(`Devices of pool ${bench.sandbox.ids.pool}`);
+    const { data, ids } = bench.sandbox;
+    const title = data.pools(ids.domain).find(({ id }) => id === ids.pool)?.title;
+    expect(await page.title()).toBe(`Devices of pool ${title}`);
     expect(await page.locator("script, img, iframe, [style], [onerror]").count()).toBe(0);
     expect(await page.getByText("<script>document.title").count()).toBeGreaterThan(0);
   });

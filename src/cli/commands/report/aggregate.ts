@@ -20,6 +20,7 @@ const DAY_SECONDS = 86_400;
 /** The context of the numbers. */
 export interface ReportContext {
   poolId: string;
+  poolTitle: string | undefined;
   complete: boolean;
   /** Devices read, including those that do not match the filter. */
   read: number;
@@ -59,12 +60,13 @@ export function createAggregate(now: number): Aggregate {
       places.add(first, last);
       findings.add(facts);
     },
-    report({ poolId, complete, read, total, notes }) {
+    report({ poolId, poolTitle, complete, read, total, notes }) {
       const { fields, full } = counters.tallies();
       const found = findings.report();
       return {
         type: "device_report",
         pool_id: poolId,
+        pool_title: poolTitle ?? null,
         generated_at: new Date(now).toISOString(),
         complete,
         notes: [...notes, ...full, ...found.full],

@@ -98,6 +98,8 @@ export interface Report {
   type: "device_report";
   /** The pool. */
   pool_id: string;
+  /** Its title; null if the service did not say it. */
+  pool_title: string | null;
   /** RFC 3339 in UTC. */
   generated_at: string;
   /** Whether the numbers include every requested device. */

@@ -16,6 +16,8 @@ export interface Reading {
   counted: number;
   /** Devices in the pool, as the service reports. */
   total: number | undefined;
+  /** The domain of the pool, as its first device has it. */
+  domainId: unknown;
   drift: Drift[];
   verdict: ListingSummary | undefined;
   /** Whether the limit was reached before the end of the pool. */
@@ -63,6 +65,7 @@ export async function readPool(
       const count = page.pagination.item_count;
       if (typeof count === "number") reading.total = count;
       reading.read += page.items.length;
+      reading.domainId ??= page.items[0]?.domain_id;
       progress.update(
         `devices: ${numberText(reading.read)} of ${reading.total === undefined ? "?" : numberText(reading.total)}`,
       );
@@ -82,10 +85,36 @@ export async function readPool(
   return reading;
 }
 
+/** Pools among which the title is looked for. */
+const MOST_POOLS = 1000;
+
+/**
+ * The title of a pool, from the list of its domain, since no operation reads one pool; undefined if it is not found in one
+ * try. The report is whole without it.
+ */
+export async function readPoolTitle(
+  service: ManagementClient,
+  poolId: string,
+  { domainId, failure }: Reading,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (typeof domainId !== "string" || failure !== undefined) return undefined;
+  try {
+    const options = { pageSize: MOST_POOLS, maxItems: MOST_POOLS, maxRetries: 0, signal };
+    for await (const { id, title } of service.pools.list({ domain_id: domainId }, options)) {
+      if (id === poolId) return typeof title === "string" && title !== "" ? title : undefined;
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+  }
+  return undefined;
+}
+
 const NOTHING_READ = {
   read: 0,
   counted: 0,
   total: undefined,
+  domainId: undefined,
   verdict: undefined,
   isLimited: false,
   failure: undefined,

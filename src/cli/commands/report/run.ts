@@ -17,7 +17,7 @@ import type { Report } from "./model.js";
 import { notesOf } from "./notes.js";
 import { countText } from "./numbers.js";
 import type { ReportFlags } from "./options.js";
-import { type Reading, readPool } from "./read-pool.js";
+import { type Reading, readPool, readPoolTitle } from "./read-pool.js";
 import { reportText } from "./text.js";
 import { textStyle } from "./text-style.js";
 
@@ -36,6 +36,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const reading = await readPool(service, { id: poolId, filter, take: aggregate.add }, options, context);
   const report = aggregate.report({
     poolId,
+    poolTitle: await readPoolTitle(service, poolId, reading, context.signal),
     complete: isComplete(reading),
     read: reading.read,
     total: reading.total,

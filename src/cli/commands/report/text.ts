@@ -30,7 +30,8 @@ export function reportText(report: Report, columns: number, style: TextStyle): s
   return style.finish(`${text}\n`);
 }
 
-function headLines({ pool_id, generated_at, complete, notes, devices }: Report, width: number, style: TextStyle) {
+function headLines(report: Report, width: number, style: TextStyle) {
+  const { pool_id, pool_title, generated_at, complete, notes, devices } = report;
   const { bold, yellow, dim } = style.colors;
   const when = `${generated_at.slice(0, 16).replace("T", " ")} UTC`;
   const facts = [
@@ -38,9 +39,11 @@ function headLines({ pool_id, generated_at, complete, notes, devices }: Report, 
     `${numberText(devices.seen_within_7_days)} seen within 7 days`,
     `${numberText(devices.seen_within_30_days)} within 30 days`,
     `read ${when}`,
+    ...(pool_title === null ? [] : [escapeText(pool_id)]),
   ];
+  const heading = "Devices of pool ";
   return [
-    bold(cutText(`Devices of pool ${escapeText(pool_id)}`, width)),
+    bold(heading + style.isolate(cutText(escapeText(pool_title ?? pool_id), width - heading.length))),
     ...wrap(facts.join(SEPARATOR), width),
     ...(complete ? [] : [bold(yellow("INCOMPLETE: not all of the devices are in these numbers"))]),
     ...notes.flatMap((note) => wrap(`note: ${escapeText(note)}`, width).map(dim)),

@@ -1,9 +1,10 @@
 // Generated from the types of the outputs by scripts/generate.mjs. Do not edit.
 
 export const OUTPUT_SCHEMAS = {
-  "report": {"type":"object","description":"A pool's devices in numbers.","required":["type","pool_id","generated_at","complete","notes","devices","status","session_type","auth_profile","countries","networks","clients","fingerprints","first_seen","last_seen","places","routes","findings"],"properties":{
+  "report": {"type":"object","description":"A pool's devices in numbers.","required":["type","pool_id","pool_title","generated_at","complete","notes","devices","status","session_type","auth_profile","countries","networks","clients","fingerprints","first_seen","last_seen","places","routes","findings"],"properties":{
     "type": {"type":"string","const":"device_report"},
     "pool_id": {"type":"string","description":"The pool."},
+    "pool_title": {"type":["string","null"],"description":"Its title; null if the service did not say it."},
     "generated_at": {"type":"string","format":"date-time","description":"RFC 3339 in UTC."},
     "complete": {"type":"boolean","description":"Whether the numbers include every requested device."},
     "notes": {"type":"array","items":{"type":"string"},"description":"How the numbers were collected."},

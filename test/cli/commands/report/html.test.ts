@@ -26,12 +26,16 @@ function devicesThatSay(text: string): object[] {
   return Array.from({ length: 6 }, (_, n) => device({ ...fields, id: `${text}${n}`, dynamic_client_details: client }));
 }
 
-const tame = tagsOf(reportPage({ ...reportOn(devicesThatSay("harmless"), ["harmless"]), pool_id: "harmless" }));
+/** A report whose every text is one. */
+function reportThatSays(text: string) {
+  return { ...reportOn(devicesThatSay(text), [text]), pool_id: text, pool_title: text };
+}
+
+const tame = tagsOf(reportPage(reportThatSays("harmless")));
 
 describe("the page of a report", () => {
   it("has the same tags and attributes whatever the devices say", () => {
-    const hostile = { ...reportOn(devicesThatSay(HOSTILE), [HOSTILE]), pool_id: HOSTILE };
-    const page = reportPage(hostile);
+    const page = reportPage(reportThatSays(HOSTILE));
     expect(page).toContain("&lt;script&gt;alert(1)&lt;/script&gt;");
     expect(tagsOf(page)).toEqual(tame);
     expect(unsafeCharacters(page, "\n")).toEqual([]);
@@ -67,6 +71,23 @@ describe("the page of a report", () => {
     }
     expect(page).toMatch(/<th scope="row">2026-01-30<\/th><td class="n">0<\/td><td class="n">2<\/td>/);
     expect(page).toMatch(/Japan <small>JP<\/small>/);
+  });
+
+  it("names the pool by its title, and by its id where the service does not say the title", () => {
+    const report = reportOn([device()]);
+    expect(reportPage(report)).toContain("<title>Devices of pool pool_1</title>");
+    const page = reportPage({ ...report, pool_title: "Laptops & more" });
+    expect(page).toContain("<title>Devices of pool Laptops &amp; more</title>");
+    expect(page).toContain("<h1>Pool <bdi>Laptops &amp; more</bdi></h1>");
+    expect(page).toContain('<p class="sub"><bdi>pool_1</bdi>, 1 device, read');
+  });
+
+  it("draws each bar as long as its count is beside the greatest, over nothing that looks like the whole", () => {
+    const statuses = ["active", "active", "active", "revoked"];
+    const page = reportPage(reportOn(statuses.map((status) => device({ status }))));
+    const rows = (name: string) => page.match(new RegExp(`<bdi>${name}</bdi></th><td>(.*?)</td>`))?.[1];
+    expect(rows("active")?.match(/<rect [^>]*>/g)).toEqual(['<rect class="bar" width="100%" height="8" rx="4"/>']);
+    expect(rows("revoked")?.match(/<rect [^>]*>/g)).toEqual(['<rect class="bar" width="33.3%" height="8" rx="4"/>']);
   });
 
   it("has one element for an id", () => {

@@ -61,7 +61,7 @@ export function reportOn(devices: readonly object[], notes: readonly string[] = 
   const aggregate = createAggregate(NOW);
   for (const one of devices) aggregate.add(one);
   const read = devices.length;
-  return aggregate.report({ poolId: "pool_1", complete: true, read, total: read, notes });
+  return aggregate.report({ poolId: "pool_1", poolTitle: undefined, complete: true, read, total: read, notes });
 }
 
 /** One finding of a report. */

@@ -74,6 +74,16 @@ describe("agentauth devices report", () => {
     expect(both.notes).toContain("ended at --limit 5: the pool has more devices");
   });
 
+  it("names the pool by its title, which it can do without", async ({ bench, numbers, report }) => {
+    const { ids, data } = bench.sandbox;
+    const title = data.pools(ids.domain).find(({ id }) => id === ids.pool)?.title;
+    expect(await numbers()).toMatchObject({ pool_id: ids.pool, pool_title: title });
+    expect((await bench.run(report)).stdout).toMatch(new RegExp(`^Devices of pool ${title}$`, "m"));
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "pool", times: 0 });
+    expect((await numbers()).pool_title).toBeNull();
+    expect((await bench.run(report)).stdout).toMatch(new RegExp(`^Devices of pool ${ids.pool}$`, "m"));
+  });
+
   it("gives its numbers to jq, and as yaml", async ({ bench, report }) => {
     const counted = await bench.run([...report, "--jq", ".devices.counted"]);
     expect([counted.code, counted.stdout]).toEqual([0, "500\n"]);

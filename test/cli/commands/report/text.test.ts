@@ -89,8 +89,12 @@ describe("the text of a report", () => {
   it("isolates right-to-left text on a terminal, also where it is cut, and in a pipe prints it as it is", () => {
     const [title, client] = ["מחשב נייד", `عميل ${"ا".repeat(100)}`];
     const details = { title: client, pkce_required: false };
-    const report = reportOn([device({ id: "dev_a", title, dynamic_client_details: details })]);
+    const report = {
+      ...reportOn([device({ id: "dev_a", title, dynamic_client_details: details })]),
+      pool_title: title,
+    };
     const text = textOf(report, 80, {}, true);
+    expect(text).toContain(`Devices of pool \u2068${title}\u2069\n`);
     expect(text).toContain(`  dev_a  \u2068${title}\u2069 · \u2068عميل `);
     expect(text.match(/^\u2068عميل ا*…\u2069 /m)).not.toBeNull();
     for (const line of text.split("\n")) {
@@ -98,6 +102,15 @@ describe("the text of a report", () => {
       expect(stringWidth(line)).toBeLessThanOrEqual(80);
     }
     expect(textOf(report, 80)).not.toMatch(/[\u2068\u2069]/);
+  });
+
+  it("names the pool by its title, and by its id where the service does not say the title", () => {
+    const report = reportOn([device()]);
+    expect(textOf(report, 80)).toMatch(/^Devices of pool pool_1\n1 device · .* UTC$/m);
+    const titled = textOf({ ...report, pool_title: `Laptops\u001b[2J` }, 90, {}, true);
+    expect(titled).toMatch(/^Devices of pool Laptops\\e\[2J\n1 device · .* UTC · pool_1$/m);
+    const long = textOf({ ...report, pool_title: "a title ".repeat(30) }, 60).split("\n");
+    expect(long.filter((line) => stringWidth(line) > 60)).toEqual([]);
   });
 
   it("can be made of no device at all", () => {

@@ -22,12 +22,12 @@ const MOST_ROWS = 10;
 
 /** The report as one self-contained HTML page. */
 export function reportPage(report: Report): string {
-  const { pool_id } = report;
+  const { pool_id, pool_title } = report;
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">
 <meta name="referrer" content="no-referrer"><link rel="icon" href="data:,">
-<title>Devices of pool ${pool_id}</title><style>${trusted(REPORT_STYLE)}</style></head>
+<title>Devices of pool ${pool_title ?? pool_id}</title><style>${trusted(REPORT_STYLE)}</style></head>
 <body>${head(report)}
 <main>${tiles(report)}
 ${findingsSection(report.findings)}${whenSection(report)}${whereSection(report)}${whatSection(report)}</main>
@@ -45,12 +45,12 @@ const moment = new Intl.DateTimeFormat("en", {
   hourCycle: "h23",
 });
 
-function head({ pool_id, generated_at, complete, notes, devices }: Report): Markup {
+function head({ pool_id, pool_title, generated_at, complete, notes, devices }: Report): Markup {
   const read = moment.format(new Date(generated_at));
   const incomplete = html`<p class="incomplete">Incomplete: not all of the devices are in these numbers.</p>`;
   const list = html`<ul class="notes">${notes.map((note) => html`<li>${foreign(note)}</li>`)}</ul>`;
-  return html`<header><p class="over">Device report</p><h1>Pool ${foreign(pool_id)}</h1>
-<p class="sub">${countText(devices.counted, "device")}, read <time datetime="${generated_at}">${read} UTC</time></p>
+  return html`<header><p class="over">Device report</p><h1>Pool ${foreign(pool_title ?? pool_id)}</h1>
+<p class="sub">${pool_title === null ? "" : html`${foreign(pool_id)}, `}${countText(devices.counted, "device")}, read <time datetime="${generated_at}">${read} UTC</time></p>
 ${complete ? "" : incomplete}${notes.length > 0 ? list : ""}</header>`;
 }
 

@@ -58,7 +58,6 @@ tbody tr+tr>*{border-top:1px solid var(--line)}
 .numbers .n{text-align:right}
 .n{white-space:nowrap}
 .rest th,.rest td{color:var(--dim)}
-.track{fill:var(--line)}
 .bar{fill:var(--last)}
 .chart{display:block;width:100%;height:auto;margin-top:.9rem;overflow:visible}
 .chart text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}

@@ -20,7 +20,7 @@ export function barCard({ title, about, what, tally, whole, most, name = foreign
   const shown = tally.top.slice(0, most);
   const greatest = shown[0]?.count ?? 1;
   const rows = shown.map(({ value, count }) => {
-    return html`<tr><th scope="row">${name(value)}</th><td>${bar(count / greatest)}</td><td class="n">${numberText(count)}</td><td class="n">${shareText(count, whole)}</td></tr>`;
+    return html`<tr><th scope="row">${name(value)}</th><td>${bar(count, greatest)}</td><td class="n">${numberText(count)}</td><td class="n">${shareText(count, whole)}</td></tr>`;
   });
   return html`<article class="card"><h3>${title}</h3><p class="about">${about}</p>
 <table class="bars"><thead><tr><th scope="col">${what}</th><td></td><th scope="col">Devices</th><th scope="col">Share</th></tr></thead>
@@ -44,10 +44,11 @@ function restRows({ top, distinct, others, unknown, uncounted }: Tally, shown: n
     });
 }
 
-/** A bar of a share of at most 1. The number beside it says the same. */
-export function bar(share: number): Markup {
-  const width = `${Math.max(0.5, Math.round(share * 1000) / 10)}%`;
-  return html`<svg aria-hidden="true" height="8"><rect class="track" width="100%" height="8" rx="4"/><rect class="bar" width="${width}" height="8" rx="4"/></svg>`;
+/** A bar that is as long as its column for the greatest count: without a track, which would be read as all devices. */
+export function bar(count: number, greatest: number): Markup {
+  if (count === 0) return html``;
+  const width = `${Math.max(0.5, Math.round((count / greatest) * 1000) / 10)}%`;
+  return html`<svg aria-hidden="true" height="8"><rect class="bar" width="${width}" height="8" rx="4"/></svg>`;
 }
 
 /** A table of plain numbers behind a line that opens it. */

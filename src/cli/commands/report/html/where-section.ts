@@ -54,7 +54,7 @@ function countriesCard({ countries: { first_seen, last_seen }, devices }: Report
     if (!known.has(value)) rows.push({ code: value, last: 0, first: count });
   const greatest = Math.max(1, rows[0]?.last ?? 1);
   const shown = rows.slice(0, MOST_COUNTRIES).map(({ code, last, first }) => {
-    return html`<tr><th scope="row">${name(code)}</th><td>${bar(last / greatest)}</td><td class="n">${numberText(last)}</td><td class="n">${shareText(last, devices.counted)}</td><td class="n">${numberText(first)}</td></tr>`;
+    return html`<tr><th scope="row">${name(code)}</th><td>${bar(last, greatest)}</td><td class="n">${numberText(last)}</td><td class="n">${shareText(last, devices.counted)}</td><td class="n">${numberText(first)}</td></tr>`;
   });
   const rest = rows.slice(MOST_COUNTRIES);
   const others = numbersTable(
