@@ -27,11 +27,11 @@ export async function serverScenarios() {
 const EMPTY = ["tasks-status-notifications"];
 const isEmpty = ({ name }) => EMPTY.includes(name);
 
-/** Runs the scenarios for MCP servers at each of their revisions. Returns the number of failures. */
+/** Runs the scenarios for MCP servers at each of their revisions. Returns the verdicts on each scenario. */
 export async function judgeServers(scenarios) {
   const [left, run] = [scenarios.filter(isEmpty), scenarios.filter((scenario) => !isEmpty(scenario))];
   const revisions = [...new Set(run.flatMap((scenario) => scenario.revisions))].sort();
-  let failed = 0;
+  const verdicts = new Map(run.map(({ name }) => [name, []]));
   await withSandbox({ mcpServer: createConformanceServer }, async (sandbox) => {
     const proxy = await authorizedProxy(sandbox.mcpUrl, await logIn(sandbox.mcpUrl));
     for (const revision of revisions) {
@@ -39,23 +39,24 @@ export async function judgeServers(scenarios) {
       const at = revision === "extension" ? [] : ["--spec-version", revision];
       const judged = await inParallel(of, 2, async ({ name }) => {
         const { status, output } = await runSuite(["server", "--url", proxy.url, "--scenario", name, ...at]);
-        return report(`${name} ${revision}`, status === 0 && PASSED.test(output), output);
+        const isPassed = report(`${name} ${revision}`, status === 0 && PASSED.test(output), output);
+        verdicts.get(name).push(isPassed);
+        return isPassed;
       });
       const passed = judged.filter(Boolean).length;
-      failed += of.length - passed;
       console.log(`server, ${at.length === 0 ? "extensions" : `revision ${revision}`}: ${passed} of ${of.length}`);
     }
     proxy.close();
   });
   const names = left.map(({ name }) => name).join(", ");
   if (left.length > 0) console.log(`not run, for the suite has no check in it yet: ${names}`);
-  return failed;
+  return [...verdicts.values()];
 }
 
 /** The scenarios for authorization servers. */
 export const AUTHORIZATION = ["authorization-server-metadata-endpoint", "authorization-code-grant"];
 
-/** Runs them, in one process: the grant needs the metadata. Returns the number of failures. */
+/** Runs them, in one process: the grant needs the metadata. Returns the verdict on each. */
 export async function judgeAuthorizationServer() {
   const results = mkdtempSync(join(tmpdir(), "agentauth-conformance-"));
   try {
@@ -70,10 +71,7 @@ export async function judgeAuthorizationServer() {
         opened = /^http\S+\/authorize\?\S+$/m.exec(printed)?.[0];
         if (opened !== undefined) void capture(process.execPath, [browser, opened]);
       });
-      const judged = AUTHORIZATION.map((name) => report(name, status === 0 && isClean(results, name), output));
-      const passed = judged.filter(Boolean).length;
-      console.log(`authorization server: ${passed} of ${judged.length}`);
-      return judged.length - passed;
+      return AUTHORIZATION.map((name) => report(name, status === 0 && isClean(results, name), output));
     });
   } finally {
     rmSync(results, { recursive: true, force: true });

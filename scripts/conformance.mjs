@@ -1,7 +1,8 @@
 // Runs the official MCP conformance suite, one scenario by one: only then does every failed check, warning, timeout or exit
 // code fail a scenario. The client authorization scenarios are run against the built CLI and against the official MCP SDK
-// with our provider, those for servers against the built sandbox. Arguments select scenarios by name.
-import { existsSync } from "node:fs";
+// with our provider, those for servers against the built sandbox. Arguments select scenarios by name. A run of all of them
+// fails where docs/conformance.md quotes other numbers than the last lines of its output.
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -89,18 +90,48 @@ if (unknown !== undefined) {
   process.exit(2);
 }
 
-let failed = 0;
+const clients = [];
 for (const { name, scenarios: all, flags, client } of SETS) {
   const scenarios = all.filter(isWanted);
-  if (scenarios.length === 0) continue;
-  const passed = (await inParallel(scenarios, 2, (scenario) => judge(scenario, flags, client))).filter(Boolean).length;
-  failed += scenarios.length - passed;
-  console.log(`${name}: ${passed} of ${scenarios.length}`);
+  const verdicts = await inParallel(scenarios, 2, (scenario) => judge(scenario, flags, client));
+  clients.push(countOf(verdicts));
+  if (scenarios.length > 0) console.log(`${name}: ${textOf(clients.at(-1))}`);
 }
 const wantedServers = servers.filter(({ name }) => isWanted(name));
-if (wantedServers.length > 0) failed += await judgeServers(wantedServers);
-if (AUTHORIZATION.some(isWanted)) failed += await judgeAuthorizationServer();
-process.exitCode = failed === 0 ? 0 : 1;
+const byScenario = wantedServers.length > 0 ? await judgeServers(wantedServers) : [];
+const authorization = countOf(AUTHORIZATION.some(isWanted) ? await judgeAuthorizationServer() : []);
+
+const [required, draft, compatible, extensions, revision, provider] = clients;
+const commandLine = sumOf([required, draft, compatible, extensions]);
+const scenarios = countOf(byScenario.map((verdicts) => verdicts.every(Boolean)));
+const runs = countOf(byScenario.flat());
+/** What docs/conformance.md says in the last cells of its table. */
+const cells = [
+  `${textOf(required)} required, ${textOf(draft)} draft, ${textOf(compatible)} backward-compatible, ` +
+    `${textOf(extensions)} extensions (${textOf(commandLine)}), and ${textOf(revision)} at revision 2026-07-28`,
+  textOf(provider),
+  `${textOf(scenarios)}, each at every revision that it is for: ${textOf(runs)}`,
+  textOf(authorization),
+];
+const page = readFileSync(join(root, "docs", "conformance.md"), "utf8");
+const misquoted = wanted.length > 0 ? [] : cells.filter((cell) => !page.includes(`| ${cell} |`));
+if (wanted.length === 0) for (const cell of cells) console.log(`passed: ${cell}`);
+for (const cell of misquoted) console.error(`docs/conformance.md does not say: ${cell}`);
+const isPassed = [commandLine, revision, provider, runs, authorization].every(({ passed, all }) => passed === all);
+process.exitCode = isPassed && misquoted.length === 0 ? 0 : 1;
+
+function countOf(verdicts) {
+  return { passed: verdicts.filter(Boolean).length, all: verdicts.length };
+}
+
+function sumOf(counts) {
+  const sum = (name) => counts.reduce((total, count) => total + count[name], 0);
+  return { passed: sum("passed"), all: sum("all") };
+}
+
+function textOf({ passed, all }) {
+  return `${passed} of ${all}`;
+}
 
 async function judge(scenario, flags, client = "client.mjs") {
   const command = `exec "${process.execPath}" "${join(root, "conformance", client)}"`;

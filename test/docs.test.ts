@@ -113,6 +113,14 @@ describe("the pages of settings and lists", () => {
   });
 });
 
+describe.each(["README.md", "docs/index.md"])("the conformance that %s quotes", (page) => {
+  it("is that of the conformance page, which the suite is compared with", () => {
+    const quoted = read(page).match(/\b(\d+) of \1\b/g) ?? [];
+    expect(quoted).toContain("33 of 33");
+    for (const number of quoted) expect(read("docs/conformance.md")).toContain(number);
+  });
+});
+
 describe("the README in the npm package", () => {
   it("links only to files that are packed", () => {
     const packed = read("scripts/package-files.txt").split("\n");
