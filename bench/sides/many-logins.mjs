@@ -1,14 +1,23 @@
-// A process that uses one of many stored logins: many-logins.mjs <home> <server> <profile> <rounds>
+// A process that uses one of many stored logins: many-logins.mjs <home> <server> <profile> <rounds> [<count>]. With a count,
+// the logins are that many copies of the stored one, in memory.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { AgentClient } from "../../dist/index.js";
+import { AgentClient, memoryStore } from "../../dist/index.js";
 import { fileStore } from "../../dist/node/index.js";
 import { median } from "../lib/compare.mjs";
 
-const [home, server, profile, rounds] = process.argv.slice(2);
-const store = fileStore(home);
+const [home, server, profile, rounds, count] = process.argv.slice(2);
+const store = count === undefined ? fileStore(home) : await inMemory(Number(count));
 const stored = new AgentClient({ store, profile });
 const missing = new AgentClient({ store, profile: "nobody" });
+
+async function inMemory(copies) {
+  const memory = memoryStore();
+  const [grant] = await fileStore(home).list();
+  const others = Array.from({ length: copies - 1 }, (_, nth) => ({ ...grant, profile: `user-${nth}` }));
+  for (const one of [grant, ...others]) await memory.save({ ...one, generation: 1 }, undefined);
+  return memory;
+}
 
 /** The median of the milliseconds that a call takes. */
 async function timed(call, times) {

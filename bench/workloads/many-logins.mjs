@@ -13,8 +13,8 @@ export const title = "Many logins in one store";
 export const shows =
   "Wall time of `agent.token()` with a valid stored token and of `agent.token()` without a login, and processor time of " +
   "a list of all logins, also against a loop that reads and parses the same files, in one process with a store in " +
-  "files, by the number of logins: of users with a profile each, and of users with an account each at one server. It " +
-  "does not show a cold disk.";
+  "files, by the number of logins: of users with a profile each, and of users with an account each at one server; and the " +
+  "first two with a store in memory. It does not show a cold disk.";
 
 export const start = "not in the figures";
 
@@ -26,7 +26,32 @@ export async function measure({ quick }) {
   const counts = quick ? [1, 100] : [1, 1000, 10_000];
   const tables = [];
   for (const member of KEPT_APART_BY) tables.push(await table(member, counts, rounds));
-  return tables;
+  return [...tables, await memoryTable(counts, rounds)];
+}
+
+async function memoryTable(counts, rounds) {
+  const results = await withStores([1], "profile", ([{ home, server, profile }]) => {
+    return compare(
+      counts.map((count) => side(home, server, profile, count, count)),
+      rounds,
+    );
+  });
+  const last = results.at(-1);
+  const what = `\`agent.token()\` without a login, ${last.name} others in memory`;
+  const claim = atMost(what, "one other", last.ratio("missMs"), 1.5);
+  return {
+    caption: `In memory, users with their own profile, ${rounds} rounds`,
+    header: ["logins", "token()", "vs. 1", "without a login", "vs. 1", "goal"],
+    rows: results.map((result) => [
+      result.name,
+      `${(result.median("hitMs") * 1000).toFixed(0)} µs`,
+      times(result.ratio("hitMs")),
+      `${(result.median("missMs") * 1000).toFixed(0)} µs`,
+      times(result.ratio("missMs")),
+      result === last ? goalText(claim) : "",
+    ]),
+    claims: [claim],
+  };
 }
 
 async function table(member, counts, rounds) {
@@ -59,11 +84,13 @@ async function table(member, counts, rounds) {
   };
 }
 
-function side(home, server, profile, count) {
+function side(home, server, profile, count, ...copies) {
   return {
     name: count.toLocaleString("en"),
     measure() {
-      const child = spawnSync(process.execPath, [SIDE, home, server, profile, "1000"], { encoding: "utf8" });
+      const child = spawnSync(process.execPath, [SIDE, home, server, profile, "1000", ...copies.map(String)], {
+        encoding: "utf8",
+      });
       if (child.status !== 0) throw new Error(`the side failed:\n${child.stderr}`);
       const result = JSON.parse(child.stdout);
       if (result.logins !== count) throw new Error(`${result.logins} logins are listed, expected ${count}`);
