@@ -43,7 +43,7 @@ While it runs, --profile sandbox uses it:
     .option("--domains <n>", "Number of domains per account (default: 3)", wholeNumber(1))
     .option("--pools <n>", "Number of pools per domain (default: 4)", wholeNumber(1))
     .option("--devices <n>", "Number of devices per pool (default: 120)", wholeNumber(0, 1_000_000))
-    .option("--latency <ms>", "Delay of each response in milliseconds (default: 0)", wholeNumber(0, 3_600_000))
+    .option("--latency <ms>", "Delay of each response in ms (default: 0)", wholeNumber(0, 3_600_000))
     .option("--fault <fault>", "Fault to inject from the start (repeatable)", repeatable)
     .addOption(
       new Option("--metadata <address>", "Where authorization servers publish their metadata (default: both)").choices([
@@ -64,7 +64,7 @@ While it runs, --profile sandbox uses it:
     .option("--dpop-nonces", "Require a server nonce in every DPoP proof")
     .option("--host <address>", "Address to listen on (default: 127.0.0.1)")
     .option("--allow-non-loopback", "Allow an address that other machines can reach")
-    .option("--allow-origin <origin>", "Origin whose web pages may use the MCP servers (repeatable)", repeatable)
+    .option("--allow-origin <origin>", "Origin whose pages may log in (repeatable)", repeatable)
     .addOption(output())
     .addOption(json())
     .addHelpText(
