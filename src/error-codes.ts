@@ -61,10 +61,14 @@ export type ClientErrorCode =
   | "pagination_loop"
   /** The listing is longer than the page cap that was set. */
   | "page_cap"
-  /** The listing changed while it was read, and `strict` was asked for. */
+  /** The listing changed while it was read, and `strict` was set. */
   | "list_changed"
-  /** An item is not of the documented shape, and `strict` was asked for. */
+  /** The list is not in the requested order, and `strict` was set. */
+  | "sorting_ignored"
+  /** An item is not of the documented shape, and `strict` was set. */
   | "unexpected_shape"
+  /** Items of a list have no id; all others were delivered. */
+  | "unusable_items"
   /** The local store cannot be read or written safely. */
   | "store_failed"
   /** The engine that holds the store does not answer; the same call may succeed later. */

@@ -28,6 +28,8 @@ export interface AgentAuthErrorOptions {
   retryable?: boolean | undefined;
   /** The offset of the first item that a listing did not yield. */
   resume?: number | undefined;
+  /** The items that a listing left out because they have no id. */
+  unusable?: UnusableItems | undefined;
   /** Seconds that the server asked to wait before it is asked again. */
   retryAfter?: number | undefined;
   /** The address asked, without credentials. */
@@ -40,6 +42,14 @@ export interface AgentAuthErrorOptions {
   response?: Response | undefined;
   /** What led to it. */
   cause?: unknown;
+}
+
+/** Items of a list that have no id. */
+export interface UnusableItems {
+  /** Their number. */
+  readonly count: number;
+  /** The offsets of the first 100 of them. */
+  readonly positions: readonly number[];
 }
 
 /** What to do about an error, in words and as data. */
@@ -67,10 +77,13 @@ export interface AgentAuthErrorJson {
   url?: string;
   /** The offset of the first item that a listing did not yield. */
   resume?: number;
+  /** The items that a listing left out because they have no id. */
+  unusable?: UnusableItems;
   /** Seconds that the server asked to wait before it is asked again. */
   retry_after?: number;
 }
 
+const DATA = ["hint", "remedy", "status", "requestId", "url", "resume", "unusable", "retryAfter"] as const;
 const BRAND = Symbol.for("agentauth.error");
 
 /**
@@ -100,6 +113,8 @@ export class AgentAuthError extends Error {
   declare readonly url?: string;
   /** The offset of the first item that a listing did not yield. */
   declare readonly resume?: number;
+  /** The items that a listing left out because they have no id. */
+  declare readonly unusable?: UnusableItems;
   /** Seconds that the server asked to wait before it is asked again. */
   declare readonly retryAfter?: number;
   /** The answer as it came, not enumerable. */
@@ -111,7 +126,7 @@ export class AgentAuthError extends Error {
     this.code = code as ErrorCode;
     this.class = options.class;
     this.retryable = options.retryable ?? options.class === "unavailable";
-    for (const key of ["hint", "remedy", "status", "requestId", "url", "resume", "retryAfter"] as const) {
+    for (const key of DATA) {
       const value = options[key];
       if (value !== undefined) Object.defineProperty(this, key, { value, enumerable: true });
     }
@@ -132,6 +147,7 @@ export class AgentAuthError extends Error {
       ...(this.requestId !== undefined && { request_id: this.requestId }),
       ...(this.url !== undefined && { url: this.url }),
       ...(this.resume !== undefined && { resume: this.resume }),
+      ...(this.unusable !== undefined && { unusable: this.unusable }),
       ...(this.retryAfter !== undefined && { retry_after: this.retryAfter }),
     };
   }
@@ -150,8 +166,8 @@ export function abortedError(signal: Pick<AbortSignal, "reason">): AgentAuthErro
 
 /** The same error with another hint, and with this remedy or none. */
 export function withHint(error: AgentAuthError, hint: string | undefined, remedy?: Remedy): AgentAuthError {
-  const { status, requestId, url, resume, retryAfter, retryable, response, cause, stack } = error;
-  const answer = { status, requestId, url, resume, retryAfter, retryable, response };
+  const { status, requestId, url, resume, unusable, retryAfter, retryable, response, cause, stack } = error;
+  const answer = { status, requestId, url, resume, unusable, retryAfter, retryable, response };
   const copy = new AgentAuthError(error.code, error.message, { class: error.class, cause, hint, remedy, ...answer });
   // What is to be found is where the error came from, not where its hint was put on.
   if (stack !== undefined) copy.stack = stack;

@@ -6,6 +6,7 @@
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
 export type { CallOptions } from "./api/call-options.js";
+export type { Check } from "./api/checks.js";
 export {
   type DeviceOperations,
   type ListOperation,
@@ -14,12 +15,14 @@ export {
   type RawClient,
 } from "./api/client.js";
 export { Listing, type ListingResponse } from "./api/listing.js";
-export type { Drift, ListingSummary, ListOptions, Page } from "./api/page.js";
+export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page } from "./api/page.js";
+export type { SortingEncoding } from "./api/query.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
   Device,
   DeviceSorting,
   Domain,
+  DynamicClientDetails,
   InteractionDetails,
   Open,
   OpenSorting,
@@ -41,6 +44,7 @@ export {
   type AgentAuthErrorOptions,
   type ErrorClass,
   isAgentAuthError,
+  type UnusableItems,
 } from "./errors.js";
 export type { AddressClass, Exemptions } from "./http/address-class.js";
 export type { HttpEvent } from "./http/buffered-response.js";

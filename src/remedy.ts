@@ -32,7 +32,8 @@ export type ConfigureOption =
   | "redirectHost"
   | "redirectPort"
   | "resource"
-  | "scope";
+  | "scope"
+  | "sorting";
 
 /** Options of `AgentClient.startLogin`. */
 export interface StartLoginOptions {

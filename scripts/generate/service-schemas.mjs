@@ -15,7 +15,9 @@ export function serviceSchemasText(contract, source) {
 
 /** The schema with its references resolved, known values as examples, and only types as rules. */
 function loosen(schema, schemas) {
-  if (schema.$ref !== undefined) return loosen(schemas[schema.$ref.replace("#/components/schemas/", "")], schemas);
+  if (schema.$ref !== undefined) {
+    return { ...loosen(schemas[schema.$ref.replace("#/components/schemas/", "")], schemas), ...described(schema) };
+  }
   if (schema.anyOf !== undefined) {
     const forms = schema.anyOf.filter(({ type }) => type !== "null").map((form) => loosen(form, schemas));
     const [form] = forms;

@@ -1,8 +1,8 @@
 // The table of shapes: the checks of a page of the service, as data that loads quickly.
 
-const ANNOTATIONS = ["description", "examples", "x-nullable-by-service"];
+const ANNOTATIONS = ["description", "examples"];
 const CONSTRAINTS = ["pattern", "minimum", "format", "minItems", "maxItems"];
-const KEYWORDS = [...ANNOTATIONS, ...CONSTRAINTS, "type", "enum", "items", "properties"];
+const KEYWORDS = [...ANNOTATIONS, ...CONSTRAINTS, "type", "enum", "items", "properties", "required"];
 
 /** The text of the generated table. */
 export function shapesText(contract, source) {
@@ -14,20 +14,20 @@ export function shapesText(contract, source) {
     device: shape(schemas.Device_Summary, "Device_Summary"),
     pagination: shape(schemas.PaginationOutput, "PaginationOutput"),
     sorting: shape(schemas.Sorting, "Sorting"),
-    deviceSorting: shape(schemas.Device_List.properties.sorting, "Device_List.sorting"),
+    deviceSorting: shape(schemas.Device_List.properties.sorting.anyOf[0], "Device_List.sorting"),
   };
   const entries = Object.entries(shapes).map(([name, one]) => `  ${name}: ${print(one, "  ")},\n`);
   return `// Generated from ${source} by scripts/generate.mjs. Do not edit.\n\nexport const shapes = {\n${entries.join("")}} as const;\n`;
 }
 
 /**
- * The constraints of a schema with its references resolved. Null is omitted if only our leniency allows it.
+ * The constraints of a schema with its references resolved.
  *
  * @param at the place of the schema, for the message about an unsupported keyword
  */
 function toShape(schema, at, schemas) {
   if (schema.$ref !== undefined) {
-    only(schema, ["$ref"], at);
+    only(schema, ["$ref", "description"], at);
     const name = schema.$ref.replace("#/components/schemas/", "");
     return toShape(schemas[name], name, schemas);
   }
@@ -35,7 +35,7 @@ function toShape(schema, at, schemas) {
     only(schema, [...ANNOTATIONS, "anyOf"], at);
     const forms = schema.anyOf.filter((form) => form.type !== "null");
     if (forms.length !== 1) throw new Error(`${at}: a shape has one form, or null`);
-    return { ...toShape(forms[0], at, schemas), ...nullable(schema) };
+    return { ...toShape(forms[0], at, schemas), ...(forms.length < schema.anyOf.length && { nullable: true }) };
   }
   if (schema.allOf !== undefined) {
     only(schema, [...ANNOTATIONS, "allOf"], at);
@@ -46,23 +46,26 @@ function toShape(schema, at, schemas) {
 
 function toPlainShape(schema, at, schemas) {
   only(schema, KEYWORDS, at);
-  const types = [schema.type].flat().filter((type) => type !== "null");
+  const all = [schema.type].flat();
+  const types = all.filter((type) => type !== "null");
   if (types.length !== 1 || types[0] === undefined) throw new Error(`${at}: a shape has one type, or null`);
-  const shape = { type: types[0], ...nullable(schema) };
+  const shape = { type: types[0], ...(types.length < all.length && { nullable: true }) };
   if (schema.enum) shape.enum = schema.enum.filter((value) => value !== null);
   for (const keyword of CONSTRAINTS) if (keyword in schema) shape[keyword] = schema[keyword];
   if (schema.items) shape.items = toShape(schema.items, `${at}[]`, schemas);
   if (schema.properties) {
     const properties = Object.entries(schema.properties);
     shape.properties = Object.fromEntries(
-      properties.map(([name, part]) => [name, toShape(part, `${at}.${name}`, schemas)]),
+      properties.map(([name, part]) => {
+        const { nullable, ...property } = toShape(part, `${at}.${name}`, schemas);
+        if (schema.required?.includes(name)) return [name, { ...property, ...(nullable && { nullable }) }];
+        // What we allow to be null may be absent too: one word for both.
+        if (!nullable) throw new Error(`${at}.${name}: a field that is not required may be null`);
+        return [name, { ...property, optional: true }];
+      }),
     );
   }
   return shape;
-}
-
-function nullable(schema) {
-  return schema["x-nullable-by-service"] === true ? { nullable: true } : {};
 }
 
 function intersect(left, right) {

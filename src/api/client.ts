@@ -2,7 +2,7 @@ import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fe
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { bindMethods } from "../http/bind-methods.js";
-import { type BufferedResponse, forgetBody } from "../http/buffered-response.js";
+import { forgetBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
@@ -11,14 +11,16 @@ import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import { type CallOptions, callHeaders } from "./call-options.js";
-import { mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
+import { checksOf } from "./checks.js";
+import { type ListedKind, mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
-import type { ListOptions, Page } from "./page.js";
-import { pageError } from "./pages.js";
+import type { ListOptions } from "./page.js";
+import { isUnusableItems, pageError } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
+import { querySerializer, type SortingEncoding } from "./query.js";
 import { bufferedResponseOf, hideSecretOf, hideSecrets, replay } from "./raw-response.js";
 import { ReceivedPage } from "./received-page.js";
-import type { components, paths } from "./schema.gen.js";
+import type { paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
 
 /** How an {@link ManagementClient} reaches the service. */
@@ -29,7 +31,9 @@ export interface ManagementClientOptions extends TransportOptions {
   token?: TokenSource | undefined;
   /** Puts the token on a request. Default: `Authorization: Bearer <token>`. */
   auth?: PlaceToken | undefined;
-  /** Serialises query parameters. Default: deep objects, `pagination[offset]=50`. */
+  /** How the requested order is sent. Default `deep`: `sorting[field]=title&sorting[direction]=asc`. */
+  sorting?: SortingEncoding | undefined;
+  /** Serialises query parameters, in place of `sorting`. Default: names and values are percent-encoded. */
   querySerializer?: ClientOptions["querySerializer"];
   /** The name of your program, put in front of ours in `User-Agent`. */
   userAgent?: string | undefined;
@@ -40,7 +44,11 @@ export type RawClient = Client<paths>;
 
 /** The list operation of one resource. */
 export interface ListOperation<Params, Item extends object> {
-  /** A list that is read when it is iterated. */
+  /**
+   * A list that is read when it is iterated.
+   *
+   * @throws `AgentAuthError` `usage` where the id is missing that the list is asked by
+   */
   list(params: Params, options?: ListOptions): Listing<Item>;
 }
 
@@ -49,19 +57,26 @@ export interface DeviceOperations extends ListOperation<{ pool_id: string; sorti
   /**
    * One device of a pool, found by listing, because the service has no operation for it.
    *
-   * @throws `AgentAuthError` `not_found` when the pool's list ends without it
+   * @throws `AgentAuthError` `not_found` when the pool's list ends without it, `usage` for a missing id
    */
   get(params: { pool_id: string; id: string }, options?: ListOptions): Promise<Device>;
 }
 
 /** The part of a call of openapi-fetch that the three list operations share. */
-interface PageCall {
-  query: { pagination?: components["parameters"]["Pagination"] };
+interface PageCall<Sorting> {
+  query: { sorting?: Sorting; "pagination[offset]"?: number; "pagination[page_size]"?: number };
   init: { parseAs: "stream"; fetch: (request: Request) => Promise<Response>; headers: Record<string, string> };
 }
 
-/** Requests one page of a list by an operation of the contract. */
-type RequestPage = (call: PageCall) => Promise<{ response: Response }>;
+/** A list as it is requested. */
+interface ListRequest<Sorting extends OpenSorting> {
+  kind: ListedKind;
+  /** The parameter that names what the list belongs to. */
+  parent: Readonly<Record<string, string>>;
+  sorting: Sorting | undefined;
+  /** Requests one page by an operation of the contract. */
+  requestPage(call: PageCall<Sorting>): Promise<{ response: Response }>;
+}
 
 /**
  * The client of the management interface (`{base_url}/api/v1`): pools of a domain, domains of an account, devices of a
@@ -95,52 +110,55 @@ export class ManagementClient {
     this.#transport = createTransport(options, auth, mayRetry, this.#mask);
     const { clock = systemClock } = options;
     this.#pace = { now: () => clock.now(), inFlight: 0 };
+    const serializer = options.querySerializer ?? querySerializer(options.sorting);
     this.#openClient = (requestClass) =>
       createOpenApiClient<paths>({
         baseUrl,
         headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
-        ...(options.querySerializer && { querySerializer: options.querySerializer }),
+        querySerializer: serializer,
         ...(requestClass && { Request: requestClass }),
         fetch: async (request) => replay(await this.#transport(request, request.signal)).response,
       });
     this.#takesOwnClasses = takesOwnClasses(options.fetch);
     this.pools = {
-      list: ({ domain_id, sorting }, listOptions = {}) =>
-        this.#list<Pool>("pool", { domain_id }, listOptions, ({ query, init }) =>
-          this.#pageClient().GET("/api/v1/pool", {
-            params: { query: { domain_id, ...(sorting && { sorting }), ...query } },
-            ...init,
-          }),
-        ),
+      list: ({ domain_id, sorting }, listOptions) =>
+        this.#list<Pool, OpenSorting>(listOptions, {
+          kind: "pool",
+          parent: { domain_id },
+          sorting,
+          requestPage: ({ query, init }) =>
+            this.#pageClient().GET("/api/v1/pool", { params: { query: { domain_id, ...query } }, ...init }),
+        }),
     };
     this.domains = {
-      list: ({ account_id, sorting }, listOptions = {}) =>
-        this.#list<Domain>("domain", { account_id }, listOptions, ({ query, init }) =>
-          this.#pageClient().GET("/api/v1/domain", {
-            params: { query: { account_id, ...(sorting && { sorting }), ...query } },
-            ...init,
-          }),
-        ),
-    };
-    const devices: DeviceOperations["list"] = ({ pool_id, sorting }, listOptions = {}) =>
-      this.#list<Device>("device", { pool_id }, listOptions, ({ query, init }) =>
-        this.#pageClient().GET("/api/v1/device", {
-          params: { query: { pool_id, ...(sorting && { sorting }), ...query } },
-          ...init,
+      list: ({ account_id, sorting }, listOptions) =>
+        this.#list<Domain, OpenSorting>(listOptions, {
+          kind: "domain",
+          parent: { account_id },
+          sorting,
+          requestPage: ({ query, init }) =>
+            this.#pageClient().GET("/api/v1/domain", { params: { query: { account_id, ...query } }, ...init }),
         }),
-      );
+    };
+    const devices: DeviceOperations["list"] = ({ pool_id, sorting }, listOptions) =>
+      this.#list<Device, DeviceSorting>(listOptions, {
+        kind: "device",
+        parent: { pool_id },
+        sorting,
+        requestPage: ({ query, init }) =>
+          this.#pageClient().GET("/api/v1/device", { params: { query: { pool_id, ...query } }, ...init }),
+      });
     this.devices = {
       list: devices,
-      async get(params, listOptions) {
-        if (typeof params.id !== "string" || params.id === "") throw new TypeError("id must be a non-empty string");
+      async get({ pool_id, id }, listOptions) {
+        requireId("id", id);
         try {
-          for await (const device of devices({ pool_id: params.pool_id }, listOptions)) {
-            if (device.id === params.id) return device;
-          }
+          for await (const device of devices({ pool_id }, listOptions)) if (device.id === id) return device;
         } catch (thrown) {
-          throw pageError(thrown);
+          // An item without an id is not the one that was asked for.
+          if (!isUnusableItems(thrown)) throw pageError(thrown);
         }
-        throw notFound(params);
+        throw notFound(pool_id, id);
       },
     };
   }
@@ -191,24 +209,20 @@ export class ManagementClient {
     return reply.response;
   }
 
-  /** @param parent the parameter that names what the list belongs to */
-  #list<T extends object>(
-    kind: DocumentedKind,
-    parent: Record<string, string>,
-    options: ListOptions,
-    requestPage: RequestPage,
+  #list<T extends object, Sorting extends OpenSorting>(
+    options: ListOptions = {},
+    { kind, parent, sorting, requestPage }: ListRequest<Sorting>,
   ): Listing<T> {
-    for (const [name, id] of Object.entries(parent)) {
-      if (typeof id !== "string" || id === "") throw new TypeError(`${name} must be a non-empty string`);
-    }
-    const headers = callHeaders(options);
     const [[name = "", id = ""] = []] = Object.entries(parent);
+    requireId(name, id);
+    const headers = callHeaders(options);
+    const checks = checksOf(options.strict);
     const fetchPage: FetchPage<T> = async (offset, signal) => {
-      const pagination = {
-        ...(offset !== undefined && { offset }),
-        ...(options.pageSize && { page_size: options.pageSize }),
+      const query = {
+        ...(sorting && { sorting }),
+        ...(offset !== undefined && { "pagination[offset]": offset }),
+        ...(options.pageSize && { "pagination[page_size]": options.pageSize }),
       };
-      const query = Object.keys(pagination).length > 0 ? { pagination } : {};
       const reply = await bufferedResponseOf(
         (fetch) => requestPage({ query, init: { parseAs: "stream", fetch, headers } }),
         async (request) => {
@@ -217,17 +231,14 @@ export class ManagementClient {
           return answer.response.ok ? answer : replay(answer);
         },
       );
-      return this.#page<T>(reply, offset ?? 0, options.strict === true ? kind : undefined);
+      const envelope = readEnvelope<T>(reply, this.#mask);
+      requireDocumented(kind, reply, checks);
+      for (const item of envelope.summaries) hideSecretOf(item);
+      forgetBody(reply);
+      return new ReceivedPage(envelope, reply, offset ?? 0);
     };
-    return new Listing<T>(fetchPage, options, this.#pace, `${kind}s of ${name} ${quote(id)}`);
-  }
-
-  #page<T extends object>(reply: BufferedResponse, offset: number, strictKind: DocumentedKind | undefined): Page<T> {
-    const envelope = readEnvelope<T>(reply, this.#mask);
-    if (strictKind) requireDocumented(strictKind, reply);
-    for (const item of envelope.summaries) hideSecretOf(item);
-    forgetBody(reply);
-    return new ReceivedPage(envelope, reply, offset);
+    const about = `${kind}s of ${name} ${quote(id)}`;
+    return new Listing<T>(fetchPage, { ...options, checks, sorting, about }, this.#pace);
   }
 }
 
@@ -236,11 +247,9 @@ function limitsOf({ timeoutMs, maxRetries }: CallOptions): CallLimits {
   return { timeoutMs, maxRetries };
 }
 
-type DocumentedKind = Parameters<typeof requireDocumented>[0];
-
 type UntypedGet = (
   path: string,
-  init: PageCall["init"] & { params: { query: Record<string, never> }; querySerializer: () => string },
+  init: PageCall<never>["init"] & { params: { query: Record<string, never> }; querySerializer: () => string },
 ) => Promise<{ response: Response }>;
 
 /** openapi-fetch parses a body after every middleware, so secrets are hidden in the parsed value here. */
@@ -254,8 +263,12 @@ function withHiddenSecrets(client: RawClient): RawClient {
   return { ...client, GET: hiding(client.GET), request: hiding(client.request) };
 }
 
-function notFound(params: { pool_id: string; id: string }): AgentAuthError {
-  return new AgentAuthError("not_found", `no device ${quote(params.id)} in pool ${quote(params.pool_id)}`, {
-    class: "remote",
-  });
+/** @throws `AgentAuthError` `usage`: a program that passes on an id of an item may not have one */
+function requireId(name: string, id: unknown): void {
+  if (typeof id === "string" && id !== "") return;
+  throw new AgentAuthError("usage", `${name} must be a non-empty string, not ${quote(id)}`, { class: "usage" });
+}
+
+function notFound(pool_id: string, id: string): AgentAuthError {
+  return new AgentAuthError("not_found", `no device ${quote(id)} in pool ${quote(pool_id)}`, { class: "remote" });
 }

@@ -1,5 +1,5 @@
 import type { AgentAuthError } from "../errors.js";
-import type { Drift, ListOptions, Page } from "./page.js";
+import type { Drift, Page, ReadOptions } from "./page.js";
 import { refusedPage } from "./pagination-checks.js";
 
 /** The changes of the pagination numbers over the pages of a listing. */
@@ -21,10 +21,10 @@ export class DriftSummary {
 /** Compares the numbers of each page with those of the page before it, and reports every change. */
 export class DriftLog {
   readonly stats = new DriftSummary();
-  readonly #options: Pick<ListOptions, "strict" | "onDrift">;
+  readonly #options: Pick<ReadOptions, "checks" | "onDrift">;
   #pageSize: number | undefined;
 
-  constructor(options: Pick<ListOptions, "strict" | "onDrift">) {
+  constructor(options: Pick<ReadOptions, "checks" | "onDrift">) {
     this.#options = options;
   }
 
@@ -32,7 +32,7 @@ export class DriftLog {
    * Records a page. A number that the page leaves out keeps its last value.
    *
    * @returns how much `item_count` changed since the page before
-   * @throws `AgentAuthError` `list_changed` at the first change, under `strict`
+   * @throws `AgentAuthError` `list_changed` at the first change, with the check `drift`
    */
   record<T>(page: Page<T>): number {
     const { stats } = this;
@@ -49,7 +49,7 @@ export class DriftLog {
       stats.hasGrown ||= change > 0;
     }
     const first = stats.drift[reported];
-    if (first && this.#options.strict) {
+    if (first && this.#options.checks.has("drift")) {
       const what = `${first.field} was ${first.from}, and ${first.to} at offset ${first.offset}`;
       throw listChanged(page, `the list changed while it was read: ${what}`, page.offset + Math.min(0, change));
     }

@@ -1,6 +1,6 @@
 import { DriftLog, type DriftSummary, listChanged } from "./drift-log.js";
 import { Overlap } from "./overlap.js";
-import type { ListOptions, Page } from "./page.js";
+import type { Page, ReadOptions } from "./page.js";
 import { everyId, lastItem, recentIds, type SearchStrategy } from "./search-strategy.js";
 import { idOf, type SeenIds } from "./seen-ids.js";
 
@@ -43,7 +43,7 @@ export class DriftTracker<T extends object> {
   /** During a search: by how many items the reader rewound at most, and to which offset. */
   #search: { depth: number; begun: number } | undefined;
 
-  constructor(options: Pick<ListOptions, "strict" | "onDrift">, seen: SeenIds) {
+  constructor(options: Pick<ReadOptions, "checks" | "onDrift">, seen: SeenIds) {
     this.#log = new DriftLog(options);
     this.#seen = seen;
   }

@@ -4,6 +4,7 @@ import { refusal } from "../http/body.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
+import type { Check } from "./checks.js";
 import { checkShape, SHAPES, type Shape } from "./shapes.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
@@ -63,13 +64,16 @@ export function readEnvelope<Item extends object>(
   return {
     // The contract's type, read loosely: `strict` checks the members (see requireDocumented).
     summaries: summaries as Item[],
-    pagination: pagination as PaginationOutput,
+    pagination: pagination as unknown as PaginationOutput,
     sorting: isJsonObject(sorting) ? (sorting as Sorting) : undefined,
   };
 }
 
-/** The documented responses, by the resource that they list. */
-const RESPONSES: Readonly<Record<"pool" | "domain" | "device", Shape>> = {
+/** What is listed. */
+export type ListedKind = "pool" | "domain" | "device";
+
+/** The documented responses, by what they list. */
+const RESPONSES: Readonly<Record<ListedKind, Shape>> = {
   pool: responseShape(SHAPES.pool, SHAPES.sorting),
   domain: responseShape(SHAPES.domain, SHAPES.sorting),
   device: responseShape(SHAPES.device, SHAPES.deviceSorting),
@@ -78,7 +82,8 @@ const RESPONSES: Readonly<Record<"pool" | "domain" | "device", Shape>> = {
 function responseShape(item: Shape, sorting: Shape): Shape {
   const status: Shape = { type: "string", enum: ["success"] };
   const summaries: Shape = { type: "array", items: item };
-  return { type: "object", properties: { status, summaries, pagination: SHAPES.pagination, sorting } };
+  const order = { ...sorting, optional: true };
+  return { type: "object", properties: { status, summaries, pagination: SHAPES.pagination, sorting: order } };
 }
 
 /**
@@ -86,8 +91,9 @@ function responseShape(item: Shape, sorting: Shape): Shape {
  *
  * @throws `AgentAuthError` `unexpected_shape`
  */
-export function requireDocumented(errorClass: keyof typeof RESPONSES, reply: BufferedResponse): void {
-  const problem = checkShape(RESPONSES[errorClass], reply.json);
+export function requireDocumented(kind: ListedKind, reply: BufferedResponse, checks: ReadonlySet<Check>): void {
+  if (!checks.has("shape") && !checks.has("nulls") && !checks.has("fields")) return;
+  const problem = checkShape(RESPONSES[kind], reply.json, checks);
   if (problem === undefined) return;
   const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
   throw refusal("unexpected_shape", `${escapeText(problem.path)}${value} ${problem.rule}`, reply);

@@ -1,4 +1,4 @@
-import type { ListOptions, Page } from "./page.js";
+import type { ListOptions, Page, ReadOptions } from "./page.js";
 import { readPages } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
 
@@ -16,22 +16,19 @@ export interface ListingResponse<T> {
  * A list that is read lazily: iterating sends the first request, and each new iteration starts again.
  *
  * Leaving a `for await` loop early aborts every request in flight. A listing ends complete or throws an
- * `AgentAuthError` whose `resume` is the offset to continue at.
+ * `AgentAuthError` whose `resume` is the offset to continue at. Items without an id are left out: after all others, the
+ * listing throws `unusable_items`.
  *
  * @example
  * for await (const device of service.devices.list({ pool_id })) console.log(device.title);
  */
 export class Listing<T extends object> implements AsyncIterable<T> {
   readonly #fetchPage: FetchPage<T>;
-  readonly #options: ListOptions;
-  readonly #about: string;
+  readonly #options: ReadOptions;
   readonly #pace: Pace;
 
-  /**
-   * @param pace shared by the listings of one client
-   * @param about what is listed, for a program that prints the listing
-   */
-  constructor(fetchPage: FetchPage<T>, options: ListOptions, pace: Pace, about: string) {
+  /** @param pace shared by the listings of one client */
+  constructor(fetchPage: FetchPage<T>, options: ReadOptions, pace: Pace) {
     wholeNumber(options.pageSize, 1, "pageSize");
     wholeNumber(options.maxItems, 1, "maxItems");
     wholeNumber(options.concurrency, 1, "concurrency");
@@ -40,7 +37,6 @@ export class Listing<T extends object> implements AsyncIterable<T> {
     this.#fetchPage = fetchPage;
     this.#options = options;
     this.#pace = pace;
-    this.#about = about;
   }
 
   /** Every item, in the service's order. */
@@ -87,11 +83,11 @@ export class Listing<T extends object> implements AsyncIterable<T> {
 
   /** What `console.log` of Node prints: a listing holds no items. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
-    return `Listing of ${this.#about} { read it with for await, pages(), firstPage(), first() or toArray() }`;
+    return `Listing of ${this.#options.about} { read it with for await, pages(), firstPage(), first() or toArray() }`;
   }
 
   #with(options: Pick<ListOptions, "maxItems" | "concurrency">): Listing<T> {
-    return new Listing(this.#fetchPage, { ...this.#options, ...options }, this.#pace, this.#about);
+    return new Listing(this.#fetchPage, { ...this.#options, ...options }, this.#pace);
   }
 }
 

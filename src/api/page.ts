@@ -1,5 +1,6 @@
 import type { CallOptions } from "./call-options.js";
-import type { PaginationOutput, Sorting } from "./types.js";
+import type { Check } from "./checks.js";
+import type { OpenSorting, PaginationOutput, Sorting } from "./types.js";
 
 /** One page of a listing. */
 export interface Page<T> {
@@ -13,6 +14,8 @@ export interface Page<T> {
   offset: number;
   /** How many items were left out because a page before this one had them. */
   duplicates: number;
+  /** The offsets of the items that were left out because they have no id. */
+  unusable: number[];
   /** The request id that the service sent. */
   requestId: string | undefined;
   /** The address of the response, without its query; not enumerable. */
@@ -52,12 +55,35 @@ export interface ListOptions extends CallOptions {
   from?: number | undefined;
   /** The maximum number of pages, as a guard against a list without end. Default 100,000. */
   maxPages?: number | undefined;
-  /** Turns drift, and items without the documented shape, into errors. Default false. */
-  strict?: boolean | undefined;
+  /**
+   * The checks that turn what is otherwise reported, or read as it is, into errors: `true` are `shape`, `order` and `drift`,
+   * `"all"` are those with `nulls` and `fields`. Default false.
+   */
+  strict?: boolean | "all" | readonly Check[] | undefined;
   /** Called for each number that changes while the list is read. */
   onDrift?: ((drift: Drift) => void) | undefined;
+  /** Called once, before the first item, where the answer does not name the requested order as the one it applied. */
+  onSortingIgnored?: ((ignored: IgnoredSorting) => void) | undefined;
   /** Called with the summary when the listing ends; not when it throws or is left early. */
   onEnd?: ((summary: ListingSummary) => void) | undefined;
+}
+
+/** The options of a listing as it is read. */
+export interface ReadOptions extends Omit<ListOptions, "strict"> {
+  /** What is an error. */
+  checks: ReadonlySet<Check>;
+  /** The requested order. */
+  sorting?: OpenSorting | undefined;
+  /** What is listed, for messages. */
+  about: string;
+}
+
+/** An order that the service did not apply, by its own answer. */
+export interface IgnoredSorting {
+  /** The order of the request. */
+  requested: OpenSorting;
+  /** The order that the answer names; undefined where it names none. */
+  applied: Sorting | undefined;
 }
 
 /** A number of the list that changed while the list was read. */

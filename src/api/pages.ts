@@ -1,7 +1,8 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, type UnusableItems } from "../errors.js";
 import type { DriftSummary } from "./drift-log.js";
 import { DriftTracker } from "./drift-tracker.js";
-import type { ListingSummary, ListOptions, Page } from "./page.js";
+import { OrderCheck } from "./order-check.js";
+import type { ListingSummary, Page, ReadOptions } from "./page.js";
 import { refusedPage, validatePagination } from "./pagination-checks.js";
 import { type FetchPage, type Pace, Prefetcher } from "./prefetcher.js";
 import { SeenIds } from "./seen-ids.js";
@@ -14,31 +15,41 @@ interface Progress {
   readonly from: number;
   yielded: number;
   duplicates: number;
+  /** How many items have no id. */
+  unusable: number;
+  /** The offsets of the first of them. */
+  readonly positions: number[];
   /** Offset of the first item that was not yielded. */
   resume: number;
 }
+
+/** Offsets that an error names: a service without ids would fill the memory. */
+const MOST_POSITIONS = 100;
 
 /**
  * Reads pages in order until the service says there are no more.
  *
  * Complete or an error: numbers that contradict each other, an offset that does not advance, a list without end and a
- * list that ends too early are errors, with `resume` set, and of class `partial` once items were yielded.
+ * list that ends too early are errors, with `resume` set, and of class `partial` once items were yielded. Items without
+ * an id are left out, and the listing ends with an error after all others.
  * {@link DriftTracker} keeps the position in a list that changes.
  */
 export async function* readPages<T extends object>(
   fetchPage: FetchPage<T>,
-  options: ListOptions,
+  options: ReadOptions,
   pace: Pace,
 ): AsyncGenerator<Page<T>, void, undefined> {
   const from = options.from ?? 0;
   const limit = options.maxItems ?? Number.POSITIVE_INFINITY;
-  const progress: Progress = { from, yielded: 0, duplicates: 0, resume: from };
+  const progress: Progress = { from, yielded: 0, duplicates: 0, unusable: 0, positions: [], resume: from };
   const prefetcher = new Prefetcher(fetchPage, options, pace);
   const seen = new SeenIds(from === 0);
   const tracker = new DriftTracker<T>(options, seen);
+  const order = new OrderCheck(options);
   const { maxPages = DEFAULT_MAX_PAGES } = options;
   let emptyRun = 0;
   let summary: ListingSummary;
+  let url: string;
   try {
     for (let pages = 1; ; pages++) {
       const position = progress.resume;
@@ -51,16 +62,20 @@ export async function* readPages<T extends object>(
         if (pages === maxPages) throw tooManyPages(page, pages);
         continue;
       }
+      order.check(page, tracker.stats.drift.length > 0);
       const raw = page.items.length;
       const used = seen.keepNew(page, limit - progress.yielded, decision.skip);
       progress.yielded += page.items.length;
       progress.duplicates += page.duplicates;
+      progress.unusable += page.unusable.length;
+      progress.positions.push(...page.unusable.slice(0, MOST_POSITIONS - progress.positions.length));
       emptyRun = raw === 0 ? emptyRun + 1 : 0;
       if (emptyRun > MAX_EMPTY_PAGES) {
         throw refusedPage("pagination_loop", page, `${MAX_EMPTY_PAGES} empty pages came in a row`);
       }
       const left = limit - progress.yielded;
       if (typeof next === "number" && left > 0) prefetcher.schedule(page, next, left);
+      ({ url } = page);
       yield page;
       progress.resume = used < raw || typeof next !== "number" ? position + used : next;
       if (left <= 0) {
@@ -80,6 +95,8 @@ export async function* readPages<T extends object>(
   } finally {
     prefetcher.stop();
   }
+  const { unusable: count, positions } = progress;
+  if (count > 0) throw unusableItems(options.about, url, { count, positions }, summary.next);
   options.onEnd?.(summary);
 }
 
@@ -102,15 +119,44 @@ function summaryOf(
  * its count but not among its items; no other change of the list explains such an end.
  */
 function finish<T>(page: Page<T>, progress: Progress, stats: DriftSummary): ListingSummary {
-  const { from, yielded, duplicates } = progress;
+  const { from, yielded, duplicates, unusable } = progress;
   const { count = 0, previousCount = count, reread } = stats;
-  const reached = from + yielded + duplicates - reread;
+  const reached = from + yielded + duplicates + unusable - reread;
   if (reached >= Math.min(count, previousCount)) return summaryOf(progress, stats, undefined);
   throw refusedPage(
     "bad_pagination",
     page,
     `the service says there are ${count} items, but its last page came after ${reached}`,
   );
+}
+
+/**
+ * The error after all items that have an id.
+ *
+ * @param about what is listed
+ * @param next where a listing continues that ended at a limit
+ */
+export function unusableItems(
+  about: string,
+  url: string,
+  unusable: UnusableItems,
+  next: number | undefined,
+): AgentAuthError {
+  const { count, positions } = unusable;
+  const named = `${positions.slice(0, 10).join(", ")}${count > 10 ? ", …" : ""}`;
+  const have = count === 1 ? "has no id, at offset" : "have no id, at offsets";
+  return new AgentAuthError("unusable_items", `${count} of the ${about} ${have} ${named}; all others were listed`, {
+    class: "partial",
+    url,
+    resume: next,
+    unusable,
+    remedy: next === undefined ? undefined : { action: "resume", offset: next },
+  });
+}
+
+/** Whether an error says that all items of a list came but those without an id. */
+export function isUnusableItems(thrown: unknown): thrown is AgentAuthError {
+  return isAgentAuthError(thrown) && thrown.code === "unusable_items";
 }
 
 function tooManyPages({ url }: { url: string }, pages: number): AgentAuthError {

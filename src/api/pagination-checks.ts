@@ -62,7 +62,7 @@ export function refusedPage<T>(
   code: ErrorCode,
   page: Page<T>,
   what: string,
-  more: Pick<AgentAuthErrorOptions, "retryable" | "resume"> = {},
+  more: Pick<AgentAuthErrorOptions, "retryable" | "resume" | "hint" | "remedy"> = {},
 ): AgentAuthError {
   return new AgentAuthError(code, `${page.url}: ${what}`, {
     ...more,

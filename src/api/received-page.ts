@@ -10,6 +10,7 @@ export class ReceivedPage<T> implements Page<T> {
   readonly sorting: Sorting | undefined;
   readonly offset: number;
   duplicates = 0;
+  unusable: number[] = [];
   readonly requestId: string | undefined;
   readonly #address: string;
   readonly #response: Response;

@@ -93,16 +93,16 @@ export interface components {
          * @example <ruleset_nid>
          */
         Domain_Ruleset_Nid: string;
-        /** @description A pool. Our choice: every field may be absent or null when read. */
+        /** @description A pool. Our choice: it has its id, its type and the id that its list was asked by; every other field may be absent or null. */
         Pool_Summary: {
             /** @description Owning account. */
             account_id?: components["schemas"]["Account_Id"] | null;
             /** @description Ruleset of the domain for authentication. */
             authentication_ruleset_nid?: components["schemas"]["Domain_Ruleset_Nid"] | null;
             /** @description Owning domain. */
-            domain_id?: components["schemas"]["Domain_Id"] | null;
+            domain_id: components["schemas"]["Domain_Id"];
             /** @description Pool identifier. */
-            id?: components["schemas"]["Pool_Id"] | null;
+            id: components["schemas"]["Pool_Id"];
             /**
              * @description Pool status. Our choice: the allowed values are not shown, so any string is accepted.
              * @example example-status
@@ -116,16 +116,16 @@ export interface components {
             /**
              * @description The resource kind.
              * @example pool
-             * @enum {string|null}
+             * @enum {string}
              */
-            type?: "pool" | null;
+            type: "pool";
         };
-        /** @description A domain. Our choice: every field may be absent or null when read. */
+        /** @description A domain. Our choice: it has its id, its type and the id that its list was asked by; every other field may be absent or null. */
         Domain_Summary: {
             /** @description Owning account. */
-            account_id?: components["schemas"]["Account_Id"] | null;
+            account_id: components["schemas"]["Account_Id"];
             /** @description Domain identifier. */
-            id?: components["schemas"]["Domain_Id"] | null;
+            id: components["schemas"]["Domain_Id"];
             /**
              * @description Domain status. Our choice: the allowed values are not shown, so any string is accepted.
              * @example example-status
@@ -139,20 +139,20 @@ export interface components {
             /**
              * @description The resource kind.
              * @example domain
-             * @enum {string|null}
+             * @enum {string}
              */
-            type?: "domain" | null;
+            type: "domain";
         };
-        /** @description A device. Our choice: every field may be absent or null when read. */
+        /** @description A device. Our choice: it has its id, its type and the id that its list was asked by; every other field may be absent or null. */
         Device_Summary: {
             /** @description Owning account. */
             account_id?: components["schemas"]["Account_Id"] | null;
             /** @description Owning domain. */
             domain_id?: components["schemas"]["Domain_Id"] | null;
             /** @description Owning pool. */
-            pool_id?: components["schemas"]["Pool_Id"] | null;
+            pool_id: components["schemas"]["Pool_Id"];
             /** @description Device identifier. */
-            id?: components["schemas"]["Device_Id"] | null;
+            id: components["schemas"]["Device_Id"];
             /** @description Details of the dynamically registered client. */
             dynamic_client_details?: components["schemas"]["Dynamic_Client_Details"] | null;
             /** @description Snapshot at the first interaction. Our choice: it may have other forms that are not shown; only this one is described. */
@@ -179,9 +179,9 @@ export interface components {
             /**
              * @description The resource kind.
              * @example device
-             * @enum {string|null}
+             * @enum {string}
              */
-            type?: "device" | null;
+            type: "device";
         };
         /** @description A dynamically registered client. Our choice: every field may be absent or null when read. */
         Dynamic_Client_Details: {
@@ -274,53 +274,53 @@ export interface components {
              */
             user_agent?: string | null;
         };
-        /** @description Where a page stands in its list. Our choice: every field may be absent or null when read. */
+        /** @description Where a page stands in its list. Our choice: every number is required. */
         PaginationOutput: {
             /**
              * @description Total number of items.
              * @example 120
              */
-            item_count?: number | null;
+            item_count: number;
             /**
              * @description Index of the first item in the page (one-based).
              * @example 51
              */
-            item_start?: number | null;
+            item_start: number;
             /**
              * @description Index of the last item in the page (one-based).
              * @example 100
              */
-            item_end?: number | null;
+            item_end: number;
             /**
              * @description Total number of pages.
              * @example 3
              */
-            page_count?: number | null;
+            page_count: number;
             /**
              * @description Index of the current page (one-based).
              * @example 2
              */
-            page_index?: number | null;
+            page_index: number;
             /**
              * @description Offset of the first item in the page (zero-based).
              * @example 50
              */
-            page_offset?: number | null;
+            page_offset: number;
             /**
              * @description Items per page.
              * @example 50
              */
-            page_size?: number | null;
+            page_size: number;
             /**
              * @description Offset of the next page; null on the last page.
              * @example 100
              */
-            next_page_offset?: number | null;
+            next_page_offset: number | null;
             /**
              * @description Offset of the previous page; null on the first page.
              * @example 0
              */
-            previous_page_offset?: number | null;
+            previous_page_offset: number | null;
         };
         /** @description The order that a list has. Our choice: every field may be absent or null when read. */
         Sorting: {
@@ -336,46 +336,46 @@ export interface components {
              */
             field?: string | null;
         };
-        /** @description A page of pools. Our choice: every field may be absent or null when read. */
+        /** @description A page of pools. Our choice: it has every field, but sorting may be absent or null. */
         Pool_List: {
             /**
              * @description The outcome.
              * @example success
-             * @enum {string|null}
+             * @enum {string}
              */
-            status?: "success" | null;
+            status: "success";
             /** @description Where the page stands in the list. */
-            pagination?: components["schemas"]["PaginationOutput"] | null;
+            pagination: components["schemas"]["PaginationOutput"];
             /** @description The order of the list. */
             sorting?: components["schemas"]["Sorting"] | null;
             /** @description The pools of the page, in order. */
-            summaries?: components["schemas"]["Pool_Summary"][] | null;
+            summaries: components["schemas"]["Pool_Summary"][];
         };
-        /** @description A page of domains. Our choice: every field may be absent or null when read. */
+        /** @description A page of domains. Our choice: it has every field, but sorting may be absent or null. */
         Domain_List: {
             /**
              * @description The outcome.
              * @example success
-             * @enum {string|null}
+             * @enum {string}
              */
-            status?: "success" | null;
+            status: "success";
             /** @description Where the page stands in the list. */
-            pagination?: components["schemas"]["PaginationOutput"] | null;
+            pagination: components["schemas"]["PaginationOutput"];
             /** @description The order of the list. */
             sorting?: components["schemas"]["Sorting"] | null;
             /** @description The domains of the page, in order. */
-            summaries?: components["schemas"]["Domain_Summary"][] | null;
+            summaries: components["schemas"]["Domain_Summary"][];
         };
-        /** @description A page of devices. Our choice: every field may be absent or null when read. */
+        /** @description A page of devices. Our choice: it has every field, but sorting may be absent or null. */
         Device_List: {
             /**
              * @description The outcome.
              * @example success
-             * @enum {string|null}
+             * @enum {string}
              */
-            status?: "success" | null;
+            status: "success";
             /** @description Where the page stands in the list. */
-            pagination?: components["schemas"]["PaginationOutput"] | null;
+            pagination: components["schemas"]["PaginationOutput"];
             /** @description The order of the list. */
             sorting?: (components["schemas"]["Sorting"] & {
                 /**
@@ -386,22 +386,22 @@ export interface components {
                 field?: "id" | "last_seen" | "status" | "title" | null;
             }) | null;
             /** @description The devices of the page, in order. */
-            summaries?: components["schemas"]["Device_Summary"][] | null;
+            summaries: components["schemas"]["Device_Summary"][];
         };
-        /** @description Why a request failed. Our choice: every field may be absent or null when read. */
+        /** @description Why a request failed. Our choice: it has status and code; the message may be absent or null. */
         Error: {
             /**
              * @description The outcome.
              * @example error
-             * @enum {string|null}
+             * @enum {string}
              */
-            status?: "error" | null;
+            status: "error";
             /**
              * @description What went wrong. Our choice: for pools and domains only `bad_request` is shown; all three lists have all twelve.
              * @example bad_request
-             * @enum {string|null}
+             * @enum {string}
              */
-            code?: "bad_request" | "bad_authtoken" | "not_authenticated" | "not_permitted" | "not_implemented" | "unknown" | "not_found" | "unexpected_ref_type" | "unexpected" | "invalid_action" | "invalid_value" | "required_value" | null;
+            code: "bad_request" | "bad_authtoken" | "not_authenticated" | "not_permitted" | "not_implemented" | "unknown" | "not_found" | "unexpected_ref_type" | "unexpected" | "invalid_action" | "invalid_value" | "required_value";
             /**
              * @description Text for a person.
              * @example The request is not valid.
@@ -470,24 +470,15 @@ export interface components {
             field?: "id" | "last_seen" | "status" | "title";
         };
         /**
-         * @description Part of the list, as `pagination[offset]=50&pagination[page_size]=50`. Our choice: types, defaults and bounds are not shown; both are integers, without a default and without an upper bound.
-         * @example {
-         *       "offset": 50,
-         *       "page_size": 50
-         *     }
+         * @description Zero-based offset of the first item. Our choice: type, default and bounds are not shown; an integer from 0, the first item without it.
+         * @example 50
          */
-        Pagination: {
-            /**
-             * @description Zero-based offset of the first item. Our choice: an integer from 0.
-             * @example 50
-             */
-            offset?: number;
-            /**
-             * @description Items in a page. Our choice: an integer from 1.
-             * @example 50
-             */
-            page_size?: number;
-        };
+        Pagination_Offset: number;
+        /**
+         * @description Items in a page. Our choice: type, default and bounds are not shown; an integer from 1, without an upper bound.
+         * @example 50
+         */
+        Pagination_Page_Size: number;
     };
     requestBodies: never;
     headers: never;
@@ -512,13 +503,15 @@ export interface operations {
                  */
                 sorting?: components["parameters"]["Sorting"];
                 /**
-                 * @description Part of the list, as `pagination[offset]=50&pagination[page_size]=50`. Our choice: types, defaults and bounds are not shown; both are integers, without a default and without an upper bound.
-                 * @example {
-                 *       "offset": 50,
-                 *       "page_size": 50
-                 *     }
+                 * @description Zero-based offset of the first item. Our choice: type, default and bounds are not shown; an integer from 0, the first item without it.
+                 * @example 50
                  */
-                pagination?: components["parameters"]["Pagination"];
+                "pagination[offset]"?: components["parameters"]["Pagination_Offset"];
+                /**
+                 * @description Items in a page. Our choice: type, default and bounds are not shown; an integer from 1, without an upper bound.
+                 * @example 50
+                 */
+                "pagination[page_size]"?: components["parameters"]["Pagination_Page_Size"];
             };
             header?: never;
             path?: never;
@@ -587,13 +580,15 @@ export interface operations {
                  */
                 sorting?: components["parameters"]["Sorting"];
                 /**
-                 * @description Part of the list, as `pagination[offset]=50&pagination[page_size]=50`. Our choice: types, defaults and bounds are not shown; both are integers, without a default and without an upper bound.
-                 * @example {
-                 *       "offset": 50,
-                 *       "page_size": 50
-                 *     }
+                 * @description Zero-based offset of the first item. Our choice: type, default and bounds are not shown; an integer from 0, the first item without it.
+                 * @example 50
                  */
-                pagination?: components["parameters"]["Pagination"];
+                "pagination[offset]"?: components["parameters"]["Pagination_Offset"];
+                /**
+                 * @description Items in a page. Our choice: type, default and bounds are not shown; an integer from 1, without an upper bound.
+                 * @example 50
+                 */
+                "pagination[page_size]"?: components["parameters"]["Pagination_Page_Size"];
             };
             header?: never;
             path?: never;
@@ -660,13 +655,15 @@ export interface operations {
                  */
                 sorting?: components["parameters"]["Device_Sorting"];
                 /**
-                 * @description Part of the list, as `pagination[offset]=50&pagination[page_size]=50`. Our choice: types, defaults and bounds are not shown; both are integers, without a default and without an upper bound.
-                 * @example {
-                 *       "offset": 50,
-                 *       "page_size": 50
-                 *     }
+                 * @description Zero-based offset of the first item. Our choice: type, default and bounds are not shown; an integer from 0, the first item without it.
+                 * @example 50
                  */
-                pagination?: components["parameters"]["Pagination"];
+                "pagination[offset]"?: components["parameters"]["Pagination_Offset"];
+                /**
+                 * @description Items in a page. Our choice: type, default and bounds are not shown; an integer from 1, without an upper bound.
+                 * @example 50
+                 */
+                "pagination[page_size]"?: components["parameters"]["Pagination_Page_Size"];
             };
             header?: never;
             path?: never;
@@ -684,15 +681,15 @@ export interface operations {
                      * @example {
                      *       "status": "success",
                      *       "pagination": {
-                     *         "item_count": 120,
-                     *         "item_start": 51,
-                     *         "item_end": 51,
-                     *         "page_count": 120,
-                     *         "page_index": 51,
-                     *         "page_offset": 50,
-                     *         "page_size": 1,
-                     *         "next_page_offset": 51,
-                     *         "previous_page_offset": 49
+                     *         "item_count": 1,
+                     *         "item_start": 1,
+                     *         "item_end": 1,
+                     *         "page_count": 1,
+                     *         "page_index": 1,
+                     *         "page_offset": 0,
+                     *         "page_size": 50,
+                     *         "next_page_offset": null,
+                     *         "previous_page_offset": null
                      *       },
                      *       "sorting": {
                      *         "direction": "desc",

@@ -38,7 +38,7 @@ export class SeenIds {
   }
 
   /**
-   * Keeps only the new items of the page, at most `max` of them.
+   * Keeps only the new items of the page that have an id, at most `max` of them.
    *
    * @param skipped the number of items to leave out at the start of the page
    * @returns the number of the page's items that were processed
@@ -50,16 +50,17 @@ export class SeenIds {
     page.duplicates += skipped;
     for (const item of skipped === 0 ? items : items.slice(skipped)) {
       if (kept >= max) break;
-      used++;
-      if (this.#isNew(idOf(item))) items[kept++] = item;
+      const id = idOf(item);
+      if (id === undefined) page.unusable.push(page.offset + used);
+      else if (this.#isNew(id)) items[kept++] = item;
       else page.duplicates++;
+      used++;
     }
     items.length = kept;
     return used;
   }
 
-  #isNew(id: string | undefined): boolean {
-    if (id === undefined) return true;
+  #isNew(id: string): boolean {
     if (this.#isAbove(id)) return this.#append(id);
     this.#fillSets();
     if (this.#older.has(id)) return false;
@@ -101,5 +102,5 @@ export class SeenIds {
 /** The id by which an item is recognised; undefined where it has none. */
 export function idOf(item: object): string | undefined {
   const { id } = item as { id?: unknown };
-  return typeof id === "string" ? id : undefined;
+  return typeof id === "string" && id !== "" ? id : undefined;
 }

@@ -1,11 +1,11 @@
 /**
- * Checks whether a response has exactly the shape that the service documents, for `strict`. Reading is lenient
- * without it.
+ * Checks whether a response has the shape that the service documents, for `strict`. Reading is lenient without it.
  *
  * The constraints come from `openapi.yaml`; this module only interprets them.
  */
 
 import { MASK } from "../redact.js";
+import type { Check } from "./checks.js";
 import { shapes } from "./shapes.gen.js";
 
 /** The documented constraints of one value: the part of JSON Schema that `openapi.yaml` uses. */
@@ -14,6 +14,8 @@ export interface Shape {
   readonly type: "string" | "number" | "integer" | "boolean" | "array" | "object";
   /** Whether the service itself documents null for it. */
   readonly nullable?: boolean;
+  /** Whether an object may have this property absent or null. */
+  readonly optional?: boolean;
   /** The only values that it may have. */
   readonly enum?: readonly string[];
   /** A regular expression that a string matches. */
@@ -55,42 +57,45 @@ export type ShapeProblem = {
 export const SHAPES: Readonly<Record<keyof typeof shapes, Shape>> = shapes;
 
 /**
- * Checks a value of parsed JSON against a documented shape. Every documented property must be there, in its documented
- * form, and no other; null only where the service itself documents it.
+ * Checks a value of parsed JSON against a documented shape: every required property must be there, and every property
+ * that is there must have its documented form.
  *
+ * @param checks with `nulls` no property may be absent or null unless the service itself documents null, and with
+ * `fields` no property may be there that is not documented
  * @returns the first problem, or `undefined` if there is none
  */
-export function checkShape(shape: Shape, value: unknown): ShapeProblem | undefined {
+export function checkShape(shape: Shape, value: unknown, checks: ReadonlySet<Check>): ShapeProblem | undefined {
   return check(shape, value, "");
-}
 
-function check(shape: Shape, value: unknown, path: string): ShapeProblem | undefined {
-  if (value === null && shape.nullable) return undefined;
-  const rule = value === undefined ? "is missing" : (typeRule(shape, value) ?? valueRule(shape, value));
-  if (rule !== undefined) return { path, value: maskedValue(path, value), rule };
-  return Array.isArray(value) ? checkItems(shape, value, path) : checkProperties(shape, value, path);
-}
-
-function checkItems(shape: Shape, items: readonly unknown[], path: string): ShapeProblem | undefined {
-  if (shape.items === undefined) return undefined;
-  for (const [index, item] of items.entries()) {
-    const problem = check(shape.items, item, `${path}[${index}]`);
-    if (problem !== undefined) return problem;
+  function check(shape: Shape, value: unknown, path: string): ShapeProblem | undefined {
+    if (value === null && shape.nullable) return undefined;
+    if (value == null && shape.optional && !checks.has("nulls")) return undefined;
+    const rule = value === undefined ? "is missing" : (typeRule(shape, value) ?? valueRule(shape, value));
+    if (rule !== undefined) return { path, value: maskedValue(path, value), rule };
+    return Array.isArray(value) ? checkItems(shape, value, path) : checkProperties(shape, value, path);
   }
-  return undefined;
-}
 
-function checkProperties(shape: Shape, value: unknown, path: string): ShapeProblem | undefined {
-  if (shape.properties === undefined) return undefined;
-  const own = new Map(Object.entries(value as object));
-  const prefix = path === "" ? "" : `${path}.`;
-  for (const [name, property] of Object.entries(shape.properties)) {
-    const problem = check(property, own.get(name), prefix + name);
-    if (problem !== undefined) return problem;
-    own.delete(name);
+  function checkItems(shape: Shape, items: readonly unknown[], path: string): ShapeProblem | undefined {
+    if (shape.items === undefined) return undefined;
+    for (const [index, item] of items.entries()) {
+      const problem = check(shape.items, item, `${path}[${index}]`);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
   }
-  const [extra] = own.keys();
-  return extra === undefined ? undefined : { path: prefix + extra, value: undefined, rule: "is not documented" };
+
+  function checkProperties(shape: Shape, value: unknown, path: string): ShapeProblem | undefined {
+    if (shape.properties === undefined) return undefined;
+    const own = new Map(Object.entries(value as object));
+    const prefix = path === "" ? "" : `${path}.`;
+    for (const [name, property] of Object.entries(shape.properties)) {
+      const problem = check(property, own.get(name), prefix + name);
+      if (problem !== undefined) return problem;
+      own.delete(name);
+    }
+    const [extra] = checks.has("fields") ? own.keys() : [];
+    return extra === undefined ? undefined : { path: prefix + extra, value: undefined, rule: "is not documented" };
+  }
 }
 
 const TYPES: Readonly<Record<Shape["type"], readonly [name: string, is: (value: unknown) => boolean]>> = {

@@ -16,18 +16,56 @@ export type Wire<T> = T extends string
       ? { [Key in keyof T]: Wire<T[Key]> }
       : T;
 
+// Each is an interface with a field that is declared in it: otherwise an editor and the compiler show all of its fields in
+// place of its name.
+
 /** A pool (`Pool_Summary`): the unit that has its own authorization server. */
-export type Pool = Wire<Schemas["Pool_Summary"]>;
+export interface Pool extends Wire<Schemas["Pool_Summary"]> {
+  /** Pool identifier. */
+  id: string;
+}
+
 /** A domain (`Domain_Summary`): holds pools. */
-export type Domain = Wire<Schemas["Domain_Summary"]>;
+export interface Domain extends Wire<Schemas["Domain_Summary"]> {
+  /** Domain identifier. */
+  id: string;
+}
+
 /** A device (`Device_Summary`): an agent, script or browser that was seen in a pool. */
-export type Device = Wire<Schemas["Device_Summary"]>;
-/** A snapshot of a device at one moment; `at` is in Unix seconds. */
-export type InteractionDetails = Wire<Schemas["InteractionDetails"]>;
-/** The numbers of a page, as the service sent them. */
-export type PaginationOutput = Wire<Schemas["PaginationOutput"]>;
+export interface Device extends Wire<Omit<Schemas["Device_Summary"], "dynamic_client_details" | SnapshotField>> {
+  /** Details of the dynamically registered client. */
+  dynamic_client_details?: DynamicClientDetails | null;
+  /** Snapshot at the first interaction. */
+  first_seen?: InteractionDetails | null;
+  /** Snapshot at the latest interaction. */
+  last_seen?: InteractionDetails | null;
+}
+
+type SnapshotField = "first_seen" | "last_seen";
+
+/** The dynamically registered client of a device; its secret is hidden from printing and serialising. */
+export interface DynamicClientDetails extends Wire<Schemas["Dynamic_Client_Details"]> {
+  /** Client secret of the registered client. */
+  client_secret?: string | null;
+}
+
+/** A snapshot of a device at one moment. */
+export interface InteractionDetails extends Wire<Schemas["InteractionDetails"]> {
+  /** The moment, in Unix seconds (UTC). */
+  at?: number | null;
+}
+
+/** The numbers of a page, as the service sent them: a page whose numbers contradict each other is an error. */
+export interface PaginationOutput extends Wire<Schemas["PaginationOutput"]> {
+  /** Offset of the next page; null on the last page. */
+  next_page_offset: number | null;
+}
+
 /** The order that the service says it applied. */
-export type Sorting = Wire<Schemas["Sorting"]>;
+export interface Sorting extends Wire<Schemas["Sorting"]> {
+  /** Ascending or descending. */
+  direction?: Open<"asc" | "desc"> | null;
+}
 
 /** The order of a device list. */
 export interface DeviceSorting {

@@ -10,7 +10,7 @@ import { Redactor } from "../redact.js";
 import { agentNetwork } from "./clients/agent-network.js";
 import { certificateFiles } from "./clients/certificate.js";
 import { type NetworkOptions, networkFetch, sourced } from "./clients/network.js";
-import { placeToken, requireBaseUrl } from "./clients/service-settings.js";
+import { requireBaseUrl, serviceOptions } from "./clients/service-settings.js";
 import { openStore } from "./clients/store.js";
 import { checkSetting, readConfig } from "./config/file.js";
 import { homeFolder } from "./config/home.js";
@@ -93,11 +93,10 @@ export function createManagementClient(options: ProfileManagementOptions = {}): 
   const { profile, caFile, proxy, ...given } = set(options);
   const surroundings = read({ profile, baseUrl: given.baseUrl });
   const network = networkOf(surroundings, { caFile, proxy }, given);
-  const { apiToken, authHeader } = surroundings.settings;
+  const { settings } = surroundings;
   return new ManagementClient({
-    baseUrl: requireBaseUrl(surroundings.settings),
-    ...(apiToken && { token: apiToken.read }),
-    ...(authHeader && { auth: placeToken(authHeader.value) }),
+    baseUrl: requireBaseUrl(settings),
+    ...serviceOptions(settings),
     ...(network && { fetch: networkFetch(network, new Redactor()) }),
     ...given,
   });

@@ -4,6 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import openapiTypeScript, { astToString, COMMENT_HEADER } from "openapi-typescript";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { parse } from "yaml";
+import { checksOf } from "../../src/api/checks.js";
 import type { components, operations } from "../../src/api/schema.gen.js";
 import { checkShape, SHAPES } from "../../src/api/shapes.js";
 import { SERVICE_ERROR_CODES } from "../../src/error-codes.js";
@@ -84,8 +85,8 @@ const TABLES: Record<string, Fields> = {
     page_index: number,
     page_offset: number,
     page_size: number,
-    next_page_offset: { ...number, "x-nullable-by-service": true },
-    previous_page_offset: { ...number, "x-nullable-by-service": true },
+    next_page_offset: orNull(number),
+    previous_page_offset: orNull(number),
   },
   Sorting: { direction: one("asc", "desc"), field: string },
   Pool_List: envelope("Pool_Summary", ref("Sorting")),
@@ -111,6 +112,18 @@ const TABLES: Record<string, Fields> = {
     ),
     message: string,
   },
+};
+const PAGE_NUMBERS = Object.keys(TABLES["PaginationOutput"] ?? {});
+/** What is always there; every other field may be absent or null. */
+const REQUIRED: Record<string, string[]> = {
+  Pool_Summary: ["id", "domain_id", "type"],
+  Domain_Summary: ["id", "account_id", "type"],
+  Device_Summary: ["id", "pool_id", "type"],
+  PaginationOutput: PAGE_NUMBERS,
+  Pool_List: ["status", "pagination", "summaries"],
+  Domain_List: ["status", "pagination", "summaries"],
+  Device_List: ["status", "pagination", "summaries"],
+  Error: ["status", "code"],
 };
 const IDENTIFIERS = ["Account_Id", "Domain_Id", "Pool_Id", "Device_Id", "Domain_Ruleset_Nid"];
 
@@ -180,35 +193,48 @@ describe("the resources", () => {
   });
 
   it.each(Object.entries(TABLES))(
-    "%s has the documented fields, each of which may be absent or null",
+    "%s has the documented fields, of which those that are not required may be absent or null",
     (name, fields) => {
-      const properties = Object.fromEntries(Object.entries(fields).map(([field, type]) => [field, orNull(type)]));
-      expect(bare(at("components", "schemas", name))).toEqual({ type: "object", properties });
+      const required = REQUIRED[name];
+      const properties = Object.fromEntries(
+        Object.entries(fields).map(([field, type]) => [field, required?.includes(field) ? type : orNull(type)]),
+      );
+      expect(bare(at("components", "schemas", name))).toEqual({
+        type: "object",
+        ...(required && { required }),
+        properties,
+      });
     },
   );
 
   it("have the error codes that the package knows", () => {
-    expect(at("components", "schemas", "Error", "properties", "code", "enum")).toEqual([...SERVICE_ERROR_CODES, null]);
+    expect(at("components", "schemas", "Error", "properties", "code", "enum")).toEqual(SERVICE_ERROR_CODES);
   });
 
   it("come out as pleasant types", () => {
     type Device = components["schemas"]["Device_Summary"];
     expectTypeOf<Device["status"]>().toEqualTypeOf<"active" | "revoked" | null | undefined>();
-    expectTypeOf<Device["pool_id"]>().toEqualTypeOf<string | null | undefined>();
+    expectTypeOf<Device["id" | "pool_id"]>().toEqualTypeOf<string>();
+    expectTypeOf<Device["domain_id"]>().toEqualTypeOf<string | null | undefined>();
+    expectTypeOf<components["schemas"]["Device_List"]["summaries"]>().toEqualTypeOf<Device[]>();
+    expectTypeOf<components["schemas"]["PaginationOutput"]["item_count"]>().toEqualTypeOf<number>();
     expectTypeOf<NonNullable<Device["last_seen"]>["lat_long"]>().toEqualTypeOf<[number, number] | null | undefined>();
     expectTypeOf<components["schemas"]["Pool_Summary"]["status"]>().toEqualTypeOf<string | null | undefined>();
     expectTypeOf<operations["listDevices"]["parameters"]["query"]>().toEqualTypeOf<{
       pool_id: string;
       sorting?: { direction?: "asc" | "desc"; field?: "id" | "last_seen" | "status" | "title" };
-      pagination?: { offset?: number; page_size?: number };
+      "pagination[offset]"?: number;
+      "pagination[page_size]"?: number;
     }>();
   });
 });
 
 describe("the list operations", () => {
-  const query = { in: "query", required: false, style: "deepObject", explode: true };
+  const query = { in: "query", required: false };
   const sorting = (field: unknown) => ({
     ...query,
+    style: "deepObject",
+    explode: true,
     name: "sorting",
     schema: { type: "object", properties: { direction: one("asc", "desc"), field } },
   });
@@ -228,7 +254,8 @@ describe("the list operations", () => {
       parameters: [
         { name: scope, in: "query", required: true, schema: ref(scopeType) },
         parameter(id === "listDevices" ? "Device_Sorting" : "Sorting"),
-        parameter("Pagination"),
+        parameter("Pagination_Offset"),
+        parameter("Pagination_Page_Size"),
       ],
       responses: {
         "200": { content: { "application/json": { schema: ref(list) } } },
@@ -242,14 +269,8 @@ describe("the list operations", () => {
     expect(bare(at("components", "parameters"))).toEqual({
       Sorting: sorting(string),
       Device_Sorting: sorting(deviceField),
-      Pagination: {
-        ...query,
-        name: "pagination",
-        schema: {
-          type: "object",
-          properties: { offset: { type: "integer", minimum: 0 }, page_size: { type: "integer", minimum: 1 } },
-        },
-      },
+      Pagination_Offset: { ...query, name: "pagination[offset]", schema: { type: "integer", minimum: 0 } },
+      Pagination_Page_Size: { ...query, name: "pagination[page_size]", schema: { type: "integer", minimum: 1 } },
     });
   });
 
@@ -278,9 +299,8 @@ describe("what is said for people", () => {
     ["encoding of sorting, devices", parameter("Device_Sorting")],
     ["sort fields of pools and domains", parameter("Sorting", "schema", "properties", "field")],
     ["sort fields of pools and domains, answered", field("Sorting", "field")],
-    ["pagination", parameter("Pagination")],
-    ["pagination offset", parameter("Pagination", "schema", "properties", "offset")],
-    ["pagination page size", parameter("Pagination", "schema", "properties", "page_size")],
+    ["pagination offset", parameter("Pagination_Offset")],
+    ["pagination page size", parameter("Pagination_Page_Size")],
     ["status of a pool", field("Pool_Summary", "status")],
     ["status of a domain", field("Domain_Summary", "status")],
     ["forms of client_secret", field("Dynamic_Client_Details", "client_secret")],
@@ -289,7 +309,9 @@ describe("what is said for people", () => {
     ["forms of remote_ip", field("InteractionDetails", "remote_ip")],
     ["HTTP status of a code", ["components", "responses", "Error"]],
     ["codes of pools and domains", field("Error", "code")],
-    ...Object.keys(TABLES).map((name): [string, string[]] => [`absent and null in ${name}`, schema(name)]),
+    ...["Dynamic_Client_Details", "InteractionDetails", "Sorting", ...Object.keys(REQUIRED)].map(
+      (name): [string, string[]] => [`required fields of ${name}`, schema(name)],
+    ),
   ];
 
   it.each(gaps)("marks our choice: %s", (_, path) => {
@@ -350,9 +372,10 @@ describe("what is said for people", () => {
         "application/json",
         "example",
       ];
-      expect(checkShape(item, at(...path, "summaries", 0))).toBeUndefined();
-      expect(checkShape(SHAPES.pagination, at(...path, "pagination"))).toBeUndefined();
-      expect(checkShape(order, at(...path, "sorting"))).toBeUndefined();
+      const all = checksOf("all");
+      expect(checkShape(item, at(...path, "summaries", 0), all)).toBeUndefined();
+      expect(checkShape(SHAPES.pagination, at(...path, "pagination"), all)).toBeUndefined();
+      expect(checkShape(order, at(...path, "sorting"), all)).toBeUndefined();
     }
   });
 });

@@ -2,7 +2,9 @@ import { describe, expect, it } from "vitest";
 import { DriftTracker } from "../../src/api/drift-tracker.js";
 import type { Page } from "../../src/api/page.js";
 import { SeenIds } from "../../src/api/seen-ids.js";
+import type { PaginationOutput } from "../../src/api/types.js";
 import type { AgentAuthError } from "../../src/errors.js";
+import { SampleService } from "../helpers/service.js";
 
 const PAGE_SIZE = 2;
 
@@ -12,13 +14,14 @@ interface Item {
 
 /** The page of a list in which each letter is the id of an item. */
 function pageOf(list: string, offset: number): Page<Item> {
-  const next = offset + PAGE_SIZE;
   return {
-    items: Array.from(list.slice(offset, next), (id) => ({ id })),
-    pagination: { item_count: list.length, next_page_offset: next < list.length ? next : null },
+    items: Array.from(list.slice(offset, offset + PAGE_SIZE), (id) => ({ id })),
+    pagination: new SampleService(list.length, PAGE_SIZE).page(offset, PAGE_SIZE)
+      .pagination as unknown as PaginationOutput,
     sorting: undefined,
     offset,
     duplicates: 0,
+    unusable: [],
     requestId: undefined,
     url: "https://agentauth.example/api/v1/device",
     response: new Response(),
@@ -159,7 +162,7 @@ describe("a listing that changes while it is read", () => {
       return { list, offset: Number(offset), page, decision, yielded };
     });
     const seen = new SeenIds(parsed[0]?.offset === 0);
-    const tracker = new DriftTracker<Item>({}, seen);
+    const tracker = new DriftTracker<Item>({ checks: new Set() }, seen);
     let next: unknown = parsed[0]?.offset;
     for (const row of parsed) {
       expect(row.offset).toBe(next);
@@ -173,7 +176,7 @@ describe("a listing that changes while it is read", () => {
   });
 
   it("is given up when it shrinks ten times without getting further", () => {
-    const tracker = new DriftTracker<Item>({}, new SeenIds(true));
+    const tracker = new DriftTracker<Item>({ checks: new Set() }, new SeenIds(true));
     const letters = "abcdefghijklmnopqrstuvwxyz";
     tracker.check(pageOf(letters, 0));
     for (let deleted = 1; deleted <= 11; deleted++) {
@@ -183,7 +186,7 @@ describe("a listing that changes while it is read", () => {
   });
 
   it("counts what was read again, and the items that there ever were", () => {
-    const tracker = new DriftTracker<Item>({}, new SeenIds(true));
+    const tracker = new DriftTracker<Item>({ checks: new Set() }, new SeenIds(true));
     for (const [list, offset] of [
       ["abcd", 0],
       ["xabcd", 2],

@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { AgentAuthError, Drift, ListingSummary, ListOptions } from "../../src/index.js";
+import { withHint } from "../../src/errors.js";
+import type {
+  AgentAuthError,
+  DeviceSorting,
+  Drift,
+  IgnoredSorting,
+  ListingSummary,
+  ListOptions,
+  ManagementClient,
+  SortingEncoding,
+} from "../../src/index.js";
 import { FakeClock } from "../helpers/clock.js";
 import { fc } from "../helpers/properties.js";
 import { until } from "../helpers/server.js";
@@ -9,7 +19,7 @@ const pool_id = "<pool_id>";
 
 async function readIds(service: SampleService, options: ListOptions = {}): Promise<string[]> {
   const ids: string[] = [];
-  for await (const device of service.client().devices.list({ pool_id }, options)) ids.push(device.id ?? "");
+  for await (const device of service.client().devices.list({ pool_id }, options)) ids.push(device.id);
   return ids;
 }
 
@@ -18,7 +28,7 @@ async function readUntilError(service: SampleService, options: ListOptions = {})
   const ids: string[] = [];
   const error = (await rejection(
     (async () => {
-      for await (const device of service.client().devices.list({ pool_id }, options)) ids.push(device.id ?? "");
+      for await (const device of service.client().devices.list({ pool_id }, options)) ids.push(device.id);
     })(),
   )) as AgentAuthError;
   return { ids, error };
@@ -49,20 +59,51 @@ describe("a listing", () => {
     expect(service.offsets).toEqual([0, 10, 20, 0, 10, 20]);
   });
 
-  it("asks for the first page without an offset, unless a start is given", async () => {
+  it("asks for the first page without an offset unless a start is given, with encoded names", async () => {
     const urls: string[] = [];
     const service = new SampleService(3);
     const spy: typeof fetch = (input, init) => {
-      urls.push(decodeURIComponent((input as Request).url));
+      urls.push((input as Request).url);
       return service.fetch(input, init);
     };
     const { devices } = service.client({ fetch: spy });
     await devices.list({ pool_id: "p 1", sorting: { field: "title", direction: "desc" } }, { pageSize: 7 }).toArray();
     await devices.list({ pool_id: "p" }, { from: 0 }).toArray();
     expect(urls).toEqual([
-      "https://agentauth.example/api/v1/device?pool_id=p 1&sorting[field]=title&sorting[direction]=desc&pagination[page_size]=7",
-      "https://agentauth.example/api/v1/device?pool_id=p&pagination[offset]=0",
+      "https://agentauth.example/api/v1/device?pool_id=p%201&sorting%5Bfield%5D=title&sorting%5Bdirection%5D=desc&pagination%5Bpage_size%5D=7",
+      "https://agentauth.example/api/v1/device?pool_id=p&pagination%5Boffset%5D=0",
     ]);
+  });
+
+  it.each<[SortingEncoding, DeviceSorting, string]>([
+    ["deep", { field: "title", direction: "desc" }, "sorting%5Bfield%5D=title&sorting%5Bdirection%5D=desc"],
+    [
+      "json",
+      { field: "title", direction: "desc" },
+      "sorting=%7B%22field%22%3A%22title%22%2C%22direction%22%3A%22desc%22%7D",
+    ],
+    ["field:direction", { field: "title", direction: "desc" }, "sorting=title%3Adesc"],
+    ["field:direction", { field: "title" }, "sorting=title"],
+  ])("sends the order as %s: %j", async (sorting, order, query) => {
+    const urls: string[] = [];
+    const service = new SampleService(1);
+    const spy: typeof fetch = (input, init) => {
+      urls.push(new URL((input as Request).url).search);
+      return service.fetch(input, init);
+    };
+    const client = service.client({ fetch: spy, sorting });
+    await client.devices.list({ pool_id: "p", sorting: order }).toArray();
+    await client.client.GET("/api/v1/device", { params: { query: { pool_id: "p", sorting: order } } });
+    expect(urls).toEqual([`?pool_id=p&${query}`, `?pool_id=p&${query}`]);
+    expect(() => service.client({ sorting: "xml" as never })).toThrow(TypeError);
+  });
+
+  it.each([undefined, null, "", 7])("needs the id that it is asked by: %j", (id) => {
+    const { pools, domains, devices } = new SampleService(1).client();
+    const usage = expect.objectContaining({ code: "usage", class: "usage" });
+    expect(() => pools.list({ domain_id: id as never })).toThrow(usage);
+    expect(() => domains.list({ account_id: id as never })).toThrow(usage);
+    expect(() => devices.list({ pool_id: id as never })).toThrow(usage);
   });
 
   it("gives pages with their numbers, and the answer itself out of sight", async () => {
@@ -101,7 +142,7 @@ describe("a listing", () => {
     };
     const ids: string[] = [];
     for await (const page of service.client().devices.list({ pool_id }, { concurrency: 4 }).pages()) {
-      ids.push(...page.items.map((item) => item.id ?? ""));
+      ids.push(...page.items.map((item) => item.id));
       await new Promise((resolve) => setTimeout(resolve, 5));
       expect(service.offsets.length).toBeLessThanOrEqual(ids.length / 10 + 4);
     }
@@ -391,6 +432,146 @@ describe("complete or an error", () => {
   });
 });
 
+describe("items without an id", () => {
+  const without = (service: SampleService, ...offsets: number[]) => {
+    for (const offset of offsets) service.items[offset] = { title: `item ${offset}` } as never;
+    return service;
+  };
+
+  it.each([1, 4])(
+    "end a listing after all others, by number and offset, with %i pages in flight",
+    async (concurrency) => {
+      const service = without(new SampleService(40), 3, 10, 39);
+      const { ids, error } = await readUntilError(service, { concurrency });
+      expect(ids).toEqual(new SampleService(40).ids().filter((_, index) => ![3, 10, 39].includes(index)));
+      expect(error).toMatchObject({ code: "unusable_items", class: "partial", retryable: false });
+      expect(error.message).toContain("3 of the devices");
+      expect(error.message).toContain("at offsets 3, 10, 39");
+      expect(error.toJSON().unusable).toEqual({ count: 3, positions: [3, 10, 39] });
+      expect(error.resume).toBeUndefined();
+      expect(withHint(error, "a hint").unusable).toEqual(error.unusable);
+    },
+  );
+
+  it("end one with a limit too, which says where it continues", async () => {
+    const { ids, error } = await readUntilError(without(new SampleService(40), 1), { maxItems: 12 });
+    expect([ids.length, ids.at(-1)]).toEqual([12, "dev_12"]);
+    expect(error).toMatchObject({ code: "unusable_items", resume: 13, remedy: { action: "resume", offset: 13 } });
+  });
+
+  it("are counted, and the first of them named, where no item has an id", async () => {
+    const service = new SampleService(1000, 300);
+    const { ids, error } = await readUntilError(without(service, ...service.items.keys()));
+    expect([ids, error.unusable?.count, error.unusable?.positions.length]).toEqual([[], 1000, 100]);
+  });
+
+  it("end a strict listing at once", async () => {
+    const service = without(new SampleService(40), 15);
+    const { ids, error } = await readUntilError(service, { strict: ["shape"] });
+    expect([ids, error.code]).toEqual([[], "unexpected_shape"]);
+  });
+
+  it("are not the device that was asked for", async () => {
+    const { devices } = without(new SampleService(40), 1).client();
+    expect(await devices.get({ pool_id, id: "dev_39" })).toEqual({ id: "dev_39" });
+    expect(await rejection(devices.get({ pool_id, id: "dev_1" }))).toMatchObject({ code: "not_found" });
+    expect(await devices.list({ pool_id }).first()).toEqual({ id: "dev_0" });
+  });
+});
+
+describe("an order that was requested", () => {
+  const listed = (items: object[], sorting: object | undefined, pageSize = 2) => {
+    const service = new SampleService(0, pageSize);
+    service.items = items as never;
+    service.alter = ({ items: summaries, pagination }) =>
+      Response.json({ status: "success", summaries, pagination, ...(sorting && { sorting }) });
+    return service.client();
+  };
+  const reported = async (client: ManagementClient, sorting: DeviceSorting) => {
+    const order: string[] = [];
+    const onSortingIgnored = ({ requested, applied }: IgnoredSorting) =>
+      order.push(JSON.stringify([requested, applied]));
+    for await (const { id } of client.devices.list({ pool_id, sorting }, { onSortingIgnored })) order.push(id);
+    return order;
+  };
+  const items = [{ id: "a" }, { id: "b" }, { id: "c" }];
+  const asked: DeviceSorting = { field: "title", direction: "desc" };
+
+  it.each([
+    ["another field", { field: "id", direction: "desc" }],
+    ["another direction", { field: "title", direction: "asc" }],
+    ["none", undefined],
+  ])("is reported once, before the first item, where the answer names %s", async (_, applied) => {
+    const client = listed(items, applied);
+    const report = JSON.stringify([asked, applied]);
+    expect(await reported(client, asked)).toEqual([report, "a", "b", "c"]);
+    for (const strict of [true, "all", ["order"]] as const) {
+      const error = await rejection(client.devices.list({ pool_id, sorting: asked }, { strict }).toArray());
+      expect([strict, error]).toEqual([
+        strict,
+        expect.objectContaining({ code: strict === "all" || strict === true ? "unexpected_shape" : "sorting_ignored" }),
+      ]);
+    }
+  });
+
+  it("is taken where the answer names it, as far as it was asked for", async () => {
+    const client = listed(items, asked);
+    expect(await reported(client, asked)).toEqual(["a", "b", "c"]);
+    expect(await reported(client, { field: "title" })).toEqual(["a", "b", "c"]);
+    expect(await reported(client, {})).toEqual(["a", "b", "c"]);
+  });
+
+  const seenAt = (...times: (number | null)[]) => times.map((at, index) => ({ id: `d${index}`, last_seen: { at } }));
+  const titled = (...titles: (string | null)[]) => titles.map((title, index) => ({ id: `d${index}`, title }));
+  const withStatus = (...all: string[]) => all.map((status, index) => ({ id: `d${index}`, status }));
+
+  it.each<[string, DeviceSorting, object[], string | undefined]>([
+    ["times", { field: "last_seen", direction: "desc" }, seenAt(9, 7, 7, 3), undefined],
+    ["times with gaps", { field: "last_seen", direction: "asc" }, seenAt(null, 1, null, 2), undefined],
+    ["a time", { field: "last_seen", direction: "desc" }, seenAt(9, 7, null, 8), '"8" at offset 3 comes after "7"'],
+    ["titles by code units", { field: "title", direction: "asc" }, titled("B", "Z", "a"), undefined],
+    ["titles without case", { field: "title", direction: "asc" }, titled("a", "B", "c", "Z"), undefined],
+    ["titles by a collation", { field: "title", direction: "asc" }, titled("e", "é", "f"), undefined],
+    [
+      "titles without punctuation",
+      { field: "title", direction: "asc" },
+      titled("de luge", "de-luge", "delugf"),
+      undefined,
+    ],
+    ["titles by UTF-8", { field: "title", direction: "asc" }, titled("Ａ", "🚀"), undefined],
+    ["a title", { field: "title", direction: "asc" }, titled("b", "c", "a"), '"a" at offset 2 comes after "c"'],
+    ["groups of a status", { field: "status", direction: "asc" }, withStatus("z", "z", "a", "b"), undefined],
+    ["a status", { field: "status", direction: "asc" }, withStatus("z", "a", "z"), '"z" at offset 2 comes after "a"'],
+    ["ids", { field: "id", direction: "desc" }, [{ id: "b" }, { id: "a" }], undefined],
+    ["an id", { field: "id", direction: "desc" }, [{ id: "a" }, { id: "b" }], '"b" at offset 1 comes after "a"'],
+  ])("is compared with the items under the check `order`: %s", async (_, sorting, list, said) => {
+    const read = listed(list, sorting)
+      .devices.list({ pool_id, sorting }, { strict: ["order"] })
+      .toArray();
+    if (said === undefined) expect(await read).toHaveLength(list.length);
+    else
+      expect(await rejection(read)).toMatchObject({ code: "sorting_ignored", message: expect.stringContaining(said) });
+  });
+
+  it("is compared within pages alone once the list has changed", async () => {
+    const sorting: DeviceSorting = { field: "id", direction: "asc" };
+    const service = new SampleService(0, 2);
+    service.items = [..."ghijkl"].map((id) => ({ id }));
+    service.before = (_, nth) => {
+      if (nth === 2) service.items.unshift(...[..."abcdef"].map((id) => ({ id })));
+    };
+    const ids = [];
+    for await (const { id } of service.client().devices.list({ pool_id, sorting }, { strict: ["order"] })) ids.push(id);
+    expect(ids.join("")).toBe("ghcdefijkl");
+  });
+
+  it("is one of the checks that there are", () => {
+    const list = (strict: never) => () => listed([], undefined).devices.list({ pool_id }, { strict });
+    expect(list(["ordre"] as never)).toThrow(TypeError);
+    expect(list("strict" as never)).toThrow(TypeError);
+  });
+});
+
 describe("a list that changes while it is read", () => {
   it("drops what an insertion pushes across a seam, and reports it", async () => {
     const service = new SampleService(30);
@@ -497,7 +678,7 @@ describe("a list that changes while it is read", () => {
     ["a status that is null", { status: null }, 'status "null" must not be null'],
     ["no status", { status: undefined }, "status is missing"],
     ["a member that is not documented", { "mo\u001bre": 1 }, String.raw`mo\ere is not documented`],
-  ])("fails under `strict` on an answer with %s, and only there", async (_, change, said) => {
+  ])('fails under `strict: "all"` on an answer with %s, and only there', async (_, change, said) => {
     const numbers = { item_count: 0, item_start: 0, item_end: 0, page_count: 0, page_index: 1, page_offset: 0 };
     const ends = { page_size: 50, next_page_offset: null, previous_page_offset: null };
     const whole = {
@@ -510,10 +691,10 @@ describe("a list that changes while it is read", () => {
       const fetch = async () => Response.json(body);
       return new SampleService(0).client({ fetch }).devices;
     };
-    expect(await listOf(whole).list({ pool_id }, { strict: true }).toArray()).toEqual([]);
+    expect(await listOf(whole).list({ pool_id }, { strict: "all" }).toArray()).toEqual([]);
     const changed = listOf({ ...whole, ...change });
     expect(await changed.list({ pool_id }).toArray()).toEqual([]);
-    const error = await rejection(changed.list({ pool_id }, { strict: true }).toArray());
+    const error = await rejection(changed.list({ pool_id }, { strict: "all" }).toArray());
     const url = "https://agentauth.example/api/v1/device";
     expect(error).toMatchObject({ class: "refused", code: "unexpected_shape", url });
     expect((error as Error).message).toContain(`${url}: ${said}`);

@@ -13,7 +13,7 @@ const range = (from: number, to: number): string[] =>
 
 /** The ids of a page that were not seen before. */
 function keepNew(seen: SeenIds, ids: readonly string[]): string[] {
-  const page = { items: ids.map((id) => ({ id })), duplicates: 0 } as Page<Item>;
+  const page = { items: ids.map((id) => ({ id })), offset: 0, duplicates: 0, unusable: [] as number[] } as Page<Item>;
   seen.keepNew(page, Number.POSITIVE_INFINITY, 0);
   return page.items.map(({ id }) => id);
 }
@@ -41,8 +41,13 @@ describe("the ids of the last items", () => {
     expect(seen.reach).toBe(13);
   });
 
-  it("can be empty", () => {
-    const seen = new SeenIds(true);
-    expect(keepNew(seen, ["", "a", "", "a"])).toEqual(["", "a"]);
+  it("are strings that are not empty: other items are left out by their offset", () => {
+    const items = [{ id: "" }, { id: "a" }, { id: 7 }, {}, { id: null }, { id: "b" }] as Item[];
+    const page = { items, offset: 40, duplicates: 0, unusable: [] as number[] } as Page<Item>;
+    expect(new SeenIds(true).keepNew(page, Number.POSITIVE_INFINITY, 0)).toBe(6);
+    expect([page.items, page.unusable]).toEqual([
+      [{ id: "a" }, { id: "b" }],
+      [40, 42, 43, 44],
+    ]);
   });
 });

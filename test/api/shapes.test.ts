@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { checkShape, SHAPES, type Shape } from "../../src/api/shapes.js";
+import { checksOf } from "../../src/api/checks.js";
+import { checkShape as checkWith, SHAPES, type Shape } from "../../src/api/shapes.js";
 import { hideClientSecret, MASK } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";
 
@@ -62,8 +63,17 @@ const documented: Record<keyof typeof SHAPES, Record<string, unknown>> = {
   sorting,
   deviceSorting,
 };
+const REQUIRED: Record<keyof typeof SHAPES, string[]> = {
+  pool: ["id", "type", "domain_id"],
+  domain: ["id", "type", "account_id"],
+  device: ["id", "type", "pool_id"],
+  pagination: Object.keys(pagination),
+  sorting: [],
+  deviceSorting: [],
+};
 const names = Object.keys(documented) as (keyof typeof SHAPES)[];
 
+const checkShape = (shape: Shape, value: unknown) => checkWith(shape, value, checksOf("all"));
 const lastSeen = (change: object) => ({ ...device, last_seen: { ...moment, ...change } });
 const client = (change: object) => ({
   ...device,
@@ -89,6 +99,20 @@ describe("checkShape", () => {
       const problem = checkShape(shape, { ...value, [key]: null });
       const own = key === "next_page_offset" || key === "previous_page_offset";
       expect(problem).toEqual(own ? undefined : { path: key, value: null, rule: "must not be null" });
+    });
+
+    it("lets an optional field be absent or null, and a new one be there, unless that is checked too", () => {
+      const required = REQUIRED[name];
+      for (const key of Object.keys(value)) {
+        const { [key]: _, ...rest } = value;
+        const found = [rest, { ...value, [key]: null }].map((one) => checkWith(shape, one, checksOf(true))?.rule);
+        const isNullable = key.endsWith("_page_offset");
+        const rules = required.includes(key) ? ["is missing", isNullable ? undefined : "must not be null"] : [];
+        expect([key, ...found]).toEqual([key, rules[0], rules[1]]);
+      }
+      const extra = { ...value, x_new: 1 };
+      const [strict, nulls] = [checksOf(true), checksOf(["nulls"])];
+      expect([checkWith(shape, extra, strict), checkWith(shape, extra, nulls)]).toEqual([undefined, undefined]);
     });
 
     it("finds a property that is not documented, whatever it is called", () => {

@@ -1,7 +1,7 @@
 import { ManagementClient } from "../../api/client.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";
-import { placeToken, requireBaseUrl } from "./service-settings.js";
+import { requireBaseUrl, serviceOptions } from "./service-settings.js";
 import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
 
 /**
@@ -11,13 +11,14 @@ import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
  */
 export async function createManagementClient(flags: GlobalFlags, context: CommandContext): Promise<ManagementClient> {
   const settings = context.settings();
-  const { apiToken, authHeader } = settings;
+  const { apiToken } = settings;
   const baseUrl = requireBaseUrl(settings);
   const { networkFetch, networkOptions } = await import("./network.js");
   const trace = traceOptions(flags, context, true);
   const fetch = tracedFetch(networkFetch(networkOptions(flags, settings, context), context.redactor), trace);
   return new ManagementClient({
     baseUrl,
+    ...serviceOptions(settings),
     ...(apiToken && {
       token: () => {
         const token = apiToken.read();
@@ -25,7 +26,6 @@ export async function createManagementClient(flags: GlobalFlags, context: Comman
         return token;
       },
     }),
-    ...(authHeader && { auth: placeToken(authHeader.value) }),
     fetch,
     timeoutMs: flags.timeout === undefined ? undefined : flags.timeout * 1000,
     maxRetries: flags.retries,

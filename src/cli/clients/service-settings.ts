@@ -1,4 +1,6 @@
 import type { PlaceToken } from "../../api/auth.js";
+import type { ManagementClientOptions } from "../../api/client.js";
+import type { SortingEncoding } from "../../api/query.js";
 import { AgentAuthError } from "../../errors.js";
 import { inOrder, missingService, WITHOUT_SERVICE } from "../config/missing-service.js";
 import type { Settings } from "../runtime/settings.js";
@@ -17,8 +19,21 @@ export function requireBaseUrl(settings: Pick<Settings, "baseUrl" | "apiToken" |
   });
 }
 
+/** The options of a client that the settings decide, beside its address and its network. */
+export function serviceOptions({
+  apiToken,
+  authHeader,
+  sorting,
+}: Settings): Pick<ManagementClientOptions, "token" | "auth" | "sorting"> {
+  return {
+    ...(apiToken && { token: apiToken.read }),
+    ...(authHeader && { auth: placeToken(authHeader.value) }),
+    ...(sorting && { sorting: sorting.value as SortingEncoding }),
+  };
+}
+
 /** Puts the token into the header that a profile names, after its scheme if it names one. */
-export function placeToken(header: string): PlaceToken {
+function placeToken(header: string): PlaceToken {
   const [name = "", scheme] = header.split(":").map((part) => part.trim());
   return (headers, token) => headers.set(name, scheme ? `${scheme} ${token}` : token);
 }

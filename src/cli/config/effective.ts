@@ -30,7 +30,7 @@ export function effectiveSettings(
   { settings, config, home, store, env }: SettingSources,
   apiToken: "source" | "reference" = "source",
 ): EffectiveSetting[] {
-  const { profile, authHeader, clientCert, clientKey } = settings;
+  const { profile, authHeader, sorting, clientCert, clientKey } = settings;
   const token = settings.apiToken && { value: "(set)", source: settings.apiToken.source };
   const written = writtenProfile(profile.value, config);
   const fallback = written.entries.store_fallback;
@@ -44,6 +44,7 @@ export function effectiveSettings(
     { key: "base_url", ...settings.baseUrl },
     { key: "api_token", ...(apiToken === "reference" ? (settings.apiToken?.reference ?? token) : token) },
     { key: "auth_header", ...(authHeader ?? { value: "Authorization: Bearer", source: "default" }) },
+    { key: "sorting", ...(sorting ?? { value: "deep", source: "default" }) },
     { key: "issuer", ...settings.issuer },
     { key: "account", ...settings.account },
     { key: "domain", ...settings.domain },

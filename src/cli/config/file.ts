@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { SORTING_ENCODINGS } from "../../api/query.js";
 import { AgentAuthError } from "../../errors.js";
 import { parseBaseUrl } from "../../http/address.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
@@ -23,6 +24,8 @@ export interface Profile {
   issuer?: string;
   /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
   auth_header?: string;
+  /** How the order of a list is sent: one of {@link SORTING_ENCODINGS}. */
+  sorting?: string;
   /** The account, domain and pool to use when none is named. */
   account?: string;
   domain?: string;
@@ -83,6 +86,11 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
     check: (value) =>
       must(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
+  },
+  sorting: {
+    about: `how the order of a list (--sort) is sent: ${SORTING_ENCODINGS.join(", ")}`,
+    check: oneOf(SORTING_ENCODINGS),
+    choices: SORTING_ENCODINGS,
   },
   issuer: { about: "the only issuer that clients, secrets and assertions are used with", check: issuerAddress },
   account: { about: "the default account", check: nonEmpty },

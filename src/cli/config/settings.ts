@@ -43,6 +43,7 @@ export function resolveSettings(
     baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
     apiToken: withSandboxCheck(apiToken(entries, baseUrl, env, from), baseUrl, home),
     authHeader: first([entries.auth_header, from]),
+    sorting: first([entries.sorting, from]),
     issuer: first(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
     account: first(flag("account"), [entries.account, from]),
     domain: first(flag("domain"), [entries.domain, from]),

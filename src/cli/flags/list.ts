@@ -13,8 +13,8 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   pageSize?: number;
   offset?: number;
   concurrency?: number;
-  strict?: boolean;
-  /** Whether an AI agent gets the beginning of the list in short columns. */
+  strict?: StrictFlag;
+  /** The beginning of the list in few columns. */
   brief?: true;
   /** `false` for `--no-pager`. */
   pager?: boolean;
@@ -53,8 +53,11 @@ export function addListFlags(command: Command): Command {
         .argParser(wholeNumber(1, 64))
         .helpGroup("List:"),
     )
+    .addOption(strictOption())
     .addOption(
-      new Option("--strict", "Fail if the list changes while it is read, or has unknown shapes").helpGroup("List:"),
+      new Option("--brief", "Print 50 items in few columns (default for an AI agent that names no form)").helpGroup(
+        "List:",
+      ),
     )
     .addOption(
       new Option("--status <status>", "Filter by status (client-side, after reading the whole list)").helpGroup(
@@ -62,6 +65,19 @@ export function addListFlags(command: Command): Command {
       ),
     )
     .addOption(new Option("--title <glob>", 'Filter by title glob, e.g. "Build*" (client-side)').helpGroup("Filters:"));
+}
+
+/** `--strict` and `--strict=all`, as the option of a listing has them. */
+export type StrictFlag = true | "all";
+
+/** `--strict[=all]`. */
+export function strictOption(): Option {
+  return new Option(
+    "--strict [level]",
+    "Fail if shape, order or numbers of the list are wrong; =all: also for nulls and new fields",
+  )
+    .choices(["all"])
+    .helpGroup("List:");
 }
 
 /** The client-side filters; the service has none. */

@@ -1,4 +1,4 @@
-/** What an AI agent gets of a list where no flag says how much: the beginning, in short columns. */
+/** The short form of a list: its beginning, in few columns. `--brief` asks for it; an AI agent that names no form gets it. */
 
 import type { Io } from "../io/io.js";
 import { escapeJson } from "../output/safe-json.js";

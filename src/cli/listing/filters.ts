@@ -1,12 +1,12 @@
-import type { Device } from "../../api/types.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { FilterFlags } from "../flags/list.js";
 import { suggest } from "../runtime/suggest.js";
+import type { ListItem } from "./kinds.js";
 
 /** A filter and the flags that set it. */
 export interface Filter {
-  matches(item: Device): boolean;
+  matches(item: ListItem): boolean;
   flags: readonly string[];
   /** A sentence for each filter value that no item had and that is not documented. */
   mistyped(): string[];
@@ -23,7 +23,7 @@ export type DocumentedValues = Readonly<Partial<Record<"status" | "session_type"
  * @throws `AgentAuthError` `usage` for a time that cannot be read
  */
 export function buildFilter(flags: FilterFlags, now: number, documented: DocumentedValues = {}): Filter | undefined {
-  const tests: [string, (item: Device) => boolean][] = [];
+  const tests: [string, (item: ListItem) => boolean][] = [];
   const { status, title, sessionType, seenAfter, seenBefore } = flags;
   const exact = [
     ...(status === undefined ? [] : [exactly("status", "--status", status, documented)]),
@@ -63,11 +63,11 @@ function exactly(field: "status" | "session_type", flag: string, wanted: string,
   const name = field.replace("_", " ");
   return {
     flag,
-    look(item: Device) {
+    look(item: ListItem) {
       const value = item[field];
       if (typeof value === "string" && (seen.size < MOST_SEEN || value === wanted)) seen.add(value);
     },
-    matches: (item: Device) => item[field] === wanted,
+    matches: (item: ListItem) => item[field] === wanted,
     mistyped(): string | undefined {
       if (seen.size === 0 || seen.has(wanted) || known.includes(wanted)) return undefined;
       const values = [...new Set([...known, ...seen])].sort();
@@ -80,7 +80,7 @@ function exactly(field: "status" | "session_type", flag: string, wanted: string,
 }
 
 /** NaN, which compares with nothing, where the service did not say. */
-function seenAt(item: Device): number {
+function seenAt(item: ListItem): number {
   const at = item.last_seen?.at;
   return typeof at === "number" ? at : Number.NaN;
 }

@@ -1,6 +1,7 @@
 import type { Page } from "../../api/page.js";
-import type { Device } from "../../api/types.js";
-import { isAgentAuthError, withHint } from "../../errors.js";
+import { isUnusableItems } from "../../api/pages.js";
+import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import { quote } from "../../redact.js";
 import type { Format } from "../flags/formats.js";
 import type { ListFlags } from "../flags/list.js";
 import { formatOf } from "../output/chosen-format.js";
@@ -10,20 +11,21 @@ import { createWriter, type Writer } from "../output/writer.js";
 import type { CommandContext } from "../runtime/context.js";
 import { BRIEF_ITEMS } from "./brief.js";
 import { buildFilter, type Filter } from "./filters.js";
-import type { ListKind } from "./kinds.js";
+import type { ListItem, ListKind } from "./kinds.js";
 import { resumeCommand } from "./resume-command.js";
 import { requireScope } from "./scope.js";
-import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "./source.js";
+import { rawListCommand } from "./service-flags.js";
+import { COLUMNS, documentedValues, openListing, parseSort, readOptions, warnOfOrder } from "./source.js";
 import { type ListEnding, reportEnding, selectMatching } from "./summary.js";
 
 /** `pools list`, `domains list`, `devices list`. */
 export async function runList(kind: ListKind, given: ListFlags, context: CommandContext): Promise<undefined> {
-  const options = given.brief ? { ...given, limit: BRIEF_ITEMS, columns: shortColumns(COLUMNS[kind.noun]) } : given;
   const settings = context.settings();
+  const format = formatOf(given, settings, context.io);
+  const options = given.brief ? shortForm(given, COLUMNS[kind.noun]) : given;
   const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
   const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
-  const format = formatOf(options, settings, context.io);
   await withPager(context, { ...options, format }, async (paged) => {
     const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, context) }, paged.io);
     const service = await paged.management();
@@ -33,18 +35,21 @@ export async function runList(kind: ListKind, given: ListFlags, context: Command
       maxItems: filter ? undefined : options.limit,
       signal: paged.signal,
       onDrift: (drift) => end.drift.push(drift),
+      onSortingIgnored: warnOfOrder(paged.io),
       onEnd: (verdict) => {
         end.verdict = verdict;
       },
     });
-    await print(listing.pages(), { kind, options, filter, format, writer, end }, paged);
-    reportEnding(end, options, filter, paged);
+    await print(listing.pages(), { kind, scopeId, given, limit: options.limit, filter, format, writer, end }, paged);
+    const isJson = format === "json" || format === "ndjson";
+    reportEnding(end, given, filter, paged, given.brief && { columns: options.columns ?? "", isJson });
   });
   return undefined;
 }
 
-function shortColumns({ columns }: ColumnSet): string {
-  return columns.map(({ path }) => path).join(",");
+function shortForm(given: ListFlags, { columns }: ColumnSet): ListFlags {
+  const { limit = BRIEF_ITEMS, columns: named = columns.map(({ path }) => path).join(",") } = given;
+  return { ...given, limit, columns: named };
 }
 
 /** The output flags as a writer's options. */
@@ -55,49 +60,57 @@ export function writerOptions(options: ListFlags, { now }: Pick<CommandContext, 
 
 interface Printing {
   kind: ListKind;
-  options: ListFlags;
+  scopeId: string;
+  given: ListFlags;
+  /** Items to print, where the short form has a limit too. */
+  limit: number | undefined;
   filter: Filter | undefined;
   format: Format;
   writer: Writer;
   end: ListEnding;
 }
 
-async function print(
-  pages: AsyncIterable<Page<Device>>,
-  printing: Printing,
-  { io, argv }: CommandContext,
-): Promise<void> {
-  const { kind, options, filter, writer, end } = printing;
-  const limit = options.limit ?? Number.POSITIVE_INFINITY;
-  const progress = io.progress();
+async function print(pages: AsyncIterable<Page<ListItem>>, printing: Printing, context: CommandContext): Promise<void> {
+  const { kind, scopeId, limit, filter, writer, end } = printing;
+  const progress = context.io.progress();
+  const about = `${kind.noun} of ${kind.scope} ${quote(scopeId)}`;
   try {
-    for await (const page of pages) {
+    for await (const { page, items, next } of selectMatching(pages, about, filter, limit)) {
       end.yielded += page.items.length;
       progress.update(`${kind.noun}: ${end.yielded} of ${page.pagination.item_count ?? "?"}`);
-      const { items, next } = selectMatching(page, filter, limit - end.matched);
       end.matched += items.length;
       end.left = next;
       await writer.write(items);
-      if (next) break;
     }
     progress.stop();
     await writer.end();
   } catch (thrown) {
     progress.stop();
+    if (isUnusableItems(thrown)) {
+      // All others were printed, so that the output is whole.
+      await writer.end();
+      throw withHint(thrown, unusableHint(thrown, printing, context));
+    }
     await writer.abort();
-    throw withResume(thrown, printing, argv);
+    throw withResume(thrown, printing, context.argv);
   }
 }
 
+function unusableHint({ resume }: AgentAuthError, printing: Printing, { argv, settings }: CommandContext): string {
+  const { kind, scopeId, given } = printing;
+  const raw = `${rawListCommand(kind.noun, kind.scope, scopeId, settings())} prints them as the service sends them`;
+  return resume === undefined ? raw : `continue with: ${resumeCommand(argv, resume, given.limit)}; ${raw}`;
+}
+
 /** The error with the command that continues the list, where something was printed and there is one. */
-function withResume(thrown: unknown, { options, format, end }: Printing, argv: readonly string[]): unknown {
+function withResume(thrown: unknown, { given, format, end }: Printing, argv: readonly string[]): unknown {
   if (!isAgentAuthError(thrown) || thrown.resume === undefined || end.yielded === 0) return thrown;
-  if (options.jq !== undefined && format !== "ndjson") {
+  if (given.jq !== undefined && format !== "ndjson") {
     return withHint(
       thrown,
       "nothing was printed, since --jq sees the whole array: run it again, or item by item with -o ndjson",
     );
   }
-  const left = options.limit === undefined ? undefined : options.limit - end.matched;
+  const left = given.limit === undefined ? undefined : given.limit - end.matched;
   return withHint(thrown, `continue with: ${resumeCommand(argv, thrown.resume, left)}`);
 }

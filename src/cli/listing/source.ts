@@ -2,15 +2,18 @@
 
 import type { ManagementClient } from "../../api/client.js";
 import type { Listing } from "../../api/listing.js";
+import { orderText } from "../../api/order-check.js";
 import type { ListOptions } from "../../api/page.js";
 import { SHAPES } from "../../api/shapes.js";
-import type { Device } from "../../api/types.js";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
+import type { StrictFlag } from "../flags/list.js";
+import type { Io } from "../io/io.js";
 import { type ColumnSet, DEVICE, DOMAIN, POOL } from "../output/columns.js";
+import { SORTING_HINT } from "../runtime/hints.js";
 import { suggest } from "../runtime/suggest.js";
 import type { DocumentedValues } from "./filters.js";
-import type { ListKind } from "./kinds.js";
+import type { ListItem, ListKind } from "./kinds.js";
 
 /** The fields that a kind of list is known to be sorted by; the service does not say them of pools and domains. */
 export const SORT_FIELDS: Readonly<Record<ListKind["noun"], readonly string[]>> = {
@@ -31,7 +34,7 @@ export interface ReadFlags {
   pageSize?: number;
   concurrency?: number;
   offset?: number;
-  strict?: boolean;
+  strict?: StrictFlag;
 }
 
 /** An order: `--sort` in parts. */
@@ -57,6 +60,14 @@ export function readOptions(flags: ReadFlags): ListOptions {
   };
 }
 
+/** Warns of an order that the service did not apply. */
+export function warnOfOrder(io: Io): NonNullable<ListOptions["onSortingIgnored"]> {
+  return ({ requested, applied }) =>
+    io.warn(
+      `the service ignored --sort: ${orderText(requested)} was requested, and its answer names ${orderText(applied)}; ${SORTING_HINT}`,
+    );
+}
+
 /** The list of one kind in a scope. */
 export function openListing(
   service: ManagementClient,
@@ -64,7 +75,7 @@ export function openListing(
   id: string,
   sorting: SortFlag | undefined,
   options: ListOptions,
-): Listing<Device> {
+): Listing<ListItem> {
   // Pools and domains have a part of a device's fields; filters and writers take what is there.
   if (noun === "pools") return service.pools.list({ domain_id: id, ...(sorting && { sorting }) }, options);
   if (noun === "domains") return service.domains.list({ account_id: id, ...(sorting && { sorting }) }, options);

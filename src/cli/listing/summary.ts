@@ -1,11 +1,12 @@
 /** The summary of a list: how much of it was printed, and how to continue. */
 
 import type { Drift, ListingSummary, Page } from "../../api/page.js";
-import type { Device } from "../../api/types.js";
+import { unusableItems } from "../../api/pages.js";
 import type { ListFlags } from "../flags/list.js";
 import type { CommandContext } from "../runtime/context.js";
 import { sayBrief } from "./brief.js";
 import type { Filter } from "./filters.js";
+import type { ListItem } from "./kinds.js";
 import { resumeCommand } from "./resume-command.js";
 
 /** How far a list was read. */
@@ -29,17 +30,42 @@ export interface Position {
   again: number;
 }
 
-/** The items of a page that are printed. */
+/** A page of a list, and its items that are printed. */
 export interface Selection {
-  items: readonly Device[];
+  page: Page<ListItem>;
+  items: readonly ListItem[];
   /** Where to continue: set when there were `room` of them and the list has more. */
   next: Position | undefined;
 }
 
-/** Takes what matches from a page, `room` items at the most. */
-export function selectMatching(page: Page<Device>, filter: Filter | undefined, room: number): Selection {
-  if (filter === undefined) return { items: page.items, next: undefined };
-  const items: Device[] = [];
+/**
+ * Takes what matches from each page of a list, `limit` items at most.
+ *
+ * @param about what is listed
+ * @throws `AgentAuthError` what the listing throws, also `unusable_items` where it is left at the limit
+ */
+export async function* selectMatching(
+  pages: AsyncIterable<Page<ListItem>>,
+  about: string,
+  filter: Filter | undefined,
+  limit = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Selection, void> {
+  let matched = 0;
+  const unusable: number[] = [];
+  for await (const page of pages) {
+    const selection = selectFrom(page, filter, limit - matched);
+    matched += selection.items.length;
+    unusable.push(...page.unusable);
+    yield selection;
+    if (selection.next === undefined) continue;
+    if (unusable.length === 0) return;
+    throw unusableItems(about, page.url, { count: unusable.length, positions: unusable }, selection.next.offset);
+  }
+}
+
+function selectFrom(page: Page<ListItem>, filter: Filter | undefined, room: number): Selection {
+  if (filter === undefined) return { page, items: page.items, next: undefined };
+  const items: ListItem[] = [];
   let used = 0;
   for (const item of page.items) {
     if (items.length >= room) break;
@@ -47,9 +73,9 @@ export function selectMatching(page: Page<Device>, filter: Filter | undefined, r
     if (filter.matches(item)) items.push(item);
   }
   const isLast = used === page.items.length && page.pagination.next_page_offset == null;
-  if (items.length < room || isLast) return { items, next: undefined };
+  if (items.length < room || isLast) return { page, items, next: undefined };
   // Items that the page repeated were dropped before they came here: how many of them lay before this place is unknown.
-  return { items, next: { offset: page.offset + used, again: page.duplicates } };
+  return { page, items, next: { offset: page.offset + used, again: page.duplicates } };
 }
 
 /** Reports on stderr how much of the list was printed, and what changed while it was read. */
@@ -58,17 +84,17 @@ export function reportEnding(
   options: ListFlags,
   filter: Filter | undefined,
   { io, argv }: CommandContext,
+  brief?: { columns: string; isJson: boolean },
 ): void {
   const { verdict, yielded, matched } = end;
   // The verdict counts from where the list was begun.
   const from = options.offset ?? 0;
   const total = verdict?.expected === undefined ? undefined : from + verdict.expected;
-  if (options.brief) {
+  if (brief?.isJson) {
     const offset = filter ? end.left?.offset : verdict?.next;
-    const next = offset === undefined ? null : { offset, command: resumeCommand(argv, offset, undefined) };
-    const message = "for an AI agent; --limit or --columns prints what it says, -o ndjson everything";
-    const notice = { shown: matched, ...(!filter && { total }), columns: options.columns ?? "", next, message };
-    sayBrief(io, notice);
+    const next = offset === undefined ? null : { offset, command: resumeCommand(argv, offset, options.limit) };
+    const message = "the short form, as with --brief; -o json prints everything, --limit or --columns what it names";
+    sayBrief(io, { shown: matched, ...(!filter && { total }), columns: brief.columns, next, message });
     if (filter && matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
     reportChanges(end, io);
     return;

@@ -68,6 +68,7 @@ function errorReport(thrown: unknown, { redactor, exitCode }: ErrorStyle): Error
       ...(error.requestId !== undefined && { request_id: shown(error.requestId) }),
       ...(error.url !== undefined && { url: shown(error.url) }),
       ...(error.resume !== undefined && { resume: error.resume }),
+      ...(error.unusable !== undefined && { unusable: error.unusable }),
     },
   };
 }

@@ -19,6 +19,10 @@ export interface HintContext extends LoginCommandContext {
 
 const giveToken = () => `set AGENTAUTH_API_TOKEN, or store a token: ${storingToken()}`;
 
+/** What helps where a service does not apply an order. */
+export const SORTING_HINT =
+  "agentauth doctor --online finds out how the service reads an order, and agentauth config set sorting <encoding> sets it";
+
 /** What helps where the library says nothing. */
 const OTHERWISE: Readonly<Record<string, string>> = {
   timeout: "--timeout <seconds> allows more time, --retries <n> more attempts",
@@ -26,6 +30,7 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   not_found: "the device must be one of that pool: agentauth devices list --pool <pool_id> -o id",
   store_unavailable: "call again later; agentauth doctor examines the store",
   grant_not_saved: "agentauth tries to store it for half a minute before it exits; then run the command again",
+  unusable_items: "agentauth api GET <path> --paginate prints the items as the service sends them",
   list_changed: "run the command again; without --strict a list that changes is reported as a warning",
 };
 
@@ -187,6 +192,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
       ? "the issuer needs a resource: name it with --resource <uri>"
       : "if you trust this server, --resource none sends no resource, or --resource <uri> names another one",
   scope: ({ hint }) => `${hint}: --scope <scopes>`,
+  sorting: () => SORTING_HINT,
 };
 
 /** What to check if an issuer rejects a client; with an identity provider, the client there may be the wrong one. */

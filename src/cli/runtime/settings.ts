@@ -21,6 +21,8 @@ export interface Settings {
   baseUrl: Sourced | undefined;
   apiToken: ApiTokenSetting | undefined;
   authHeader: Sourced | undefined;
+  /** How the order of a list is sent. */
+  sorting: Sourced | undefined;
   /** The only issuer to use; checked where it is used. */
   issuer: Sourced | undefined;
   account: Sourced | undefined;

@@ -20,9 +20,14 @@ const it = benchTest({ devices: 120 }).extend("run", ({ bench }) => {
 const noticeOf = (stderr: string) => JSON.parse(linesOf(stderr).at(-1) ?? "");
 
 describe("a list for an AI agent", () => {
-  it.for<[string[]]>([[[]], [["--json"]]])(
-    "is 50 items in short columns, and the command for the next ones: %j",
-    async ([flags], { bench, run }) => {
+  it.for<[string[], Record<string, string>]>([
+    [[], AGENT],
+    [["--brief", "--json"], {}],
+    [["--brief", "-o", "json"], AGENT],
+  ])(
+    "that names no form, and with --brief, is 50 items in few columns, and the command for the next ones: %j",
+    async ([flags, env], { bench }) => {
+      const run = (args: readonly string[]) => bench.run(args, { env });
       const { code, stdout, stderr } = await run([...bench.devices, ...flags]);
       const items = JSON.parse(stdout) as Record<string, unknown>[];
       expect([code, items.length]).toEqual([0, 50]);
@@ -36,18 +41,33 @@ describe("a list for an AI agent", () => {
     },
   );
 
-  it.for<[string[], number]>([
-    [["--limit", "70"], 70],
-    [["--columns", "id"], 120],
-    [["-o", "ndjson"], 120],
-    [["--jq", "."], 120],
-  ])("is what the flags say: %j", async ([flags, count], { bench, run }) => {
-    const args = [...bench.devices, ...flags];
+  it.for([["--json"], ["-o", "json"], ["-o", "ndjson"], ["-o", "plain"], ["--jq", ".[].id"], ["--columns", "id"]])(
+    "is what it is for everyone with %j",
+    async (flags, { bench, run }) => {
+      const args = [...bench.devices, ...flags];
+      const { code, stdout, stderr } = await run(args);
+      expect({ code, stdout, stderr }).toEqual({ ...(await bench.run(args)), signal: undefined });
+      expect(flags[1] === "json" || flags[0] === "--json" ? JSON.parse(stdout) : linesOf(stdout)).toHaveLength(120);
+    },
+  );
+
+  it("has as many items as --limit says, whole and as JSON", async ({ bench, run }) => {
+    const args = [...bench.devices, "--limit", "70"];
     const { stdout } = await run(args);
-    const explicit = await bench.run([...args, ...(flags.includes("-o") || flags.includes("--jq") ? [] : ["--json"])]);
-    expect(stdout).toBe(explicit.stdout);
-    const items = flags.includes("ndjson") ? linesOf(stdout) : (JSON.parse(stdout) as unknown[]);
-    expect(items).toHaveLength(count);
+    expect(JSON.parse(stdout)).toHaveLength(70);
+    expect(stdout).toBe((await bench.run([...args, "--json"])).stdout);
+  });
+
+  it("takes --limit, --columns and any format with --brief", async ({ bench }) => {
+    const limited = await bench.run([...bench.devices, "--brief", "--limit", "3", "--columns", "id", "--json"]);
+    expect(Object.keys(JSON.parse(limited.stdout)[2])).toEqual(["id"]);
+    expect(noticeOf(limited.stderr)).toMatchObject({ shown: 3, columns: "id", next: { offset: 3 } });
+    expect(noticeOf(limited.stderr).next.command).toContain("--offset 3 --limit 3");
+    const table = await bench.run([...bench.devices, "--brief", "-o", "table"]);
+    expect(linesOf(table.stdout)).toHaveLength(51);
+    expect(table.stderr).toMatch(/^shown 50 of 120; continue with: agentauth devices list .* --brief .*--offset 50\n$/);
+    const watched = await bench.run([...bench.devices, "--brief", "--watch"]);
+    expect([watched.code, watched.stderr]).toEqual([2, expect.stringContaining("--brief does not work with --watch")]);
   });
 
   it("is complete for a user who gives --json", async ({ bench }) => {
@@ -56,9 +76,9 @@ describe("a list for an AI agent", () => {
   });
 
   it("says what it leaves out with --quiet too, and nothing where it leaves out nothing", async ({ bench, run }) => {
-    const { stdout, stderr } = await run([...bench.devices, "--json", "-q"]);
+    const { stdout, stderr } = await run([...bench.devices, "-q"]);
     expect([JSON.parse(stdout).length, noticeOf(stderr).next.offset]).toEqual([50, 50]);
-    const end = await run([...bench.devices, "--json", "-q", "--offset", "100"]);
+    const end = await run([...bench.devices, "-q", "--offset", "100"]);
     expect([JSON.parse(end.stdout).length, end.stderr]).toEqual([20, ""]);
   });
 
@@ -72,7 +92,7 @@ describe("a list for an AI agent", () => {
 const many = (name: string, count: number) => Array.from({ length: count }, (_, at) => ({ id: `${name}${at}` }));
 const DEFAULTS = {
   profile: { value: "default", source: "default" },
-  ...{ baseUrl: undefined, authHeader: undefined, clientCert: undefined, clientKey: undefined },
+  ...{ baseUrl: undefined, clientCert: undefined, clientKey: undefined },
 };
 
 describe("a tree for an AI agent", () => {
@@ -90,6 +110,17 @@ describe("a tree for an AI agent", () => {
     expect([more.code, JSON.parse(more.stdout).length]).toEqual([0, 50]);
     const whole = await run(["tree", "--account", account, "--limit", "0"]);
     expect(whole.stdout).toBe((await bench.run(["tree", "--account", account, "--limit", "0", "--json"])).stdout);
+  });
+
+  it("is whole for an agent that names a format, and short for a user who gives --brief", async ({ bench, run }) => {
+    const args = ["tree", "--account", bench.sandbox.ids.account];
+    const whole = await run([...args, "--json"]);
+    expect(whole.stdout).toBe((await bench.run([...args, "--json"])).stdout);
+    const short = await bench.run([...args, "--brief"]);
+    expect(short.stdout).toBe((await run(args)).stdout);
+    expect((await bench.run([...args, "--brief", "--jq", ".domains | length"])).stdout).toBe("2\n");
+    const table = await bench.run([...args, "--brief", "-o", "table"]);
+    expect([table.code, table.stderr]).toEqual([2, expect.stringContaining("does not support the format")]);
   });
 
   it("says what it leaves out with --quiet too, and repeats the flags of the service", async ({ bench, run }) => {
@@ -112,15 +143,18 @@ describe("a tree for an AI agent", () => {
     const devicesOf =
       (count: number) =>
       (_scope: object, { maxItems = count, onEnd }: ListOptions) => ({
-        toArray: async () => {
+        async *pages() {
           const yielded = Math.min(count, maxItems);
           const next = yielded < count ? yielded : undefined;
+          yield { items: many("device", yielded), pagination: {} };
           onEnd?.({ yielded, expected: undefined, duplicates: 0, drift: [], complete: next === undefined, next });
-          return many("device", yielded);
         },
       });
     const read = async (count: number) => {
-      const one = { list: () => ({ toArray: async () => [{ id: "one" }] }) };
+      const pages = async function* () {
+        yield { items: [{ id: "one" }] };
+      };
+      const one = { list: () => ({ pages }) };
       const service = { domains: one, pools: one, devices: { list: devicesOf(count) } } as unknown as ManagementClient;
       const walk = new Walk(service, { signal: new AbortController().signal } as CommandContext, 1);
       const [whole] = (await walk.whole("acc", 0)) as { pools: object[] }[];

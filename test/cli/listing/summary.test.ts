@@ -3,8 +3,8 @@ import type { Page } from "../../../src/api/page.js";
 import type { Device } from "../../../src/api/types.js";
 import type { ListFlags } from "../../../src/cli/flags/list.js";
 import { createMemoryIo } from "../../../src/cli/io/io.js";
-import { buildFilter } from "../../../src/cli/listing/filters.js";
-import { type ListEnding, reportEnding, selectMatching } from "../../../src/cli/listing/summary.js";
+import { buildFilter, type Filter } from "../../../src/cli/listing/filters.js";
+import { type ListEnding, reportEnding, type Selection, selectMatching } from "../../../src/cli/listing/summary.js";
 import type { CommandContext } from "../../../src/cli/runtime/context.js";
 
 const active = buildFilter({ status: "active" }, 0);
@@ -20,15 +20,26 @@ function page(letters: string, parts: Partial<Page<Device>> & { next?: number | 
     items,
     offset: 20,
     duplicates: 0,
+    unusable: [],
+    url: "https://agentauth.example/api/v1/device",
     pagination: { next_page_offset: next },
     ...rest,
   } as unknown as Page<Device>;
 }
 
+/** What is taken from one page of a list. */
+async function selectFrom(one: Page<Device>, filter: Filter | undefined, limit: number): Promise<Selection> {
+  const pages = (async function* () {
+    yield one;
+  })();
+  const { value } = await selectMatching(pages, "devices", filter, limit).next();
+  return value as Selection;
+}
+
 describe("what is taken from a page", () => {
-  it("is all of it without a filter", () => {
+  it("is all of it without a filter", async () => {
     const whole = page("ar");
-    expect(selectMatching(whole, undefined, 1)).toEqual({ items: whole.items, next: undefined });
+    expect(await selectFrom(whole, undefined, 1)).toEqual({ page: whole, items: whole.items, next: undefined });
   });
 
   it.each([
@@ -37,18 +48,34 @@ describe("what is taken from a page", () => {
     ["rrra", 1, ["3"], { offset: 24, again: 0 }],
     ["arar", 2, ["0", "2"], { offset: 23, again: 0 }],
     ["arar", 3, ["0", "2"], undefined],
-  ])("of %s with room for %i is what matches, and the place behind the last of it", (letters, room, ids, next) => {
-    const chosen = selectMatching(page(letters), active, room);
-    expect([chosen.items.map(({ id }) => id), chosen.next]).toEqual([ids, next]);
+  ])(
+    "of %s with room for %i is what matches, and the place behind the last of it",
+    async (letters, room, ids, next) => {
+      const chosen = await selectFrom(page(letters), active, room);
+      expect([chosen.items.map(({ id }) => id), chosen.next]).toEqual([ids, next]);
+    },
+  );
+
+  it("has no place to continue where the list ends with it", async () => {
+    expect((await selectFrom(page("ra", { next: null }), active, 1)).next).toBeUndefined();
+    expect((await selectFrom(page("rar", { next: null }), active, 1)).next).toEqual({ offset: 22, again: 0 });
   });
 
-  it("has no place to continue where the list ends with it", () => {
-    expect(selectMatching(page("ra", { next: null }), active, 1).next).toBeUndefined();
-    expect(selectMatching(page("rar", { next: null }), active, 1).next).toEqual({ offset: 22, again: 0 });
+  it("may come again where the page repeated items that were dropped", async () => {
+    expect((await selectFrom(page("aa", { duplicates: 3 }), active, 1)).next).toEqual({ offset: 21, again: 3 });
   });
 
-  it("may come again where the page repeated items that were dropped", () => {
-    expect(selectMatching(page("aa", { duplicates: 3 }), active, 1).next).toEqual({ offset: 21, again: 3 });
+  it("is all that has an id, and then an error, also where the limit is reached before the end", async () => {
+    const pages = (async function* () {
+      yield page("a", { unusable: [20] });
+      yield page("aaa", { offset: 40 });
+    })();
+    const ids: unknown[] = [];
+    const read = async () => {
+      for await (const { items } of selectMatching(pages, "devices", active, 2)) ids.push(...items.map(({ id }) => id));
+    };
+    await expect(read()).rejects.toMatchObject({ code: "unusable_items", resume: 41 });
+    expect(ids).toEqual(["0", "0"]);
   });
 });
 

@@ -210,6 +210,12 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
       expected: "the issuer needs a resource: name it with --resource <uri>",
     },
   ],
+  sorting: [
+    {
+      expected:
+        "agentauth doctor --online finds out how the service reads an order, and agentauth config set sorting <encoding> sets it",
+    },
+  ],
   scope: [
     {
       hint: "ask for scopes that the issuer gives this client",

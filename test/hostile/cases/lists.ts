@@ -474,11 +474,18 @@ const shapes: HostileCase[] = [
   listed(
     "L16c",
     "devices without an id",
-    "printed",
+    "none is printed, then an error with their number",
     (page) => {
       for (const item of page.summaries) delete item["id"];
     },
-    { outcome: "ok", flags: ["-o", "table"] },
+    {
+      outcome: "partial",
+      cliOnly: true,
+      retries: false,
+      flags: ["-o", "table"],
+      code: "unusable_items",
+      says: ["6 of the devices", "have no id, at offsets 0, 1, 2", "agentauth api GET /api/v1/device"],
+    },
   ),
   listed(
     "L16d",

@@ -1,4 +1,5 @@
 import { Option } from "commander";
+import { strictOption } from "../../flags/list.js";
 import { wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
@@ -45,7 +46,7 @@ function declareReport({ root, action }: Registry): void {
         64,
       ),
     )
-    .addOption(flag("--strict", "Fail if the list changes while it is read, or has unknown shapes", LIST))
+    .addOption(strictOption())
     .addOption(flag("--status <status>", "Filter by status (client-side, after reading)", FILTERS))
     .addOption(flag("--title <glob>", 'Filter by title glob, e.g. "Build*" (client-side)', FILTERS))
     .addOption(flag("--session-type <type>", "Filter by session type: browser, api or mcp (client-side)", FILTERS))

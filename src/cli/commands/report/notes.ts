@@ -8,7 +8,8 @@ export function notesOf(reading: Reading, filter: Filter | undefined, options: R
   const { read, counted, total, drift, isLimited, failure } = reading;
   const notes: string[] = [];
   const of = total === undefined ? "" : ` of the ${numberText(total)} of the pool`;
-  if (failure) notes.push(`the list ended early: ${countText(read, "device")}${of} could be read`);
+  if (failure?.unusable) notes.push(`${countText(failure.unusable.count, "device")} without an id are not counted`);
+  else if (failure) notes.push(`the list ended early: ${countText(read, "device")}${of} could be read`);
   if (filter) notes.push(`${numberText(counted)} of ${countText(read, "device")} match ${filterText(filter, options)}`);
   if (options.offset) notes.push(`started at offset ${numberText(options.offset)}: earlier devices are not counted`);
   if (isLimited) notes.push(`ended at --limit ${numberText(options.limit ?? counted)}: the pool has more devices`);

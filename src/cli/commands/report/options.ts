@@ -1,5 +1,5 @@
 import type { GlobalFlags } from "../../flags/global.js";
-import type { FilterFlags } from "../../flags/list.js";
+import type { FilterFlags, StrictFlag } from "../../flags/list.js";
 import type { OutputFlags } from "../../flags/output.js";
 
 /** Options of `devices report`. */
@@ -12,5 +12,5 @@ export interface ReportFlags extends GlobalFlags, FilterFlags, OutputFlags {
   pageSize?: number;
   offset?: number;
   concurrency?: number;
-  strict?: boolean;
+  strict?: StrictFlag;
 }

@@ -1,8 +1,9 @@
 import type { ManagementClient } from "../../../api/client.js";
 import type { Drift, ListingSummary } from "../../../api/page.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { quote } from "../../../redact.js";
 import type { Filter } from "../../listing/filters.js";
-import { openListing, parseSort, readOptions } from "../../listing/source.js";
+import { openListing, parseSort, readOptions, warnOfOrder } from "../../listing/source.js";
 import { selectMatching } from "../../listing/summary.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { numberText } from "./numbers.js";
@@ -47,7 +48,6 @@ export async function readPool(
   context: CommandContext,
 ): Promise<Reading> {
   const { id, filter, take } = pool;
-  const limit = options.limit ?? Number.POSITIVE_INFINITY;
   const reading: Reading = { ...NOTHING_READ, drift: [] };
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, DEVICES.noun);
   const listing = openListing(service, DEVICES, id, sorting, {
@@ -55,13 +55,15 @@ export async function readPool(
     maxItems: filter ? undefined : options.limit,
     signal: context.signal,
     onDrift: (drift) => reading.drift.push(drift),
+    onSortingIgnored: warnOfOrder(context.io),
     onEnd: (verdict) => {
       reading.verdict = verdict;
     },
   });
   const progress = context.io.progress();
   try {
-    for await (const page of listing.pages()) {
+    const about = `devices of pool ${quote(id)}`;
+    for await (const { page, items, next } of selectMatching(listing.pages(), about, filter, options.limit)) {
       const count = page.pagination.item_count;
       if (typeof count === "number") reading.total = count;
       reading.read += page.items.length;
@@ -69,11 +71,9 @@ export async function readPool(
       progress.update(
         `devices: ${numberText(reading.read)} of ${reading.total === undefined ? "?" : numberText(reading.total)}`,
       );
-      const { items, next } = selectMatching(page, filter, limit - reading.counted);
       for (const item of items) take(item);
       reading.counted += items.length;
       reading.isLimited = next !== undefined;
-      if (next) break;
     }
     reading.isLimited ||= reading.verdict?.next !== undefined;
   } catch (thrown) {

@@ -5,6 +5,7 @@ import type { Format } from "../../flags/formats.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope } from "../../listing/scope.js";
+import { rawListCommand } from "../../listing/service-flags.js";
 import { documentedValues } from "../../listing/source.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
@@ -45,7 +46,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   if (html !== undefined) await writePage(report, html, force, context);
   if (format !== undefined) await print(report, format, options, context);
   warn(reading, filter, context);
-  if (reading.failure) throw withContinuation(reading.failure, reading, options, context);
+  if (reading.failure) throw withContinuation(reading.failure, reading, poolId, options, context);
   return undefined;
 }
 
@@ -104,10 +105,14 @@ function warn({ verdict, drift, counted, failure }: Reading, filter: Filter | un
 function withContinuation(
   failure: AgentAuthError,
   { counted }: Reading,
+  poolId: string,
   { limit, html }: ReportFlags,
-  { argv }: CommandContext,
+  { argv, settings }: CommandContext,
 ): AgentAuthError {
-  if (failure.resume === undefined) return failure;
+  if (failure.resume === undefined) {
+    const raw = rawListCommand("devices", "pool", poolId, settings());
+    return failure.unusable ? withHint(failure, `${raw} prints them as the service sends them`) : failure;
+  }
   const left = limit === undefined ? undefined : limit - counted;
   const words = html === undefined || html === STDOUT ? argv : withOtherFile(argv, html, failure.resume);
   return withHint(failure, `continue with: ${resumeCommand(words, failure.resume, left)}`);

@@ -1,13 +1,13 @@
 import { shellWord } from "../../../redact.js";
 import { BRIEF_ITEMS, type BriefNotice } from "../../listing/brief.js";
-import type { Settings } from "../../runtime/settings.js";
-import { idOf, type Walk } from "./walk.js";
+import { type ServiceSettings, serviceFlags } from "../../listing/service-flags.js";
+import type { Walk } from "./walk.js";
 
 /** Devices of each pool, as the text of a tree has them. */
 const DEVICES_PER_POOL = 5;
 const FIELDS = ["id", "title", "status"] as const;
 
-type Item = Parameters<typeof idOf>[0] & { status?: string | null };
+type Item = Readonly<Partial<Record<(typeof FIELDS)[number], string | null>>>;
 
 interface BriefPool {
   id: string;
@@ -22,9 +22,6 @@ interface BriefDomain {
   pools_left_out?: true;
 }
 
-/** The settings that the commands of a notice repeat. */
-type Given = Pick<Settings, "profile" | "baseUrl" | "authHeader" | "clientCert" | "clientKey">;
-
 /** The printed part of the beginning of a tree, where a mark says which lists have more. */
 interface BriefTree {
   domains: object[];
@@ -35,11 +32,11 @@ interface BriefTree {
 export async function readBriefTree(
   walk: Walk,
   account: string,
-  given: Given,
+  given: ServiceSettings,
 ): Promise<{ tree: BriefTree; notice: BriefNotice }> {
   let left = BRIEF_ITEMS;
   let next: BriefNotice["next"] = null;
-  const flags = givenFlags(given);
+  const flags = serviceFlags(given);
   const continueWith = (noun: string, scope: string, offset: number) => {
     next ??= { offset, command: `agentauth ${noun} list ${scope}${flags} --offset ${offset}` };
   };
@@ -55,9 +52,9 @@ export async function readBriefTree(
   // Domains before pools and pools before devices: an agent learns more from the upper levels.
   const found = take(await walk.domains(account, left + 1), "domains", `--account ${shellWord(account)}`);
   for (const domain of found.taken) {
-    const id = idOf(domain);
+    const { id } = domain;
     const { taken, hasMore } = take(await walk.pools(id, left + 1), "pools", `--domain ${shellWord(id)}`);
-    const pools = taken.map((pool): BriefPool => ({ ...short(pool), id: idOf(pool), device_count: null, devices: [] }));
+    const pools = taken.map((pool): BriefPool => ({ ...short(pool), id: pool.id, device_count: null, devices: [] }));
     domains.push({ ...short(domain), pools, ...(hasMore && { pools_left_out: true }) });
   }
   for (const pool of domains.flatMap(({ pools }) => pools)) {
@@ -70,17 +67,9 @@ export async function readBriefTree(
       continueWith("devices", `--pool ${shellWord(pool.id)}`, items.length);
     }
   }
-  const message = `for an AI agent, up to ${DEVICES_PER_POOL} devices of a pool; --limit <n> prints whole items, n devices of each pool`;
+  const message = `the short form, as with --brief: up to ${DEVICES_PER_POOL} devices of a pool; -o json prints everything, --limit <n> prints whole items, n devices of each pool`;
   const tree = { domains, ...(found.hasMore && { domains_left_out: true as const }) };
   return { tree, notice: { shown: BRIEF_ITEMS - left, columns: FIELDS.join(","), next, message } };
-}
-
-/** The flags that chose the service and the user: without them a command would ask another one. */
-function givenFlags({ profile, baseUrl, authHeader, clientCert, clientKey }: Given): string {
-  return [profile, baseUrl, authHeader, clientCert, clientKey]
-    .filter((setting) => setting?.source.startsWith("--"))
-    .map((setting) => ` ${setting?.source} ${shellWord(setting?.value ?? "")}`)
-    .join("");
 }
 
 function short(item: Item): object {

@@ -18,6 +18,10 @@ function declareTree(registry: Registry): void {
       wholeNumber(0),
     )
     .option(
+      "--brief",
+      "Print the beginning: 50 items with few fields, as JSON (default for an AI agent that names no form)",
+    )
+    .option(
       "--concurrency <n>",
       "Number of pages to fetch at once (default: up to 4, if pages are slow)",
       wholeNumber(1, 64),

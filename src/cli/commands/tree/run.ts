@@ -6,13 +6,15 @@ import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { sayBrief } from "../../listing/brief.js";
 import { requireScope } from "../../listing/scope.js";
+import { rawListCommand } from "../../listing/service-flags.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { Settings } from "../../runtime/settings.js";
 import { readBriefTree } from "./brief-tree.js";
 import { branches, type Line, treeLine } from "./tree-line.js";
-import { idOf, Walk } from "./walk.js";
+import { type UnusableList, Walk } from "./walk.js";
 
 const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
 
@@ -20,11 +22,18 @@ const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
 export async function runTree(options: TreeOptions, context: CommandContext): Promise<undefined> {
   const settings = context.settings();
   const account = requireScope("account", settings, "tree");
-  const format = formatOf(options, settings, context.io);
+  const isFormatOpen = options.output === undefined && settings.output === undefined;
+  const format = options.brief && isFormatOpen ? "json" : formatOf(options, settings, context.io);
   if (!FORMATS.includes(format)) {
     throw new AgentAuthError("usage", `tree does not support the format ${quote(format)}`, {
       class: "usage",
       hint: `formats of a tree: ${FORMATS.join(", ")}`,
+    });
+  }
+  if (options.brief && (format === "table" || format === "plain")) {
+    throw new AgentAuthError("usage", `tree --brief does not support the format ${quote(format)}`, {
+      class: "usage",
+      hint: "leave --brief out: these formats print at most 5 devices of a pool; its formats are json, ndjson, yaml",
     });
   }
   const service = await context.management();
@@ -35,14 +44,27 @@ export async function runTree(options: TreeOptions, context: CommandContext): Pr
       await printLines({ account, domains, limit: options.limit ?? 5, format }, walk, paged).catch(endedEarly);
     } else if (options.brief) {
       const { tree, notice } = await readBriefTree(walk, account, settings);
-      await printObject(paged.io, format, { account_id: account, ...tree }, { now: context.now });
+      const { jq, showSecrets } = options;
+      await printObject(paged.io, format, { account_id: account, ...tree }, { jq, showSecrets, now: context.now });
       sayBrief(paged.io, notice);
     } else {
       const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
       await printObject(paged.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
     }
   });
+  if (walk.unusable.length > 0) throw unusableItems(walk.unusable, settings);
   return undefined;
+}
+
+/** The error of a tree in which lists have items without an id: everything else was printed. */
+function unusableItems(lists: readonly UnusableList[], settings: Settings): AgentAuthError {
+  const [first, ...others] = lists;
+  if (first === undefined) throw new TypeError("no list has items without an id");
+  const { noun, scope, id, error } = first;
+  const hint = `${rawListCommand(noun, scope, id, settings)} prints them as the service sends them`;
+  const more = others.length === 0 ? "" : `; ${others.length} more lists of the tree have such items`;
+  const { url, unusable } = error;
+  return new AgentAuthError("unusable_items", error.message + more, { class: "partial", hint, url, unusable });
 }
 
 /** Reports that the printed tree is incomplete. */
@@ -80,10 +102,10 @@ async function printLines(
   for (const [d, domain] of domains.entries()) {
     const lastDomain = d === domains.length - 1;
     await print(lineOf(1, lastDomain, "domain", domain, domain.status), []);
-    const pools = await walk.pools(idOf(domain));
+    const pools = await walk.pools(domain.id);
     for (const [p, pool] of pools.entries()) {
       const lastPool = p === pools.length - 1;
-      const { items, total } = await walk.devices(idOf(pool), limit);
+      const { items, total } = await walk.devices(pool.id, limit);
       const known =
         total === undefined ? "number of devices unknown" : `${total} ${total === 1 ? "device" : "devices"}`;
       const note = [pool.status, known].filter(Boolean).join(", ");
@@ -122,7 +144,7 @@ function plainLine({ kind, id, title, note }: Line): string {
 /** Options of `tree`. */
 export interface TreeOptions extends GlobalFlags, OutputFlags {
   limit?: number;
-  /** Whether an AI agent gets the beginning in short columns. */
+  /** The beginning with few fields. */
   brief?: true;
   concurrency?: number;
   /** `false` for `--no-pager`. */

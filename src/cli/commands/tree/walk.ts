@@ -1,12 +1,27 @@
 import type { ManagementClient } from "../../../api/client.js";
-import type { ListingSummary } from "../../../api/page.js";
+import type { Listing } from "../../../api/listing.js";
+import type { ListingSummary, Page } from "../../../api/page.js";
+import { isUnusableItems } from "../../../api/pages.js";
 import type { Device, Domain, Pool } from "../../../api/types.js";
-import { AgentAuthError } from "../../../errors.js";
-import { quote } from "../../../redact.js";
+import type { AgentAuthError } from "../../../errors.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** Reads the domains, pools and devices of an account. */
+/** A list of a tree. */
+interface ListOfTree {
+  noun: "domains" | "pools" | "devices";
+  scope: "account" | "domain" | "pool";
+  id: string;
+}
+
+/** A list of a tree that has items without an id, and the error that it ended with after all others. */
+export interface UnusableList extends ListOfTree {
+  error: AgentAuthError;
+}
+
+/** Reads the domains, pools and devices of an account. Items without an id are left out, and the lists of them named. */
 export class Walk {
+  /** The lists that have items without an id. */
+  readonly unusable: UnusableList[] = [];
   readonly #service: ManagementClient;
   readonly #options: { signal: AbortSignal; concurrency: number | undefined };
 
@@ -17,30 +32,34 @@ export class Walk {
 
   /** The domains of an account. */
   domains(account_id: string, maxItems?: number): Promise<Domain[]> {
-    return this.#service.domains.list({ account_id }, { ...this.#options, maxItems }).toArray();
+    const listing = this.#service.domains.list({ account_id }, { ...this.#options, maxItems });
+    return this.#read(listing, { noun: "domains", scope: "account", id: account_id });
   }
 
   /** The pools of a domain. */
   pools(domain_id: string, maxItems?: number): Promise<Pool[]> {
-    return this.#service.pools.list({ domain_id }, { ...this.#options, maxItems }).toArray();
+    const listing = this.#service.pools.list({ domain_id }, { ...this.#options, maxItems });
+    return this.#read(listing, { noun: "pools", scope: "domain", id: domain_id });
   }
 
   /** The first devices of a pool, and how many there are: undefined if the service does not say it. */
   async devices(pool_id: string, limit: number | undefined): Promise<{ items: Device[]; total: number | undefined }> {
     let summary: ListingSummary | undefined;
-    const items = await this.#service.devices
-      .list(
-        { pool_id },
-        {
-          ...this.#options,
-          maxItems: limit === 0 ? 1 : limit,
-          onEnd: (end) => {
-            summary = end;
-          },
+    let total: number | undefined;
+    const listing = this.#service.devices.list(
+      { pool_id },
+      {
+        ...this.#options,
+        maxItems: limit === 0 ? 1 : limit,
+        onEnd: (end) => {
+          summary = end;
         },
-      )
-      .toArray();
-    const total = summary?.expected ?? (summary?.next === undefined ? items.length : undefined);
+      },
+    );
+    const items = await this.#read(listing, { noun: "devices", scope: "pool", id: pool_id }, ({ pagination }) => {
+      total = pagination.item_count ?? total;
+    });
+    if (summary?.next === undefined && summary !== undefined) total ??= items.length;
     return { items: limit === 0 ? [] : items, total };
   }
 
@@ -49,20 +68,30 @@ export class Walk {
     const domains = [];
     for (const domain of await this.domains(account)) {
       const pools = [];
-      for (const pool of await this.pools(idOf(domain))) {
-        const { items, total } = await this.devices(idOf(pool), limit);
+      for (const pool of await this.pools(domain.id)) {
+        const { items, total } = await this.devices(pool.id, limit);
         pools.push({ ...pool, device_count: total ?? null, devices: items });
       }
       domains.push({ ...domain, pools });
     }
     return domains;
   }
-}
 
-/** @throws `AgentAuthError` `bad_envelope` for an item without an id */
-export function idOf(item: { id?: string | null; title?: string | null }): string {
-  if (typeof item.id === "string" && item.id !== "") return item.id;
-  throw new AgentAuthError("bad_envelope", `the service listed ${quote(item.title ?? "an item")} without an id`, {
-    class: "refused",
-  });
+  async #read<T extends object>(
+    listing: Listing<T>,
+    list: ListOfTree,
+    onPage: (page: Page<T>) => void = () => {},
+  ): Promise<T[]> {
+    const items: T[] = [];
+    try {
+      for await (const page of listing.pages()) {
+        onPage(page);
+        for (const item of page.items) items.push(item);
+      }
+    } catch (thrown) {
+      if (!isUnusableItems(thrown)) throw thrown;
+      this.unusable.push({ ...list, error: thrown });
+    }
+    return items;
+  }
 }

@@ -49,7 +49,9 @@ describe("the command tree", () => {
     expect(sort).toMatchObject({ type: "string", value: "field[:asc|:desc]" });
     expect(sort).not.toHaveProperty("value_optional");
     const all = [...tree.flags, ...commands.flatMap(({ flags }) => flags)];
-    expect(new Set(all.filter((one) => one.value_optional).map(({ name }) => name))).toEqual(new Set(["--watch"]));
+    expect(new Set(all.filter((one) => one.value_optional).map(({ name }) => name))).toEqual(
+      new Set(["--strict", "--watch"]),
+    );
     const brackets = (value: string) => [value.split("[").length, value.split("<").length];
     const closing = (value: string) => [value.split("]").length, value.split(">").length];
     for (const { value = "" } of all) expect([value, brackets(value)]).toEqual([value, closing(value)]);

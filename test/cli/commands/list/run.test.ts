@@ -1,7 +1,8 @@
 import { describe, expect } from "vitest";
 import { parse as parseYaml } from "yaml";
+import type { Fault } from "../../../../src/sandbox/index.js";
 import { benchTest } from "../../../helpers/bench-test.js";
-import { allIds, linesOf } from "../../../helpers/cli.js";
+import { allIds, linesOf, temporaryFolder } from "../../../helpers/cli.js";
 
 const it = benchTest();
 
@@ -215,14 +216,74 @@ describe("a list that is not what it should be", () => {
     expect(strict.stderr).toMatch(/^error: .*summaries\[0\]\.\w+/);
   });
 
-  it("members that are not documented pass; with --strict they are an error that names the address", async ({
+  it("new members and nulls pass, with --strict too; --strict=all refuses them, and names the address", async ({
     bench,
   }) => {
-    bench.sandbox.faults.add({ kind: "extra-fields", times: 0 });
-    const lenient = await bench.run([...bench.devices, "-o", "id"]);
+    const args = [...bench.devices, "-o", "id"];
+    const faults: Fault[] = [{ kind: "extra-fields" }, { kind: "missing-fields", fields: ["title"] }];
+    for (const fault of faults) {
+      bench.sandbox.faults.add({ ...fault, times: 0 });
+      for (const flags of [[], ["--strict"]]) {
+        const lenient = await bench.run([...args, ...flags]);
+        expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(bench.sandbox)]);
+      }
+      const { code, stderr } = await bench.run([...args, "--strict=all"]);
+      const what = /^error: http:.*\/api\/v1\/device: .*(?:is not documented|title is missing)/;
+      expect([code, stderr]).toEqual([3, expect.stringMatching(what)]);
+      bench.sandbox.faults.clear();
+    }
+    expect((await bench.run([...args, "--strict=al"])).stderr).toContain('--strict "al" must be one of all');
+  });
+
+  it("warns of an order that the service ignored, before the first item; with --strict it is an error", async ({
+    bench,
+  }) => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    await bench.run(["config", "set", "sorting", "json"], { env });
+    const args = [...bench.devices, "--sort", "title:desc", "-o", "id"];
+    const lenient = await bench.run(args, { env });
     expect([lenient.code, linesOf(lenient.stdout)]).toEqual([0, allIds(bench.sandbox)]);
-    const { code, stderr } = await bench.run([...bench.devices, "--strict"]);
-    expect([code, stderr]).toEqual([3, expect.stringMatching(/^error: http:.*\/api\/v1\/device: .*is not documented/)]);
+    expect(lenient.stderr).toMatch(
+      /^warning: the service ignored --sort: the order "title:desc" was requested, and its answer names the order "id:asc"; agentauth doctor --online /,
+    );
+    const strict = await bench.run([...args, "--strict"], { env });
+    expect([strict.code, strict.stdout]).toEqual([3, ""]);
+    expect(strict.stderr).toMatch(/names the order "id:asc".*\nhint: agentauth doctor --online .*config set sorting/);
+    const applied = await bench.run([...args, "--strict"]);
+    expect([applied.code, applied.stderr]).toEqual([0, ""]);
+    expect(linesOf(applied.stdout)).not.toEqual(allIds(bench.sandbox));
+  });
+
+  it.for(["id", "json", "ndjson", "csv"])(
+    "prints every item that has an id as %s, then ends with 7",
+    async (format, { bench }) => {
+      const args = [...bench.devices, "--page-size", "20", "-o", format];
+      bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], offset: 20, times: 0 });
+      const { code, stdout, stderr } = await bench.run(args);
+      const ids = allIds(bench.sandbox);
+      expect([code, READERS[format]?.(stdout)]).toEqual([7, [...ids.slice(0, 20), ...ids.slice(40)]]);
+      const error = /json/.test(format) ? JSON.parse(stderr).error : { message: stderr, hint: stderr };
+      expect(error.message).toContain("20 of the devices");
+      expect(error.message).toContain("have no id, at offsets 20, 21, 22");
+      const command = /agentauth (api GET \S+ -f \S+ --paginate) prints them/.exec(error.hint)?.[1]?.split(" ") ?? [];
+      const raw = await bench.run([...command, "--jq", ".summaries[].type"]);
+      expect([raw.code, linesOf(raw.stdout)]).toEqual([0, ids.map(() => "device")]);
+    },
+  );
+
+  it("says where a list with such items continues that ended at --limit, and ends at once with --strict", async ({
+    bench,
+  }) => {
+    bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], offset: 20, times: 0 });
+    const args = [...bench.devices, "--page-size", "20"];
+    const limited = await bench.run([...args, "--limit", "25", "-o", "json"]);
+    expect([limited.code, JSON.parse(limited.stdout).length]).toEqual([7, 25]);
+    const { error } = JSON.parse(limited.stderr);
+    expect(error).toMatchObject({ code: "unusable_items", resume: 45, unusable: { count: 20 } });
+    expect(error.hint).toContain("--offset 45 --limit 25");
+    const strict = await bench.run([...args, "--concurrency", "1", "--strict", "-o", "id"]);
+    expect([strict.code, linesOf(strict.stdout).length]).toEqual([7, 20]);
+    expect(strict.stderr).toContain("summaries[0].id is missing");
   });
 });
 

@@ -172,6 +172,15 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(rest.stdout).toMatch(/^410 devices /m);
   });
 
+  it("counts no device without an id, and says how many there are", async ({ bench, report }) => {
+    bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], offset: 30, times: 0 });
+    const { code, stdout, stderr } = await bench.run([...report, "--page-size", "30"]);
+    expect([code, /^470 devices /m.test(stdout)]).toEqual([7, true]);
+    expect(stdout).toMatch(/^note: 30 devices without an id are not counted$/m);
+    expect(stderr).toContain("30 of the devices");
+    expect(stderr).toContain(`-f pool_id=${bench.sandbox.ids.pool} --paginate prints them`);
+  });
+
   it("as JSON and as a page as well, and the rest goes into another file", async ({ bench, report }) => {
     const cwd = temporaryFolder();
     const path = join(cwd, "out.html");

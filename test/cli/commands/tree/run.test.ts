@@ -80,6 +80,34 @@ describe("a tree that ends in the middle", () => {
   });
 });
 
+describe("a tree in which items have no id", () => {
+  it.for(["json", "plain"])("has all others as %s, then ends with exit 7", async (format, { bench, tree }) => {
+    const { data, ids } = bench.sandbox;
+    // The pools of the first domain.
+    bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], path: "pool", times: 1 });
+    const { code, stdout, stderr } = await tree("-o", format);
+    const [first, second] = byId(data.domains(ids.account));
+    const pools = byId(data.pools(second?.id ?? ""));
+    const expected = [first?.id, second?.id, ...pools.map(({ id }) => id), data.device(pools[1]?.id ?? "", 0)?.id];
+    for (const id of expected) expect(stdout).toContain(id);
+    const lost = data.pools(first?.id ?? "").map(({ title }) => title);
+    expect([code, lost.length]).toEqual([7, 2]);
+    const message = format === "json" ? JSON.parse(stderr).error.message : stderr;
+    expect(message).toContain(`2 of the pools of domain_id "${first?.id}" have no id, at offsets 0, 1`);
+    expect(stderr).toContain(`agentauth api GET /api/v1/pool -f domain_id=${first?.id} --paginate`);
+  });
+
+  it("says how many lists have such items", async ({ bench, tree }) => {
+    bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], path: "device", times: 0 });
+    const { code, stdout, stderr } = await tree("-o", "json", "--limit", "3");
+    expect([code, JSON.parse(stdout).domains[0].pools[0]]).toEqual([
+      7,
+      expect.objectContaining({ device_count: 12, devices: [] }),
+    ]);
+    expect(JSON.parse(stderr).error.message).toContain("3 more lists of the tree have such items");
+  });
+});
+
 describe("a tree that cannot be printed", () => {
   it.for<[string, string[], string, string]>([
     ["without an account", ["tree"], "no account", "hint: agentauth tree --account <account_id>"],
@@ -111,13 +139,6 @@ describe("a tree that cannot be printed", () => {
   it("of an account that does not exist", async ({ bench }) => {
     const { code, stdout } = await bench.run(["tree", "--account", "acc_nope"]);
     expect([code, stdout]).toEqual([6, ""]);
-  });
-
-  it("of domains without an id", async ({ bench, tree }) => {
-    bench.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], path: "domain", times: 0 });
-    const { code, stdout, stderr } = await tree("-o", "json");
-    expect([code, stdout]).toEqual([3, ""]);
-    expect(stderr).toContain("without an id");
   });
 
   it("to its end, because a signal ends it", async ({ bench }) => {

@@ -1,7 +1,7 @@
 /** A watched list as events, one per line. */
 
-import type { Device } from "../../../../api/types.js";
 import type { Io } from "../../../io/io.js";
+import type { ListItem } from "../../../listing/kinds.js";
 import { jqFilter, printResults } from "../../../output/jq.js";
 import { stringifyItems } from "../../../output/safe-json.js";
 import { createTracker, type TrackedItem } from "./changes.js";
@@ -26,23 +26,14 @@ export interface EventOptions {
 export function eventsView(io: Io, { paths, reveal, jq, now }: EventOptions): View {
   const compare = createTracker();
   const filter = jq === undefined ? undefined : jqFilter(jq);
-  let hasWarned = false;
-  const trackedOf = (items: readonly Device[]): TrackedItem[] =>
-    items.flatMap((item) => {
-      const { id } = item;
-      return typeof id === "string" ? [{ id, json: stringifyItems([item], "", { reveal, paths }) }] : [];
-    });
+  const trackedOf = (items: readonly ListItem[]): TrackedItem[] =>
+    items.map((item) => ({ id: item.id ?? "", json: stringifyItems([item], "", { reveal, paths }) }));
   return {
     io,
     async show(poll) {
       const [items, others] = [trackedOf(poll.items), trackedOf(poll.others)];
-      const nameless = poll.items.length + poll.others.length - items.length - others.length;
-      if (nameless > 0 && !hasWarned) io.warn(`${nameless} items have no id: their changes are not reported`);
-      hasWarned ||= nameless > 0;
-      // An item without an id may be a known item.
-      const isWhole = poll.isWhole && nameless === 0;
       const time = new Date(now()).toISOString();
-      const lines = compare({ ...poll, items, others, isWhole }).map(
+      const lines = compare({ ...poll, items, others }).map(
         ({ type, json }) => `{"type":"${type}","object":${json},"time":"${time}"}`,
       );
       if (lines.length === 0) return;

@@ -23,6 +23,7 @@ export function checkWatchFlags(options: ListFlags): asserts options is WatchedF
   }
   if (options.until?.trim() === "") throw usage("--until is empty", "give a jq expression, such as 'length > 0'");
   if (options.offset !== undefined) throw clash("--offset", "each poll reads the list from its start");
+  if (options.brief) throw clash("--brief", "each poll reads the whole list");
   if (options.csvRaw) throw clash("--csv-raw", "a watched list cannot be printed as CSV");
   if (options.limit !== undefined && options.until !== undefined) {
     throw usage("--limit does not work with --until", "the expression applies to the whole list: leave --limit out");

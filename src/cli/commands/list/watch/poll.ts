@@ -2,28 +2,31 @@
 
 import type { Listing } from "../../../../api/listing.js";
 import type { ListingSummary } from "../../../../api/page.js";
-import type { Device } from "../../../../api/types.js";
-import { isAgentAuthError } from "../../../../errors.js";
+import { isUnusableItems } from "../../../../api/pages.js";
+import { type AgentAuthError, isAgentAuthError } from "../../../../errors.js";
 import type { Progress } from "../../../io/io.js";
 import type { Filter } from "../../../listing/filters.js";
+import type { ListItem } from "../../../listing/kinds.js";
 
 /** The result of one poll. */
 export interface Poll {
   /** The items that match the filter, in the service's order. */
-  items: readonly Device[];
+  items: readonly ListItem[];
   /** The items that do not match. */
-  others: readonly Device[];
+  others: readonly ListItem[];
   /** Number of items in the service's list, if the service reports it. */
   total: number | undefined;
   /** Whether the list did not change during the poll: only then a missing item is really gone. */
   isWhole: boolean;
   /** Whether one response had the whole list. */
   isOnePage: boolean;
+  /** The error of a list with items that have no id: the items are all others. */
+  failure: AgentAuthError | undefined;
 }
 
 /** Options of {@link poll}. */
 export interface PollOptions {
-  open(onEnd: (summary: ListingSummary) => void): Listing<Device>;
+  open(onEnd: (summary: ListingSummary) => void): Listing<ListItem>;
   filter: Filter | undefined;
   /** Number of items to show; `undefined` for all. */
   limit: number | undefined;
@@ -37,9 +40,10 @@ export interface PollOptions {
  */
 export async function poll({ open, filter, limit, progress }: PollOptions): Promise<Poll> {
   let summary: ListingSummary | undefined;
+  let failure: AgentAuthError | undefined;
   let pages = 0;
-  const items: Device[] = [];
-  const others: Device[] = [];
+  const items: ListItem[] = [];
+  const others: ListItem[] = [];
   const listing = open((end) => {
     summary = end;
   });
@@ -51,9 +55,11 @@ export async function poll({ open, filter, limit, progress }: PollOptions): Prom
       if (limit !== undefined && items.length >= limit) break;
     }
   } catch (thrown) {
-    throw isAgentAuthError(thrown) && isAgentAuthError(thrown.cause) && thrown.class === "partial"
-      ? thrown.cause
-      : thrown;
+    if (isUnusableItems(thrown)) failure = thrown;
+    else
+      throw isAgentAuthError(thrown) && isAgentAuthError(thrown.cause) && thrown.class === "partial"
+        ? thrown.cause
+        : thrown;
   } finally {
     progress.stop();
   }
@@ -63,6 +69,7 @@ export async function poll({ open, filter, limit, progress }: PollOptions): Prom
     total: summary?.expected,
     isWhole: isWhole(summary),
     isOnePage: pages === 1,
+    failure,
   };
 }
 

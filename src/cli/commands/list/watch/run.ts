@@ -6,7 +6,14 @@ import { buildFilter } from "../../../listing/filters.js";
 import type { ListKind } from "../../../listing/kinds.js";
 import { writerOptions } from "../../../listing/print-list.js";
 import { requireScope } from "../../../listing/scope.js";
-import { COLUMNS, documentedValues, openListing, parseSort, readOptions } from "../../../listing/source.js";
+import {
+  COLUMNS,
+  documentedValues,
+  openListing,
+  parseSort,
+  readOptions,
+  warnOfOrder,
+} from "../../../listing/source.js";
 import { selectColumns } from "../../../output/columns.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { backoff } from "./backoff.js";
@@ -77,12 +84,14 @@ interface Source {
 /** Polls the list once; `7d` is relative to the poll. */
 function reader(service: ManagementClient, { kind, options, scopeId, sorting }: Source, context: CommandContext) {
   let isFirst = true;
+  let hasWarned = false;
   return async (): Promise<Poll> => {
     const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
     const result = await poll({
       open: (onEnd) => {
         const maxItems = filter ? undefined : options.limit;
-        const listOptions = { ...readOptions(options), maxItems, signal: context.signal, onEnd };
+        const onSortingIgnored = isFirst ? warnOfOrder(context.io) : undefined;
+        const listOptions = { ...readOptions(options), maxItems, signal: context.signal, onEnd, onSortingIgnored };
         return openListing(service, kind, scopeId, sorting, listOptions);
       },
       filter,
@@ -93,6 +102,8 @@ function reader(service: ManagementClient, { kind, options, scopeId, sorting }: 
     if (isFirst && result.items.length === 0)
       for (const sentence of filter?.mistyped() ?? []) context.io.warn(sentence);
     isFirst = false;
+    if (result.failure && !hasWarned) context.io.warn(result.failure.message);
+    hasWarned ||= result.failure !== undefined;
     return result;
   };
 }
@@ -116,7 +127,10 @@ async function watch(
       if (failures) io.say("polling works again");
       failures = 0;
       await view.show(outcome.result);
-      if (until && (await until(outcome.result.items))) return;
+      if (until && (await until(outcome.result.items))) {
+        if (outcome.result.failure) throw outcome.result.failure;
+        return;
+      }
     } else {
       const { error } = outcome;
       if (signal.aborted) throw signal.reason;

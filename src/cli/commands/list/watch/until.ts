@@ -1,9 +1,9 @@
-import type { Device } from "../../../../api/types.js";
+import type { ListItem } from "../../../listing/kinds.js";
 import { jqFilter } from "../../../output/jq.js";
 import { stringifyItems } from "../../../output/safe-json.js";
 
 /** Whether `--until` holds for the items, as an array. */
-export type Until = (items: readonly Device[]) => Promise<boolean>;
+export type Until = (items: readonly ListItem[]) => Promise<boolean>;
 
 /**
  * The expression of `--until`. It holds when its last output is neither `false` nor `null`, as for `jq --exit-status`.

@@ -307,6 +307,23 @@ describe("between two readings", () => {
     }
   });
 
+  it("names items that have no id once, reports all others, and ends with exit 7 where --until holds", async () => {
+    const here = await startBench({ devices: 60 });
+    try {
+      here.sandbox.faults.add({ kind: "missing-fields", fields: ["id"], offset: 20, times: 0 });
+      const run = watch(here, ["--page-size", "20", "--until", "length == 41"]);
+      const before = readings(here);
+      await run.until(() => readings(here) >= before + 3);
+      expect(run.events()).toHaveLength(40);
+      here.sandbox.data.insertDevice(here.sandbox.ids.pool, { id: "zzz" });
+      expect([await run.ended, run.events().length]).toEqual([7, 41]);
+      expect(run.err().match(/^warning: 20 of the devices .* have no id/gm)).toHaveLength(1);
+      expect(linesOf(run.err()).some((line) => line.startsWith("error: 20 of the devices"))).toBe(true);
+    } finally {
+      await here.sandbox.close();
+    }
+  });
+
   it("a refused token ends it with exit 4", async ({ bench }) => {
     const run = watch(bench, quick);
     await run.until(() => run.events().length === 60);
