@@ -15,12 +15,17 @@ function declareApi(registry: Registry): void {
       ...all,
       pair,
     ])
+    .option("--paginate", "Print all pages of a list, one answer after another; --jq runs on each")
     .addHelpText(
       "after",
       `
+Answers are printed as the service sends them, with secrets masked. With --paginate, items of a list that changes meanwhile
+can be missing or come twice: the list commands repair that.
+
 Examples:
   $ agentauth api GET /api/v1/pool -f domain_id=<domain_id>
-  $ agentauth api GET /api/v1/device -f pool_id=<pool_id> -f 'pagination[offset]=50' --jq .pagination`,
+  $ agentauth api GET /api/v1/device -f pool_id=<pool_id> -f 'pagination[offset]=50' --jq .pagination
+  $ agentauth api GET /api/v1/device -f pool_id=<pool_id> --paginate --jq '.summaries[].title'`,
     )
     .action(
       registry.action<ApiOptions>(

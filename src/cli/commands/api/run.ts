@@ -1,13 +1,19 @@
 import type { ManagementClient } from "../../../api/client.js";
+import type { Page } from "../../../api/page.js";
+import { validatePagination } from "../../../api/pagination-checks.js";
 import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
 import { refusal } from "../../../http/body.js";
-import { quote } from "../../../redact.js";
+import { shownUrl } from "../../../http/buffered-response.js";
+import { isJsonObject } from "../../../http/strict-json.js";
+import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** `api GET`: the JSON of the response, with secrets masked. */
+const OFFSET = "pagination[offset]";
+
+/** `api GET`: the JSON of the response, or of each page of a list, with secrets masked. */
 export async function runApi(options: ApiOptions, context: CommandContext): Promise<undefined> {
   if (options.method.toUpperCase() !== "GET") {
     throw usage(`the method ${quote(options.method)} is not supported`, "the service has GET operations only");
@@ -21,11 +27,73 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
   const path = options.path.startsWith("/") ? options.path : `/${options.path}`;
   const query = (options.field ?? []).map(splitField);
   const service = await context.management();
-  const response = await request(service, path, query, context);
-  const body = await readObject(response);
   const format = options.output ?? "json";
-  await printObject(context.io, format, body, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
+  const print = (body: object) =>
+    printObject(context.io, format, body, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
+  if (!options.paginate) {
+    await print(await readObject(await request(service, path, query, context)));
+    return undefined;
+  }
+  let next: number | undefined = firstOffset(query);
+  for (let pages = 0; next !== undefined; pages++) {
+    const offset: number = next;
+    const isFirst = pages === 0 && !query.some(([name]) => name === OFFSET);
+    const ofPage = query.filter(([name]) => name !== OFFSET);
+    if (!isFirst) ofPage.push([OFFSET, String(offset)]);
+    try {
+      const response = await request(service, path, ofPage, context);
+      const body = await readObject(response);
+      if (pages > 0 && format === "yaml" && options.jq === undefined) await context.io.stdout.write("---\n");
+      await print(body);
+      next = nextOffset(body, offset, response);
+    } catch (thrown) {
+      throw pages === 0 ? thrown : partial(thrown, offset, context.argv);
+    }
+  }
   return undefined;
+}
+
+function firstOffset(query: readonly [string, string][]): number {
+  const given = query.filter(([name]) => name === OFFSET);
+  const [text = "0"] = given.map(([, value]) => value);
+  if (given.length <= 1 && /^\d{1,15}$/.test(text)) return Number(text);
+  throw usage(`-f ${quote(`${OFFSET}=${text}`)} is not one offset`, "give one whole number, or leave it out");
+}
+
+/** The offset of the page after an answer; undefined after the last one. */
+function nextOffset(body: object, offset: number, response: Response): number | undefined {
+  const { summaries, pagination } = body as { summaries?: unknown; pagination?: unknown };
+  if (!Array.isArray(summaries) || !isJsonObject(pagination)) {
+    const message = "the answer is no page of a list, which has summaries and pagination";
+    throw refusal("bad_pagination", message, { response, url: response.url, hint: "leave --paginate out" });
+  }
+  const url = shownUrl(response.url);
+  const page = { items: summaries, pagination, offset, url, response, requestId: undefined };
+  const next = validatePagination(page as unknown as Page<object>);
+  if (next !== null && typeof next !== "number") throw next;
+  return next ?? undefined;
+}
+
+/** The error after some pages were printed, with the command that prints the others. */
+function partial(thrown: unknown, offset: number, argv: readonly string[]): unknown {
+  if (!isAgentAuthError(thrown) || thrown.class === "aborted") return thrown;
+  const rest = argv.filter((word, index) => {
+    const value = /^(?:-f|--field)$/.test(word) ? argv[index + 1] : /^(?:-f|--field=)(.+)$/s.exec(word)?.[1];
+    const isOffset = (text: string | undefined) => text?.startsWith(`${OFFSET}=`) === true;
+    return !isOffset(value) && !(isOffset(word) && /^(?:-f|--field)$/.test(argv[index - 1] ?? ""));
+  });
+  const command = ["agentauth", ...rest, "-f", `${OFFSET}=${offset}`].map(shellWord).join(" ");
+  const { code, message, status, requestId, url, retryable } = thrown;
+  return new AgentAuthError(code, `the pages ended before offset ${offset}: ${message}`, {
+    class: "partial",
+    hint: `continue with: ${command}`,
+    cause: thrown,
+    resume: offset,
+    status,
+    requestId,
+    url,
+    retryable,
+  });
 }
 
 async function request(
@@ -75,4 +143,5 @@ export interface ApiOptions extends GlobalFlags, OutputFlags {
   method: string;
   path: string;
   field?: string[];
+  paginate?: boolean;
 }

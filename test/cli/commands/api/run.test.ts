@@ -1,7 +1,9 @@
 import type { ServerResponse } from "node:http";
 import { describe, expect } from "vitest";
+import { parseAllDocuments } from "yaml";
+import type { Fault } from "../../../../src/sandbox/index.js";
 import { benchTest } from "../../../helpers/bench-test.js";
-import { allIds, runCli } from "../../../helpers/cli.js";
+import { allIds, linesOf, runCli } from "../../../helpers/cli.js";
 import { sendJson, startServer } from "../../../helpers/server.js";
 
 const it = benchTest({ devices: 12 });
@@ -76,6 +78,53 @@ describe("api", () => {
     expect(masked.stdout).toMatch(/^status: success$/m);
     expect(masked.stdout).not.toContain("<CLIENT_SECRET>");
     expect((await bench.run([...args, "--show-secrets"])).stdout).toContain("<CLIENT_SECRET>");
+  });
+
+  it("--paginate prints every page as one answer prints, and runs --jq on each", async ({ bench }) => {
+    const args = ["api", "GET", "/api/v1/device", "-f", `pool_id=${bench.sandbox.ids.pool}`];
+    const paged = [...args, "-f", "pagination[page_size]=5", "--paginate"];
+    const { code, stdout, stderr } = await bench.run(paged);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const pages = linesOf(stdout).map((line) => JSON.parse(line) as { summaries: { id: string }[] });
+    expect(pages.map(({ summaries }) => summaries.length)).toEqual([5, 5, 2]);
+    const single = await bench.run([...args, "-f", "pagination[offset]=5", "-f", "pagination[page_size]=5"]);
+    expect(`${linesOf(stdout)[1]}\n`).toBe(single.stdout);
+    expect(stdout).not.toContain("<CLIENT_SECRET>");
+    const ids = await bench.run([...paged, "--jq", ".summaries[].id"]);
+    expect(linesOf(ids.stdout)).toEqual(allIds(bench.sandbox));
+    const later = await bench.run([...paged, "-f", "pagination[offset]=10", "--jq", ".pagination.page_offset"]);
+    expect(later.stdout).toBe("10\n");
+    const yaml = await bench.run([...paged, "-o", "yaml"]);
+    expect(parseAllDocuments(yaml.stdout).map((one) => one.toJS().pagination.page_offset)).toEqual([0, 5, 10]);
+  });
+
+  it("--paginate ends with exit 7 and the command that prints the other pages", async ({ bench }) => {
+    const args = ["api", "GET", "/api/v1/device", "-f", `pool_id=${bench.sandbox.ids.pool}`, "--retries", "0"];
+    const paged = [...args, "-f", "pagination[page_size]=5", "--paginate", "--jq", ".summaries[].id"];
+    bench.sandbox.faults.add({ kind: "status", status: 503, path: "device", after: 1, times: 1 });
+    const { code, stdout, stderr } = await bench.run([...paged, "--field=pagination[offset]=2"]);
+    expect([code, linesOf(stdout)]).toEqual([7, allIds(bench.sandbox).slice(2, 7)]);
+    const command = /^hint: continue with: agentauth (.*)$/m.exec(stderr)?.[1]?.replaceAll("'", "").split(" ") ?? [];
+    expect(command.filter((word) => word.includes("offset"))).toEqual(["pagination[offset]=7"]);
+    expect(linesOf((await bench.run(command)).stdout)).toEqual(allIds(bench.sandbox).slice(7));
+  });
+
+  it.for<[string, Fault, number, string]>([
+    ["does not advance", { kind: "stuck-offset" }, 3, "pagination_loop"],
+    ["has no pagination", { kind: "omit-pagination" }, 3, "bad_pagination"],
+    ["has an offset that is none", { kind: "bad-offset", value: "5" }, 3, "bad_pagination"],
+  ])("--paginate prints a page that %s, and ends", async ([_what, fault, exitCode, error], { bench }) => {
+    bench.sandbox.faults.add({ ...fault, times: 0 });
+    const args = ["api", "GET", "/api/v1/device", "-f", `pool_id=${bench.sandbox.ids.pool}`, "--paginate", "--json"];
+    const { code, stdout, stderr } = await bench.run(args);
+    expect([code, linesOf(stdout).length, JSON.parse(stderr).error.code]).toEqual([exitCode, 1, error]);
+  });
+
+  it("--paginate refuses an offset that is none, and sends nothing", async ({ bench }) => {
+    const before = bench.sandbox.requests.length;
+    const { code, stderr } = await bench.run(["api", "GET", "/x", "-f", "pagination[offset]=a", "--paginate"]);
+    expect([code, bench.sandbox.requests.length]).toEqual([2, before]);
+    expect(stderr).toContain("is not one offset");
   });
 
   it("ends with exit 5 where the service is unavailable", async ({ bench }) => {
