@@ -1,5 +1,10 @@
 import type { ManagementClient } from "../../../api/client.js";
+import type { Listing } from "../../../api/listing.js";
+import type { Page } from "../../../api/page.js";
+import { SORTING_ENCODINGS } from "../../../api/query.js";
+import type { OpenSorting, Sorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { shellWord } from "../../../redact.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { Settings } from "../../runtime/settings.js";
@@ -9,6 +14,8 @@ import { type Check, type Finding, failed, ok, skipped, warning } from "./check.
 interface ServiceReply {
   /** The request and its result, as text. */
   result: string;
+  /** The order that the list has by itself. */
+  sorting?: Sorting | undefined;
   /** Set if the request failed. */
   error?: AgentAuthError;
   /** The service's clock, from its `Date` header: milliseconds since the epoch. */
@@ -24,7 +31,7 @@ export function onlineChecks(isOnline: boolean, context: CommandContext): Check[
     reply ??= fetchOnce(context);
     return reply;
   };
-  const check = (name: string, judge: (reply: ServiceReply) => Finding): Check => ({
+  const check = (name: string, judge: (reply: ServiceReply) => Finding | Promise<Finding>): Check => ({
     name,
     area: "online",
     async run() {
@@ -38,15 +45,55 @@ export function onlineChecks(isOnline: boolean, context: CommandContext): Check[
       return ok(result);
     }),
     check("clock", (reply) => judgeClock("the service", reply)),
+    check("sorting", ({ error, sorting }) =>
+      error ? skipped("the service cannot be asked") : findSorting(sorting, context),
+    ),
   ];
+}
+
+/**
+ * Finds out how the service reads the order of a list, which it does not document: by the order that its answers name. Asks
+ * for the reverse of the order that it has by itself, first as the settings have it.
+ */
+async function findSorting(usual: Sorting | undefined, context: CommandContext): Promise<Finding> {
+  const settings = context.settings();
+  const { account, domain, pool } = settings;
+  if (!account && !domain && !pool) return skipped("no account, domain or pool is set to list");
+  if (usual?.field == null) return skipped("the service does not name the order of its lists");
+  const order = { field: usual.field, direction: usual.direction === "desc" ? "asc" : "desc" } as const;
+  const set = settings.sorting?.value ?? "deep";
+  for (const encoding of [set, ...SORTING_ENCODINGS.filter((one) => one !== set)]) {
+    const other = context.with({ settings: { ...settings, sorting: { value: encoding, source: "doctor" } } });
+    const { page } = await smallestList(await other.management(), settings, context.signal, order).catch(notRead);
+    const { field, direction } = page?.sorting ?? {};
+    if (field !== order.field || direction !== order.direction) continue;
+    const found = `the service applies an order that is sent as ${encoding}`;
+    return encoding === set
+      ? ok(found)
+      : warning(`${found}, not as ${set}`, setSorting(encoding, settings.profile.value));
+  }
+  const tried = SORTING_ENCODINGS.join(", ");
+  return warning(`the service applies no order that is asked for; tried: ${tried}`, "--sort has no effect there");
+}
+
+/** A service may refuse what it does not read. */
+function notRead(error: unknown): { page?: undefined } {
+  if (isAgentAuthError(error) && error.class !== "aborted") return {};
+  throw error;
+}
+
+function setSorting(encoding: string, profile: string): string {
+  return `agentauth config set sorting ${encoding}${profile === "default" ? "" : ` --profile ${shellWord(profile)}`}`;
 }
 
 async function fetchOnce(context: CommandContext): Promise<ServiceReply> {
   const settings = context.settings();
   const service = await context.management();
   try {
-    const { result, response } = await smallestList(service, settings, context.signal);
-    return { result: `${settings.baseUrl?.value}: ${result}`, date: dateOf(response), now: context.now() };
+    const { result, response, page } = await smallestList(service, settings, context.signal);
+    const { value = "" } = settings.baseUrl ?? {};
+    const sorting = page?.sorting;
+    return { result: `${value}: ${result}`, sorting, date: dateOf(response), now: context.now() };
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
     return { result: "", error, date: dateOf(error.response), now: context.now() };
@@ -58,20 +105,20 @@ async function smallestList(
   service: ManagementClient,
   settings: Settings,
   signal: AbortSignal,
-): Promise<{ result: string; response: Response | undefined }> {
+  sorting?: OpenSorting,
+): Promise<{ result: string; response: Response | undefined; page?: Page<object> }> {
   const options = { pageSize: 1, maxItems: 1, signal };
+  const order = sorting && { sorting };
   const id = (name: "account" | "domain" | "pool") => requireScope(name, settings, "doctor --online");
   const { account, domain, pool } = settings;
   if (!account && !domain && !pool) return withoutScope(service, signal);
   const [what, listing] = account
-    ? ["domains of the account", service.domains.list({ account_id: id("account") }, options)]
+    ? ["domains of the account", service.domains.list({ account_id: id("account"), ...order }, options)]
     : domain
-      ? ["pools of the domain", service.pools.list({ domain_id: id("domain") }, options)]
-      : ["devices of the pool", service.devices.list({ pool_id: id("pool") }, options)];
-  for await (const page of (listing as ReturnType<ManagementClient["pools"]["list"]>).pages()) {
-    return { result: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response };
-  }
-  return { result: `lists the ${what} (none)`, response: undefined };
+      ? ["pools of the domain", service.pools.list({ domain_id: id("domain"), ...order }, options)]
+      : ["devices of the pool", service.devices.list({ pool_id: id("pool"), ...(order as object) }, options)];
+  const page = await (listing as Listing<object>).firstPage();
+  return { result: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response, page };
 }
 
 // The service's error codes for a request without its parameter.

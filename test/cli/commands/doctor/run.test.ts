@@ -108,7 +108,7 @@ describe("the settings", () => {
     const { code, check, report } = await examine(situation);
     expect([check(wrong)?.state, code]).toEqual(["failed", 2]);
     expect(check(right)?.state).not.toBe("failed");
-    expect(report.settings).toHaveLength(28);
+    expect(report.settings).toHaveLength(29);
   });
 
   it("that cannot be used are reported as such, with where they were set", async () => {
@@ -180,8 +180,8 @@ describe("online", () => {
   it("nothing is asked unless that is wished for", async () => {
     const before = sandbox.requests.length;
     const { check } = await examine({ env });
-    expect([check("service"), check("clock")]).toEqual(
-      ["service", "clock"].map((name) => ({
+    expect([check("service"), check("clock"), check("sorting")]).toEqual(
+      ["service", "clock", "sorting"].map((name) => ({
         name,
         state: "skipped",
         found: "no request was sent",
@@ -191,12 +191,13 @@ describe("online", () => {
     expect(sandbox.requests).toHaveLength(before);
   });
 
-  it.each(["account", "domain", "pool"] as const)("one item is asked for where the %s is known", async (name) => {
+  it.each(["account", "domain", "pool"] as const)("one item is requested, in two orders, of the %s", async (name) => {
     const before = sandbox.requests.length;
     const { code, check } = await examine({ env, flags: { online: true, [name]: ids()[name] } });
-    expect([code, check("service")?.state, check("clock")?.state]).toEqual([0, "ok", "ok"]);
+    const states = ["service", "clock", "sorting"].map((one) => check(one)?.state);
+    expect([code, states]).toEqual([0, ["ok", "ok", "ok"]]);
     expect(check("service")?.found).toMatch(new RegExp(`^${sandbox.baseUrl}: lists the .*${name}`));
-    expect(sandbox.requests).toHaveLength(before + 1);
+    expect(sandbox.requests).toHaveLength(before + 2);
   });
 
   it("a service that only misses an id is reached all the same", async () => {
@@ -231,6 +232,55 @@ describe("online", () => {
     const result = await examine({ env, now, flags: { online: true, pool: sandbox.ids.pool } });
     expect([result.check("clock")?.state, result.code]).toEqual([state, code]);
     if (state !== "ok") expect(result.check("clock")?.found).toMatch(seconds < 0 ? /s behind/ : /s ahead of/);
+  });
+
+  const profiles = (sorting: string) => ({ profile: "p", profiles: { p: { sorting } } });
+
+  it("an order that is sent in another encoding than the service reads is a warning with the setting", async () => {
+    const { code, check } = await examine({ env, config: profiles("json"), flags: { online: true, ...ids() } });
+    expect([code, check("sorting")]).toEqual([
+      0,
+      {
+        name: "sorting",
+        state: "warning",
+        found: "the service applies an order that is sent as deep, not as json",
+        hint: "agentauth config set sorting deep --profile p",
+      },
+    ]);
+  });
+
+  it.each([
+    ["json", (value: string) => JSON.parse(value)],
+    ["field:direction", (value: string) => ({ field: value.split(":")[0], direction: value.split(":")[1] })],
+    ["none that is known", undefined],
+  ])("finds the encoding of a service that reads %s", async (encoding, read) => {
+    const requested: (string | null)[] = [];
+    const service = createServer(({ url = "" }, response) => {
+      const given = new URL(url, sandbox.baseUrl).searchParams.get("sorting");
+      requested.push(given);
+      let sorting = { field: "title", direction: "desc" };
+      try {
+        if (given !== null && read) sorting = read(given);
+        response.setHeader("content-type", "application/json");
+        response.end(JSON.stringify({ status: "success", summaries: [], pagination: {}, sorting }));
+      } catch {
+        response.writeHead(400).end();
+      }
+    });
+    await new Promise<void>((resolve) => service.listen(0, "127.0.0.1", resolve));
+    try {
+      const here = { ...env, AGENTAUTH_BASE_URL: `http://127.0.0.1:${(service.address() as AddressInfo).port}` };
+      const { check } = await examine({ env: here, flags: { online: true, pool: "pool_x" } });
+      const { state, found, hint } = check("sorting") ?? {};
+      expect([state, found, hint]).toEqual(
+        read === undefined
+          ? ["warning", expect.stringContaining("tried: deep, json, field:direction"), expect.any(String)]
+          : ["warning", expect.stringContaining(encoding), `agentauth config set sorting ${encoding}`],
+      );
+      expect(requested.slice(2)[0]).toBe('{"field":"title","direction":"asc"}');
+    } finally {
+      await new Promise((resolve) => service.close(resolve));
+    }
   });
 
   it("a setting that is wrong is one also where the service is asked", async () => {
