@@ -8,6 +8,7 @@ interface Given {
   json?: unknown;
   jq?: unknown;
   html?: unknown;
+  brief?: true;
   browser?: unknown;
   flow?: unknown;
   login?: unknown;
@@ -20,9 +21,10 @@ interface Given {
   path?: readonly string[];
 }
 
-/** How a command prints less than it could. */
-interface Brief {
-  /** At most 50 items in short columns, or a summary. */
+/** How a command prints for an agent that names no form. */
+interface Form {
+  output?: "json" | "ndjson";
+  /** At most 50 items in few columns, or a summary. */
   brief?: true;
 }
 
@@ -39,8 +41,7 @@ export function withAgentDefaults<Options extends object>(
   mode: AgentMode,
   context: RunContext,
 ): Options {
-  const formatted = format(command, options, context);
-  const added = { ...unattended(command, options), ...formatted, ...brief(command, { ...options, ...formatted }) };
+  const added = { ...unattended(command, options), ...form(command, options, context) };
   if ("output" in added) mode.announce(context.io);
   return { ...options, ...added };
 }
@@ -56,24 +57,19 @@ function unattended(command: Command, { browser, flow, login, grant }: Given): U
   };
 }
 
-function format(command: Command, given: Given, context: RunContext): { output?: "json" | "ndjson" } {
-  const { output, json, jq, html } = given;
-  if (!knows(command, "--json") || !knows(command, "--output")) return {};
-  if ([output, json, jq, html].some((one) => one !== undefined) || profileHasFormat(given, context)) return {};
-  const isWatched = [given.watch, given.until, given.watchTimeout].some((one) => one !== undefined);
-  return { output: isWatched ? "ndjson" : "json" };
-}
-
 /**
- * Less output for the context of an agent: of the lists and the tree, unless a flag says how many items or which fields;
- * of `commands`, unless it is asked for JSON or for one command.
+ * JSON, and less of it for the context of an agent: of the lists and the tree, unless a flag says how many items, and of
+ * `commands`, unless one is named. What a flag, the profile or a redirect names is the same for everyone: a program that the
+ * agent starts may have named it.
  */
-function brief(command: Command, given: Given): Brief {
-  if (command.name() === "commands") return given.json === undefined && given.path?.length === 0 ? { brief: true } : {};
-  if (!knows(command, "--limit") || !knows(command, "--concurrency")) return {};
-  const isChosen = [given.limit, given.columns, given.jq, given.watch, given.until].some((one) => one !== undefined);
-  const isJson = given.json === true || given.output === "json";
-  return isJson && !isChosen ? { brief: true } : {};
+function form(command: Command, given: Given, context: RunContext): Form {
+  if (!knows(command, "--json") || !knows(command, "--output") || context.io.isRedirected()) return {};
+  const { output, json, jq, html, columns } = given;
+  if ([output, json, jq, html, columns].some((one) => one !== undefined) || profileHasFormat(given, context)) return {};
+  const isWatched = [given.watch, given.until, given.watchTimeout].some((one) => one !== undefined);
+  if (isWatched) return { output: "ndjson" };
+  const isLong = knows(command, "--brief") ? given.limit === undefined : command.name() === "commands";
+  return { output: "json", ...(isLong && !given.path?.length && { brief: true }) };
 }
 
 function profileHasFormat(flags: object, context: RunContext): boolean {

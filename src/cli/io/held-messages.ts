@@ -34,6 +34,7 @@ export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessage
       stderr: io.stderr,
       env: io.env,
       settings: io.settings,
+      isRedirected: io.isRedirected,
       with: (changed) => io.with(changed),
       say: holdable(io.say),
       // What would not be printed need not be held.

@@ -1,5 +1,6 @@
 /** The one object through which the CLI reads and prints. Nothing else touches `process`. */
 
+import { fstatSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
 import { lookupByPlatform } from "../../platform/environment.js";
 import { shellOf } from "../../platform/shell.js";
@@ -7,7 +8,7 @@ import { escapeText, pasting } from "../../redact.js";
 import type { Env } from "./env.js";
 import { type Progress, type ProgressLine, progressLine } from "./progress.js";
 import { type InStream, inStream } from "./stdin.js";
-import { type OutStream, outStream, type TerminalStream } from "./stream.js";
+import { fileOf, type OutStream, outStream, type TerminalStream } from "./stream.js";
 
 export type { Progress } from "./progress.js";
 export type { InStream } from "./stdin.js";
@@ -31,6 +32,8 @@ export interface Io {
   /** The environment as it was at the start; an empty variable is unset. */
   readonly env: Env;
   readonly settings: Readonly<IoSettings>;
+  /** Whether stdout is a file of its own, other than that of the messages: a program that records both gives one for both. */
+  isRedirected(): boolean;
   /** The same streams under other settings, once the flags are known. */
   with(settings: IoSettings): Io;
   /** Prints a message for the user; each line is escaped. Silenced by `quiet`. */
@@ -77,12 +80,20 @@ function assemble(host: ProcessLike, env: Io["env"], line: ProgressLine, setting
     stderr,
     env,
     settings,
+    isRedirected: () => isOwnFile(fileOf(host.stdout), fileOf(host.stderr)),
     with: (changed) => assemble(host, env, line, { ...settings, ...changed }),
     say: (text) => settings.quiet !== true && print("", text),
     verbose: (text) => settings.verbose === true && print("", text),
     warn: (text) => print(stderr.colors.yellow("warning: "), text),
     progress: () => (showsProgress ? line.start(() => stderr.columns) : { update() {}, stop() {} }),
   };
+}
+
+function isOwnFile(fd: number | undefined, messages: number | undefined): boolean {
+  if (fd === undefined) return false;
+  const file = fstatSync(fd);
+  const other = messages === undefined ? undefined : fstatSync(messages);
+  return file.isFile() && (file.ino !== other?.ino || file.dev !== other.dev);
 }
 
 /** An {@link Io} that records its output. */
