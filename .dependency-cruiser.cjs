@@ -11,7 +11,7 @@ const PLATFORM = "^src/platform/";
 /** What needs Node; its packages are bundled with it. */
 const OF_NODE = [
   "^src/(sandbox|mcp|login|node|platform|cli)/",
-  "^src/store/(?!(memory|memory-leases)\\.ts$|(driver|seal|redis|postgres)/)",
+  "^src/store/(?!(index|memory|memory-leases)\\.ts$|(driver|seal|redis|postgres)/)",
 ];
 
 /** The packages that the library may import; scripts/build/library.mjs bundles them. */

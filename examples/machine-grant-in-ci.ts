@@ -1,8 +1,9 @@
 // A job without a user: its client gets a token by client credentials. The CI system has the secret.
 //
 //   AGENTAUTH_CLIENT_SECRET=… npx tsx examples/machine-grant-in-ci.ts https://mcp.example/mcp <client_id> <issuer>
-import { isAgentAuthError, memoryStore } from "agentauth";
+import { isAgentAuthError } from "agentauth";
 import { createAgentClient } from "agentauth/node";
+import { memoryStore } from "agentauth/store";
 
 const [mcpUrl = "", clientId = "", issuer = ""] = process.argv.slice(2);
 

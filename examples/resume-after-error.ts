@@ -10,7 +10,7 @@ const ids: string[] = [];
 let from = 0;
 for (;;) {
   try {
-    for await (const device of service.devices.list({ pool_id: sandbox.ids.pool }, { from })) ids.push(device.id ?? "");
+    for await (const device of service.devices.list({ pool_id: sandbox.ids.pool }, { from })) ids.push(device.id);
     break;
   } catch (error) {
     if (!isAgentAuthError(error) || !error.retryable || error.resume === undefined) throw error;

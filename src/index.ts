@@ -1,6 +1,6 @@
 /**
  * `agentauth`: the management client of the agent authentication service, the client for tokens of MCP servers, errors
- * and types.
+ * and types. Stores and other parts that a client is made of are in `agentauth/store`.
  *
  * @module
  */
@@ -14,7 +14,7 @@ export {
   type ManagementClientOptions,
   type RawClient,
 } from "./api/client.js";
-export { Listing, type ListingResponse } from "./api/listing.js";
+export type { Listing, ListingResponse } from "./api/listing.js";
 export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page } from "./api/page.js";
 export type { SortingEncoding } from "./api/query.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
@@ -66,10 +66,8 @@ export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.j
 export type { BearerChallenge } from "./oauth/discovery/challenge.js";
 export type { Overrides } from "./oauth/discovery/discovery.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/discovery/types.js";
-export { type DpopPolicy, generateProofKey, type Prover, proverOf } from "./oauth/dpop/dpop.js";
-export { Nonces } from "./oauth/dpop/nonces.js";
-export { AccessToken } from "./oauth/grant/access-token.js";
-export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "./oauth/grant/codec.js";
+export type { DpopPolicy } from "./oauth/dpop/dpop.js";
+export type { AccessToken } from "./oauth/grant/access-token.js";
 export type { LoginException } from "./oauth/grant/exceptions.js";
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/grant/grant.js";
 export type { GrantFilter, GrantKey, GrantStore, Reservation } from "./oauth/grant/grant-store.js";
@@ -104,13 +102,6 @@ export {
   type LoginNodeResponse,
   loginMiddlewares,
 } from "./oauth/login-middleware.js";
-export {
-  clientCredentialsTokens,
-  type IdJagRequest,
-  idJagAssertion,
-  jwtBearerTokens,
-  type TokenParameters,
-} from "./oauth/machine/machine-tokens.js";
 export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine/types.js";
 export type {
   McpAuthProvider,
@@ -121,11 +112,9 @@ export type {
   McpTokens,
   ProviderOptions,
 } from "./oauth/mcp-sdk/types.js";
-export { ExchangedToken, type ExchangeRequest, exchangeTokens } from "./oauth/token/exchange.js";
+export type { ExchangedToken } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";
 export type { RemoteLogout } from "./oauth/token/revocation.js";
-export type { TokenCall } from "./oauth/token/token.js";
-export { type TokenCallOptions, tokenCall } from "./oauth/token/token-call.js";
 export { Secret } from "./redact.js";
 export type {
   AllowRemedy,
@@ -139,28 +128,3 @@ export type {
   StartLoginOptions,
   UnseenByLogin,
 } from "./remedy.js";
-export type {
-  DriverCallOptions,
-  DriverHealth,
-  LeaseBusy,
-  LeaseClaim,
-  LeaseHeld,
-  LeaseTrace,
-  PutOptions,
-  RecordKey,
-  RecordKind,
-  ScanFilter,
-  ScanPage,
-  StoreDriver,
-  StoredRecord,
-  Version,
-} from "./store/driver/driver.js";
-export { type GrantStoreOptions, grantStore } from "./store/driver/grant-store.js";
-export { type MemoryDriverOptions, memoryDriver } from "./store/driver/memory-driver.js";
-export type { NearOptions } from "./store/driver/near-grants.js";
-export { keysInUse, type ResealOptions, type ResealReport, reseal } from "./store/driver/reseal.js";
-export { memoryStore } from "./store/memory.js";
-export { type EnvelopeOptions, envelope } from "./store/seal/envelope.js";
-export type { KeyInput } from "./store/seal/key-bytes.js";
-export { type KeyRing, type KeyRingOptions, keyRing } from "./store/seal/key-ring.js";
-export type { RecordCipher, Sealing, SealPlace } from "./store/seal/sealing.js";

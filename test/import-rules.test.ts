@@ -416,6 +416,14 @@ describe("the source", () => {
     }
   });
 
+  it("exports the two clients, their errors and what serves a login page at its root", async () => {
+    const entry: object = await import("../src/index.js");
+    expect(Object.keys(entry).sort()).toEqual([
+      ...["AgentAuthError", "AgentClient", "ManagementClient", "SERVICE_ERROR_CODES", "Secret"],
+      ...["isAgentAuthError", "loginHandlers", "loginMiddlewares"],
+    ]);
+  });
+
   it("reads the environment, prints and exits in cli/ alone", async () => {
     const found: string[] = [];
     for (const path of (await sources("src")).filter((one) => !one.startsWith("src/cli/"))) {

@@ -1,9 +1,10 @@
 import { format, inspect } from "node:util";
 import { describe, expect } from "vitest";
-import { AgentAuthError, AgentClient, ManagementClient, memoryStore } from "../src/index.js";
+import { AgentAuthError, AgentClient, ManagementClient } from "../src/index.js";
 import { fileStore, keyringStore, terminalLogin } from "../src/node/index.js";
 import { Secret } from "../src/redact.js";
 import type { Sandbox } from "../src/sandbox/index.js";
+import { memoryStore } from "../src/store/index.js";
 import { temporaryFolder } from "./helpers/folder.js";
 import { madeClient, madeGrant } from "./helpers/grant.js";
 import { sandboxTest } from "./sandbox/sandbox-test.js";

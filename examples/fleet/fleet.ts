@@ -8,9 +8,10 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { AgentClient, type AgentClientOptions, grantStore, keyRing } from "agentauth";
+import { AgentClient, type AgentClientOptions } from "agentauth";
 import { redisDriver } from "agentauth/redis";
 import { startSandbox } from "agentauth/sandbox";
+import { grantStore, keyRing } from "agentauth/store";
 import { createClient } from "redis";
 
 const TWO_HOURS = 2 * 3_600_000;

@@ -1,6 +1,7 @@
 // Type-checks the agent client and its Node parts in a strict program for Node.
-import { type AccessToken, AgentClient, type GrantStore, type LoginMethod, memoryStore } from "agentauth";
+import { type AccessToken, AgentClient, type GrantStore, type LoginMethod } from "agentauth";
 import { fileStore, terminalLogin } from "agentauth/node";
+import { memoryStore } from "agentauth/store";
 
 const stores: GrantStore[] = [memoryStore(), fileStore("/nowhere")];
 const login: LoginMethod = terminalLogin({ say: () => {}, env: process.env, input: process.stdin });

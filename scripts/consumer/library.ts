@@ -22,6 +22,21 @@ export async function titles(pool_id: string): Promise<string[]> {
   return found;
 }
 
+/** The first program of a user: ids go from one list to the next, and into a map, as they are. */
+export async function inventory(account_id: string): Promise<Map<string, string[]>> {
+  const found = new Map<string, string[]>();
+  for await (const domain of service.domains.list({ account_id })) {
+    for await (const pool of service.pools.list({ domain_id: domain.id })) {
+      const devices = await service.devices.list({ pool_id: pool.id }).toArray();
+      found.set(
+        pool.id,
+        devices.map((device) => `${device.type.toUpperCase()} ${device.id} ${device.pool_id}`),
+      );
+    }
+  }
+  return found;
+}
+
 export async function firstPage(domain_id: string): Promise<Page<object> | undefined> {
   for await (const page of service.pools.list({ domain_id }).pages()) return page;
   return undefined;
@@ -29,7 +44,7 @@ export async function firstPage(domain_id: string): Promise<Page<object> | undef
 
 export async function raw(account_id: string): Promise<number> {
   const { data } = await service.client.GET("/api/v1/domain", { params: { query: { account_id } } });
-  return data?.summaries?.length ?? 0;
+  return data === undefined ? 0 : data.summaries.length + data.pagination.item_count;
 }
 
 export function resumeOf(error: unknown): [ErrorCode, number | undefined] | undefined {
@@ -57,6 +72,16 @@ export function adviceFor(code: ErrorCode): string {
 
 export const isUnknown = (code: ErrorCode): boolean => (code as string) === "a_code_of_a_newer_service";
 
+service.client.GET("/api/v1/device", { params: { query: { pool_id: "pool_1", "pagination[offset]": 50 } } });
+service.devices.list({ pool_id: "pool_1" }, { strict: ["shape", "nulls"] });
+service.devices.list({ pool_id: "pool_1" }, { strict: "all" });
+// @ts-expect-error a title may be absent
+service.devices
+  .list({ pool_id: "pool_1" })
+  .first()
+  .then((device) => device?.title.length);
+// @ts-expect-error there is no such check
+service.devices.list({ pool_id: "pool_1" }, { strict: ["ordre"] });
 // @ts-expect-error a device list needs its pool
 service.devices.list({ domain_id: "domain_1" });
 // @ts-expect-error devices are sorted by four fields

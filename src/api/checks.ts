@@ -1,8 +1,5 @@
 import { quote } from "../redact.js";
 
-const STRICT = ["shape", "order", "drift"] as const;
-const CHECKS = [...STRICT, "nulls", "fields"] as const;
-
 /**
  * A check of `strict`. Each makes an error of what is otherwise read as it is:
  *
@@ -12,7 +9,10 @@ const CHECKS = [...STRICT, "nulls", "fields"] as const;
  * - `nulls`: an optional field is absent or null; includes `shape`
  * - `fields`: there is a field that is not documented; includes `shape`
  */
-export type Check = (typeof CHECKS)[number];
+export type Check = "shape" | "order" | "drift" | "nulls" | "fields";
+
+const STRICT: readonly Check[] = ["shape", "order", "drift"];
+const CHECKS: readonly Check[] = [...STRICT, "nulls", "fields"];
 
 /** The checks of the `strict` option: `true` are shape, order and drift. @throws TypeError for a name that is none */
 export function checksOf(strict: boolean | "all" | readonly Check[] = false): ReadonlySet<Check> {

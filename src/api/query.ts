@@ -1,7 +1,5 @@
 import { quote } from "../redact.js";
 
-const ENCODINGS = ["deep", "json", "field:direction"] as const;
-
 /**
  * How `sorting` is sent, which the service does not document:
  *
@@ -9,10 +7,10 @@ const ENCODINGS = ["deep", "json", "field:direction"] as const;
  * - `json`: `sorting={"field":"title","direction":"asc"}`
  * - `field:direction`: `sorting=title:asc`
  */
-export type SortingEncoding = (typeof ENCODINGS)[number];
+export type SortingEncoding = "deep" | "json" | "field:direction";
 
 /** The values of the `sorting` option. */
-export const SORTING_ENCODINGS: readonly SortingEncoding[] = ENCODINGS;
+export const SORTING_ENCODINGS: readonly SortingEncoding[] = ["deep", "json", "field:direction"];
 
 /**
  * Serialises the query of a list. Names and values are percent-encoded: strict servers refuse raw brackets.
@@ -20,8 +18,8 @@ export const SORTING_ENCODINGS: readonly SortingEncoding[] = ENCODINGS;
  * @throws TypeError for an encoding that is none
  */
 export function querySerializer(encoding: SortingEncoding = "deep"): (query: Record<string, unknown>) => string {
-  if (!ENCODINGS.includes(encoding))
-    throw new TypeError(`sorting ${quote(encoding)} is none of ${ENCODINGS.join(", ")}`);
+  if (!SORTING_ENCODINGS.includes(encoding))
+    throw new TypeError(`sorting ${quote(encoding)} is none of ${SORTING_ENCODINGS.join(", ")}`);
   return (query) =>
     Object.entries(query)
       .flatMap(([name, value]) => (isPresent(value) ? parameters(name, value, encoding) : []))

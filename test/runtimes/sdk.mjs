@@ -1,7 +1,8 @@
 // What the SDK promises of every runtime, in interfaces that all of them have: it is given a sandbox and tells which
 // checks held. scripts/runtimes.mjs runs it in each of them.
-import { AgentClient, generateProofKey, isAgentAuthError, ManagementClient, memoryStore, proverOf } from "agentauth";
+import { AgentClient, isAgentAuthError, ManagementClient } from "agentauth";
 import { createResourceServer } from "agentauth/resource-server";
+import { generateProofKey, memoryStore, proverOf } from "agentauth/store";
 
 /** The checks of the management client; a browser can run them, too. */
 export const MANAGEMENT = {

@@ -33,7 +33,7 @@ export const EXIT_CODE_MEANINGS: Readonly<Record<Outcome, string>> = {
   auth: "authentication required, denied or expired",
   unavailable: "DNS, connection, TLS, timeout, or 429/5xx after the retries",
   remote: "the service rejected the request",
-  partial: "a list ended incomplete; stderr has the command that continues it",
+  partial: "a list ended incomplete, and stderr has the command that continues it; or some of its items have no id",
   store: "the local store or keychain cannot be used safely",
   hungUp: "the terminal was closed, or its connection broke (SIGHUP)",
   aborted: "interrupted (SIGINT)",

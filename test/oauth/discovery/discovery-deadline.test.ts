@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { AgentClient, memoryStore } from "../../../src/index.js";
+import { AgentClient } from "../../../src/index.js";
+import { memoryStore } from "../../../src/store/index.js";
 
 const MCP = "https://mcp.example/mcp";
 const PRM = "https://mcp.example/.well-known/oauth-protected-resource/mcp";

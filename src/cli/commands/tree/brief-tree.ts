@@ -28,7 +28,7 @@ interface BriefTree {
   domains_left_out?: true;
 }
 
-/** The beginning of a tree, in short columns: {@link BRIEF_ITEMS} domains, pools and devices in all. */
+/** The beginning of a tree, with few fields: {@link BRIEF_ITEMS} domains, pools and devices in all. */
 export async function readBriefTree(
   walk: Walk,
   account: string,
