@@ -72,14 +72,12 @@ export function adviceFor(code: ErrorCode): string {
 
 export const isUnknown = (code: ErrorCode): boolean => (code as string) === "a_code_of_a_newer_service";
 
-service.client.GET("/api/v1/device", { params: { query: { pool_id: "pool_1", "pagination[offset]": 50 } } });
+export const secondPage = () =>
+  service.client.GET("/api/v1/device", { params: { query: { pool_id: "pool_1", "pagination[offset]": 50 } } });
 service.devices.list({ pool_id: "pool_1" }, { strict: ["shape", "nulls"] });
 service.devices.list({ pool_id: "pool_1" }, { strict: "all" });
 // @ts-expect-error a title may be absent
-service.devices
-  .list({ pool_id: "pool_1" })
-  .first()
-  .then((device) => device?.title.length);
+export const lengthOf = (device: Device): number => device.title.length;
 // @ts-expect-error there is no such check
 service.devices.list({ pool_id: "pool_1" }, { strict: ["ordre"] });
 // @ts-expect-error a device list needs its pool
