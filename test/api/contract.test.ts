@@ -5,6 +5,7 @@ import openapiTypeScript, { astToString, COMMENT_HEADER } from "openapi-typescri
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { parse } from "yaml";
 import { checksOf } from "../../src/api/checks.js";
+import { ManagementClient } from "../../src/api/client.js";
 import type { components, operations } from "../../src/api/schema.gen.js";
 import { checkShape, SHAPES } from "../../src/api/shapes.js";
 import { SERVICE_ERROR_CODES } from "../../src/error-codes.js";
@@ -378,6 +379,14 @@ describe("what is said for people", () => {
       expect(checkShape(order, at(...path, "sorting"), all)).toBeUndefined();
     }
   });
+});
+
+it.each(LISTS)("a mock that answers with the example of $id serves a complete list", async ({ path, tag, scope }) => {
+  const example = at("paths", path, "get", "responses", "200", "content", "application/json", "example");
+  const fetch = async () => Response.json(example);
+  const lists = new ManagementClient({ baseUrl: "https://agentauth.example", fetch });
+  const list = lists[tag as "pools"].list({ [scope]: "id" } as { domain_id: string }, { strict: "all" });
+  expect(await list.toArray()).toEqual((example as { summaries: unknown }).summaries);
 });
 
 describe("the examples", () => {
