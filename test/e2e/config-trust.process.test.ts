@@ -53,6 +53,7 @@ describe("a folder that belongs to another user", () => {
       { key: "base_url", value: bench.sandbox.baseUrl, source: "AGENTAUTH_BASE_URL" },
       { key: "api_token", source: "AGENTAUTH_API_TOKEN" },
       { key: "auth_header", source: "default" },
+      { key: "sorting", source: "default" },
       { key: "issuer" },
       { key: "account" },
       { key: "domain" },

@@ -115,9 +115,9 @@ it("does what the skill says, step by step", async () => {
     },
     { line: `agentauth discover ${URL_OF_PAGE} --json`, check: isJson },
     { line: `agentauth mcp config claude-code ${URL_OF_PAGE}` },
-    { line: "agentauth tree --account <account_id> --json", check: (outcome) => expect(next(outcome).offset).toBe(5) },
+    { line: "agentauth tree --account <account_id>", check: (outcome) => expect(next(outcome).offset).toBe(5) },
     {
-      line: "agentauth pools list --domain <domain_id> --json",
+      line: "agentauth pools list --domain <domain_id>",
       check: (outcome) => expect([json(outcome).length, next(outcome)]).toEqual([1, null]),
     },
     {
