@@ -5,6 +5,7 @@ import { bindMethods } from "../http/bind-methods.js";
 import { forgetBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
+import type { Logger } from "../http/logger.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
 import { type CallLimits, createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
@@ -14,7 +15,8 @@ import { type CallOptions, callHeaders } from "./call-options.js";
 import { checksOf } from "./checks.js";
 import { type ListedKind, mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
 import { Listing } from "./listing.js";
-import type { ListOptions } from "./page.js";
+import { orderText } from "./order-check.js";
+import type { IgnoredSorting, ListOptions } from "./page.js";
 import { isUnusableItems, pageError } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
 import { querySerializer, type SortingEncoding } from "./query.js";
@@ -99,6 +101,7 @@ export class ManagementClient {
   readonly #pace: Pace;
   readonly #openClient: (requestClass?: typeof Request) => RawClient;
   readonly #takesOwnClasses: boolean;
+  readonly #logger: Logger | undefined;
   #plainClient: RawClient | undefined;
   #typedClient: RawClient | undefined;
   #shownClient: RawClient | undefined;
@@ -120,6 +123,7 @@ export class ManagementClient {
         fetch: async (request) => replay(await this.#transport(request, request.signal)).response,
       });
     this.#takesOwnClasses = takesOwnClasses(options.fetch);
+    this.#logger = options.logger;
     this.pools = {
       list: ({ domain_id, sorting }, listOptions) =>
         this.#list<Pool, OpenSorting>(listOptions, {
@@ -238,7 +242,12 @@ export class ManagementClient {
       return new ReceivedPage(envelope, reply, offset ?? 0);
     };
     const about = `${kind}s of ${name} ${quote(id)}`;
-    return new Listing<T>(fetchPage, { ...options, checks, sorting, about }, this.#pace);
+    const onSortingIgnored = (ignored: IgnoredSorting) => {
+      options.onSortingIgnored?.(ignored);
+      const { requested, applied } = ignored;
+      this.#logger?.warn(`${about}: ${orderText(requested)} was requested, and the answer names ${orderText(applied)}`);
+    };
+    return new Listing<T>(fetchPage, { ...options, onSortingIgnored, checks, sorting, about }, this.#pace);
   }
 }
 

@@ -55,7 +55,10 @@ export interface InteractionDetails extends Wire<Schemas["InteractionDetails"]> 
   at?: number | null;
 }
 
-/** The numbers of a page, as the service sent them: a page whose numbers contradict each other is an error. */
+/**
+ * The numbers of a page, as the service sent them. A page whose numbers contradict each other is an error; that none is
+ * missing is a check of `strict`.
+ */
 export interface PaginationOutput extends Wire<Schemas["PaginationOutput"]> {
   /** Offset of the next page; null on the last page. */
   next_page_offset: number | null;

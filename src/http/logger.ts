@@ -7,7 +7,7 @@ export interface Logger {
   debug(message: string): void;
   /** What is worth a line in production. */
   info(message: string): void;
-  /** A failed attempt, and a retry. */
+  /** A failed attempt, a retry, and an order that the service ignored. */
   warn(message: string): void;
   /** An error that no caller receives. */
   error(message: string): void;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { withHint } from "../../src/errors.js";
 import type {
   AgentAuthError,
@@ -8,6 +8,7 @@ import type {
   ListingSummary,
   ListOptions,
   ManagementClient,
+  ManagementClientOptions,
   SortingEncoding,
 } from "../../src/index.js";
 import { FakeClock } from "../helpers/clock.js";
@@ -480,12 +481,12 @@ describe("items without an id", () => {
 });
 
 describe("an order that was requested", () => {
-  const listed = (items: object[], sorting: object | undefined, pageSize = 2) => {
-    const service = new SampleService(0, pageSize);
+  const listed = (items: object[], sorting: object | undefined, options: Partial<ManagementClientOptions> = {}) => {
+    const service = new SampleService(0, 2);
     service.items = items as never;
     service.alter = ({ items: summaries, pagination }) =>
       Response.json({ status: "success", summaries, pagination, ...(sorting && { sorting }) });
-    return service.client();
+    return service.client(options);
   };
   const reported = async (client: ManagementClient, sorting: DeviceSorting) => {
     const order: string[] = [];
@@ -502,9 +503,13 @@ describe("an order that was requested", () => {
     ["another direction", { field: "title", direction: "asc" }],
     ["none", undefined],
   ])("is reported once, before the first item, where the answer names %s", async (_, applied) => {
-    const client = listed(items, applied);
+    const warn = vi.fn();
+    const client = listed(items, applied, { logger: { debug() {}, info() {}, error() {}, warn } });
     const report = JSON.stringify([asked, applied]);
     expect(await reported(client, asked)).toEqual([report, "a", "b", "c"]);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining('the order "title:desc" was requested, and the answer')],
+    ]);
     for (const strict of [true, "all", ["order"]] as const) {
       const error = await rejection(client.devices.list({ pool_id, sorting: asked }, { strict }).toArray());
       expect([strict, error]).toEqual([

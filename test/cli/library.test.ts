@@ -121,6 +121,14 @@ describe("createManagementClient", () => {
     const service = createManagementClient({ profile: "work" });
     expect(await service.devices.list({ pool_id: ids.pool }).first()).toBeDefined();
     expect(() => createManagementClient()).toThrow("no service is configured");
+    await me.run(["config", "set", "sorting", "field:direction", "--profile", "work"]);
+    const sorting = { field: "title", direction: "desc" } as const;
+    for (const options of [{}, { sorting: "json" }] as const) {
+      const list = createManagementClient({ profile: "work", ...options }).devices;
+      await list.list({ pool_id: ids.pool, sorting }).first();
+    }
+    const sent = desk.sandbox.requests.map(({ query }) => query["sorting"]).slice(-2);
+    expect(sent).toEqual(["title:desc", '{"field":"title","direction":"desc"}']);
     // The token of a profile is sent to the service of the profile alone.
     const other = createManagementClient({ profile: "work", baseUrl: baseUrl.replace("127.0.0.1", "localhost") });
     await expect(other.devices.list({ pool_id: ids.pool }).first()).rejects.toThrow("(the option baseUrl)");

@@ -63,6 +63,7 @@ describe("settings", () => {
     ["client_cert", "", /^error: client_cert "" must not be empty/],
     ["account", "", /^error: account "" must not be empty/],
     ["auth_header", "X Key", /^error: auth_header "X Key" must be a header name/],
+    ["sorting", "jsn", /^error: sorting "jsn" must be one of deep, json, field:direction\nhint: did you mean json\?/],
     ["basurl", "x", /^error: unknown setting "basurl"\nhint: did you mean base_url\?/],
     ["__proto__", "x", /^error: unknown setting "__proto__"/],
   ] as const)("refuse %s %s", async ([key, value, message], { home, run }) => {
