@@ -14,7 +14,7 @@ import { buildFilter, type Filter } from "./filters.js";
 import type { ListItem, ListKind } from "./kinds.js";
 import { resumeCommand } from "./resume-command.js";
 import { requireScope } from "./scope.js";
-import { rawListCommand } from "./service-flags.js";
+import { unusableHint } from "./service-flags.js";
 import { COLUMNS, documentedValues, openListing, parseSort, readOptions, warnOfOrder } from "./source.js";
 import { type ListEnding, reportEnding, selectMatching } from "./summary.js";
 
@@ -89,16 +89,16 @@ async function print(pages: AsyncIterable<Page<ListItem>>, printing: Printing, c
     if (isUnusableItems(thrown)) {
       // All others were printed, so that the output is whole.
       await writer.end();
-      throw withHint(thrown, unusableHint(thrown, printing, context));
+      throw withHint(thrown, hintForUnusable(thrown, printing, context));
     }
     await writer.abort();
     throw withResume(thrown, printing, context.argv);
   }
 }
 
-function unusableHint({ resume }: AgentAuthError, printing: Printing, { argv, settings }: CommandContext): string {
+function hintForUnusable({ resume }: AgentAuthError, printing: Printing, { argv, settings }: CommandContext): string {
   const { kind, scopeId, given } = printing;
-  const raw = `${rawListCommand(kind.noun, kind.scope, scopeId, settings())} prints them as the service sends them`;
+  const raw = unusableHint(kind.noun, kind.scope, scopeId, settings());
   return resume === undefined ? raw : `continue with: ${resumeCommand(argv, resume, given.limit)}; ${raw}`;
 }
 

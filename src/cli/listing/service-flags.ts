@@ -12,8 +12,9 @@ export function serviceFlags({ profile, baseUrl, clientCert, clientKey }: Servic
     .join("");
 }
 
-/** The command that prints a list as the service sends it, with the items that have no id. */
-export function rawListCommand(noun: string, scope: string, id: string, settings: ServiceSettings): string {
+/** What helps where items of a list have no id: the command that prints the list as the service sends it. */
+export function unusableHint(noun: string, scope: string, id: string, settings: ServiceSettings): string {
   const path = `/api/v1/${noun.slice(0, -1)}`;
-  return `agentauth api GET ${path} -f ${shellWord(`${scope}_id=${id}`)} --paginate${serviceFlags(settings)}`;
+  const command = `agentauth api GET ${path} -f ${shellWord(`${scope}_id=${id}`)} --paginate${serviceFlags(settings)}`;
+  return `${command} prints them as the service sends them`;
 }

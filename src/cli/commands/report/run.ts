@@ -5,7 +5,7 @@ import type { Format } from "../../flags/formats.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope } from "../../listing/scope.js";
-import { rawListCommand } from "../../listing/service-flags.js";
+import { unusableHint } from "../../listing/service-flags.js";
 import { documentedValues } from "../../listing/source.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
@@ -110,8 +110,7 @@ function withContinuation(
   { argv, settings }: CommandContext,
 ): AgentAuthError {
   if (failure.resume === undefined) {
-    const raw = rawListCommand("devices", "pool", poolId, settings());
-    return failure.unusable ? withHint(failure, `${raw} prints them as the service sends them`) : failure;
+    return failure.unusable ? withHint(failure, unusableHint("devices", "pool", poolId, settings())) : failure;
   }
   const left = limit === undefined ? undefined : limit - counted;
   const words = html === undefined || html === STDOUT ? argv : withOtherFile(argv, html, failure.resume);

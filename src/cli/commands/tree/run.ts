@@ -6,7 +6,7 @@ import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { sayBrief } from "../../listing/brief.js";
 import { requireScope } from "../../listing/scope.js";
-import { rawListCommand } from "../../listing/service-flags.js";
+import { unusableHint } from "../../listing/service-flags.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
@@ -61,7 +61,7 @@ function unusableItems(lists: readonly UnusableList[], settings: Settings): Agen
   const [first, ...others] = lists;
   if (first === undefined) throw new TypeError("no list has items without an id");
   const { noun, scope, id, error } = first;
-  const hint = `${rawListCommand(noun, scope, id, settings)} prints them as the service sends them`;
+  const hint = unusableHint(noun, scope, id, settings);
   const more = others.length === 0 ? "" : `; ${others.length} more lists of the tree have such items`;
   const { url, unusable } = error;
   return new AgentAuthError("unusable_items", error.message + more, { class: "partial", hint, url, unusable });

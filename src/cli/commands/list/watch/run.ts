@@ -1,11 +1,12 @@
 import type { ManagementClient } from "../../../../api/client.js";
-import { AgentAuthError, isAgentAuthError } from "../../../../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../../../../errors.js";
 import { follow } from "../../../../http/deadline.js";
 import type { ListFlags } from "../../../flags/list.js";
 import { buildFilter } from "../../../listing/filters.js";
 import type { ListKind } from "../../../listing/kinds.js";
 import { writerOptions } from "../../../listing/print-list.js";
 import { requireScope } from "../../../listing/scope.js";
+import { unusableHint } from "../../../listing/service-flags.js";
 import {
   COLUMNS,
   documentedValues,
@@ -102,9 +103,11 @@ function reader(service: ManagementClient, { kind, options, scopeId, sorting }: 
     if (isFirst && result.items.length === 0)
       for (const sentence of filter?.mistyped() ?? []) context.io.warn(sentence);
     isFirst = false;
-    if (result.failure && !hasWarned) context.io.warn(result.failure.message);
-    hasWarned ||= result.failure !== undefined;
-    return result;
+    if (result.failure === undefined) return result;
+    if (!hasWarned) context.io.warn(result.failure.message);
+    hasWarned = true;
+    const hint = unusableHint(kind.noun, kind.scope, scopeId, context.settings());
+    return { ...result, failure: withHint(result.failure, hint) };
   };
 }
 
