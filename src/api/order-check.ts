@@ -34,12 +34,12 @@ export class OrderCheck {
       this.#isReported = true;
     }
     const field = requested.field ?? applied?.field;
-    if (!checks.has("order") || field == null) return;
+    const direction = requested.direction ?? applied?.direction;
+    if (!checks.has("order") || field == null || direction == null) return;
     if (hasChanged) {
       this.#last = undefined;
       this.#passed.clear();
     }
-    const isDescending = (requested.direction ?? applied?.direction) === "desc";
     for (const [index, item] of page.items.entries()) {
       const value = sortedValue(item, field);
       const last = this.#last;
@@ -47,7 +47,7 @@ export class OrderCheck {
       if (value === undefined) continue;
       this.#last = value;
       if (last === undefined || last === value) continue;
-      const [before, after] = isDescending ? [value, last] : [last, value];
+      const [before, after] = direction === "desc" ? [value, last] : [last, value];
       if (field === "status" ? this.#hasPassed(last, value) : isSurelyAfter(before, after)) {
         const where = `${quote(value, 60)} at offset ${page.offset + index} comes after ${quote(last, 60)}`;
         throw ignored(page, `${orderText(requested)} was requested, but ${where}`);

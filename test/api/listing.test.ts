@@ -548,6 +548,7 @@ describe("an order that was requested", () => {
     ["groups of a status", { field: "status", direction: "asc" }, withStatus("z", "z", "a", "b"), undefined],
     ["a status", { field: "status", direction: "asc" }, withStatus("z", "a", "z"), '"z" at offset 2 comes after "a"'],
     ["ids", { field: "id", direction: "desc" }, [{ id: "b" }, { id: "a" }], undefined],
+    ["ids in a direction that nothing names", { field: "id" }, [{ id: "b" }, { id: "a" }, { id: "c" }], undefined],
     ["an id", { field: "id", direction: "desc" }, [{ id: "a" }, { id: "b" }], '"b" at offset 1 comes after "a"'],
   ])("is compared with the items under the check `order`: %s", async (_, sorting, list, said) => {
     const read = listed(list, sorting)
