@@ -1,5 +1,6 @@
 import { type Advice, AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
+import { type ByteStream, readStream } from "./body-stream.js";
 import { requestIdOf, shownUrl } from "./buffered-response.js";
 import { HttpResponse } from "./http-response.js";
 import { networkError } from "./network-error.js";
@@ -42,7 +43,8 @@ export async function readText(response: Response, url: string, cap: number, str
     parts.push(part);
   };
   try {
-    await (response instanceof HttpResponse ? response.readTo(take) : readStream(response, take));
+    if (response instanceof HttpResponse) await response.readTo(take);
+    else if (response.body !== null) await readStream(response.body as ByteStream, take);
   } catch (thrown) {
     throw networkError(thrown, url);
   }
@@ -67,17 +69,6 @@ function decode(parts: readonly Uint8Array[], strict: boolean): string {
   text += decoder.decode();
   decoders.set(strict, decoder);
   return text;
-}
-
-async function readStream({ body }: Response, take: (part: Uint8Array) => void): Promise<void> {
-  if (body === null) return;
-  const reader = body.getReader();
-  try {
-    for (let part = await reader.read(); !part.done; part = await reader.read()) take(part.value);
-  } catch (thrown) {
-    await reader.cancel().catch(() => undefined);
-    throw thrown;
-  }
 }
 
 /**

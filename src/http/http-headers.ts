@@ -6,6 +6,9 @@ const NOT_IN_VALUES = /[\0\r\n\u0100-\uffff]/;
 const OUTER_WHITESPACE = /^[\t\n\r ]+|[\t\n\r ]+$/g;
 const SEPARATE = "set-cookie";
 
+/** Makes headers that cannot be changed, as those of a response that was received (Fetch Standard, the guard `immutable`). */
+export let freezeHeaders: (headers: HttpHeaders) => void;
+
 /**
  * `Headers` of the Fetch Standard. On Node the global class loads all of `fetch`, which takes a short program longer than
  * the rest of its start.
@@ -15,18 +18,18 @@ const SEPARATE = "set-cookie";
 export class HttpHeaders implements Headers {
   /** By name in small letters; several values of `set-cookie` alone, which cannot be joined. */
   readonly #values = new Map<string, string[]>();
+  #isFrozen = false;
+  /** What iterators read, until a change. */
+  #sorted: (readonly [string, string])[] | undefined;
+
+  static {
+    freezeHeaders = (headers) => {
+      headers.#isFrozen = true;
+    };
+  }
 
   constructor(init: Init = {}) {
-    if (init instanceof HttpHeaders) {
-      // Their names and values were checked.
-      for (const [key, values] of init.#values) this.#values.set(key, [...values]);
-      return;
-    }
-    for (const pair of Symbol.iterator in init ? init : Object.entries(init)) {
-      const [name, value] = pair;
-      if (pair.length !== 2) throw new TypeError("a header is a pair of name and value");
-      this.append(name as string, value as string);
-    }
+    this.#fill(init);
   }
 
   get [Symbol.toStringTag](): string {
@@ -36,14 +39,14 @@ export class HttpHeaders implements Headers {
   append(name: string, value: string): void {
     const key = fieldName(name);
     const added = fieldValue(key, value);
-    const present = this.#values.get(key);
-    if (present === undefined) this.#values.set(key, [added]);
-    else if (key === SEPARATE) present.push(added);
-    else present[0] += `, ${added}`;
+    this.#change();
+    this.#append(key, added);
   }
 
   delete(name: string): void {
-    this.#values.delete(fieldName(name));
+    const key = fieldName(name);
+    this.#change();
+    this.#values.delete(key);
   }
 
   get(name: string): string | null {
@@ -60,16 +63,22 @@ export class HttpHeaders implements Headers {
 
   set(name: string, value: string): void {
     const key = fieldName(name);
-    this.#values.set(key, [fieldValue(key, value)]);
+    const values = [fieldValue(key, value)];
+    this.#change();
+    this.#values.set(key, values);
   }
 
   forEach(callback: (value: string, key: string, headers: Headers) => void, self?: unknown): void {
-    for (const [name, value] of this) callback.call(self, value, name, this);
+    if (typeof callback !== "function") throw new TypeError("the callback of forEach is not a function");
+    for (const [name, value] of this.entries()) callback.call(self, value, name, this);
   }
 
+  /** Shows the changes that are made between two of its steps. */
   *entries(): Generator<[string, string], undefined, unknown> {
-    for (const name of [...this.#values.keys()].sort()) {
-      for (const value of this.#values.get(name) ?? []) yield [name, value];
+    for (let at = 0; ; at++) {
+      const pair = this.#pairs()[at];
+      if (pair === undefined) return;
+      yield [pair[0], pair[1]];
     }
   }
 
@@ -84,16 +93,58 @@ export class HttpHeaders implements Headers {
   [Symbol.iterator](): Generator<[string, string], undefined, unknown> {
     return this.entries();
   }
+
+  #fill(init: Init): void {
+    if (typeof init !== "object" || init === null) throw new TypeError("headers are made of an object or of pairs");
+    if (init instanceof HttpHeaders && init[Symbol.iterator] === HttpHeaders.prototype[Symbol.iterator]) {
+      // Their names and values were checked.
+      for (const [key, values] of init.#values) this.#values.set(key, [...values]);
+      return;
+    }
+    for (const given of Symbol.iterator in init ? init : Object.entries(init)) {
+      const [name, value] = pairOf(given);
+      const key = fieldName(name);
+      this.#append(key, fieldValue(key, value));
+    }
+  }
+
+  #append(key: string, added: string): void {
+    const present = this.#values.get(key);
+    if (present === undefined) this.#values.set(key, [added]);
+    else if (key === SEPARATE) present.push(added);
+    else present[0] += `, ${added}`;
+  }
+
+  #change(): void {
+    if (this.#isFrozen) throw new TypeError("these headers cannot be changed");
+    this.#sorted = undefined;
+  }
+
+  #pairs(): (readonly [string, string])[] {
+    if (this.#sorted !== undefined) return this.#sorted;
+    this.#sorted = [];
+    for (const name of [...this.#values.keys()].sort()) {
+      for (const value of this.#values.get(name) ?? []) this.#sorted.push([name, value]);
+    }
+    return this.#sorted;
+  }
+}
+
+function pairOf(given: unknown): [name: string, value: string] {
+  const isList = typeof given === "object" && given !== null && Symbol.iterator in given;
+  const pair = Array.isArray(given) ? given : isList ? [...(given as Iterable<string>)] : [];
+  if (pair.length !== 2) throw new TypeError("a header is a pair of name and value");
+  return pair as [string, string];
 }
 
 function fieldName(name: string): string {
-  const text = String(name);
+  const text = `${name}`;
   if (!TOKEN.test(text)) throw new TypeError("the name of a header is invalid");
   return text.toLowerCase();
 }
 
 function fieldValue(key: string, value: string): string {
-  const text = String(value).replace(OUTER_WHITESPACE, "");
+  const text = `${value}`.replace(OUTER_WHITESPACE, "");
   // The value may be a secret.
   if (NOT_IN_VALUES.test(text)) throw new TypeError(`the header ${key} has an invalid value`);
   return text;

@@ -1,9 +1,16 @@
+import { type BodyContent, type BodySource, extractBody, type GivenBody, isRepeatable } from "./body-content.js";
+import { checkOptions, HttpBody } from "./http-body.js";
 import { HttpHeaders, TOKEN } from "./http-headers.js";
+import { type RequestOptions, requestOptions } from "./request-options.js";
 
 /** What an {@link HttpRequest} is made of. */
-export interface HttpRequestInit extends Pick<RequestInit, "method" | "headers" | "redirect" | "signal"> {
-  body?: string | Uint8Array<ArrayBuffer> | null;
+export interface HttpRequestInit
+  extends Pick<RequestInit, "method" | "headers" | "signal" | "duplex" | "window">,
+    Partial<RequestOptions> {
+  body?: NonNullable<RequestInit["body"]> | null;
 }
+
+type Given = Omit<HttpRequestInit, "body"> & { body?: GivenBody };
 
 const UPPER_CASED = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
 const FORBIDDEN = new Set(["CONNECT", "TRACE", "TRACK"]);
@@ -20,55 +27,106 @@ export function checkMethod(method: string): string {
   return normalizeMethod(method);
 }
 
-/**
- * A `Request` of the Fetch Standard whose body is text or bytes, so that it can be sent any number of times. On Node the
- * global class loads all of `fetch`.
- */
-export class HttpRequest implements Request {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: HttpHeaders;
-  readonly redirect: Request["redirect"];
-  /** The body as it was given. */
-  readonly payload: string | Uint8Array<ArrayBuffer> | null;
-  readonly cache = "default";
-  readonly credentials = "same-origin";
-  readonly destination = "";
-  readonly duplex = "half";
-  readonly integrity = "";
-  readonly keepalive = false;
-  readonly mode = "cors";
-  readonly referrer = "about:client";
-  readonly referrerPolicy = "";
-  readonly bodyUsed = false;
+/** A `Request` of the Fetch Standard. On Node the global class loads all of `fetch`. */
+export class HttpRequest extends HttpBody implements Request {
+  readonly #content: BodyContent;
+  readonly #method: string;
+  readonly #url: string;
+  #options: RequestOptions;
+  /** The given one, not one that follows it: a signal that lives as long as the program would keep every follower. */
   #signal: AbortSignal | undefined;
 
-  /** @throws `TypeError` for an address, a method, a header or a body that `fetch` does not send */
-  constructor(
-    url: string | URL,
-    { method = "GET", headers, body = null, redirect = "follow", signal }: HttpRequestInit = {},
-  ) {
-    const address = new URL(url);
-    if (address.username !== "" || address.password !== "")
-      throw new TypeError("an address with credentials cannot be requested");
-    this.url = address.href;
-    this.method = checkMethod(method);
-    if (body !== null && (this.method === "GET" || this.method === "HEAD"))
+  /**
+   * @param input a request is used by this: its body is that of the new one, unless `init` has another
+   * @throws `TypeError` for an address, a method, a header, a body or an option that `fetch` does not take
+   */
+  constructor(input: string | URL | Request, init?: Given | null) {
+    const given: Given = checkOptions(init);
+    const from = input instanceof HttpRequest ? input : undefined;
+    const url = from?.url ?? checkAddress(`${input}`);
+    const method = given.method === undefined ? (from?.method ?? "GET") : checkMethod(`${given.method}`);
+    const options = requestOptions(given, method, from === undefined ? from : from.#options);
+    const { content, type } = extractBody(given.body);
+    const isStreamed = !isRepeatable(content.source);
+    if (given.duplex === undefined ? isStreamed : given.duplex !== "half")
+      throw new TypeError('a request whose body is a stream needs the option duplex, which can only be "half"');
+    if (isStreamed && options.keepalive)
+      throw new TypeError("a request with keepalive cannot have a stream as its body");
+    const isOfInput = content.source === null && from !== undefined;
+    const source = isOfInput ? from.#content.source : content.source;
+    if (source !== null && (method === "GET" || method === "HEAD"))
       throw new TypeError("a request with the method GET or HEAD cannot have a body");
-    this.headers = new HttpHeaders(headers);
-    if (typeof body === "string" && !this.headers.has("content-type"))
-      this.headers.set("content-type", "text/plain;charset=UTF-8");
-    this.payload = body;
-    this.redirect = redirect;
-    this.#signal = signal ?? undefined;
+    const headers = new HttpHeaders(given.headers === undefined ? from?.headers : given.headers);
+    const inherited = from === undefined ? from : from.#signal;
+    const signal = given.signal === undefined ? inherited : checkSignal(given.signal);
+    // Last, because what throws leaves the other request as it was.
+    const own = isOfInput ? from.#content.transfer() : content;
+    super(own, type, headers);
+    this.#content = own;
+    this.#method = method;
+    this.#url = url;
+    this.#options = options;
+    this.#signal = signal;
   }
 
   get [Symbol.toStringTag](): string {
     return "Request";
   }
 
-  get body(): ReadableStream<Uint8Array<ArrayBuffer>> | null {
-    return this.payload === null ? null : this.#blob().stream();
+  get method(): string {
+    return this.#method;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get cache(): Request["cache"] {
+    return this.#options.cache;
+  }
+
+  get credentials(): Request["credentials"] {
+    return this.#options.credentials;
+  }
+
+  get destination(): "" {
+    return "";
+  }
+
+  get duplex(): "half" {
+    return "half";
+  }
+
+  get integrity(): string {
+    return this.#options.integrity;
+  }
+
+  get isHistoryNavigation(): boolean {
+    return false;
+  }
+
+  get isReloadNavigation(): boolean {
+    return false;
+  }
+
+  get keepalive(): boolean {
+    return this.#options.keepalive;
+  }
+
+  get mode(): Request["mode"] {
+    return this.#options.mode;
+  }
+
+  get redirect(): Request["redirect"] {
+    return this.#options.redirect;
+  }
+
+  get referrer(): string {
+    return this.#options.referrer;
+  }
+
+  get referrerPolicy(): Request["referrerPolicy"] {
+    return this.#options.referrerPolicy;
   }
 
   get signal(): AbortSignal {
@@ -76,11 +134,17 @@ export class HttpRequest implements Request {
     return this.#signal;
   }
 
+  /** What the body is made of, which can be sent again unless it is a stream. */
+  get payload(): BodySource | null {
+    return this.#content.source;
+  }
+
   /** What makes the same request with `fetch`, beside its address. */
   asInit(): RequestInit {
     const { method, headers, payload: body, redirect } = this;
     const signal = this.#signal && { signal: this.#signal };
-    return { method, headers: Object.fromEntries(headers), redirect, ...signal, ...(body !== null && { body }) };
+    const init = { method, headers: Object.fromEntries(headers), redirect, ...signal, ...(body !== null && { body }) };
+    return isRepeatable(body) ? init : { ...init, duplex: "half" };
   }
 
   /** The same request as an object of the global class. */
@@ -90,34 +154,28 @@ export class HttpRequest implements Request {
 
   /** The same request to another address. */
   movedTo(url: string): HttpRequest {
-    return new HttpRequest(url, { ...this, body: this.payload, signal: this.#signal ?? null });
+    const { method, headers } = this;
+    const body = this.#content.clone();
+    const moved = new HttpRequest(url, { method, headers, body, duplex: "half" });
+    moved.#options = this.#options;
+    moved.#signal = this.#signal;
+    return moved;
   }
 
   clone(): HttpRequest {
     return this.movedTo(this.url);
   }
+}
 
-  async arrayBuffer(): Promise<ArrayBuffer> {
-    return this.#blob().arrayBuffer();
-  }
+function checkAddress(address: string): string {
+  const { href, username, password } = new URL(address);
+  if (username !== "" || password !== "") throw new TypeError("an address with credentials cannot be requested");
+  return href;
+}
 
-  async blob(): Promise<Blob> {
-    return this.#blob();
-  }
-
-  async formData(): Promise<FormData> {
-    return this.asRequest().formData();
-  }
-
-  async json(): Promise<unknown> {
-    return JSON.parse(await this.text());
-  }
-
-  async text(): Promise<string> {
-    return this.#blob().text();
-  }
-
-  #blob(): Blob {
-    return new Blob(this.payload === null ? [] : [this.payload], { type: this.headers.get("content-type") ?? "" });
-  }
+function checkSignal(signal: AbortSignal | null): AbortSignal | undefined {
+  if (signal === null) return undefined;
+  if (Object.prototype.toString.call(signal) !== "[object AbortSignal]")
+    throw new TypeError("the signal of a request is no AbortSignal");
+  return signal;
 }

@@ -1,165 +1,140 @@
+import { type BodyContent, extractBody, type GivenBody } from "./body-content.js";
+import type { ByteStream } from "./body-stream.js";
 import type { AbortSource } from "./deadline.js";
-import { HttpHeaders } from "./http-headers.js";
-import type { ArrivingBody } from "./plain.js";
-
-type ByteStream = ReadableStream<Uint8Array<ArrayBuffer>>;
+import { checkOptions, HttpBody } from "./http-body.js";
+import { freezeHeaders, HttpHeaders } from "./http-headers.js";
 
 /** The head of an {@link HttpResponse}. */
 export interface HttpResponseInit {
   status?: number | undefined;
   statusText?: string | undefined;
   headers?: ConstructorParameters<typeof HttpHeaders>[0] | undefined;
+  /** The address that answered, of a response that was received. */
   url?: string | undefined;
   redirected?: boolean | undefined;
   /** Its reason replaces the error of a body that breaks after it fires. */
   signal?: Pick<AbortSource, "aborted" | "reason"> | undefined;
 }
 
-/** A reason phrase (RFC 9112 section 4). */
-const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
-
-/** A `Response` of the Fetch Standard. On Node the global class loads all of `fetch`. */
-export class HttpResponse implements Response {
+/** What a response has in common with its copies. */
+interface Head {
   readonly status: number;
   readonly statusText: string;
-  readonly headers: HttpHeaders;
   readonly url: string;
   readonly redirected: boolean;
-  readonly type = "basic";
-  #source: string | ArrivingBody | null;
-  readonly #signal: HttpResponseInit["signal"];
-  #stream: ByteStream | undefined;
-  #isUsed = false;
+  readonly type: "basic" | "default" | "error";
+  /** Whether its headers cannot be changed. */
+  readonly isFrozen: boolean;
+}
 
-  constructor(body: string | ArrivingBody | null, init: HttpResponseInit = {}) {
-    const { status = 200, statusText = "" } = init;
-    if (!(status >= 200 && status <= 599)) throw new RangeError(`a response cannot have the status ${status}`);
+/** A reason phrase (RFC 9112 section 4). */
+const REASON = /^[\t\x20-\x7e\x80-\xff]*$/;
+const WITHOUT_BODY = new Set([101, 204, 205, 304]);
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+
+/** A `Response` of the Fetch Standard. On Node the global class loads all of `fetch`. */
+export class HttpResponse extends HttpBody implements Response {
+  readonly #content: BodyContent;
+  #head: Head;
+  #isReadOut = false;
+
+  /** A network error, which has no status. */
+  static error(): HttpResponse {
+    return new HttpResponse().#freeze({ status: 0, type: "error" });
+  }
+
+  /** @throws `TypeError` for what JSON cannot express */
+  static json(data: unknown, init?: HttpResponseInit | null): HttpResponse {
+    const text = JSON.stringify(data);
+    if (text === undefined) throw new TypeError("a value cannot be expressed in JSON");
+    const headers = new HttpHeaders(init?.headers);
+    if (!headers.has("content-type")) headers.set("content-type", "application/json");
+    return new HttpResponse(text, { ...init, headers });
+  }
+
+  /** @throws `TypeError` for an invalid address, `RangeError` for a status that is none of a redirect */
+  static redirect(url: string | URL, status = 302): HttpResponse {
+    const location = new URL(url).href;
+    if (!REDIRECTS.has(status)) throw new RangeError(`a redirect cannot have the status ${status}`);
+    return new HttpResponse(null, { status, headers: { location } }).#freeze();
+  }
+
+  /** @throws `RangeError` for a status that no response can have, `TypeError` for another part of that kind */
+  constructor(body?: GivenBody, init?: HttpResponseInit | null) {
+    const {
+      status: code = 200,
+      statusText: reason = "",
+      headers,
+      url,
+      redirected = false,
+      signal,
+    } = checkOptions(init);
+    const status = Math.trunc(Number(code));
+    if (!(status >= 200 && status <= 599)) throw new RangeError(`a response cannot have the status ${code}`);
+    const statusText = `${reason}`;
     if (!REASON.test(statusText))
       throw new TypeError("the text of the status has a character that is not allowed there");
-    this.#source = body;
-    this.#signal = init.signal;
-    this.status = status;
-    this.statusText = statusText;
-    this.headers = new HttpHeaders(init.headers);
-    this.url = init.url ?? "";
-    this.redirected = init.redirected ?? false;
+    const { content, type } = extractBody(body, signal);
+    if (content.source !== null && WITHOUT_BODY.has(status))
+      throw new TypeError(`a response with the status ${status} cannot have a body`);
+    super(content, type, new HttpHeaders(headers));
+    this.#content = content;
+    const isReceived = url !== undefined;
+    if (isReceived) freezeHeaders(this.headers);
+    const kind = isReceived ? "basic" : "default";
+    this.#head = { status, statusText, url: url ?? "", redirected, type: kind, isFrozen: isReceived };
   }
 
   get [Symbol.toStringTag](): string {
     return "Response";
   }
 
+  get status(): number {
+    return this.#head.status;
+  }
+
+  get statusText(): string {
+    return this.#head.statusText;
+  }
+
+  get url(): string {
+    return this.#head.url;
+  }
+
+  get redirected(): boolean {
+    return this.#head.redirected;
+  }
+
+  get type(): Response["type"] {
+    return this.#head.type;
+  }
+
   get ok(): boolean {
     return this.status >= 200 && this.status <= 299;
   }
 
-  get bodyUsed(): boolean {
-    return this.#isUsed;
-  }
-
-  get body(): ByteStream | null {
+  override get body(): ByteStream | null {
     // openapi-fetch asks for the stream of a body that was read as text.
-    if (this.#source === null || (this.#isUsed && this.#stream === undefined)) return null;
-    this.#stream ??= streamOf(this.#read(), this.#source);
-    return this.#stream;
+    return this.#isReadOut ? null : super.body;
   }
 
   /** Calls `take` with each part of the body, once, to its end or until `take` throws; then the connection ends. */
-  async readTo(take: (part: Uint8Array<ArrayBuffer>) => void): Promise<void> {
-    if (this.#isUsed || this.#stream?.locked) throw new TypeError("Body is unusable: Body has already been read");
-    const source = this.#source;
-    if (source === null || typeof source === "string" || source.readTo === undefined) {
-      for await (const part of this.#read()) take(part);
-      return;
-    }
-    this.#isUsed = true;
-    // What has been read must not live as long as the response.
-    this.#source = "";
-    const error = await source.readTo(take as (part: Uint8Array) => void);
-    if (error !== undefined) throw this.#broken(error);
-  }
-
-  async *#read(): AsyncGenerator<Uint8Array<ArrayBuffer>, undefined> {
-    this.#isUsed = this.#source !== null;
-    if (typeof this.#source === "string") {
-      yield new TextEncoder().encode(this.#source);
-      return;
-    }
-    try {
-      for await (const part of this.#source ?? []) yield part as Uint8Array<ArrayBuffer>;
-    } catch (error) {
-      throw this.#broken(error);
-    }
-  }
-
-  #broken(error: unknown): unknown {
-    return this.#signal?.aborted ? this.#signal.reason : new TypeError("terminated", { cause: error });
+  readTo(take: (part: Uint8Array<ArrayBuffer>) => void): Promise<void> {
+    this.#isReadOut = true;
+    return this.#content.readTo(take);
   }
 
   /** A copy, before the body is read; the parts of a body that arrives are in memory until both have read them. */
-  clone(): Response {
-    if (this.#isUsed || this.#stream?.locked) throw new TypeError("Response.clone: Body has already been consumed.");
-    const { status, statusText, headers, url, redirected } = this;
-    const init = { status, statusText, headers, url, redirected, signal: this.#signal };
-    if (this.#source === null || typeof this.#source === "string") return new HttpResponse(this.#source, init);
-    this.#stream?.getReader();
-    this.#stream = undefined;
-    const [own, copy] = streamOf(this.#source[Symbol.asyncIterator](), this.#source).tee();
-    this.#source = arriving(own);
-    return new HttpResponse(arriving(copy), init);
+  clone(): HttpResponse {
+    const copy = new HttpResponse(this.#content.clone(), { headers: this.headers });
+    copy.#head = this.#head;
+    if (this.#head.isFrozen) freezeHeaders(copy.headers);
+    return copy;
   }
 
-  async arrayBuffer(): Promise<ArrayBuffer> {
-    return (await this.blob()).arrayBuffer();
+  #freeze(head: Partial<Head> = {}): this {
+    this.#head = { ...this.#head, ...head, isFrozen: true };
+    freezeHeaders(this.headers);
+    return this;
   }
-
-  async blob(): Promise<Blob> {
-    const parts: Uint8Array<ArrayBuffer>[] = [];
-    await this.readTo((part) => parts.push(part));
-    return new Blob(parts, { type: this.headers.get("content-type") ?? "" });
-  }
-
-  async formData(): Promise<FormData> {
-    const type = this.headers.get("content-type") ?? "";
-    return new Response(await this.blob(), { headers: { "content-type": type } }).formData();
-  }
-
-  async json(): Promise<unknown> {
-    return JSON.parse(await this.text());
-  }
-
-  async text(): Promise<string> {
-    const decoder = new TextDecoder();
-    let text = "";
-    await this.readTo((part) => {
-      text += decoder.decode(part, { stream: true });
-    });
-    return text + decoder.decode();
-  }
-}
-
-function streamOf(parts: AsyncIterator<Uint8Array>, source: string | ArrivingBody | null): ByteStream {
-  return new ReadableStream(
-    {
-      async pull(controller) {
-        try {
-          const { done, value } = await parts.next();
-          if (done) controller.close();
-          else controller.enqueue(new Uint8Array(value.buffer as ArrayBuffer, value.byteOffset, value.byteLength));
-        } catch (error) {
-          controller.error(error);
-        }
-      },
-      cancel() {
-        if (typeof source === "object") source?.destroy();
-      },
-    },
-    { highWaterMark: 0 },
-  );
-}
-
-/** One of the two halves of a body that was copied. */
-function arriving(stream: ByteStream): ArrivingBody {
-  const parts = stream.values();
-  return { [Symbol.asyncIterator]: () => parts, destroy: () => parts.return?.() };
 }

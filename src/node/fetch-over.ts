@@ -1,3 +1,4 @@
+import { extractBody } from "../http/body-content.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { checkMethod, HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
@@ -38,28 +39,15 @@ async function plainRequest(url: string, request: Request | undefined, init: Req
   const method = checkMethod(init.method ?? request?.method ?? "GET");
   const signal = init.signal ?? request?.signal ?? undefined;
   const ofRequest = request instanceof HttpRequest ? request.payload : request?.body;
-  const given = init.body === undefined ? ofRequest : init.body;
-  const { body, type } = given === undefined || given === null ? {} : await plainBody(given);
-  if (type && !headers.has("content-type")) headers.set("content-type", type);
-  if (body !== undefined && (method === "GET" || method === "HEAD"))
+  const { content, type } = extractBody(init.body === undefined ? ofRequest : init.body);
+  if (type !== null && !headers.has("content-type")) headers.set("content-type", type);
+  const { source } = content;
+  if (source !== null && (method === "GET" || method === "HEAD"))
     throw new TypeError("a request with the method GET or HEAD cannot have a body");
+  const body = source instanceof Blob ? new Uint8Array(await source.arrayBuffer()) : (source ?? undefined);
   // Its address is one that was read already.
   const href = request instanceof HttpRequest ? url : new URL(url).href;
   return { url: href, method, headers, body, signal };
-}
-
-/** A body and its type (Fetch Standard, extract a body). */
-async function plainBody(
-  given: NonNullable<RequestInit["body"]>,
-): Promise<{ body: PlainRequest["body"]; type?: string | null }> {
-  if (typeof given === "string") return { body: given, type: "text/plain;charset=UTF-8" };
-  if (given instanceof URLSearchParams)
-    return { body: given.toString(), type: "application/x-www-form-urlencoded;charset=UTF-8" };
-  if (given instanceof Uint8Array) return { body: new Uint8Array(given) };
-  if (given instanceof ReadableStream || Symbol.asyncIterator in given)
-    return { body: given as unknown as AsyncIterable<Uint8Array> };
-  const encoded = new Response(given);
-  return { body: new Uint8Array(await encoded.arrayBuffer()), type: encoded.headers.get("content-type") };
 }
 
 /** The request that a redirect asks for (Fetch Standard, HTTP-redirect fetch). */
