@@ -1,0 +1,127 @@
+// Runs in a process of its own: our classes are the classes of the process, and packages use them.
+import {
+  allowInsecureRequests,
+  ClientSecretBasic,
+  clientCredentialsGrantRequest,
+  customFetch,
+  discoveryRequest,
+  processClientCredentialsResponse,
+  processDiscoveryResponse,
+  protectedResourceRequest,
+  validateJwtAccessToken,
+} from "oauth4webapi";
+import createClient from "openapi-fetch";
+import { HttpFormData } from "../../src/http/http-form-data.js";
+import { HttpHeaders } from "../../src/http/http-headers.js";
+import { HttpRequest } from "../../src/http/http-request.js";
+import { HttpResponse } from "../../src/http/http-response.js";
+import { createFetch } from "../../src/node/dispatcher.js";
+
+interface Paths {
+  "/item": {
+    get: { responses: { 200: { content: { "application/json": { method: string } } } } };
+    post: {
+      requestBody: { content: { "application/json": { a: number } } };
+      responses: { 200: { content: { "application/json": { body: string } } } };
+    };
+  };
+}
+
+const { origin } = JSON.parse(process.argv[2] ?? "{}") as { origin: string };
+// Not with defineProperty, which reads the property and so loads undici.
+globalThis.Headers = HttpHeaders;
+globalThis.Request = HttpRequest;
+globalThis.Response = HttpResponse;
+globalThis.FormData = HttpFormData;
+const fetch = createFetch({}, undefined);
+// The type of their option does not allow for exactOptionalPropertyTypes.
+const fetchOfOauth = (url: string, init: object) => fetch(url, init);
+
+const steps: Record<string, () => unknown> = {
+  async "every body in every form"() {
+    const form = new FormData();
+    form.append("a", new File(["text"], "name"));
+    const stream = () => new Blob(["text"]).stream();
+    const sizes: number[] = [];
+    const bodies = [
+      "text",
+      new Uint8Array(4),
+      new ArrayBuffer(4),
+      new Blob(["text"]),
+      new URLSearchParams("a=12"),
+      stream(),
+    ];
+    for (const body of bodies) {
+      const request = new Request(origin, { method: "POST", body, duplex: "half" });
+      for (const message of [
+        request.clone(),
+        new Request(request),
+        new Response(body === bodies[5] ? stream() : body),
+      ]) {
+        sizes.push((await message.clone().text()).length, (await message.clone().arrayBuffer()).byteLength);
+        for await (const part of message.body ?? []) sizes.push(part.length);
+      }
+    }
+    const read = await new Response(form).formData();
+    const urlencoded = await new Response(new URLSearchParams("a=1")).formData();
+    return [new Set(sizes), read instanceof FormData, [...read.keys()], [...urlencoded]].map((seen) =>
+      seen instanceof Set ? [...seen] : seen,
+    );
+  },
+  async "openapi-fetch"() {
+    const client = createClient<Paths>({ baseUrl: origin, fetch });
+    const seen: boolean[] = [];
+    client.use({
+      onRequest({ request }) {
+        seen.push(request instanceof Request);
+        return new Request(request, { headers: { ...Object.fromEntries(request.headers), "x-added": "1" } });
+      },
+      onResponse({ response }) {
+        seen.push(response instanceof Response);
+        return new Response(response.body, response);
+      },
+    });
+    const got = await client.GET("/item");
+    const posted = await client.POST("/item", { body: { a: 1 } });
+    return [got.data, posted.data, posted.response.headers.get("x-seen"), seen];
+  },
+  async oauth4webapi() {
+    const options = { [customFetch]: fetchOfOauth, [allowInsecureRequests]: true };
+    const issuer = new URL(origin);
+    const response = await discoveryRequest(issuer, { ...options, algorithm: "oauth2" });
+    const server = await processDiscoveryResponse(issuer, response);
+    const client = { client_id: "id" };
+    const answer = await clientCredentialsGrantRequest(
+      server,
+      client,
+      ClientSecretBasic("secret"),
+      { scope: "a" },
+      options,
+    );
+    const { access_token } = await processClientCredentialsResponse(server, client, answer);
+    const resource = new URL("/item", origin);
+    const item = await protectedResourceRequest(
+      access_token,
+      "PUT",
+      resource,
+      new Headers({ a: "1" }),
+      "text",
+      options,
+    );
+    // It has taken the request for one, and misses its token.
+    const refused = await validateJwtAccessToken(server, new Request(resource), "audience").catch(String);
+    return [access_token, await item.json(), item instanceof Response, refused];
+  },
+  // Shows that the list would name it.
+  "Node's fetch": async () => (await globalThis.fetch("data:,a")).text(),
+};
+
+const { moduleLoadList } = process as typeof process & { moduleLoadList: string[] };
+const result: Record<string, unknown> = {};
+for (const [name, run] of Object.entries(steps)) {
+  const seen = await run();
+  const isLoaded = moduleLoadList.some((module) => /undici\/undici$/.test(module));
+  result[name] = { seen, isLoaded };
+}
+process.send?.({ event: "done", result });
+process.disconnect?.();
