@@ -40,6 +40,7 @@ export function replay(reply: BufferedResponse): BufferedResponse {
     json: { value: async () => hideSecrets(JSON.parse(text) as unknown) },
     arrayBuffer: { value: async () => new TextEncoder().encode(text).buffer },
     blob: { value: async () => new Blob([text]) },
+    bytes: { value: async () => new TextEncoder().encode(text) },
     clone: {
       value: () => {
         const copy = new Response(null, { status, statusText, headers: [...headers] });

@@ -150,6 +150,7 @@ export class BodyContent {
   #open(): ByteStream {
     const source = this.#source as BodySource | ArrivingBody;
     if (source instanceof Blob) return source.stream() as ByteStream;
+    if (typeof source === "string" || source instanceof Uint8Array) return new Blob([source]).stream() as ByteStream;
     const parts = this.#parts(source);
     return streamOf(parts, async () => {
       if (isArriving(source)) source.destroy();

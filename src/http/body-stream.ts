@@ -35,10 +35,7 @@ export async function readStream(stream: ByteStream, take: (part: Bytes) => void
 
 /** Makes a stream one that was read. */
 export function markRead(stream: ByteStream): void {
-  stream
-    .getReader()
-    .cancel()
-    .catch(() => undefined);
+  void stream.getReader().cancel();
 }
 
 /** The parts as a stream, which asks for one when it is read. */

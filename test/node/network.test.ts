@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
 import type { Exemptions } from "../../src/http/address-class.js";
+import { HttpRequest } from "../../src/http/http-request.js";
 import { networkError } from "../../src/http/network-error.js";
 import { type NodeNetworkOptions, nodeNetwork } from "../../src/node/network.js";
 import { AgentClient } from "../../src/oauth/agent.js";
@@ -200,11 +201,18 @@ describe("its fetch", () => {
     }
   });
 
-  it("sends a Request with its method, headers and body, which what is beside it replaces", async () => {
+  it.each([
+    ["a Request", Request, "from the request"],
+    ["a Request of ours", HttpRequest, "from the request"],
+    ["a Request of ours with a Blob", HttpRequest, new Blob(["from the request"])],
+    ["a Request of ours with a stream", HttpRequest, "stream"],
+  ])("sends %s with its method, headers and body, which what is beside it replaces", async (_name, Kind, given) => {
     const server = await startServer(echo);
     const { fetch } = wayOf(server.origin, {});
-    const request = () =>
-      new Request(`${server.origin}/a`, { method: "PUT", headers: { "x-one": "1" }, body: "from the request" });
+    const request = () => {
+      const body = given === "stream" ? new Blob(["from the request"]).stream() : given;
+      return new Kind(`${server.origin}/a`, { method: "PUT", headers: { "x-one": "1" }, body, duplex: "half" });
+    };
     expect(await bodyOf(await fetch(request()))).toMatchObject({
       method: "PUT",
       url: "/a",
