@@ -7,6 +7,9 @@
 /** The text that replaces a secret. */
 export const MASK = "********";
 
+/** What a secret shows instead of its value. No header can carry it: `fetch` throws where it gets into one by mistake. */
+export const SECRET_MASK = "••••••••";
+
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /**
@@ -27,17 +30,17 @@ export class Secret {
 
   /** A mask. */
   toString(): string {
-    return MASK;
+    return SECRET_MASK;
   }
 
   /** A mask. */
   toJSON(): string {
-    return MASK;
+    return SECRET_MASK;
   }
 
   /** A mask, for Node's `util.inspect`. */
   [INSPECT](): string {
-    return MASK;
+    return SECRET_MASK;
   }
 }
 

@@ -1,6 +1,7 @@
+import { request } from "node:http";
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { escapeText, hideClientSecret, MASK, quote, Redactor, Secret } from "../src/redact.js";
+import { escapeText, hideClientSecret, MASK, quote, Redactor, SECRET_MASK, Secret } from "../src/redact.js";
 import { fc } from "./helpers/properties.js";
 
 /** Written on its own, character class by character class, so that it does not share a mistake with the source. */
@@ -244,9 +245,16 @@ describe("a secret", () => {
       JSON.stringify(structuredClone(secret)),
     ];
     for (const text of shown) expect(text).not.toContain("hunter22");
-    expect(shown[0]).toBe(MASK);
-    expect(shown[3]).toBe(JSON.stringify({ secret: MASK, list: [MASK] }));
+    expect(shown[0]).toBe(SECRET_MASK);
+    expect(shown[3]).toBe(JSON.stringify({ secret: SECRET_MASK, list: [SECRET_MASK] }));
     expect(secret.reveal()).toBe("hunter22");
+  });
+
+  it("gets into no header by mistake", async () => {
+    const authorization = `Bearer ${new Secret("hunter22")}`;
+    await expect(fetch("http://127.0.0.1:9", { headers: { authorization } })).rejects.toThrow(TypeError);
+    expect(() => new Headers({ authorization })).toThrow(TypeError);
+    expect(() => request("http://127.0.0.1:9", { headers: { authorization } })).toThrow(TypeError);
   });
 });
 

@@ -10,6 +10,13 @@ const SIGNAL = new AbortController().signal;
 const toMcp = ({ log }: Scene) => log.filter((line) => line.startsWith("mcp "));
 
 describe("a first token", () => {
+  it("is a text that no header can carry, until it is read by its value", async () => {
+    const { agent, mcp } = await startScene();
+    const token = await agent().token(mcp.url);
+    expect(() => new Headers({ authorization: `Bearer ${token}` })).toThrow(TypeError);
+    expect(new Headers({ authorization: `Bearer ${token.value}` }).get("authorization")).toBe("Bearer access-as-1");
+  });
+
   it("[1] is found by challenge, resource metadata and server metadata, and authorized by the user (2025-06-18)", async () => {
     const scene = await startScene();
     const { agent, mcp, issuer, log, login } = scene;

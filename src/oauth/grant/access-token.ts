@@ -1,4 +1,4 @@
-import { MASK } from "../../redact.js";
+import { SECRET_MASK } from "../../redact.js";
 import type { Grant } from "./grant.js";
 
 /** A token for one MCP server. Printing it shows a mask: only {@link AccessToken.value} returns the token. */
@@ -39,6 +39,6 @@ export class AccessToken {
 
   /** A mask, so that a token in a text is not shown. */
   toString(): string {
-    return MASK;
+    return SECRET_MASK;
   }
 }

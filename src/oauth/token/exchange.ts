@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { refused } from "../../http/refuse.js";
-import { MASK, Secret } from "../../redact.js";
+import { SECRET_MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../grant/grant.js";
 import { readClaims } from "./jwt-claims.js";
 import { answerOf, prepare, type TokenCall, withOAuthErrors } from "./token.js";
@@ -61,7 +61,7 @@ export class ExchangedToken {
 
   /** A mask, so that a token in a text is not shown. */
   toString(): string {
-    return MASK;
+    return SECRET_MASK;
   }
 }
 

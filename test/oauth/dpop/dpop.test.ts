@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { generateProofKey, proverOf } from "../../../src/oauth/dpop/dpop.js";
 import { Nonces } from "../../../src/oauth/dpop/nonces.js";
-import { Secret } from "../../../src/redact.js";
+import { SECRET_MASK, Secret } from "../../../src/redact.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Handler, type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 import { hashOf, readProof } from "../../helpers/proofs.js";
@@ -412,7 +412,7 @@ describe("a proof", () => {
     expect(thumbprint).toBe(await prover.thumbprint());
     const { d } = JSON.parse(key.reveal()) as { d: string };
     expect(Buffer.from(proof.split(".")[0] ?? "", "base64url").toString()).not.toContain(d);
-    expect([String(key), JSON.stringify({ key })]).toEqual(["********", '{"key":"********"}']);
+    expect([String(key), JSON.stringify({ key })]).toEqual([SECRET_MASK, JSON.stringify({ key: SECRET_MASK })]);
   });
 });
 

@@ -5,7 +5,7 @@ import {
   checkCallback,
   type PendingAuthorization,
 } from "../../../src/oauth/login/authorization.js";
-import { Secret } from "../../../src/redact.js";
+import { SECRET_MASK, Secret } from "../../../src/redact.js";
 import { madeClient } from "../../helpers/grant.js";
 import { serverMetadata, startScene } from "../../helpers/issuer.js";
 
@@ -57,7 +57,7 @@ describe("the authorization request", () => {
   it("[22] sends the S256 challenge of a verifier that is new each time (2025-06-18)", async () => {
     const requests = await Promise.all([build(), build(), build()]);
     for (const { verifier: hidden, authorizationUrl } of requests) {
-      expect(JSON.stringify(hidden)).toBe('"********"');
+      expect(JSON.stringify(hidden)).toBe(JSON.stringify(SECRET_MASK));
       const verifier = hidden.reveal();
       expect(verifier).toMatch(/^[\w.~-]{43,128}$/);
       const challenge = createHash("sha256").update(verifier).digest("base64url");

@@ -97,6 +97,7 @@ describe("a token exchange", () => {
     const token = await exchange();
     expect(token).toMatchObject({ issuedTokenType: ACCESS, tokenType: "Bearer", scope: "a", value: "exchanged-1" });
     expect(token.expiresAt?.getTime()).toBe(scene.clock.epoch() + 600_000);
+    expect(() => new Headers({ authorization: `Bearer ${String(token)}` })).toThrow(TypeError);
     for (const shown of [String(token), JSON.stringify(token), inspect(token)])
       expect(shown).not.toContain("exchanged");
   });
