@@ -3,6 +3,7 @@
 import { strict as assert } from "node:assert";
 import {
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,7 +14,7 @@ import {
 } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { basename, delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import spawn from "cross-spawn";
 
@@ -26,12 +27,14 @@ const inherited = Object.entries(process.env).filter(
   ([name]) => !/^npm_(package|lifecycle|command|config_(local_)?prefix)/.test(name),
 );
 const env = { ...Object.fromEntries(inherited), AGENTAUTH_HOME: join(folder, "home") };
+const isWindows = process.platform === "win32";
 
 try {
   const tarball = pack();
   compareFiles(tarball);
   tryLibrary(install("library", tarball, ["--omit=optional"]));
   tryEverything(install("everything", tarball, []));
+  for (const npm of ["10", "11", "12"]) tryFirstSteps(npm, tarball);
 } catch (error) {
   console.error(error.message);
   process.exitCode = 1;
@@ -100,6 +103,55 @@ function tryEverything(target) {
   );
 }
 
+/** Runs what docs/getting-started.md says about the installation, in a fresh checkout with another name. */
+function tryFirstSteps(major, tarball) {
+  const place = join(folder, `npm ${major}`);
+  const [tools, checkout, prefix] = ["tools", "a checkout", "prefix"].map((name) => join(place, name));
+  mkdirSync(tools, { recursive: true });
+  writeFileSync(join(tools, "package.json"), "{}");
+  // npm 12 runs on Node 22 and later.
+  const node = major === "12" && Number.parseInt(process.versions.node, 10) < 22 ? ["node@24"] : [];
+  run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", `npm@${major}`, ...node], tools);
+  const bins = isWindows ? prefix : join(prefix, "bin");
+  const path = [bins, join(tools, "node_modules/.bin"), process.env["PATH"]].join(delimiter);
+  const own = { ...env, PATH: path, npm_config_prefix: prefix, npm_config_prefer_offline: "true" };
+  copySources(checkout);
+
+  const page = readFileSync(join(root, "docs/getting-started.md"), "utf8");
+  const steps = [...page.split("## 2.")[0].matchAll(/^```sh\n(.*?)^```$/gms)].map(([, text]) => text);
+  assert.equal(steps.length, 2, "the steps of the installation");
+  shell(`${steps.join("")}node -e "import('agentauth')"`, checkout, own);
+  tryGlobal(major, own, checkout);
+  run("npm", ["uninstall", "--global", "agentauth"], place, own);
+  const said = run("npm", ["install", "--global", tarball], place, own, "stderr");
+  assert.ok(!said.includes("agentauth@"), `npm ${major} warns of the package:\n${said}`);
+  tryGlobal(major, own, place);
+  console.log(`npm ${major}: the steps of the page and the package install the command`);
+}
+
+/** The command and its manual page, which npm 12 links nowhere. */
+function tryGlobal(major, own, cwd) {
+  assert.equal(run("agentauth", ["--version"], cwd, own).trim(), version);
+  const packages = run("npm", ["root", "--global"], cwd, own).trim();
+  assert.ok(existsSync(join(packages, "agentauth/man/agentauth.1")), `no manual page in ${packages}`);
+  const isLinked = existsSync(join(own.npm_config_prefix, "share/man/man1/agentauth.1"));
+  assert.equal(isLinked, !isWindows && major !== "12", `npm ${major} links the manual page`);
+}
+
+function copySources(target) {
+  const files = run("git", ["ls-files", "-z"], root).split("\0").filter(Boolean);
+  for (const file of files.filter((name) => existsSync(join(root, name)))) {
+    mkdirSync(dirname(join(target, file)), { recursive: true });
+    copyFileSync(join(root, file), join(target, file));
+  }
+}
+
+/** Runs lines of a page in the shell of the system. */
+function shell(text, cwd, own) {
+  if (isWindows) run("powershell", ["-NoProfile", "-Command", text], cwd, own);
+  else run("bash", ["-euc", text], cwd, own);
+}
+
 function runProgram(name, target) {
   copyFileSync(join(scripts, "consumer", name), join(target, name));
   run(process.execPath, [name], target);
@@ -125,10 +177,10 @@ function checkTypes(name, target, options) {
 }
 
 /** Runs a command and returns its output; an error has the whole output. */
-function run(command, args, cwd) {
-  const options = { cwd, env, encoding: "utf8", timeout: 180_000 };
+function run(command, args, cwd, environment = env, stream = "stdout") {
+  const options = { cwd, env: environment, encoding: "utf8", timeout: 180_000 };
   const result = spawn.sync(command, args, options);
-  if (result.status === 0) return result.stdout;
+  if (result.status === 0) return result[stream];
   // A stack trace quotes whole lines of the bundle.
   const said = `${result.stdout ?? ""}${result.stderr ?? ""}${result.error ?? ""}`.replace(/^(.{400}).+$/gm, "$1…");
   throw new Error(`${command} ${args.join(" ")} failed (${result.status ?? result.signal}):\n${said}`);
