@@ -70,6 +70,8 @@ describe("a new user", () => {
 
   it.each(steps.map((step, nth) => ({ ...step, nth: nth + 1 })))("$nth ($name)", async ({ language, text }) => {
     const here = text.replaceAll(PORT_OF_PAGES, port);
+    // One profile is selected for all of them.
+    expect(here).not.toContain("--profile");
     if (language === "js") {
       const [, file = ""] = /^\/\/ (\S+)$/m.exec(text) ?? [];
       expect(file).toMatch(/\.mjs$/);

@@ -23,15 +23,11 @@ export interface SettingSources {
 /**
  * Every setting with the flag, the variable or the profile that decided it, or `default`. Secrets are named by where they
  * are.
- *
- * @param apiToken what is shown of the API token: that it is set and where it is read from, or how the profile names it
  */
-export function effectiveSettings(
-  { settings, config, home, store, env }: SettingSources,
-  apiToken: "source" | "reference" = "source",
-): EffectiveSetting[] {
+export function effectiveSettings({ settings, config, home, store, env }: SettingSources): EffectiveSetting[] {
   const { profile, authHeader, sorting, clientCert, clientKey } = settings;
-  const token = settings.apiToken && { value: "(set)", source: settings.apiToken.source };
+  const token =
+    settings.apiToken?.reference ?? (settings.apiToken && { value: "(set)", source: settings.apiToken.source });
   const written = writtenProfile(profile.value, config);
   const fallback = written.entries.store_fallback;
   const secret = (key: "store_url" | "store_keys", variable: string) => {
@@ -42,7 +38,7 @@ export function effectiveSettings(
   return [
     { key: "profile", ...profileOf(profile, home) },
     { key: "base_url", ...settings.baseUrl },
-    { key: "api_token", ...(apiToken === "reference" ? (settings.apiToken?.reference ?? token) : token) },
+    { key: "api_token", ...token },
     { key: "auth_header", ...(authHeader ?? { value: "Authorization: Bearer", source: "default" }) },
     { key: "sorting", ...(sorting ?? { value: "deep", source: "default" }) },
     { key: "issuer", ...settings.issuer },

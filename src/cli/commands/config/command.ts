@@ -33,9 +33,9 @@ function declareConfig(registry: Registry): void {
     .action(run("list"));
   group
     .command("get")
-    .description("Print one setting of the profile")
+    .description("Print one effective setting")
     .argument("<key>", KEY)
-    .option("--show-origin", "Print the source, a tab, and the effective value")
+    .option("--show-origin", "Print its source and a tab before it")
     .addHelpText(
       "after",
       "\nExamples:\n  $ agentauth config get base_url\n  $ agentauth config get base_url --show-origin",

@@ -1,12 +1,7 @@
 import { AgentAuthError } from "../../../errors.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
-import {
-  type EffectiveSetting,
-  effectiveSettings,
-  type SettingSources,
-  settingsWithOrigin,
-} from "../../config/effective.js";
+import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
 import {
   type Config,
   checkSetting,
@@ -58,18 +53,19 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
   },
 
   async get(options, context) {
-    const key = requireKey(options.key);
-    const { config, name } = chosenProfile(options, context);
-    const written = config.profiles[name]?.[key];
-    const row = options.showOrigin ? effectiveRow(key, written, context) : undefined;
-    const value = row ? row.value : written;
+    const sources = sourcesOf(context);
+    const rows = options.showOrigin ? settingsWithOrigin(sources) : effectiveSettings(sources);
+    const row = rows.find(({ key }) => key === options.key) ?? unknownKey(options.key, rows);
+    const { key, value, source } = row;
     if (value === undefined) {
+      const name = sources.settings.profile.value;
+      const set = ["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ");
       throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
         class: "usage",
-        hint: `${["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ")}; agentauth profile list shows the profiles, agentauth config list the effective settings`,
+        hint: `${name === SANDBOX_PROFILE ? "" : `${set}; `}agentauth profile list shows the profiles, agentauth config list the effective settings`,
       });
     }
-    const line = row?.source === undefined ? value : `${row.source}\t${value}`;
+    const line = options.showOrigin && source !== undefined ? `${source}\t${value}` : value;
     // A program gets the value unchanged; for a terminal, control characters are escaped.
     const shown = context.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
     await context.io.stdout.write(`${shown}\n`);
@@ -142,8 +138,16 @@ function profileFlag(name: string): string[] {
 }
 
 function requireKey(key: string): keyof Profile {
-  if (isProfileKey(key)) return key;
-  const keys = Object.keys(PROFILE_KEYS);
+  return isProfileKey(key)
+    ? key
+    : unknownKey(
+        key,
+        Object.keys(PROFILE_KEYS).map((name) => ({ key: name })),
+      );
+}
+
+function unknownKey(key: string, known: readonly { key: string }[]): never {
+  const keys = known.map((one) => one.key);
   const suggestion = suggest(key, keys);
   throw new AgentAuthError("usage", `unknown setting ${quote(key)}`, {
     class: "usage",
@@ -174,15 +178,4 @@ function refuseSandbox(name: string): void {
 function sourcesOf({ io, home, settings }: CommandContext): SettingSources {
   const store = storeChoiceOf(settings().profile.value, io.env, home());
   return { settings: settings(), config: readConfig(home()), home: home(), store, env: io.env };
-}
-
-/** An effective setting with its source; for a token of a profile the reference, never the token. */
-function effectiveRow(
-  key: keyof Profile,
-  written: string | undefined,
-  context: CommandContext,
-): EffectiveSetting | undefined {
-  const row = settingsWithOrigin(sourcesOf(context)).find((one) => one.key === key);
-  const isReference = key === "api_token" && written !== undefined && row?.source !== "AGENTAUTH_API_TOKEN";
-  return row && isReference ? { ...row, value: written } : row;
 }

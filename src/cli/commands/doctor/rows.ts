@@ -41,7 +41,7 @@ export function settingRows(sources: RowContext): SettingRow[] {
   };
   // A profile's entries were checked when the settings file was read: only the variable can be wrong.
   const store = sources.store ?? { value: NOT_USABLE, source: "AGENTAUTH_STORE" };
-  const rows = effectiveSettings({ settings, config, home: home.value, store, env }, "reference").map(
+  const rows = effectiveSettings({ settings, config, home: home.value, store, env }).map(
     ({ key, value, source = "default" }) => ({ name: key, value: value ?? DEFAULTS[key] ?? null, source }),
   );
   const isCertificate = ({ name }: SettingRow) => name === "client_cert" || name === "client_key";

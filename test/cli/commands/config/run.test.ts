@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
+import { writeSandboxState } from "../../../../src/cli/config/sandbox-state.js";
 import { readSecretFile } from "../../../../src/cli/config/secret-file.js";
 import { tokenPath } from "../../../../src/cli/config/token-file.js";
 import { linesOf, temporaryFolder } from "../../../helpers/cli.js";
@@ -30,6 +31,28 @@ describe("settings", () => {
       code: 0,
       stderr: "pool was not set in profile default\n",
     });
+  });
+
+  it.for<[string, string[], Record<string, string>]>([
+    ["a profile", [], {}],
+    ["a profile and the environment", [], { AGENTAUTH_BASE_URL: "https://env.example", AGENTAUTH_STORE: "memory" }],
+    ["a token of the environment", [], { AGENTAUTH_API_TOKEN: "tok_0123456789" }],
+    ["the running sandbox", ["--profile", "sandbox"], {}],
+  ])("are read one by one as config list shows them: of %s", async ([_what, flags, env], { bench, home, run, set }) => {
+    const { baseUrl, mcpUrl, ids } = bench.sandbox;
+    await set("base_url", "https://profile.example");
+    await run(["config", "set", "api_token", "-"], { stdin: "tok_0123456789\n" });
+    writeSandboxState(home, {
+      ...{ pid: process.pid, base_url: baseUrl, api_token: "sandbox_token", control_token: "c", mcp_url: mcpUrl },
+      ...{ account_id: ids.account, domain_id: ids.domain, pool_id: ids.pool },
+    });
+    const { stdout } = await run(["config", "list", "--json", ...flags], { env });
+    const rows = JSON.parse(stdout) as { key: string; value?: string }[];
+    expect(rows.find(({ key }) => key === "base_url")?.value).toMatch(/^http/);
+    for (const { key, value } of rows.filter((row) => row.key !== "output")) {
+      const got = await run(["config", "get", key, ...flags], { env });
+      expect([key, got.code, got.stdout]).toEqual([key, value === undefined ? 2 : 0, value ? `${value}\n` : ""]);
+    }
   });
 
   it("are found with config path", async ({ home, run }) => {
