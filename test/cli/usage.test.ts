@@ -86,9 +86,15 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
     ],
     [
       "a setting that is not there",
+      ["config", "get", "pool"],
+      "pool is not set in profile default",
+      "agentauth config set pool <value>; agentauth profile list",
+    ],
+    [
+      "a setting of a profile that is not there",
       ["config", "get", "pool", "--profile", "nope"],
-      "pool is not set in profile nope",
-      "agentauth config set pool <value> --profile nope; agentauth profile list",
+      'there is no profile "nope" (--profile)',
+      "agentauth config set base_url <url> --profile nope",
     ],
     [
       "standard input for two",

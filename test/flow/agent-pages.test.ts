@@ -26,7 +26,9 @@ describe.each(PAGES)("%s", (page) => {
       const line = shown
         .replaceAll("https://mcp.example/mcp", url)
         .replace(/<(\w+)>/g, (_, name) => values[name] ?? "?");
-      const command = me.start(commandWords(line).slice(1), { CLAUDECODE: "1" });
+      // What another program gets on stdin is printed here.
+      const [own = ""] = line.split(" | ");
+      const command = me.start(commandWords(own).slice(1), { CLAUDECODE: "1" });
       const ended = once(command.child, "close") as Promise<[number | null]>;
       if (line.includes("--wait ")) {
         // A login is finished once the program listens at its redirect address; before that the browser is refused.

@@ -110,6 +110,11 @@ it("does what the skill says, step by step", async () => {
       check: ({ out }) => expect(out).toBe("********\n"),
     },
     {
+      line: `agentauth token ${URL_OF_PAGE} --format header | curl -sS -H @- ${URL_OF_PAGE}`,
+      // Without a token the server answers 401.
+      check: ({ out }) => expect(out).toContain("Method not allowed"),
+    },
+    {
       line: `agentauth token ${URL_OF_PAGE} --format headers-json`,
       check: (outcome) => expect(json(outcome).Authorization).toMatch(/^Bearer \S+$/),
     },

@@ -32,10 +32,10 @@ In PowerShell: agentauth token <mcp_url> --format powershell | Out-String | Invo
 In cmd.exe:    for /f "delims=" %i in ('agentauth token <mcp_url> --format cmd') do %i
 
 Examples:
-  $ curl -H "Authorization: Bearer $(agentauth token https://mcp.example/mcp)" …
+  $ agentauth token https://mcp.example/mcp --format header | curl -H @- https://mcp.example/mcp
   $ agentauth token https://mcp.example/mcp --format headers-json
   $ eval "$(agentauth token https://mcp.example/mcp --format env)"
-  $ agentauth token https://mcp.example/mcp --grant client-credentials --client-id my-service
+  $ agentauth token https://mcp.example/mcp --grant client-credentials --client-id my-service --issuer https://as.example
   $ git config credential.https://mcp.example.helper '!agentauth token https://mcp.example/mcp --format git'`,
     )
     .action(
