@@ -69,7 +69,7 @@ export type ClientErrorCode =
   | "unexpected_shape"
   /** Items of a list have no id; all others were delivered. */
   | "unusable_items"
-  /** The local store cannot be read or written safely. */
+  /** The local store cannot be read or written safely, or the output of the command line cannot be written. */
   | "store_failed"
   /** The engine that holds the store does not answer; the same call may succeed later. */
   | "store_unavailable"

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { VERSION } from "../http/user-agent.js";
 import { firstSteps } from "./config/first-steps.js";
 import { compiledCode } from "./fast-path/compiled-code.js";
-import { printRootHelp } from "./fast-path/root-help.js";
+import { printAtOnce, printRootHelp } from "./fast-path/root-help.js";
 import { EXIT_CODES } from "./runtime/exit-codes.js";
 import type { Host } from "./runtime/host.js";
 
@@ -15,10 +15,8 @@ import type { Host } from "./runtime/host.js";
  */
 export async function main(argv: readonly string[], host: Host): Promise<number> {
   // Scripts and installers call this all the time: it is printed before anything is loaded.
-  if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V")) {
-    host.stdout.write(`${VERSION}\n`);
-    return 0;
-  }
+  const isVersion = argv.length === 1 && (argv[0] === "--version" || argv[0] === "-V");
+  if (isVersion && (await printAtOnce(host.stdout, `${VERSION}\n`))) return 0;
   if (argv[0] === "token") {
     const { printCachedToken } = await import("./fast-path/cached-token.js");
     const exitCode = await printCachedToken(argv, host);

@@ -1,13 +1,52 @@
-import { spawnSync } from "node:child_process";
-import { cpSync } from "node:fs";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, cpSync, existsSync, openSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { expect, it } from "vitest";
-import { BIN, temporaryFolder } from "../helpers/cli.js";
+import { describe, expect } from "vitest";
+import { benchTest } from "../helpers/bench-test.js";
+import { BIN, cleanEnv, collect, temporaryFolder } from "../helpers/cli.js";
 
-it("says in words that a checkout is not built", () => {
+const it = benchTest({ devices: 5 });
+
+async function run(program: string, args: string[], env: Record<string, string>, stdout: "pipe" | number = "pipe") {
+  const child = spawn(process.execPath, [program, ...args], { env, stdio: ["ignore", stdout, "pipe"] });
+  const stderr = collect(child.stderr);
+  const [code] = await once(child, "close");
+  return { code, stderr: stderr() };
+}
+
+it("a checkout that is not built is said in words", async () => {
   const folder = temporaryFolder();
   cpSync(dirname(BIN), join(folder, "bin"), { recursive: true });
-  const run = spawnSync(process.execPath, [join(folder, "bin/agentauth.cjs"), "--version"], { encoding: "utf8" });
-  expect([run.status, run.stdout]).toEqual([1, ""]);
-  expect(run.stderr).toBe(`error: agentauth is not built: dist/ is missing or incomplete in ${folder}\nhint: npm ci\n`);
+  expect(await run(join(folder, "bin/agentauth.cjs"), ["--version"], cleanEnv())).toEqual({
+    code: 1,
+    stderr: `error: agentauth is not built: dist/ is missing or incomplete in ${folder}\nhint: npm ci\n`,
+  });
+});
+
+describe.skipIf(!existsSync("/dev/full"))("a full device as the output", () => {
+  it.for([
+    ["--version"],
+    ["--help"],
+    ["help exit-codes"],
+    ["help --help"],
+    ["config list"],
+    ["completion bash"],
+    ["devices list -o plain"],
+    ["tree"],
+  ])("ends %s with 8", async ([words = ""], { bench }) => {
+    const { account, pool } = bench.sandbox.ids;
+    const scope = { tree: ["--account", account], "devices list -o plain": ["--pool", pool] }[words] ?? [];
+    const full = openSync("/dev/full", "w");
+    try {
+      expect(await run(BIN, [...words.split(" "), ...scope], cleanEnv(bench.env), full)).toEqual({
+        code: 8,
+        stderr:
+          "error: the output cannot be written: ENOSPC: no space left on device, write\n" +
+          "hint: check the disk or the device that the output goes to\n",
+      });
+    } finally {
+      closeSync(full);
+    }
+  });
 });

@@ -91,7 +91,7 @@ describe("a token that is stored and fresh", () => {
       const result = await ending([process.execPath, BIN, "token", MCP], full);
       expect(result.stderr).toContain("error: the output cannot be written: ENOSPC");
       expect(result).toEqual(await whole(["token", MCP], full));
-      expect(result.code).toBe(1);
+      expect(result.code).toBe(8);
     } finally {
       closeSync(full);
     }

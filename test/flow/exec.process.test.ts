@@ -72,7 +72,7 @@ it.skipIf(!existsSync("/dev/full"))(
     const env = cleanEnv({ AGENTAUTH_HOME: user.home });
     const child = spawn("sh", ["-c", `${words} > /dev/full`], { env, stdio: "pipe" });
     const err = collect(child.stderr);
-    expect((await once(child, "close"))[0]).toBe(1);
+    expect((await once(child, "close"))[0]).toBe(8);
     expect(err()).toMatch(/^error: the command's output cannot be passed on: ENOSPC/);
   },
 );

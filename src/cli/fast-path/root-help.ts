@@ -15,13 +15,16 @@ const HELP_WORDS = ["--help", "-h", "help"];
 export async function printRootHelp(argv: readonly string[], host: Host): Promise<boolean> {
   if (argv.length > 1 || !HELP_WORDS.includes(argv[0] ?? "help")) return false;
   const text = writtenHelp(terminalSize(host.env["COLUMNS"], host.stdout.columns, COLUMNS));
-  if (text === undefined) return false;
+  return text !== undefined && printAtOnce(host.stdout, text);
+}
+
+/** Prints a text before the program is loaded. @returns false if the program has to meet the failure, and to report it */
+export async function printAtOnce(stdout: Host["stdout"], text: string): Promise<boolean> {
   // A failed write also emits "error", which would end the process.
-  host.stdout.on("error", () => {});
+  stdout.on("error", () => {});
   try {
-    await writeAll(host.stdout, text);
+    await writeAll(stdout, text);
   } catch (error) {
-    // The program meets the same failure again, and reports it.
     return error instanceof PipeClosed;
   }
   return true;

@@ -6,6 +6,7 @@ export class PipeClosed extends Error {
   override readonly name = "PipeClosed";
 }
 
+const CHECK_DEVICE = "check the disk or the device that the output goes to";
 const CLOSED = new Set(["EPIPE", "ECONNRESET", "EOF", "ERR_STREAM_DESTROYED", "ERR_STREAM_WRITE_AFTER_END"]);
 
 /**
@@ -21,9 +22,10 @@ export function writeAll(stream: Writable, text: string | Uint8Array): Promise<v
 
 function writeFailure(error: NodeJS.ErrnoException): Error {
   if (CLOSED.has(error.code ?? "")) return new PipeClosed("the reader closed the pipe", { cause: error });
-  return new AgentAuthError("internal_error", `the output cannot be written: ${error.message}`, {
-    class: "internal",
-    hint: "check the disk or the device that the output goes to",
-    cause: error,
-  });
+  return outputError("the output cannot be written", error);
+}
+
+/** The error for output that the disk or the device does not take. */
+export function outputError(what: string, cause: Error, hint = CHECK_DEVICE): AgentAuthError {
+  return new AgentAuthError("store_failed", `${what}: ${cause.message}`, { class: "store", hint, cause });
 }

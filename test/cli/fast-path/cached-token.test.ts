@@ -358,7 +358,7 @@ it("an output that cannot be written is reported by the whole program", async ()
   };
   const env = { AGENTAUTH_HOME: home };
   const host: Host = { stdin: Readable.from([]), stdout, stderr, env, ...rest, exit };
-  expect(await main(["token", MCP], host)).toBe(1);
+  expect(await main(["token", MCP], host)).toBe(8);
   expect(texts.join("")).toMatch(/^error: the output cannot be written: ENOSPC/);
 });
 

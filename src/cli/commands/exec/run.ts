@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { AgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { withVariable } from "../../../platform/environment.js";
 import { checkHandOver } from "../../clients/bound-token.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { outputError } from "../../io/write-all.js";
 import type { CommandContext, LentProcess } from "../../runtime/context.js";
 import { type ChildResult, runChild } from "./child.js";
 import { commandOf } from "./command-words.js";
@@ -82,13 +82,7 @@ async function runWith(first: Token, getToken: (signal: AbortSignal) => Promise<
     await context.pendingSaves.settled();
     own.exit(exitCode);
   }
-  if (lost && exitCode === 0) {
-    throw new AgentAuthError("internal_error", `the command's output cannot be passed on: ${lost.message}`, {
-      class: "internal",
-      hint: "check the disk or the device that the output goes to",
-      cause: lost,
-    });
-  }
+  if (lost && exitCode === 0) throw outputError("the command's output cannot be passed on", lost);
   return exitCode;
 }
 

@@ -14,6 +14,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import { quote, shellWord } from "../../../redact.js";
+import { outputError } from "../../io/write-all.js";
 
 /**
  * Refuses a file that cannot be written, before the pool is read.
@@ -26,6 +27,8 @@ export function checkHtmlFile(path: string, force: boolean): void {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found?.isDirectory())
       throw refused(path, "is a folder", `give a file: --html ${shellWord(join(path, "report.html"))}`);
+    // A rename would put the report in place of a device.
+    if (found && !found.isFile()) throw refused(path, "is not a file", "give another file, or - for standard output");
     if (found && !force) throw alreadyThere(path);
     accessSync(dirname(path), constants.W_OK);
   } catch (thrown) {
@@ -37,7 +40,7 @@ export function checkHtmlFile(path: string, force: boolean): void {
  * Writes the file atomically, writable by this user and readable by everyone.
  *
  * @param force overwrites an existing file
- * @throws `AgentAuthError` `usage`, also if another process created the file; `internal_error` for a full disk
+ * @throws `AgentAuthError` `usage`, also if another process created the file; `store_failed` for a full disk
  */
 export function writeHtmlFile(path: string, text: string, force: boolean): void {
   const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
@@ -83,15 +86,15 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function asRefusal(path: string, thrown: unknown): AgentAuthError {
   if (thrown instanceof AgentAuthError) return thrown;
-  const { code = "", message } = thrown as NodeJS.ErrnoException;
+  const { code = "" } = thrown as NodeJS.ErrnoException;
   if (code === "EEXIST") return alreadyThere(path);
   const reason = REASONS[code];
   if (reason !== undefined) return refused(path, reason, "give another file, or - for standard output", thrown);
-  return new AgentAuthError("internal_error", `the report cannot be written to ${quote(path)}: ${message}`, {
-    class: "internal",
-    hint: "check the disk of the file, or give - for standard output",
-    cause: thrown,
-  });
+  return outputError(
+    `the report cannot be written to ${quote(path)}`,
+    thrown as Error,
+    "check the disk of the file, or give - for standard output",
+  );
 }
 
 function alreadyThere(path: string): AgentAuthError {

@@ -100,7 +100,8 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
       await context.io.stdout.write(readyLine({ ...state, ...like }, options));
       context.io.say("in another terminal: agentauth devices list --profile sandbox (Ctrl-C stops the sandbox)");
       if (sandbox.like) context.io.say(likeText(sandbox.like));
-      else context.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)} --profile sandbox`);
+      else
+        context.io.say(`or a token for its MCP server: agentauth token ${shellWord(sandbox.mcpUrl)} --profile sandbox`);
       await sandbox.closed;
     } finally {
       await sandbox.close();

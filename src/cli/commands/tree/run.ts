@@ -69,7 +69,8 @@ function unusableItems(lists: readonly UnusableList[], settings: Settings): Agen
 
 /** Reports that the printed tree is incomplete. */
 function endedEarly(thrown: unknown): never {
-  if (!isAgentAuthError(thrown) || thrown.class === "aborted") throw thrown;
+  // One of the store is about the output.
+  if (!isAgentAuthError(thrown) || thrown.class === "aborted" || thrown.class === "store") throw thrown;
   const { code, message, status, requestId, url, retryable } = thrown;
   throw new AgentAuthError(code, `the tree ended early: ${message}`, {
     class: "partial",

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { devNull } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { html } from "../../../../src/cli/commands/report/html/markup.js";
@@ -8,6 +9,7 @@ import { countryShapes, equalEarth } from "../../../../src/cli/commands/report/h
 import { checkHtmlFile, writeHtmlFile } from "../../../../src/cli/commands/report/html-file.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 import { fc } from "../../../helpers/properties.js";
+import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { everyText, unsafeCharacters } from "../../../helpers/unsafe.js";
 import { BERLIN, daysAgo, device, reportOn, TOKYO } from "./report-devices.js";
 
@@ -222,6 +224,7 @@ describe("the file of a page", () => {
       return "taken";
     };
     expect(refused(join(folder, "sub"))).toBe('--html "/sub" is a folder');
+    if (!ON_WINDOWS) expect(refused(devNull)).toBe('--html "/dev/null" is not a file');
     expect(refused("")).toBe('--html "" is not a file name');
     expect(refused(join(folder, "gone", "out.html"))).toBe(
       '--html "/gone/out.html" is in a folder that does not exist',
