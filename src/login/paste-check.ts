@@ -15,6 +15,8 @@ export interface PasteRules {
 export type PasteResult = { parameters: URLSearchParams } | { reason: string } | undefined;
 
 const MAX_LENGTH = 16 * 1024;
+/** A code cannot be guessed (RFC 6749 section 10.10): a word that a user types is none, and must not end the login. */
+const CODE = /^(?=.*[\dA-Z]).{16,}$/;
 const WHOLE = "copy the whole address from the address bar of the browser, after the login";
 
 /** Checks a pasted line. A reason never quotes the line, which may hold a code. */
@@ -68,6 +70,7 @@ function checkPastedAddress(url: URL, rules: PasteRules): PasteResult {
 
 function checkPastedCode(text: string, { state, allowBareCode }: PasteRules): PasteResult {
   if (!/^[\x21-\x7e]+$/.test(text)) return { reason: `it is not an address: ${WHOLE}` };
+  if (!CODE.test(text)) return { reason: `it is neither the redirect address nor a code: ${WHOLE}` };
   if (!allowBareCode) {
     return {
       reason:

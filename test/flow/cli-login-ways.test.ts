@@ -116,7 +116,9 @@ describe("--flow paste", () => {
     const port = Number(new URL(address.searchParams.get("redirect_uri") ?? "").port);
     expect(await isFree(port)).toBe(true);
     login.child.stdin?.write("this is no address\n");
-    await until(() => login.err().includes("That was not accepted"));
+    await until(() => login.err().includes("That was not accepted: it is not an address"));
+    login.child.stdin?.write("done\n");
+    await until(() => login.err().includes("That was not accepted: it is neither"));
     login.child.stdin?.write(`${await callbackOf(address)}\n`);
     expect(await codeOf(login)).toBe(0);
     expect((await me.run(["mcp", "call", url, "whoami"])).code).toBe(0);

@@ -65,6 +65,9 @@ describe("a pasted line", () => {
     [`state=${STATE}`, "only a part of the address"],
     ["two words", "not an address"],
     ["cöde", "not an address"],
+    ["yes", "neither the redirect address nor a code"],
+    ["SplxlOBeZQQYbYS", "neither the redirect address nor a code"],
+    ["i-have-logged-in-now", "neither the redirect address nor a code"],
     ["c\u001b[31mode", "not an address"],
   ])("%j is not taken: %s", (line, reason) => {
     const given = reasonOf(line);
@@ -73,8 +76,8 @@ describe("a pasted line", () => {
   });
 
   test("that is a bare code counts only where that is allowed", () => {
-    expect(takenFrom("4/0Ab_c-d.e~f==")).toEqual({ code: "4/0Ab_c-d.e~f==", state: STATE });
-    expect(reasonOf("4/0Ab_c-d.e~f==", { allowBareCode: false })).toMatch(/bare code is not possible.*PKCE.*iss/);
+    expect(takenFrom("4/0Ab_c-d.e~f0gh==")).toEqual({ code: "4/0Ab_c-d.e~f0gh==", state: STATE });
+    expect(reasonOf("4/0Ab_c-d.e~f0gh==", { allowBareCode: false })).toMatch(/bare code is not possible.*PKCE.*iss/);
   });
 
   test("that is longer than any address is not taken", () => {
@@ -115,7 +118,7 @@ describe("reading pasted lines", () => {
 
   test("continues after every rejected one, and says why", async () => {
     const { input, said, pasted } = reading();
-    input.write(`bare-code\n\n${URI}?code=x&state=wrong\r\n${URI}?co`);
+    input.write(`SplxlOBeZQQYbYS6WxSbIA\n\n${URI}?code=x&state=wrong\r\n${URI}?co`);
     await expect.poll(() => said.length).toBe(2);
     expect(said[0]).toMatch(/not accepted.*bare code.*Still waiting/);
     expect(said[1]).toMatch(/not accepted.*state mismatch.*Still waiting/);

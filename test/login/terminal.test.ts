@@ -226,8 +226,8 @@ describe("a pasted address", () => {
     await expect.poll(openHandles).toBeLessThanOrEqual(before);
     const parameters = authorize({ allowBareCode: true });
     expect(text()).toContain("where nothing answers: that is expected");
-    input.write("4/bare-code\n");
-    expect(Object.fromEntries(await parameters)).toEqual({ code: "4/bare-code", state: STATE });
+    input.write("4/0Ab_bare-code-of-32\n");
+    expect(Object.fromEntries(await parameters)).toEqual({ code: "4/0Ab_bare-code-of-32", state: STATE });
     await session.close({ ok: true });
   });
 
