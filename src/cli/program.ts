@@ -66,6 +66,7 @@ export function buildProgram(
           flags: givenLoginFlags(command),
           isForAgent: agent !== undefined,
           server: serverOf(named["url"], given),
+          operands: named,
         };
         const withHint = (error: AgentAuthError, about: HintContext = {}) =>
           cliHint(error, { ...hintContext, ...about });
@@ -96,8 +97,10 @@ function serverOf(url: unknown, { grant }: { grant?: string }): string | undefin
 /** Makes the parser's errors carry the command that they are about, so that its help can be named. */
 function nameCommandInErrors(command: Command, name: string): void {
   command.exitOverride((error) => {
-    const unexpected = command.args[command.registeredArguments.length];
-    throw Object.assign(error, { command: name, unexpected, idFlag: idFlagOf(command) } satisfies Partial<ParserError>);
+    const { args, registeredArguments } = command;
+    const unexpected = args[registeredArguments.length];
+    const about = { command: name, args, unexpected, idFlag: idFlagOf(command) } satisfies Partial<ParserError>;
+    throw Object.assign(error, about);
   });
   for (const child of command.commands) nameCommandInErrors(child, `${name} ${child.name()}`);
 }

@@ -171,7 +171,7 @@ describe("the service says no: exit 6", () => {
     const args = ["devices", "get", "dev_nope", "--pool", bench.sandbox.ids.pool];
     await expectError(bench, args, { exit_code: 6, code: "not_found", class: "remote" }, [
       /no device "dev_nope" in pool "pool_\w+"/,
-      /hint: .*agentauth devices list --pool <pool_id> -o id/,
+      /hint: .*agentauth devices list --pool pool_\w+ -o id/,
     ]);
   });
 

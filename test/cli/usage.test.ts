@@ -17,16 +17,32 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       [
         ["version", "agentauth --version"],
         ["auth", "agentauth login <mcp_url>"],
+        ["auth token", "agentauth token <mcp_url>"],
+        ["auth logout https://mcp.example/mcp", "agentauth logout https://mcp.example/mcp"],
+        ["auth status", "agentauth status"],
         ["whoami", "agentauth status"],
         ["init", "agentauth config set base_url <url>"],
         ["ls", "agentauth devices list"],
+        ["list", "agentauth devices list"],
+        ["devices show dev_1", "agentauth devices get <device_id>"],
+        ["tools https://mcp.example/mcp", "agentauth mcp tools https://mcp.example/mcp"],
+        ["tools https://mcp.example/mcp?key=k", "agentauth mcp tools <mcp_url>"],
+        ["call", "agentauth mcp call <mcp_url> <tool>"],
+        ["refresh", "agentauth token <mcp_url> --force-refresh"],
+        ["curl -H x", "agentauth request <mcp_url>"],
       ] as const
-    ).map(([word, command]): [string, string[], string, string] => [
-      `${word}, which is a command elsewhere`,
-      [word],
-      `unknown command '${word}'`,
-      `did you mean ${command}`,
+    ).map(([line, command]): [string, string[], string, string] => [
+      `${line}, which is a command elsewhere`,
+      line.split(" "),
+      "unknown command '",
+      `did you mean ${command}?`.replace("<url>?", "<url>, or agentauth demo?"),
     ]),
+    [
+      "a token as JSON",
+      ["token", "https://mcp.example/mcp", "-o", "yaml"],
+      "unknown option '-o'",
+      "did you mean --format json?",
+    ],
     [
       "an MCP server without a scheme",
       ["status", "localhost:1/mcp"],
@@ -82,7 +98,19 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       "a login that cannot have begun",
       ["login", "https://mcp.example/mcp", "--wait", "nope"],
       '--wait "nope" is not a login id',
+      "agentauth login https://mcp.example/mcp --no-wait --json",
+    ],
+    [
+      "a login at a URL with a query that cannot have begun",
+      ["login", "https://mcp.example/mcp?key=k", "--wait", "nope"],
+      '--wait "nope" is not a login id',
       "agentauth login <mcp_url> --no-wait --json",
+    ],
+    [
+      "a device of no pool",
+      ["devices", "get", "dev_1", "--base-url", "https://agentauth.example"],
+      "no pool is named",
+      "agentauth devices get dev_1 --pool <pool_id>",
     ],
     [
       "a setting that is not there",
@@ -268,6 +296,14 @@ describe("errors as JSON", () => {
         retryable: false,
         exit_code: 2,
       },
+    });
+  });
+
+  it("with the format that a token has as JSON", async () => {
+    const { stderr } = await runCli(["token", "https://mcp.example/mcp", "--json"]);
+    expect(JSON.parse(stderr).error).toMatchObject({
+      message: "unknown option '--json'",
+      hint: "did you mean --format json?",
     });
   });
 

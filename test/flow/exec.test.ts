@@ -148,7 +148,7 @@ describe("nothing is started", () => {
       (file) => ["--as", "header:X", ...touch(file)],
       /^error: --as "header:X" must be env:NAME /,
     ],
-    ["without a command", () => ["--"], /^error: there is no command after "--"\nhint: agentauth exec </],
+    ["without a command", () => ["--"], /^error: there is no command after "--"\nhint: agentauth exec http:\S+ -- </],
   ])("%s: exit 2", async ([, words, said], { exec }) => {
     const file = join(temporaryFolder(), "started");
     const { code, stdout, stderr } = await exec(...words(file));

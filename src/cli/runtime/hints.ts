@@ -15,7 +15,16 @@ export interface HintContext extends LoginCommandContext {
   command?: string;
   /** The MCP server that a user logs in at, where the command is about one. */
   server?: string | undefined;
+  /** The operands of the command line by their names. */
+  operands?: Readonly<Record<string, unknown>>;
 }
+
+/** The operand that a placeholder of a hint stands for. */
+const PLACEHOLDERS: Readonly<Record<string, string>> = {
+  "<mcp_url>": "url",
+  "<device_id>": "id",
+  "<host>": "host",
+};
 
 const giveToken = () => `set AGENTAUTH_API_TOKEN, or store a token: ${storingToken()}`;
 
@@ -27,7 +36,6 @@ export const SORTING_HINT =
 const OTHERWISE: Readonly<Record<string, string>> = {
   timeout: "--timeout <seconds> allows more time, --retries <n> more attempts",
   proxy_failed: "check --proxy, or HTTPS_PROXY in the environment; NO_PROXY names hosts to reach without it",
-  not_found: "the device must be one of that pool: agentauth devices list --pool <pool_id> -o id",
   store_unavailable: "call again later; agentauth doctor examines the store",
   grant_not_saved: "agentauth tries to store it for half a minute before it exits; then run the command again",
   unusable_items: "agentauth api GET <path> --paginate prints the items as the service sends them",
@@ -57,7 +65,12 @@ export function diagnosed(error: AgentAuthError): AgentAuthError {
  * commands of remedies.
  */
 export function cliHint(error: AgentAuthError, context: HintContext = {}): AgentAuthError {
-  const hint = error.remedy === undefined ? (error.hint ?? missingHint(error)) : hintOf(error.remedy, error, context);
+  const known = error.remedy === undefined ? (error.hint ?? missingHint(error)) : hintOf(error.remedy, error, context);
+  const hint = known?.replace(/<\w+>/g, (placeholder) => {
+    const value = context.operands?.[own(PLACEHOLDERS, placeholder) ?? ""];
+    // A URL may have a secret in its query, or before its host.
+    return typeof value === "string" && /^[^?#@]+$/.test(value) ? operand(value) : placeholder;
+  });
   return hint === error.hint && error.remedy === undefined ? error : withHint(error, hint);
 }
 

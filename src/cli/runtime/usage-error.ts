@@ -7,6 +7,8 @@ import { suggest } from "./suggest.js";
 /** An error of the parser, with its command, the first unexpected argument, and the flag that takes an id instead. */
 export type ParserError = CommanderError & {
   command?: string;
+  /** What was typed after the command and its flags. */
+  args?: readonly string[];
   unexpected?: string | undefined;
   idFlag?: string | undefined;
 };
@@ -18,11 +20,23 @@ const UNKNOWN_COMMAND = /^unknown command '([\w-]+)'/;
 const UNKNOWN_FLAG = /^unknown option '([^='\s]+)/;
 const CHOICES = /^Allowed choices are (.+)\.$/;
 
-/** Words of other programs, and the command lines that do what they mean there. */
+/** Command lines of other programs, and those that do the same here; each begins after `agentauth`. */
 const WORDS_OF_OTHERS: Readonly<Record<string, string>> = {
   auth: "agentauth login <mcp_url>",
+  "auth logout": "agentauth logout <mcp_url>",
+  "auth status": "agentauth status",
+  "auth token": "agentauth token <mcp_url>",
+  call: "agentauth mcp call <mcp_url> <tool>",
+  curl: "agentauth request <mcp_url>",
+  "devices show": "agentauth devices get <device_id>",
   init: "agentauth config set base_url <url>, or agentauth demo",
+  list: "agentauth devices list",
   ls: "agentauth devices list",
+  refresh: "agentauth token <mcp_url> --force-refresh",
+  "token --json": "--format json",
+  "token --output": "--format json",
+  "token -o": "--format json",
+  tools: "agentauth mcp tools <mcp_url>",
   version: "agentauth --version",
   whoami: "agentauth status",
 };
@@ -34,7 +48,9 @@ export function usageError(error: ParserError): AgentAuthError {
   const flag = UNKNOWN_FLAG.exec(first)?.[1];
   const secret = flag === undefined ? undefined : secretFlagError(flag);
   if (secret) return secret;
-  const suggestion = /^\(Did you mean (.+)\?\)$/.exec(rest.join(" ").trim())?.[1] ?? wordOfOthers(error, first);
+  const word = flag ?? UNKNOWN_COMMAND.exec(first)?.[1];
+  const suggestion =
+    (word && wordOfOthers(error, word)) ?? /^\(Did you mean (.+)\?\)$/.exec(rest.join(" ").trim())?.[1];
   const message = flag === undefined ? first : `unknown option '${flag}'`;
   const problem = badValue(complaint) ?? unexpectedArgument(error) ?? { message, suggestion };
   return new AgentAuthError("usage", problem.message, {
@@ -48,9 +64,13 @@ export function usageError(error: ParserError): AgentAuthError {
   });
 }
 
-function wordOfOthers({ command }: ParserError, complaint: string): string | undefined {
-  const word = command === "agentauth" ? UNKNOWN_COMMAND.exec(complaint)?.[1] : undefined;
-  return word !== undefined && Object.hasOwn(WORDS_OF_OTHERS, word) ? WORDS_OF_OTHERS[word] : undefined;
+function wordOfOthers({ command = "", args = [] }: ParserError, word: string): string | undefined {
+  const typed = [...command.split(" ").slice(1), word].join(" ");
+  const name = [`${typed} ${args[1]}`, typed].find((one) => Object.hasOwn(WORDS_OF_OTHERS, one)) ?? "";
+  // The query of a URL may have a secret.
+  const url = args.find((one) => /^https?:[^?#@]+$/.test(one));
+  const meant = WORDS_OF_OTHERS[name];
+  return url === undefined ? meant : meant?.replace("<mcp_url>", () => shellWord(url));
 }
 
 /** Whether an unknown flag may be an id: some issuers and services draw ids that begin with a dash. */

@@ -304,6 +304,13 @@ describe("devices get on a list that breaks off", () => {
 });
 
 describe("devices get", () => {
+  it("names the pool where it has no such device", async ({ bench }) => {
+    const { pool } = bench.sandbox.ids;
+    const { code, stderr } = await bench.run(["devices", "get", "dev_none", "--pool", pool, "--profile", "default"]);
+    const list = `agentauth devices list --pool ${pool} --profile default -o id`;
+    expect([code, linesOf(stderr)[1]]).toEqual([6, `hint: the device must be one of that pool: ${list}`]);
+  });
+
   it("gives the whole device", async ({ bench }) => {
     const { data, ids } = bench.sandbox;
     const id = data.device(ids.pool, 7)?.id ?? "";

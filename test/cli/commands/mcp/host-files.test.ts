@@ -385,7 +385,7 @@ describe("agentauth mcp add", () => {
   it.each([
     [["curser", URL_OF_SERVER], "did you mean cursor?"],
     [["jetbrains-ai-assistant", URL_OF_SERVER], "see agentauth mcp add --help"],
-    [["claude-desktop", URL_OF_SERVER], "agentauth mcp config claude-desktop <mcp_url> prints the entry"],
+    [["claude-desktop", URL_OF_SERVER], `agentauth mcp config claude-desktop ${URL_OF_SERVER} prints the entry`],
     [["goose", URL_OF_SERVER, "--scope", "project"], "use --scope user"],
     [["cursor", "mcp.example"], ""],
     [["cursor", "https://mcp.example/mcp?token=secret-1"], "leave it out"],
