@@ -8,7 +8,7 @@ try {
   ({ main } = require("../dist/cli/main.cjs"));
 } catch (error) {
   if (error.code !== "MODULE_NOT_FOUND") throw error;
-  const root = require("node:path").dirname(__dirname);
+  const root = __dirname.replace(/[\\/]bin$/, "");
   process.stderr.write(`error: agentauth is not built: dist/ is missing or incomplete in ${root}\nhint: npm ci\n`);
   process.exit(1);
 }

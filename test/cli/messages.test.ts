@@ -1,9 +1,9 @@
 import { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
 import { cliHint } from "../../src/cli/runtime/hints.js";
-import { suggest } from "../../src/cli/runtime/suggest.js";
 import { usageError } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
+import { suggest } from "../../src/http/suggest.js";
 import { fc } from "../helpers/properties.js";
 
 const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"];

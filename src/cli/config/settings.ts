@@ -1,12 +1,12 @@
 import { AgentAuthError } from "../../errors.js";
 import { parseBaseUrl } from "../../http/address.js";
+import { suggest } from "../../http/suggest.js";
 import { quote, shellWord } from "../../redact.js";
 import type { SettingFlags } from "../flags/global.js";
 import type { Env } from "../io/env.js";
 import type { RunContext } from "../runtime/context.js";
 import { flagText } from "../runtime/flag-text.js";
 import type { ApiTokenSetting, Settings, Sourced } from "../runtime/settings.js";
-import { suggest } from "../runtime/suggest.js";
 import { type Config, checkSetting, isProfileName, type Profile, readConfig, SANDBOX_PROFILE } from "./file.js";
 import { homeFolder } from "./home.js";
 import { profileNames } from "./profile.js";

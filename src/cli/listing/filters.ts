@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
+import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
 import type { FilterFlags } from "../flags/list.js";
-import { suggest } from "../runtime/suggest.js";
 import type { ListItem } from "./kinds.js";
 
 /** A filter and the flags that set it. */

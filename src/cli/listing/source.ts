@@ -6,12 +6,12 @@ import { orderText } from "../../api/order-check.js";
 import type { ListOptions } from "../../api/page.js";
 import { SHAPES } from "../../api/shapes.js";
 import { AgentAuthError } from "../../errors.js";
+import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
 import type { StrictFlag } from "../flags/list.js";
 import type { Io } from "../io/io.js";
 import { type ColumnSet, DEVICE, DOMAIN, POOL } from "../output/columns.js";
 import { SORTING_HINT } from "../runtime/hints.js";
-import { suggest } from "../runtime/suggest.js";
 import type { DocumentedValues } from "./filters.js";
 import type { ListItem, ListKind } from "./kinds.js";
 

@@ -3,8 +3,8 @@
 import { SHAPES, type Shape } from "../../api/shapes.js";
 import type { Device, Domain, Pool } from "../../api/types.js";
 import { AgentAuthError } from "../../errors.js";
+import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
-import { suggest } from "../runtime/suggest.js";
 import type { Column } from "./value.js";
 
 /** What a list of one kind of item can show. */

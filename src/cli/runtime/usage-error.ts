@@ -1,8 +1,8 @@
 import type { CommanderError } from "commander";
 import { AgentAuthError } from "../../errors.js";
+import { suggest } from "../../http/suggest.js";
 import { quote, shellWord } from "../../redact.js";
 import { secretFlagError } from "./secret-flags.js";
-import { suggest } from "./suggest.js";
 
 /** An error of the parser, with its command, the first unexpected argument, and the flag that takes an id instead. */
 export type ParserError = CommanderError & {

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { AgentAuthError } from "../../../errors.js";
+import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { suggest } from "../../runtime/suggest.js";
 import { type ArgumentInfo, type CommandInfo, describeProgram, leafCommands } from "./command-tree.js";
 
 /** A command in the list that an AI agent gets: an item of `commands` without `--json`. */

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
+import { suggest } from "../../../http/suggest.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
@@ -19,7 +20,6 @@ import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { suggest } from "../../runtime/suggest.js";
 import type { ConfigOptions } from "./options.js";
 import { valueToStore } from "./setting-input.js";
 import { type Rebound, rebind } from "./token-binding.js";

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { AgentAuthError } from "../../../errors.js";
+import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
-import { suggest } from "../../runtime/suggest.js";
 import { seeHelp } from "../../runtime/usage-error.js";
 import { declareHelpTopics } from "./topics.js";
 

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
+import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { type Config, readConfig, SANDBOX_PROFILE } from "../../config/file.js";
@@ -12,7 +13,6 @@ import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { Sourced } from "../../runtime/settings.js";
-import { suggest } from "../../runtime/suggest.js";
 
 type Run = (options: ProfileOptions, context: CommandContext) => Promise<number | undefined>;
 

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
+import { nearest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { SERVER_SHAPES } from "../../../sandbox/like/catalogue.js";
 import type { ServerShape } from "../../../sandbox/like/shape.js";
@@ -6,7 +7,6 @@ import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { nearest } from "../../runtime/suggest.js";
 import type { VendorsOptions } from "./options.js";
 import { loginCommandOf } from "./vendor-command.js";
 

@@ -1,10 +1,10 @@
 import { AgentAuthError } from "../../../errors.js";
+import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { OUTPUT_TYPES, type OutputTypeName } from "../../output/output-types.js";
 import type { Column } from "../../output/value.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { suggest } from "../../runtime/suggest.js";
 import { OUTPUT_SCHEMAS } from "./outputs.gen.js";
 import { SERVICE_SCHEMAS } from "./service.gen.js";
 
