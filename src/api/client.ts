@@ -6,6 +6,7 @@ import { forgetBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
 import type { Logger } from "../http/logger.js";
+import { checkOptionNames, type OptionNames } from "../http/option-names.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
 import { type CallLimits, createTransport, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
@@ -40,6 +41,25 @@ export interface ManagementClientOptions extends TransportOptions {
   /** The name of your program, put in front of ours in `User-Agent`. */
   userAgent?: string | undefined;
 }
+
+/** The names of {@link ManagementClientOptions}. */
+export const MANAGEMENT_OPTIONS: OptionNames<ManagementClientOptions> = {
+  fetch: true,
+  timeoutMs: true,
+  deadlineMs: true,
+  maxRetries: true,
+  maxBodyBytes: true,
+  redirects: true,
+  onEvent: true,
+  logger: true,
+  clock: true,
+  random: true,
+  baseUrl: true,
+  token: true,
+  auth: true,
+  querySerializer: true,
+  userAgent: true,
+};
 
 /** The raw client, typed by `openapi.yaml`; it shares token, retries, deadlines and caps with the lists. */
 export type RawClient = Client<paths>;
@@ -108,6 +128,7 @@ export class ManagementClient {
 
   constructor(options: ManagementClientOptions) {
     bindMethods(this, ManagementClient.prototype);
+    checkOptionNames(options, MANAGEMENT_OPTIONS, "ManagementClient");
     const baseUrl = parseBaseUrl(options.baseUrl, "baseUrl").replace(/\/api\/v1$/, "");
     const auth = bearerAuth(options.token, options.auth, new URL(baseUrl).origin, this.#redactor);
     this.#transport = createTransport(options, auth, mayRetry, this.#mask);

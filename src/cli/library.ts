@@ -1,8 +1,10 @@
 /** The clients that programs build from what the CLI uses: its settings, its store and its environment. */
 
-import { ManagementClient, type ManagementClientOptions } from "../api/client.js";
+import { MANAGEMENT_OPTIONS, ManagementClient, type ManagementClientOptions } from "../api/client.js";
 import { AgentAuthError } from "../errors.js";
+import { checkOptionNames, type OptionNames } from "../http/option-names.js";
 import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
+import { AGENT_OPTIONS } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/pre-registered-client.js";
 import type { GrantStore } from "../oauth/grant/grant-store.js";
 import { lookupByPlatform } from "../platform/environment.js";
@@ -39,6 +41,12 @@ export interface ProfileManagementOptions extends Partial<ManagementClientOption
   profile?: string | undefined;
 }
 
+const PROFILE_OPTIONS: OptionNames<Pick<ProfileManagementOptions, "profile"> & ProfileNetworkOptions> = {
+  profile: true,
+  caFile: true,
+  proxy: true,
+};
+
 /** What one call reads: later changes of the environment do not count. */
 interface Surroundings {
   env: Env;
@@ -52,13 +60,15 @@ interface Surroundings {
  *
  * Reads the settings file and the environment when it is called.
  *
- * @throws `AgentAuthError` `usage` for a setting that is wrong, or a profile that does not exist
+ * @throws `AgentAuthError` `usage` for a setting that is wrong, or a profile that does not exist; `TypeError` for an
+ * unknown option
  *
  * @example
  * const agent = createAgentClient();
  * const { value } = await agent.token("https://mcp.example/mcp");
  */
 export function createAgentClient(options: ProfileAgentOptions = {}): AgentClient {
+  checkOptionNames(options, { ...AGENT_OPTIONS, ...PROFILE_OPTIONS }, "createAgentClient");
   const { caFile, proxy, ...given } = set(options);
   const surroundings = read({ profile: given.profile });
   const { settings, env } = surroundings;
@@ -83,13 +93,15 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
  *
  * Reads the settings file and the environment when it is called; a token in a file is read again for each request.
  *
- * @throws `AgentAuthError` `usage` for a setting that is wrong, a profile that does not exist, or no base URL
+ * @throws `AgentAuthError` `usage` for a setting that is wrong, a profile that does not exist, or no base URL; `TypeError`
+ * for an unknown option
  *
  * @example
  * const service = createManagementClient();
  * for await (const device of service.devices.list({ pool_id })) console.log(device.title);
  */
 export function createManagementClient(options: ProfileManagementOptions = {}): ManagementClient {
+  checkOptionNames(options, { ...MANAGEMENT_OPTIONS, ...PROFILE_OPTIONS }, "createManagementClient");
   const { profile, caFile, proxy, ...given } = set(options);
   const surroundings = read({ profile, baseUrl: given.baseUrl });
   const network = networkOf(surroundings, { caFile, proxy }, given);

@@ -1,11 +1,14 @@
-/** The candidate nearest to a mistyped word, if one is near enough. */
+/** The candidate nearest to a mistyped word or to the beginning of one, if one is near enough. */
 export function suggest(word: string, candidates: readonly string[]): string | undefined {
   const typed = word.toLowerCase();
   // Three letters in ten may be wrong, one in any case: a distant suggestion does not help.
   const farthest = Math.max(1, Math.floor(typed.length * 0.34));
   const ranked = candidates
     .map((candidate) => ({ candidate, far: distance(typed, candidate.toLowerCase()) }))
-    .filter(({ far, candidate }) => far <= farthest && far < candidate.length)
+    .filter(
+      ({ far, candidate }) =>
+        (far <= farthest && far < candidate.length) || (typed.length > 2 && candidate.toLowerCase().startsWith(typed)),
+    )
     .sort((a, b) => a.far - b.far);
   return ranked[0]?.candidate;
 }

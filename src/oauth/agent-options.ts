@@ -1,5 +1,6 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import type { Network } from "../http/network.js";
+import { checkOptionNames, type OptionNames } from "../http/option-names.js";
 import { quote } from "../redact.js";
 import type { Progress } from "./agent-progress.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
@@ -86,6 +87,47 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** The names of {@link AgentClientOptions}. */
+export const AGENT_OPTIONS: OptionNames<AgentClientOptions> = {
+  store: true,
+  login: true,
+  clientName: true,
+  network: true,
+  profile: true,
+  client: true,
+  grant: true,
+  mutualTls: true,
+  dpop: true,
+  clientMetadataUrl: true,
+  resource: true,
+  resourceMetadata: true,
+  flow: true,
+  loginTimeoutMs: true,
+  loginHint: true,
+  loginSecret: true,
+  onTrace: true,
+  onProgress: true,
+  fetch: true,
+  clock: true,
+  random: true,
+  onEvent: true,
+  logger: true,
+  timeoutMs: true,
+  maxRetries: true,
+  userAgent: true,
+  allowMissingPkceMetadata: true,
+  allowCrossOriginMetadata: true,
+  allowCrossOriginEndpoints: true,
+  legacyDiscovery: true,
+  allowPrivateNetwork: true,
+  acceptTokenType: true,
+  strictResource: true,
+  sameOriginEndpoints: true,
+  issuer: true,
+  trustNamedIssuer: true,
+  confirmIssuer: true,
+};
+
 /** Default milliseconds for each request of the flow. */
 export const DEFAULT_TIMEOUT_MS = 15_000;
 
@@ -96,6 +138,7 @@ export function checkedOptions(options: AgentClientOptions): AgentClientOptions 
 }
 
 function checkOptions(options: AgentClientOptions): void {
+  checkOptionNames(options, AGENT_OPTIONS, "AgentClient");
   const { store, grant, client, loginHint, dpop, loginTimeoutMs: loginTimeout } = options;
   if (typeof store?.read !== "function") throw new TypeError("store is required: where logins are stored");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))

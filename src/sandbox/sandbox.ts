@@ -62,7 +62,7 @@ export interface Sandbox {
  * a real HTTP server, and faults on demand.
  *
  * @throws AgentAuthError `usage` for an invalid option or an address that is not available, `aborted` where the
- * signal has fired
+ * signal has fired; `TypeError` for an unknown option
  */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { signal } = options;

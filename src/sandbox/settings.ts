@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { AgentAuthError } from "../errors.js";
+import { checkOptionNames, type OptionNames } from "../http/option-names.js";
 import { parseUrl } from "../http/url.js";
 import { quote } from "../redact.js";
 import type { DataSize } from "./data/data.js";
@@ -8,7 +9,14 @@ import type { Fault } from "./faults/faults.js";
 import { isLoopback } from "./http/request-guard.js";
 import type { ServerShape } from "./like/shape.js";
 import type { CreateMcpServer } from "./mcp/own-server-options.js";
-import { integer, type OAuthOptions, type OAuthSettings, readOAuthSettings, wrong } from "./oauth/issuer-settings.js";
+import {
+  integer,
+  OAUTH_OPTIONS,
+  type OAuthOptions,
+  type OAuthSettings,
+  readOAuthSettings,
+  wrong,
+} from "./oauth/issuer-settings.js";
 
 /** The options of {@link startSandbox}. */
 export interface SandboxOptions extends OAuthOptions {
@@ -75,14 +83,37 @@ export interface SandboxSettings
   oauth: OAuthSettings;
 }
 
+const OPTIONS: OptionNames<SandboxOptions> = {
+  ...OAUTH_OPTIONS,
+  seed: true,
+  host: true,
+  allowNonLoopback: true,
+  port: true,
+  accounts: true,
+  domains: true,
+  pools: true,
+  devices: true,
+  latencyMs: true,
+  pageSize: true,
+  maxPageSize: true,
+  apiToken: true,
+  controlToken: true,
+  faults: true,
+  now: true,
+  mcpServer: true,
+  like: true,
+  signal: true,
+};
+
 /** The most devices of a pool, and of a page. */
 const MAX_DEVICES = 1_000_000;
 
 /** The most accounts, domains of an account and pools of a domain. */
 const MAX_PER_PARENT = 100_000;
 
-/** Validates the options and applies the defaults. @throws AgentAuthError `usage` */
+/** Validates the options and applies the defaults. @throws AgentAuthError `usage`, `TypeError` for an unknown option */
 export function readSettings(options: SandboxOptions): SandboxSettings {
+  checkOptionNames(options, OPTIONS, "startSandbox");
   const size: DataSize = {
     accounts: integer("accounts", options.accounts, 2, 1, MAX_PER_PARENT),
     domains: integer("domains", options.domains, 3, 1, MAX_PER_PARENT),

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
 import { FAULT_ENDPOINTS, FAULT_KINDS, type Fault, type FaultKind } from "./faults.js";
 
@@ -135,19 +136,26 @@ export function checkFault(value: unknown): Fault {
   const present = Object.entries(given).filter(([, entry]) => entry !== undefined);
   for (const [name, entry] of present) {
     const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
-    if (!field) throw unknownField(name, entry, String(kind), shape);
+    if (!field) throw unknownField(name, String(kind), shape);
     if (!field.accepts(entry)) throw faultError(name, entry, field.expects, `give ${name} as ${field.expects}`);
   }
   return structuredClone({ kind, ...Object.fromEntries(present) }) as Fault;
 }
 
 /** The error for a field that a kind does not have. */
-export function unknownField(name: string, value: unknown, kind: string, shape: FaultShape): AgentAuthError {
-  return faultError(name, value, `a field of ${kind}`, `use one of: ${Object.keys(shape.fields).join(", ")}`);
+export function unknownField(name: string, kind: string, shape: FaultShape): AgentAuthError {
+  const names = Object.keys(shape.fields);
+  const suggestion = suggest(name, names);
+  const meant = suggestion === undefined ? ` of ${kind}` : `; did you mean ${suggestion}?`;
+  return usage(`unknown field ${quote(name)}${meant}`, `use one of: ${names.join(", ")}`);
 }
 
 /** The error for a field of a fault. */
 export function faultError(name: string, value: unknown, expects: string, hint: string): AgentAuthError {
   const shown = value === undefined ? "it is missing" : `${quote(value)} is not`;
-  return new AgentAuthError("usage", `fault: ${quote(name)} must be ${expects}, ${shown}`, { class: "usage", hint });
+  return usage(`${quote(name)} must be ${expects}, ${shown}`, hint);
+}
+
+function usage(problem: string, hint: string): AgentAuthError {
+  return new AgentAuthError("usage", `fault: ${problem}`, { class: "usage", hint });
 }

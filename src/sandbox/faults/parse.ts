@@ -36,7 +36,7 @@ export function parseFault(text: string): Fault {
 function setField(fault: Record<string, unknown>, shape: FaultShape, written: string, value: string): void {
   const name = written.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
   const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
-  if (!field) throw unknownField(written, value, String(fault["kind"]), shape);
+  if (!field) throw unknownField(written, String(fault["kind"]), shape);
   const read = field.read(value);
   // The check of an unreadable value quotes the text as written.
   if (!field.accepts(read)) throw faultError(written, value, field.expects, `give ${written} as ${field.expects}`);

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import type { OptionNames } from "../../http/option-names.js";
 import { isScopeToken } from "../../http/scope-token.js";
 import { quote } from "../../redact.js";
 import { findUser, USERS } from "./accounts.js";
@@ -68,6 +69,26 @@ export interface OAuthSettings
   scopesSupported: readonly string[] | undefined;
   exchangeAudiences: readonly string[] | undefined;
 }
+
+/** The names of {@link OAuthOptions}. */
+export const OAUTH_OPTIONS: OptionNames<OAuthOptions> = {
+  metadata: true,
+  autoApprove: true,
+  iss: true,
+  deviceFlow: true,
+  clientMetadataDocuments: true,
+  revocation: true,
+  opaque: true,
+  accessTokenTtlSeconds: true,
+  refreshTokenTtlSeconds: true,
+  refreshReuseGraceSeconds: true,
+  requireOfflineAccess: true,
+  scopesSupported: true,
+  machineGrants: true,
+  exchangeAudiences: true,
+  dpop: true,
+  dpopNonces: true,
+};
 
 const MAX_SECONDS = 315_360_000;
 

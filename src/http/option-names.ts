@@ -1,0 +1,19 @@
+import { quote } from "../redact.js";
+import { suggest } from "./suggest.js";
+
+/** The names of all options of a type; the compiler finds one that is missing. */
+export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
+
+/**
+ * Rejects an option that does not exist: a misspelt one would be ignored.
+ *
+ * @param of what has the options
+ * @throws `TypeError` that names the nearest option
+ */
+export function checkOptionNames<Options>(given: object, known: OptionNames<Options>, of: string): void {
+  const unknown = Object.entries(given).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  const suggestion = suggest(unknown[0], Object.keys(known));
+  const meant = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;
+  throw new TypeError(`${of} has no option ${quote(unknown[0])}${meant}`);
+}
