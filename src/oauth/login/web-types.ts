@@ -27,6 +27,8 @@ export interface CallbackDone {
   done: FinishedLogin;
   /** Undefined: no other redirect is needed. */
   redirect?: undefined;
+  /** Undefined. */
+  cookie?: undefined;
 }
 
 /** A callback whose issuer rejected an optional scope: redirect the browser once more, with another cookie. */

@@ -44,7 +44,9 @@ describe.each(FORMS)("a login of a web app, %s", (name, open) => {
     const { saved, request, url, state } = await browse(first(), mcp.url, { returnTo: "/inbox?a=b#c" });
     expect(saved === undefined).toBe(!name.startsWith("sealed"));
     expect(new URL(url).searchParams.get("state")).toBe(state);
-    const { done } = await second().handleCallback(request, { saved });
+    // As docs/web-login.md does, which the types must allow.
+    const { done, redirect, cookie } = await second().handleCallback(request, { saved });
+    expect([redirect, cookie]).toEqual([undefined, undefined]);
     expect(done).toMatchObject({ server: mcp.url, returnTo: "https://app.example/inbox?a=b#c" });
     expect(done?.token.value).toBe("access-as-1");
     expect((await first().token(mcp.url)).value).toBe("access-as-1");
