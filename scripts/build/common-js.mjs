@@ -47,6 +47,8 @@ async function convert(file, { root, dist, target, lazy, inputs }) {
     platform: "node",
     target,
     minify: true,
+    // Node prints the line of an error that nothing catches.
+    lineLimit: 200,
     legalComments: "none",
     define: { "import.meta.url": MODULE_URL },
     banner: source.includes("import.meta.url")

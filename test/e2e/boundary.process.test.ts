@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, cpSync, existsSync, openSync } from "node:fs";
+import { closeSync, cpSync, existsSync, openSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { describe, expect } from "vitest";
 import { benchTest } from "../helpers/bench-test.js";
-import { BIN, cleanEnv, collect, temporaryFolder } from "../helpers/cli.js";
+import { BIN, cleanEnv, collect, linesOf, temporaryFolder } from "../helpers/cli.js";
 
 const it = benchTest({ devices: 5 });
 
@@ -49,4 +50,17 @@ describe.skipIf(!existsSync("/dev/full"))("a full device as the output", () => {
       closeSync(full);
     }
   });
+});
+
+it.for([
+  ["sandbox", "await startSandbox({ accessTokenTtl: 60 })", "did you mean accessTokenTtlSeconds?"],
+  ["node", "createAgentClient({ loginTimeout: 60 })", "did you mean loginTimeoutMs?"],
+])("an error of agentauth/%s that nothing catches prints no long line of the bundle", async ([entry, call, said]) => {
+  const name = /\w+(?=\()/.exec(call)?.[0];
+  const module = new URL(`../dist/${entry}/index.js`, pathToFileURL(BIN)).href;
+  const script = join(temporaryFolder(), "script.mjs");
+  writeFileSync(script, `import { ${name} } from ${JSON.stringify(module)};\n${call};\n`);
+  const { code, stderr } = await run(script, [], cleanEnv());
+  expect([code, stderr]).toEqual([1, expect.stringContaining(said)]);
+  expect(Math.max(...linesOf(stderr).map((line) => line.length))).toBeLessThan(1000);
 });
