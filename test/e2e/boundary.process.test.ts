@@ -52,7 +52,7 @@ describe.skipIf(!existsSync("/dev/full"))("a full device as the output", () => {
   });
 });
 
-it.for([
+it.for<[entry: string, call: string, said: string]>([
   ["sandbox", "await startSandbox({ accessTokenTtl: 60 })", "did you mean accessTokenTtlSeconds?"],
   ["node", "createAgentClient({ loginTimeout: 60 })", "did you mean loginTimeoutMs?"],
 ])("an error of agentauth/%s that nothing catches prints no long line of the bundle", async ([entry, call, said]) => {

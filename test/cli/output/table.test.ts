@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { columnsOf, device, print, TERMINAL } from "./printing.js";
 
 const terminal = (columns: number) => ({ ...TERMINAL, columns });
@@ -212,13 +212,13 @@ describe("a bounded table", () => {
 
   it("is drawn as a whole by cli-table3, and printed row by row where it is long after all", async () => {
     const drawn = vi.spyOn(Table.prototype, "toString");
+    onTestFinished(() => drawn.mockRestore());
     await print("table", items, { flags: { bounded: true } });
     expect(drawn).toHaveBeenCalledTimes(1);
     const many = Array.from({ length: 10_000 }, (_, index) => device({ id: `dev_${index}` }));
     await print("table", many, { flags: { bounded: true } });
     await print("table", items);
     expect(drawn).toHaveBeenCalledTimes(1);
-    drawn.mockRestore();
   });
 });
 
