@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { SECRET_MASK } from "../../src/redact.js";
 import { ASKED, it as base, type HeadersLike, INTROSPECTION, outcome, REFUSED } from "./support.js";
 
 const it = base.extend<{ good: string }>({
@@ -86,7 +87,7 @@ it("a good token is passed to the handler, without the token", async ({ server, 
     scopes: ["mcp"],
     issuer: signer.issuer.issuer,
     audience: ["https://mcp.example/mcp"],
-    token: "********",
+    token: SECRET_MASK,
     claims: { jti: "id-1" },
   });
   expect(shown["expiresAt"]).toBe(new Date(signer.clock.epoch() + 300_000).toISOString());
