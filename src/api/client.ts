@@ -42,7 +42,11 @@ export interface ManagementClientOptions extends TransportOptions {
   userAgent?: string | undefined;
 }
 
-/** The names of {@link ManagementClientOptions}. */
+/**
+ * The names of {@link ManagementClientOptions}.
+ *
+ * @internal
+ */
 export const MANAGEMENT_OPTIONS: OptionNames<ManagementClientOptions> = {
   fetch: true,
   timeoutMs: true,

@@ -87,7 +87,11 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** The names of {@link AgentClientOptions}. */
+/**
+ * The names of {@link AgentClientOptions}.
+ *
+ * @internal
+ */
 export const AGENT_OPTIONS: OptionNames<AgentClientOptions> = {
   store: true,
   login: true,

@@ -70,7 +70,11 @@ export interface OAuthSettings
   exchangeAudiences: readonly string[] | undefined;
 }
 
-/** The names of {@link OAuthOptions}. */
+/**
+ * The names of {@link OAuthOptions}.
+ *
+ * @internal
+ */
 export const OAUTH_OPTIONS: OptionNames<OAuthOptions> = {
   metadata: true,
   autoApprove: true,
