@@ -62,6 +62,7 @@ export const MANAGEMENT_OPTIONS: OptionNames<ManagementClientOptions> = {
   token: true,
   auth: true,
   querySerializer: true,
+  sorting: true,
   userAgent: true,
 };
 

@@ -98,6 +98,7 @@ const OPTIONS: OptionNames<SandboxOptions> = {
   maxPageSize: true,
   apiToken: true,
   controlToken: true,
+  allowOrigins: true,
   faults: true,
   now: true,
   mcpServer: true,

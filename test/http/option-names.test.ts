@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { AgentClient, ManagementClient, memoryStore } from "../../src/index.js";
+import { AgentClient, ManagementClient } from "../../src/index.js";
 import { createAgentClient, createManagementClient } from "../../src/node/index.js";
 import { startSandbox } from "../../src/sandbox/index.js";
+import { memoryStore } from "../../src/store/index.js";
 
 const store = memoryStore();
 const baseUrl = "https://agentauth.example";
