@@ -9,7 +9,7 @@ import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { planChunks } from "./build/chunk-plan.mjs";
-import { toCommonJs, writeModule, writeNativeImport } from "./build/common-js.mjs";
+import { toCommonJs, writeModule } from "./build/common-js.mjs";
 import { addPackageTypes, reduceDeclarations } from "./build/declarations.mjs";
 import { fetchClasses } from "./build/fetch-classes.mjs";
 import { jsonSchemaValidator } from "./build/json-schema-validator.mjs";
@@ -120,8 +120,7 @@ async function bundle() {
   check(metafile);
   unused.check();
   validator.check();
-  writeNativeImport(made);
-  await toCommonJs(metafile.outputs, { root, dist: made, target: BUNDLE.target });
+  await toCommonJs(metafile.outputs, { root, target: BUNDLE.target });
   for (const [path, { exports }] of Object.entries(metafile.outputs)) {
     if (/\/(?:node|sandbox)\/index\.js$/.test(path)) writeModule(join(root, path), exports);
   }
@@ -137,7 +136,7 @@ async function bundle() {
     plugins: [{ name: "writers", setup: ({ onResolve }) => onResolve({ filter: /^\.\.\/output\// }, externalPath) }],
     packages: "external",
   });
-  await toCommonJs(frequent.outputs, { root, dist: made, target: BUNDLE.target });
+  await toCommonJs(frequent.outputs, { root, target: BUNDLE.target });
   return metafile;
 }
 

@@ -1,5 +1,5 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { dirname, join, sep } from "node:path";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { feature } from "topojson-client";
@@ -159,17 +159,14 @@ describe("a chunk as CommonJS", () => {
   type Outputs = Record<string, { inputs: object; imports: { path: string; kind: string; external?: boolean }[] }>;
 
   async function converted(text: string, lazy: readonly string[]): Promise<string> {
-    const { toCommonJs, writeNativeImport } = (await import(NAME)) as {
-      toCommonJs: (outputs: Outputs, options: { root: string; dist: string; target: string }) => Promise<void>;
-      writeNativeImport: (dist: string) => void;
+    const { toCommonJs } = (await import(NAME)) as {
+      toCommonJs: (outputs: Outputs, options: { root: string; target: string }) => Promise<void>;
     };
     const root = temporaryFolder();
-    mkdirSync(join(root, "cli"));
-    writeNativeImport(root);
     writeFileSync(join(root, "a.js"), text);
     writeFileSync(join(root, "b.cjs"), "exports.b = 1; exports.count = (exports.count ?? 0) + 1;");
     const imports = lazy.map((path) => ({ path, kind: "dynamic-import" }));
-    await toCommonJs({ "a.js": { imports, inputs: {} } }, { root, dist: root, target: "node20.19" });
+    await toCommonJs({ "a.js": { imports, inputs: {} } }, { root, target: "node20.19" });
     return join(root, "a.cjs");
   }
 
@@ -182,17 +179,6 @@ describe("a chunk as CommonJS", () => {
     const { early, later, foreign, url } = await import(file);
     expect([early, (await later()).b, url]).toEqual([1, 1, pathToFileURL(file).href]);
     expect((await foreign()).default).toBe(await import("node:os").then((os) => os.default));
-  });
-
-  it("has no import() itself, but methods and texts with that name", async () => {
-    const text =
-      'export const one = { import(path) { return "import(" + path + ")"; } }, later = (path) => import(path);';
-    const file = await converted(text, []);
-    const code = readFileSync(file, "utf8");
-    expect(code.match(/import\(/g)).toHaveLength(2);
-    const { one, later } = await import(file);
-    expect(one.import("x")).toBe("import(x)");
-    expect((await later("node:path")).sep).toBe(sep);
   });
 
   it("is refused where an import() was not found in its text", async () => {

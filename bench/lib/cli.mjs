@@ -1,6 +1,6 @@
 // The command line of agentauth as a side.
 import { existsSync } from "node:fs";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -18,13 +18,15 @@ export function missingCli() {
   return missing && `${missing} is missing: run \`npm run build\``;
 }
 
-/** Calls `work` with an environment that has an empty home. */
+/** Calls `work` with an environment whose folders, of settings and of compiled code, are empty. */
 export async function withHome(work) {
-  const home = await mkdtemp(join(tmpdir(), "agentauth-bench-"));
+  const folder = await mkdtemp(join(tmpdir(), "agentauth-bench-"));
+  const [AGENTAUTH_HOME, XDG_CACHE_HOME] = ["settings", "caches"].map((name) => join(folder, name));
   try {
-    return await work({ AGENTAUTH_API_TOKEN: TOKEN, AGENTAUTH_HOME: home, NO_COLOR: "1" });
+    await mkdir(AGENTAUTH_HOME, { mode: 0o700 });
+    return await work({ AGENTAUTH_API_TOKEN: TOKEN, AGENTAUTH_HOME, XDG_CACHE_HOME, NO_COLOR: "1" });
   } finally {
-    await rm(home, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true });
   }
 }
 

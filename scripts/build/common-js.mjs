@@ -3,15 +3,11 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { transform } from "esbuild";
-import ts from "typescript";
 import { removeNames } from "./names.mjs";
-import { specifierOf } from "./specifier.mjs";
 
 const LAZY = /\bimport\("(\.{1,2}\/[^"]+)\.js"\)/g;
 const EAGER = /\brequire\("(\.{1,2}\/[^"]+)\.js"\)/g;
 const MODULE_URL = "__moduleUrl";
-/** The module of the build that imports packages. Code that V8 has compiled before cannot: it does not know its file. */
-const NATIVE_IMPORT = "cli/native-import.cjs";
 
 /**
  * Turns the chunks of a build into CommonJS, `name.js` into `name.cjs`, and shortens their identifiers: sources are most of
@@ -19,22 +15,17 @@ const NATIVE_IMPORT = "cli/native-import.cjs";
  * (`keepNames`), so that stack traces and code that reads names find the same ones.
  *
  * @param outputs of the metafile of the build
- * @param options `root` is the folder of its paths, `dist` that of the build; `target` as of the build
+ * @param options `root` is the folder of its paths; `target` as of the build
  */
-export async function toCommonJs(outputs, { root, dist, target }) {
+export async function toCommonJs(outputs, { root, target }) {
   for (const [path, { imports, inputs }] of Object.entries(outputs)) {
     const isChunk = ({ kind, external, path: to }) => kind === "dynamic-import" && (!external || to.startsWith("."));
     const lazy = new Set(imports.filter(isChunk).map((one) => one.path)).size;
-    await convert(join(root, path), { root, dist, target, lazy, inputs: Object.keys(inputs) });
+    await convert(join(root, path), { root, target, lazy, inputs: Object.keys(inputs) });
   }
 }
 
-/** Writes the module that the others import packages with. */
-export function writeNativeImport(dist) {
-  writeFileSync(join(dist, NATIVE_IMPORT), '"use strict";module.exports=(specifier)=>import(specifier);\n');
-}
-
-async function convert(file, { root, dist, target, lazy, inputs }) {
+async function convert(file, { root, target, lazy, inputs }) {
   const given = removeNames(readFileSync(file, "utf8"), inputs, root);
   const found = new Set();
   const source = given.replace(LAZY, (_, path) => {
@@ -42,7 +33,7 @@ async function convert(file, { root, dist, target, lazy, inputs }) {
     return `Promise.resolve().then(() => require("${path}.js"))`;
   });
   if (found.size !== lazy) throw new Error(`${file} loads ${lazy} chunks with import(), and ${found.size} were found`);
-  const { code } = await transform(withImports(source, specifierOf(file, join(dist, NATIVE_IMPORT))), {
+  const { code } = await transform(source, {
     format: "cjs",
     platform: "node",
     target,
@@ -57,22 +48,6 @@ async function convert(file, { root, dist, target, lazy, inputs }) {
   });
   writeFileSync(file.replace(/\.js$/, ".cjs"), code.replace(EAGER, 'require("$1.cjs")'));
   rmSync(file);
-}
-
-/** The source with each `import()` as a call of the module that imports packages. */
-function withImports(source, native) {
-  if (!/\bimport\(/.test(source)) return source;
-  const starts = [];
-  const visit = (node) => {
-    if (node.kind === ts.SyntaxKind.ImportKeyword && ts.isCallExpression(node.parent)) starts.push(node.getStart());
-    ts.forEachChild(node, visit);
-  };
-  visit(ts.createSourceFile("chunk.js", source, ts.ScriptTarget.Latest, true));
-  let written = source;
-  for (const start of starts.reverse()) {
-    written = `${written.slice(0, start)}require("${native}")${written.slice(start + "import".length)}`;
-  }
-  return written;
 }
 
 /** Writes the ES module that has the exports of the CommonJS module beside it. */

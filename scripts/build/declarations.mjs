@@ -1,6 +1,5 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { specifierOf } from "./specifier.mjs";
+import { dirname, join, relative, resolve } from "node:path";
 
 /** The bundled packages whose types an entry point exports, with the file that declares them. */
 const PACKAGES = { "openapi-fetch": "dist/index.d.mts", "openapi-typescript-helpers": "dist/index.d.mts" };
@@ -56,4 +55,10 @@ function reachedFrom(entries) {
       reached.add(`${resolve(dirname(path), from)}.d.ts`);
   }
   return reached;
+}
+
+/** The specifier with which the module in one file imports another file. */
+function specifierOf(from, to) {
+  const path = relative(dirname(from), to).replaceAll("\\", "/");
+  return path.startsWith(".") ? path : `./${path}`;
 }

@@ -1,10 +1,7 @@
-import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
 import { VERSION } from "../http/user-agent.js";
 import { firstSteps } from "./config/first-steps.js";
-import { compiledCode } from "./fast-path/compiled-code.js";
+import { enableCompileCache } from "./fast-path/compile-cache.js";
 import { printAtOnce, printRootHelp } from "./fast-path/root-help.js";
-import { EXIT_CODES } from "./runtime/exit-codes.js";
 import type { Host } from "./runtime/host.js";
 
 /**
@@ -31,11 +28,6 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
 
 async function run(argv: readonly string[], host: Host): Promise<number> {
   // Another program that runs a command line loads its modules as it likes.
-  const code = host === process ? compiledCode(argv[0] ?? "", host.env, createRequire(import.meta.url)) : undefined;
-  if (code === undefined) return (await import("./execute.js")).runProgram(argv, host);
-  const execute = code.load(fileURLToPath(new URL("execute.cjs", import.meta.url))) as typeof import("./execute.js");
-  const exitCode = await execute.runProgram(argv, host);
-  // A word that is no command leaves no file behind.
-  if (exitCode !== EXIT_CODES.usage) code.save();
-  return exitCode;
+  if (host === process) enableCompileCache(host.env);
+  return (await import("./execute.js")).runProgram(argv, host);
 }

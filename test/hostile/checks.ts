@@ -13,7 +13,7 @@ export const PLANTED = "planted";
 /** The store as comparable text: each file with its mode and the digest of its content. */
 export function storeSnapshot(kit: Kit, { store }: HostileCase): string {
   if (!statSync(kit.home, { throwIfNoEntry: false })?.isDirectory()) return "";
-  const compared = store === "logins" ? /^grants(?:-by-server)?\// : /^(?!(?:claims|compiled)\/)/;
+  const compared = store === "logins" ? /^grants(?:-by-server)?\// : /^(?!claims\/)/;
   return filesBelow(kit.home)
     .filter(({ path }) => compared.test(path))
     .map(

@@ -1,7 +1,6 @@
 import { chmodSync, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { system } from "../../platform/system.js";
 import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
-import { COMPILED_CODE } from "./home.js";
 
 /** Who can get at a folder: this user alone, not known, others too, or a user it belongs to who is not this one. */
 export type FolderAccess = "private" | "unchecked" | "readable" | "writable" | "foreign";
@@ -36,7 +35,7 @@ export function homeAccess(home: string): FolderAccess | undefined {
 /** What lies in a folder that we made: one that holds anything else may be shared on purpose. */
 const OURS: ReadonlySet<string> = new Set([
   ...["config.json", "sandbox.json", "agent-sessions.json", GRANTS, EARLIER_GRANTS, "clients", "bindings", "claims"],
-  ...["pending", "tokens", "logins", "run", COMPILED_CODE],
+  ...["pending", "tokens", "logins", "run"],
 ]);
 
 /**

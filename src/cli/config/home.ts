@@ -5,9 +5,6 @@ import { system } from "../../platform/system.js";
 import type { Env } from "../io/env.js";
 import type { Sourced } from "../runtime/settings.js";
 
-/** The folder of compiled code, in ours. */
-export const COMPILED_CODE = "compiled";
-
 /** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */
 export function homeFolder(env: Env): string {
   return locateHome(env).value;

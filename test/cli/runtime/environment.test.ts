@@ -13,6 +13,7 @@ const OF_THE_MACHINE = [
     "APPDATA",
     "LOCALAPPDATA",
     "XDG_CONFIG_HOME",
+    "XDG_CACHE_HOME",
     "PATH",
     "PATHEXT",
     "LANG",
