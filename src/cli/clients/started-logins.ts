@@ -7,6 +7,7 @@ import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { CodecError } from "../../oauth/grant/codec.js";
 import { decodeStartedLogin, encodeLogin, type StartedLogin } from "../../oauth/login/login-codec.js";
 import { patiently } from "../../platform/contention.js";
+import { statOf } from "../../platform/stat.js";
 import { quote, shellWord } from "../../redact.js";
 import { readPrivateFile, removeFile, temporaryPath, writePrivateFile } from "../../store/file/private-file.js";
 import type { LockOwner } from "../../store/leases/lock-owner.js";
@@ -154,7 +155,7 @@ function peek(id: string, files: Files): StartedLogin | undefined {
 
 /** Unix milliseconds. */
 function expiryOf(id: string, files: Files): number {
-  const stat = statSync(pathOf(id, "json", files), { throwIfNoEntry: false });
+  const stat = statOf(pathOf(id, "json", files));
   return (stat?.mtimeMs ?? 0) + (peek(id, files)?.lifeMs ?? LIFE_MS);
 }
 

@@ -1,4 +1,5 @@
-import { chmodSync, lstatSync, readdirSync, type Stats, statSync } from "node:fs";
+import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
+import { statOf } from "../../platform/stat.js";
 import { system } from "../../platform/system.js";
 import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
 
@@ -25,7 +26,7 @@ export const ACCESS_TEXT: Readonly<Record<FolderAccess, string>> = {
 /** {@link accessOf} for our folder; one that is not there yet is made private, and nothing is known of one out of reach. */
 export function homeAccess(home: string): FolderAccess | undefined {
   try {
-    const stat = statSync(home, { throwIfNoEntry: false });
+    const stat = statOf(home);
     return stat === undefined ? "private" : accessOf(stat);
   } catch {
     return undefined;

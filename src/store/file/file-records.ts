@@ -1,7 +1,8 @@
-import { renameSync, statSync, utimesSync } from "node:fs";
+import { renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import type { ShortLivedRecords } from "../../oauth/grant/short-lived.js";
 import { codeOf, patiently } from "../../platform/contention.js";
+import { statOf } from "../../platform/stat.js";
 import { onFiles, storeError } from "../store-error.js";
 import type { Cipher } from "./cipher.js";
 import {
@@ -67,7 +68,7 @@ const GRACE_MS = 60_000;
 function removeExpired(folder: string, now: number): void {
   for (const name of listFolder(folder)) {
     const path = join(folder, name);
-    const stat = statSync(path, { throwIfNoEntry: false });
+    const stat = statOf(path);
     if (stat && stat.mtimeMs + GRACE_MS <= now) removeFile(path);
   }
 }

@@ -5,7 +5,6 @@ import {
   fstatSync,
   fsyncSync,
   ftruncateSync,
-  lstatSync,
   mkdirSync,
   openSync,
   readdirSync,
@@ -14,13 +13,13 @@ import {
   rmdirSync,
   rmSync,
   type Stats,
-  statSync,
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { keepToUser } from "../../platform/access.js";
 import { codeOf, isContention, patiently } from "../../platform/contention.js";
 import { changingMode, moveAway, takingOwnership } from "../../platform/shell.js";
+import { linkStatOf, statOf } from "../../platform/stat.js";
 import { system } from "../../platform/system.js";
 import { storeError } from "../store-error.js";
 
@@ -62,14 +61,14 @@ export function removeEmptyFolders(...paths: string[]): void {
  * @returns the first folder that was missing; undefined when there was none
  */
 function makeFolders(path: string): string | undefined {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return undefined;
+  if (statOf(path)?.isDirectory()) return undefined;
   const parent = dirname(path);
   const above = parent === path ? undefined : makeFolders(parent);
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     // Another process may have created it just now.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
+    if (!statOf(path)?.isDirectory()) throw error;
   }
   return above ?? path;
 }
@@ -85,7 +84,7 @@ export function checkPrivateFolder(path: string, against: "read" | "write" = "re
   let stat: Stats | undefined;
   try {
     // A link to the folder above is how a user moves it elsewhere.
-    stat = patiently(() => (against === "read" ? lstatSync : statSync)(path, { throwIfNoEntry: false }));
+    stat = patiently(() => (against === "read" ? linkStatOf : statOf)(path));
   } catch (cause) {
     throw storeError(`the folder ${path} cannot be entered`, cause);
   }
@@ -164,7 +163,7 @@ function read(path: string, maxBytes: number, inFolder: string | undefined): str
     if (inFolder !== undefined && stat.isDirectory()) {
       const text = read(join(path, inFolder), maxBytes, undefined);
       // A folder that is removed at this moment loses its name before its content; another one is not ours.
-      if (text !== undefined || lstatSync(path, { throwIfNoEntry: false })?.ino !== stat.ino) return text;
+      if (text !== undefined || linkStatOf(path)?.ino !== stat.ino) return text;
     }
     if (!stat.isFile()) throw storeError(`${path} is not an ordinary file`, undefined);
     if (stat.nlink > 1 && hasForeignName(path, fd)) {
@@ -185,7 +184,7 @@ function hasForeignName(path: string, fd: number): boolean {
   const { ino, dev } = fstatSync(fd);
   const temporary = readdirSync(folder)
     .filter((name) => name.endsWith(".tmp"))
-    .map((name) => lstatSync(join(folder, name), { throwIfNoEntry: false }))
+    .map((name) => linkStatOf(join(folder, name)))
     .filter((stat) => stat?.ino === ino && stat.dev === dev).length;
   // Counted again: a save that ends at this moment removes its temporary name.
   return fstatSync(fd).nlink > 1 + temporary;

@@ -1,6 +1,7 @@
-import { constants, linkSync, mkdirSync, renameSync, statSync } from "node:fs";
+import { constants, linkSync, mkdirSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { codeOf, isContention, patiently } from "../../platform/contention.js";
+import { statOf } from "../../platform/stat.js";
 import { storeError } from "../store-error.js";
 import { attempt, CONTENT, discardFile, inUse, syncFolder, temporaryPath, writeSynced } from "./private-file.js";
 
@@ -88,5 +89,5 @@ function nameFolder(folder: string, path: string): void {
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+  return statOf(path)?.isDirectory() === true;
 }

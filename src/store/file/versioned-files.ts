@@ -1,6 +1,7 @@
-import { renameSync, statSync } from "node:fs";
+import { renameSync } from "node:fs";
 import { join, sep } from "node:path";
 import { patiently } from "../../platform/contention.js";
+import { statOf } from "../../platform/stat.js";
 import { attempt, discardFile, listFolder, readPublishedFile, removeFile, syncIfThere } from "./private-file.js";
 import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
 
@@ -159,7 +160,7 @@ export class VersionedFiles {
     const before = Date.now() - LEFTOVER_MS;
     for (const name of listFolder(this.folder)) {
       if (!name.endsWith(".tmp")) continue;
-      const stat = statSync(join(this.folder, name), { throwIfNoEntry: false });
+      const stat = statOf(join(this.folder, name));
       if (stat && stat.mtimeMs < before) discardFile(join(this.folder, name));
     }
   }

@@ -6,7 +6,6 @@ import {
   fchownSync,
   fstatSync,
   fsyncSync,
-  lstatSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -19,6 +18,7 @@ import {
 import platformPath, { dirname } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import { changingMode, moveAway, removing } from "../../../platform/shell.js";
+import { linkStatOf } from "../../../platform/stat.js";
 import { syncFolder, temporaryPath } from "../../../store/file/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
@@ -84,7 +84,7 @@ export function writeHostFile(file: HostFile, text: string): string | undefined 
 function storeBackup(target: string, { bytes, stat }: NonNullable<HostFile["original"]>): string {
   for (let number = 0; ; number++) {
     const path = `${target}.agentauth.bak${number === 0 ? "" : `.${number}`}`;
-    const present = lstatSync(path, { throwIfNoEntry: false });
+    const present = linkStatOf(path);
     if (present === undefined) {
       replace(path, bytes, stat, () => checkFree(path));
       return path;
@@ -94,7 +94,7 @@ function storeBackup(target: string, { bytes, stat }: NonNullable<HostFile["orig
 }
 
 function checkFree(path: string): void {
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+  if (linkStatOf(path) === undefined) return;
   throw storeError(`another program has written the backup ${path}`, undefined, "run this again");
 }
 
@@ -134,7 +134,7 @@ export function isOutside(
 /** The longest part of a path that exists; a link that leads nowhere exists. */
 function existingPart(path: string): string {
   const parent = dirname(path);
-  if (parent === path || lstatSync(path, { throwIfNoEntry: false }) !== undefined) return path;
+  if (parent === path || linkStatOf(path) !== undefined) return path;
   return existingPart(parent);
 }
 

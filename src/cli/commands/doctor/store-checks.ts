@@ -1,9 +1,10 @@
-import { readdirSync, statSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
 import { CodecError, decodeClient, decodeGrant } from "../../../oauth/grant/codec.js";
 import { decodeStartedLogin } from "../../../oauth/login/login-codec.js";
 import { moveAway } from "../../../platform/shell.js";
+import { statOf } from "../../../platform/stat.js";
 import { quote, shellWord } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
 import { fileStore } from "../../../store/file/file.js";
@@ -141,7 +142,7 @@ export function checkLeftovers(home: string, now: number): Finding {
       .map((name) => join(home, folder, name)),
   );
   const old = paths.filter((path) => {
-    const stat = statSync(path, { throwIfNoEntry: false });
+    const stat = statOf(path);
     return stat?.isFile() === true && now - stat.mtimeMs > OLD_MS;
   });
   if (old.length === 0) return ok("none");

@@ -1,7 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, utimesSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
 import { changingMode, removing } from "../../../platform/shell.js";
+import { statOf } from "../../../platform/stat.js";
 import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/file/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
@@ -163,8 +164,7 @@ function removeStaleFiles(folder: string, now: number): void {
   for (const name of attempt(() => readdirSync(folder)) ?? []) {
     const path = join(folder, name);
     attempt(() => {
-      const touched =
-        statSync(join(path, "token"), { throwIfNoEntry: false }) ?? statSync(path, { throwIfNoEntry: false });
+      const touched = statOf(join(path, "token")) ?? statOf(path);
       if (name.startsWith("exec-") && touched && now - touched.mtimeMs > STALE_MS) {
         rmSync(path, { recursive: true, force: true });
       }

@@ -8,11 +8,11 @@ import {
   openSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
+import { statOf } from "../../../platform/stat.js";
 import { quote, shellWord } from "../../../redact.js";
 import { outputError } from "../../io/write-all.js";
 
@@ -24,7 +24,7 @@ import { outputError } from "../../io/write-all.js";
 export function checkHtmlFile(path: string, force: boolean): void {
   if (path === "") throw refused(path, "is not a file name", "give a file, or - for standard output");
   try {
-    const found = statSync(path, { throwIfNoEntry: false });
+    const found = statOf(path);
     if (found?.isDirectory())
       throw refused(path, "is a folder", `give a file: --html ${shellWord(join(path, "report.html"))}`);
     // A rename would put the report in place of a device.
@@ -69,7 +69,7 @@ function canLink(from: string, to: string): boolean {
   } catch (thrown) {
     const { code } = thrown as NodeJS.ErrnoException;
     if (code === "EEXIST") throw thrown;
-    if (statSync(to, { throwIfNoEntry: false })) throw alreadyThere(to);
+    if (statOf(to)) throw alreadyThere(to);
     return false;
   }
 }
