@@ -10,7 +10,10 @@ const KINDS: readonly [RegExp, ClientErrorCode][] = [
   [/^(ECONNREFUSED|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|EADDRNOTAVAIL)$/, "connection_refused"],
   [/^(ETIMEDOUT|UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT)$/, "timeout"],
   [/^UND_ERR_PRX/, "proxy_failed"],
-  [/^(ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|HPE_.*)$/, "connection_reset"],
+  [
+    /^(ECONNRESET|EPIPE|ECONNABORTED|UND_ERR_SOCKET|UND_ERR_RES_CONTENT_LENGTH_MISMATCH|HPE_.*|HTTPParserError)$/,
+    "connection_reset",
+  ],
   [
     /CERT|^(ERR_TLS|ERR_SSL|EPROTO$|DEPTH_ZERO_SELF_SIGNED|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)|HOSTNAME_MISMATCH)/,
     "tls_failed",
@@ -92,13 +95,16 @@ function readable(message: string): string {
   return /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message)?.[1] ?? message;
 }
 
+/** The error of `fetch` for an answer that is not HTTP; since Node 24 it has no code. */
+const NOT_HTTP = "HTTPParserError";
+
 /** fetch throws "fetch failed" with the reason in its causes, some of which hold several errors. */
 function deepestCause(thrown: unknown): { code: string; message: string } {
   let code = "";
   let message = "";
   let current: unknown = thrown;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
-    const own = (current as { code?: unknown }).code;
+    const own = (current as { code?: unknown }).code ?? (current.name === NOT_HTTP ? NOT_HTTP : undefined);
     if (typeof own === "string") {
       code = own;
       message = current.message;
