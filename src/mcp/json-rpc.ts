@@ -66,6 +66,19 @@ export function failure(id: RpcId | null, error: RpcError): RpcResponse {
   return { jsonrpc: "2.0", id, error };
 }
 
+/** Parsers of some hosts fail at a thousand levels. */
+const MAX_LEVELS = 500;
+
+/** Whether a message is nested deeper than every host can be expected to read. */
+export function isTooDeep(message: RpcMessage): boolean {
+  return hasMoreLevels(message, MAX_LEVELS);
+}
+
+function hasMoreLevels(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((member) => hasMoreLevels(member, levels - 1));
+}
+
 /** The member `name` of a message's `params`; undefined if absent. */
 export function param(message: RpcMessage, name: string): unknown {
   const { params } = message as RpcRequest;

@@ -10,6 +10,7 @@ import {
   INITIALIZED,
   isRequest,
   isResponse,
+  isTooDeep,
   param,
   type RpcId,
   type RpcMessage,
@@ -227,6 +228,7 @@ export class McpProxy {
 
   #fromServer(message: RpcMessage): void {
     const { host, onLog } = this.#options;
+    if (isTooDeep(message)) return void this.#refuseTooDeep(message);
     if (!isResponse(message)) {
       onLog(`server: ${describe(message)}`);
       host.send(this.#session.requests.toHost(message));
@@ -243,6 +245,14 @@ export class McpProxy {
     const { abort, isStreaming } = pending;
     if (isStreaming) setTimeout(() => abort.abort(), MAX_ACCEPT_MS).unref();
     this.#session.onResponse(pending.request, message);
+  }
+
+  #refuseTooDeep(message: RpcMessage): void {
+    const { url, onWarning } = this.#options;
+    const text = `the MCP server ${quote(url)} sent a message that is nested too deep`;
+    const pending = isResponse(message) ? this.#pendingOf(message) : undefined;
+    if (pending) this.#fail(pending, new AgentAuthError("mcp_failed", text, { class: "remote" }));
+    else onWarning(text);
   }
 
   /** A response without an id belongs to the request whose HTTP response carries it. */

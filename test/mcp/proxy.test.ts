@@ -21,6 +21,11 @@ async function startPeer(answer: (response: ServerResponse, message: { id?: unkn
 const sendResult = (response: ServerResponse, id: unknown, result: object) =>
   response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id, result }));
 
+function sendNested(response: ServerResponse, levels: number): void {
+  const deep = `${"[".repeat(levels)}${"]".repeat(levels)}`;
+  response.writeHead(200, EVENTS).end(`data: {"jsonrpc":"2.0","id":1,"result":{"deep":${deep}}}\n\n`);
+}
+
 const sendEvent = (response: ServerResponse, message: object) =>
   response.write(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
 
@@ -107,13 +112,8 @@ describe("the proxy and responses of the server", () => {
       (response: ServerResponse) =>
         response.writeHead(200, { "content-type": "application/json" }).end('{"jsonrpc":"2.0"'),
     ],
-    [
-      "a response that is nested too deep to be serialized",
-      (response: ServerResponse) => {
-        const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
-        response.writeHead(200, EVENTS).end(`data: {"jsonrpc":"2.0","id":1,"result":{"deep":${deep}}}\n\n`);
-      },
-    ],
+    ["a result nested 499 levels deep", (response: ServerResponse) => sendNested(response, 499)],
+    ["a result nested 200,000 levels deep", (response: ServerResponse) => sendNested(response, 200_000)],
     ["the response to another request", (response: ServerResponse) => sendResult(response, "other", {})],
   ])("answers the host when the server sends %s", async (_what, answer) => {
     const peer = await startPeer((response, { id }) => (id === 1 ? answer(response) : sendResult(response, id, {})));
