@@ -4,7 +4,7 @@ import { system } from "../../platform/system.js";
 import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
 
 /** Who can get at a folder: this user alone, not known, others too, or a user it belongs to who is not this one. */
-export type FolderAccess = "private" | "unchecked" | "readable" | "writable" | "foreign";
+export type FolderAccess = "private" | "unchecked" | "readable" | "writable" | "foreign" | "absent";
 
 /** Who can get at a folder, by its owner and mode. Windows has lists of access in their place, which only `doctor` reads. */
 export function accessOf({ uid, mode }: Pick<Stats, "uid" | "mode">): FolderAccess {
@@ -21,13 +21,14 @@ export const ACCESS_TEXT: Readonly<Record<FolderAccess, string>> = {
   readable: "can be read by others",
   writable: "can be changed by others",
   foreign: "belongs to another user",
+  absent: "does not exist yet",
 };
 
-/** {@link accessOf} for our folder; one that is not there yet is made private, and nothing is known of one out of reach. */
+/** {@link accessOf} for our folder; nothing is known of one out of reach. */
 export function homeAccess(home: string): FolderAccess | undefined {
   try {
     const stat = statOf(home);
-    return stat === undefined ? "private" : accessOf(stat);
+    return stat === undefined ? "absent" : accessOf(stat);
   } catch {
     return undefined;
   }

@@ -88,6 +88,8 @@ it("says which profile and store it looked at, and why", async () => {
   expect([chosen.code, chosen.stdout]).toEqual([4, "[]\n"]);
   expect(chosen.stderr).toMatch(/^profile work \(AGENTAUTH_PROFILE\), store memory \(AGENTAUTH_STORE\): /);
   expect((await status({}, "-q")).stderr).toBe("");
+  const absent = await status({ AGENTAUTH_HOME: join(home, "absent") });
+  expect(absent.stderr).toContain(`${join(home, "absent")}, which does not exist yet\n`);
   expect((await status({})).stderr).not.toContain("Nothing is set up");
 });
 
