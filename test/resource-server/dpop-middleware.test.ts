@@ -21,7 +21,7 @@ const express = createRequire(import.meta.url)("express") as () => RequestListen
   use(path: string, ...all: (Middleware | Handler)[]): void;
 };
 
-const test = holderTest.override("options", { dpop: "required", dpopNonces: true });
+const test = holderTest.extend({ options: { dpop: "required", dpopNonces: true } });
 
 /** Each answers with the client's name, below the path of the resource, whatever address it is reached at. */
 const SERVERS: Record<string, (server: Server) => RequestListener> = {
