@@ -1,9 +1,10 @@
 // Runs test/runtimes/sdk.mjs against the built library and a new sandbox under several versions of Node, Bun and Deno, and
-// its browser part in Chromium; then checks the size limit of the management client. An unavailable runtime is skipped, and
-// the last line has the number of skipped ones; with --complete a skipped one is a failure.
+// its browser part in Chromium; then `npm test` on each Node, and checks the size limit of the management client. An
+// unavailable runtime is skipped, and the last line has the number of skipped ones; with --complete a skipped one is a
+// failure.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -14,6 +15,8 @@ const folder = join(root, "runtimes");
 const modules = join(folder, "node_modules");
 const suite = join(root, "test", "runtimes", "sdk.mjs");
 const DEVICES = 120;
+const SUITE_MS = 60_000;
+const TESTS_MS = 30 * 60_000;
 const MAX_GZIPPED = 25 * 1024;
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const DENO_FLAGS = ["run", "--no-prompt", "--no-lock", "--allow-net=127.0.0.1", "--allow-env", "--allow-read"];
@@ -25,12 +28,14 @@ if (!existsSync(join(root, "dist", "index.js"))) {
 install();
 const { startSandbox } = await import(pathToFileURL(join(root, "dist", "sandbox", "index.js")).href);
 
+const NODES = ["20", "22", "24", "26"];
 const counts = { passed: 0, failed: 0, skipped: 0 };
-for (const major of ["20", "22", "24", "26"]) await report(`node ${major}`, runProgram(`node-${major}/bin/node`, []));
+for (const major of NODES) await report(`node ${major}`, runProgram(nodeOf(major), []));
 await report("bun", runProgram(".bin/bun", ["run"]));
 await report("deno", runProgram(".bin/deno", DENO_FLAGS));
 await report("chromium", runPage());
 await report("size", measure());
+for (const major of NODES) await report(`npm test on node ${major}`, runTests(nodeOf(major)));
 console.log(`runtimes: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`);
 const complete = counts.skipped === 0 || !process.argv.includes("--complete");
 process.exitCode = counts.failed === 0 && complete ? 0 : 1;
@@ -55,15 +60,38 @@ async function report(name, running) {
   }
 }
 
+function nodeOf(major) {
+  return `node-${major}/bin/node`;
+}
+
+const UNAVAILABLE = { skipped: true, message: "it cannot be installed or started" };
+
+/** The version that a runtime prints; undefined for one that does not start. */
+function versionOf(program) {
+  const { status, stdout } = spawnSync(program, ["--version"], { encoding: "utf8" });
+  return status === 0 ? stdout.trim().split("\n")[0] : undefined;
+}
+
+/** Runs the tests of the sources. */
+async function runTests(path) {
+  const program = join(modules, path);
+  const version = versionOf(program);
+  if (version === undefined) return UNAVAILABLE;
+  const env = { ...process.env, NO_COLOR: "1", PATH: `${dirname(program)}${delimiter}${process.env.PATH}` };
+  const args = [join(root, "node_modules", "vitest", "vitest.mjs"), "run", "--project", "in-process*"];
+  const { status, output } = await capture(program, args, { env, timeout: TESTS_MS });
+  if (status !== 0) throw new Error(`${version} ended with ${status}\n${output}`);
+  return { message: `${version}, ${/Tests +(.*)/.exec(output)?.[1]}` };
+}
+
 /** Runs the suite as a program of a runtime. */
 async function runProgram(path, flags) {
   const program = join(modules, path);
-  const { status, stdout } = spawnSync(program, ["--version"], { encoding: "utf8" });
-  if (status !== 0) return { skipped: true, message: "it cannot be installed or started" };
-  const version = stdout.trim().split("\n")[0];
+  const version = versionOf(program);
+  if (version === undefined) return UNAVAILABLE;
   return withSandbox(async (sandbox) => {
     const env = { ...process.env, RUNTIMES_SANDBOX: JSON.stringify(sandbox), DENO_NO_UPDATE_CHECK: "1" };
-    const { status, output } = await capture(program, [...flags, suite], env);
+    const { status, output } = await capture(program, [...flags, suite], { env, timeout: SUITE_MS });
     const result = /^\{"passed":.*\}$/m.exec(output)?.[0];
     if (status !== 0 || result === undefined) throw new Error(`${version} ended with ${status}\n${output}`);
     return { message: `${version}, ${countOf(JSON.parse(result))} checks` };
@@ -139,9 +167,9 @@ async function withSandbox(work) {
   }
 }
 
-function capture(command, args, env) {
+function capture(command, args, options) {
   return new Promise((resolve) => {
-    const child = spawn(command, args, { cwd: root, env, stdio: ["ignore", "pipe", "pipe"], timeout: 60_000 });
+    const child = spawn(command, args, { ...options, cwd: root, stdio: ["ignore", "pipe", "pipe"] });
     let output = "";
     child.stdout.on("data", (chunk) => (output += chunk));
     child.stderr.on("data", (chunk) => (output += chunk));

@@ -34,7 +34,7 @@ it("the workflow runs on each system with each Node", () => {
   const { check, platforms } = workflow("ci").jobs;
   const systems = [check?.["runs-on"], ...(platforms?.strategy?.matrix.os ?? [])];
   expect(systems.sort()).toEqual(["macos-latest", "ubuntu-latest", "windows-latest"]);
-  for (const job of [check, platforms]) expect(job?.strategy?.matrix.node).toEqual([20, 22, 24]);
+  for (const job of [check, platforms]) expect(job?.strategy?.matrix.node).toEqual(["20.19", "22", "24", "26"]);
 });
 
 it("the release is published by trust in the workflow, with no token", () => {
