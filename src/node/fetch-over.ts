@@ -8,7 +8,7 @@ import type { PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_REDIRECTS = 20;
 /** Not sent to another origin after a redirect (Fetch Standard, HTTP-redirect fetch). */
-const CREDENTIALS = ["authorization", "proxy-authorization", "cookie", "host"];
+const CREDENTIALS = ["authorization", "proxy-authorization", "cookie"];
 const OF_BODY = ["content-encoding", "content-language", "content-location", "content-type", "content-length"];
 
 /** The global `fetch`, with its classes, over another way to send; an {@link HttpRequest} gets an {@link HttpResponse}. */

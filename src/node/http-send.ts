@@ -205,8 +205,8 @@ function headersOf({ headers, body, method }: PlainRequest, { host }: URL): Reco
     if (REFUSED_HEADERS.has(name) || (name === "connection" && !/^(?:keep-alive|close)$/i.test(value))) {
       throw new TypeError(`the header ${name} cannot be set`);
     }
-    // The length is that of the body, whatever the caller says.
-    if (name !== "content-length") all[name] = value;
+    // The host is that of the address, and the length that of the body, whatever the caller says.
+    if (name !== "content-length" && name !== "host") all[name] = value;
   }
   all["accept"] ??= "*/*";
   all["accept-encoding"] ??= "br, gzip, deflate";

@@ -50,6 +50,12 @@ describe.each([
     expect(server.requests).toEqual([]);
   });
 
+  it("names the host of the address, whatever the header host says", async () => {
+    const server = await startServer((response) => sendJson(response, {}));
+    await fetch(server.origin, { headers: { host: "other.example" } });
+    expect(`http://${server.requests[0]?.headers.host}`).toBe(server.origin);
+  });
+
   it("passes informational responses by", async () => {
     const { origin } = await startSocketServer((socket) =>
       socket.end("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
