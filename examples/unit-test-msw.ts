@@ -23,14 +23,19 @@ test("the titles of all pools", async () => {
   server.use(
     http.get(`${baseUrl}/api/v1/pool`, ({ request }) => {
       assert.equal(request.headers.get("authorization"), "Bearer sample-token");
-      assert.equal(new URL(request.url).searchParams.get("domain_id"), "domain_1");
+      const { searchParams } = new URL(request.url);
+      assert.equal(searchParams.get("domain_id"), "domain_1");
+      const isFirst = searchParams.get("pagination[offset]") === null;
       return HttpResponse.json({
-        summaries: [{ id: "pool_1", title: "First" }, { id: "pool_2" }],
-        pagination: { item_count: 2, offset_item: 0, offset_next: null, page_size: 50 },
+        status: "success",
+        summaries: isFirst ? [{ id: "pool_1", title: "First" }, { id: "pool_2" }] : [{ id: "pool_3", title: "Third" }],
+        pagination: isFirst
+          ? { item_count: 3, page_offset: 0, page_size: 2, next_page_offset: 2 }
+          : { item_count: 3, page_offset: 2, page_size: 2, next_page_offset: null },
       });
     }),
   );
-  assert.deepEqual(await titlesOf(service, "domain_1"), ["First", "(no title)"]);
+  assert.deepEqual(await titlesOf(service, "domain_1"), ["First", "(no title)", "Third"]);
 });
 
 test("a token that the service rejects", async () => {

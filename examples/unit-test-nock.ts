@@ -1,4 +1,4 @@
-// Unit tests of one's own code with nock 14: node --test runs them, and so does any other runner.
+// Unit tests of one's own code with nock 14 or 15: node --test runs them, and so does any other runner.
 import { strict as assert } from "node:assert";
 import { afterEach, test } from "node:test";
 import { isAgentAuthError, ManagementClient } from "agentauth";
@@ -21,10 +21,18 @@ test("the titles of all pools", async () => {
     .get("/api/v1/pool")
     .query({ domain_id: "domain_1" })
     .reply(200, {
+      status: "success",
       summaries: [{ id: "pool_1", title: "First" }, { id: "pool_2" }],
-      pagination: { item_count: 2, offset_item: 0, offset_next: null, page_size: 50 },
+      pagination: { item_count: 3, page_offset: 0, page_size: 2, next_page_offset: 2 },
+    })
+    .get("/api/v1/pool")
+    .query({ domain_id: "domain_1", "pagination[offset]": 2 })
+    .reply(200, {
+      status: "success",
+      summaries: [{ id: "pool_3", title: "Third" }],
+      pagination: { item_count: 3, page_offset: 2, page_size: 2, next_page_offset: null },
     });
-  assert.deepEqual(await titlesOf(service, "domain_1"), ["First", "(no title)"]);
+  assert.deepEqual(await titlesOf(service, "domain_1"), ["First", "(no title)", "Third"]);
   scope.done();
 });
 

@@ -63,7 +63,9 @@ export function createSend(options: ConnectOptions, guard: SsrfGuard | undefined
       const agent = agentFor(url.protocol, proxy);
       for (;;) {
         const response = await exchange({ request, url, agent, idleTimeout });
-        if (response !== "unsent") return response;
+        if (response === "unsent") continue;
+        guard?.onResponse(url.hostname);
+        return response;
       }
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
@@ -162,7 +164,7 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
     });
     const published = { request: sent, method, url: url.href };
     publish("agentauth:request:create", published);
-    whenConnected(sent, isTls, (socket) => {
+    whenConnected(sent, { agent, isTls }, (socket) => {
       if (sent.reusedSocket && (socket.destroyed || socket.readableEnded || isTooOld(socket, method))) {
         return void sent.destroy();
       }
@@ -190,8 +192,14 @@ function write(sent: ClientRequest, body: PlainRequest["body"], fail: (error: Er
   Readable.from(body, { objectMode: false }).on("error", fail).pipe(sent);
 }
 
-function whenConnected(sent: ClientRequest, isTls: boolean, go: (socket: Socket) => void): void {
+function whenConnected(
+  sent: ClientRequest & { agent?: unknown },
+  { agent, isTls }: { agent: TunnelArgs["agent"]; isTls: boolean },
+  go: (socket: Socket) => void,
+): void {
   sent.once("socket", (socket) => {
+    // One that replaces the agent, to answer requests in tests, reads a request before its socket connects.
+    if (sent.agent !== agent) return go(socket);
     // What a server that restarted has done to an idle connection is seen within two turns of the event loop.
     if (sent.reusedSocket) setImmediate(() => setImmediate(go, socket));
     else if (!isTls && !socket.connecting) go(socket);

@@ -37,6 +37,11 @@ export interface SsrfGuard {
   checkWritten(hostname: string): void;
   /** The class of the server's address. */
   addressClass(): Promise<AddressClass>;
+  /**
+   * Called with the host of each response. A name that answers and was not looked up, because a test intercepts requests,
+   * has no known address: it counts as public, and is not looked up later.
+   */
+  onResponse(hostname: string): void;
 }
 
 /** The rules of a guard. */
@@ -71,6 +76,9 @@ export function createSsrfGuard(server: string, { exemptions, lookup, isBehindPr
 
   return {
     addressClass,
+    onResponse(hostname) {
+      if (bareHost(hostname) === serverHost) knownClass ??= "public";
+    },
     checkWritten(hostname) {
       const written = classifyHost(hostname);
       if (written === undefined || (written !== "forbidden" && bareHost(hostname) === serverHost)) return;

@@ -54,6 +54,7 @@ const it = test
       resolve: async () => addresses,
       checkWritten: () => undefined,
       addressClass: async () => "public",
+      onResponse: () => undefined,
     };
     const proxies = { http: `http://${credentials}127.0.0.1:${portOf(servers.proxy)}` };
     const fetch = createFetch({ proxies, noProxy }, guard);
