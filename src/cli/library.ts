@@ -21,7 +21,10 @@ import { storeChoiceOf } from "./config/store.js";
 import type { Env } from "./io/env.js";
 import type { Settings } from "./runtime/settings.js";
 
-/** How the clients of a profile reach the network, beside the environment; contradicts `fetch` and `network`. */
+/**
+ * How the clients of a profile reach the network, beside the environment. A client that is given a `fetch` sends every request
+ * with it: `fetch` and `network` contradict these.
+ */
 export interface ProfileNetworkOptions {
   /** A file with certificates of authorities to trust beside the usual ones and `NODE_EXTRA_CA_CERTS`, PEM. */
   caFile?: string | undefined;
