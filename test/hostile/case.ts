@@ -16,6 +16,8 @@ export interface HostileCase {
   readonly result: string;
   /** The outcome of the command: `ok`, the class of the error, or the signal. */
   readonly outcome: Outcome;
+  /** Its outcomes in the library, where the `fetch` of some versions of Node fails before ours refuses. Default: `outcome`. */
+  readonly inLibrary?: readonly Outcome[];
   /** The code of the library's error. */
   readonly code?: ErrorCode | undefined;
   /** Parts that the message and the hint must contain. */
