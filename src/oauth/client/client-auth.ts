@@ -110,6 +110,7 @@ function basic(secret: string): oauth.ClientAuth {
  *
  * @param error the error of the first try
  * @returns undefined if there is nothing else to try
+ * @internal
  */
 export function secretInForm({ authMethod, clientSecret }: ClientRecord, error: unknown): oauth.ClientAuth | undefined {
   if (authMethod !== "client_secret_basic" || clientSecret === undefined || !isAgentAuthError(error)) return undefined;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { MASK, Secret } from "../../../src/redact.js";
+import { SECRET_MASK, Secret } from "../../../src/redact.js";
 import { fc } from "../../helpers/properties.js";
 import { print } from "./printing.js";
 
@@ -41,7 +41,7 @@ describe("yaml", () => {
       { none: undefined, list: [undefined, new Date(0)], token: new Secret("planted-secret"), empty: { a: undefined } },
     ];
     const { out } = await print("yaml", items);
-    expect(parse(out)).toEqual([{ list: [null, "1970-01-01T00:00:00.000Z"], token: MASK, empty: {} }]);
+    expect(parse(out)).toEqual([{ list: [null, "1970-01-01T00:00:00.000Z"], token: SECRET_MASK, empty: {} }]);
   });
 
   it("writes a key that is too long for the line of its value before it", async () => {
