@@ -77,6 +77,8 @@ export type ClientErrorCode =
   | "store_unsafe"
   /** The issuer gave new tokens, and they could not be stored: they are good until this process ends. */
   | "grant_not_saved"
+  /** An older login was put back into the store: its refresh token is used up, and was not sent. */
+  | "record_rolled_back"
   /** Another process is at work on the same thing, and did not end in time. */
   | "lease_busy"
   /** This process was held up until another one may have taken over its work. */

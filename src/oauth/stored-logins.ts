@@ -1,9 +1,16 @@
+import { isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
 import type { StatusOptions } from "./agent-options.js";
 import { bindUsedClient } from "./client/issuer-binding.js";
 import type { Grant } from "./grant/grant.js";
+import type { GrantStore } from "./grant/grant-store.js";
+import type { Lease } from "./grant/lease.js";
+import { refreshLease } from "./grant/refresh.js";
 import { describeLogin, type LoginStatus } from "./login/login-status.js";
 import { type RemoteLogout, revokeRemotely } from "./token/revocation.js";
+
+/** For how long a logout waits to record it. */
+const SPEND_MS = 1000;
 
 /** Removes a stored login, then revokes its tokens at the issuer. */
 export async function removeLogin(
@@ -13,9 +20,24 @@ export async function removeLogin(
 ): Promise<RemoteLogout> {
   // A login from before bindings were stored is the only record of its client's issuer.
   await bindUsedClient(agent.loginContext(grant, grant), grant);
-  await agent.options.store.remove(grant);
+  const { store } = agent.options;
+  await store.remove(grant);
   const { client, privateKey, http } = agent.callOf(grant);
-  return revokeRemotely({ ...grant, client }, http, signal, privateKey);
+  const revoked = revokeRemotely({ ...grant, client }, http, signal, privateKey);
+  const [outcome] = await Promise.all([revoked, markSpent(store, grant)]);
+  return outcome;
+}
+
+/** Records that a login is over, so that it is recognized if somebody puts its record back. */
+async function markSpent(store: GrantStore, grant: Grant): Promise<void> {
+  const work = async (lease: Lease) => lease.spend?.();
+  // The login is removed all the same; who is refreshing it finds it gone.
+  const wait = { patienceMs: 0, signal: AbortSignal.timeout(SPEND_MS) };
+  await store.lease(refreshLease(grant), work, { durationMs: SPEND_MS, refreshes: grant, once: true, ...wait }).catch(
+    (error) => {
+      if (!isAgentAuthError(error)) throw error;
+    },
+  );
 }
 
 /** Describes the stored logins, of one MCP server or of all. */

@@ -1,5 +1,6 @@
 import { AgentAuthError, type AgentAuthErrorJson } from "../../errors.js";
 import { quote } from "../../redact.js";
+import type { Grant } from "./grant.js";
 import type { GrantKey } from "./grant-key.js";
 
 /** The exclusive right to do some work, held for a limited time. */
@@ -27,6 +28,13 @@ export interface Lease {
   rollback(): void;
   /** The previous attempt under the same name, if it is recorded. */
   readonly before: PreviousAttempt | undefined;
+  /**
+   * Records, if the work succeeds, that the refresh token of {@link LeaseOptions.refreshes} is used up: an older record
+   * that somebody puts back is recognized by that. A store that does not implement it recognizes none.
+   */
+  spend?(): void;
+  /** The newest generation of tokens whose refresh token is used up, if the store knows that. */
+  readonly spent?: number | undefined;
   /** Whether another holder had the lease at first, so that {@link before} is the attempt that was waited for. */
   readonly waited: boolean;
 }
@@ -53,6 +61,8 @@ export interface LeaseOptions<T> {
   extend?: boolean;
   /** The grant that the work reads and replaces, which must not come from a cache while the lease is requested or held. */
   grant?: GrantKey | undefined;
+  /** The grant whose tokens the work replaces, in place of {@link grant}: the attempts at others are not those before. */
+  refreshes?: Grant | undefined;
   /** Whether the work concerns all tenants of the store, as a registered client does. */
   shared?: boolean;
   /** Whether the name is not used again once the work has succeeded, so that no record is needed. */

@@ -1,6 +1,8 @@
-import type { AgentAuthError } from "../../errors.js";
+import { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
-import { loginRequired } from "../login/login-required.js";
+import { quote } from "../../redact.js";
+import { LOGIN_HINT } from "../login/login-hint.js";
+import { loginRemedy, loginRequired } from "../login/login-required.js";
 import { type Grant, hasExpired, hasSameTokens, mergeAnswer, noteRefusal, retire, tokenGeneration } from "./grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "./grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "./lease.js";
@@ -69,7 +71,7 @@ async function refreshOrRead(
   const { store, clock } = context;
   const durationMs = refreshDurationMs(context.timeoutMs);
   const grant = await store.lease(
-    `refresh ${seen.profile} ${seen.server} ${seen.account ?? ""} ${seen.signedInAt} ${tokenGeneration(seen)}`,
+    refreshLease(seen),
     async (lease) => {
       const current = await store.read(seen);
       if (!current) throw loginRequired(seen, "another process logged out");
@@ -77,6 +79,7 @@ async function refreshOrRead(
       if (saved) return saved;
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (!hasSameTokens(current, seen)) return current;
+      if (tokenGeneration(current) <= (lease.spent ?? -1)) throw rolledBack(current);
       if (!isForced && isLastToken(current, clock.epoch())) return current;
       if (current.tokens.refreshToken === undefined) throw loginRequired(current, noRefreshToken(isForced));
       rethrowRecentFailure(lease, clock.epoch(), isForced || hasExpired(current.tokens, clock.epoch()));
@@ -89,7 +92,7 @@ async function refreshOrRead(
     },
     {
       durationMs,
-      grant: seen,
+      refreshes: seen,
       once: true,
       patienceMs: 2 * durationMs,
       signal,
@@ -99,6 +102,18 @@ async function refreshOrRead(
     },
   );
   return { grant, isOwn };
+}
+
+/** The name of the lease of a login, for every generation of its tokens. */
+export function refreshLease({ profile, server, account, signedInAt }: Grant): string {
+  return `refresh ${profile} ${server} ${account ?? ""} ${signedInAt}`;
+}
+
+function rolledBack(grant: Grant): AgentAuthError {
+  const { server, profile } = grant;
+  const message = `the stored login for ${quote(server)} (profile ${quote(profile)}) is older than one that was used: somebody put it back, and its refresh token is used up, so it was not sent`;
+  const hint = `put the newest record back, or log in again: ${LOGIN_HINT}`;
+  return new AgentAuthError("record_rolled_back", message, { class: "store", hint, remedy: loginRemedy(grant) });
 }
 
 /**
@@ -154,6 +169,7 @@ function refreshUnderLease(
     const outcome = await sendRefresh(context, current, lease, isValid);
     if ("answer" in outcome) {
       const next = mergeAnswer(current, outcome.answer);
+      if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.spend?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.
       return { grant, isOwn: grant.tokens === next.tokens };

@@ -12,11 +12,14 @@ export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriv
       call.release();
     }
   };
-  const { watch, health } = driver;
+  const { watch, health, touch } = driver;
   return {
     system: driver.system,
     location: driver.location,
     get: (key, options) => bounded(options?.signal, (signal) => driver.get(key, { signal })),
+    ...(touch && {
+      touch: (key, options) => bounded(options?.signal, (signal) => touch.call(driver, key, { signal })),
+    }),
     put: (key, value, expected, options) =>
       bounded(options?.signal, (signal) => driver.put(key, value, expected, { ...options, signal })),
     delete: (key, expected, options) => bounded(options?.signal, (signal) => driver.delete(key, expected, { signal })),

@@ -9,15 +9,14 @@ import {
 import { MemoryLeases } from "../memory-leases.js";
 import type { LeaseBusy, LeaseClaim, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
-import { GIVEN_UP_MS } from "./late-save.js";
-import { attemptOf, decodeNote, encodeNote, inLocalTime, type LeaseNote } from "./lease-note.js";
+import { attemptOf, decodeNote, encodeNote, generationOf, inLocalTime, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
 import { isUnanswered } from "./store-failure.js";
 import type { TenantRecords } from "./tenant-records.js";
 
 const POLL_MS = { first: 20, most: 200 };
-/** The part of a lease's life for which its loss must have been watched. */
-const WATCHED_PART = 0.5;
+/** The part of a lease's life for which a holder that may be alive gets time to save. */
+const DOUBT_PART = 0.5;
 /**
  * The lives of a lease for which a live holder gets time after an engine did not answer: all processes connect again at
  * once then, and its save is one of many.
@@ -70,12 +69,15 @@ export class DriverLeases {
   async #take<T>(
     place: LeasePlace,
     records: TenantRecords,
-    { signal, onWait, until, durationMs, patienceMs = Number.POSITIVE_INFINITY }: LeaseOptions<T>,
+    options: LeaseOptions<T>,
   ): Promise<Taken | { instead: T }> {
+    const { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY } = options;
     const { key, owner, ttlMs } = place;
-    const watch = new Watch(this.#clock, ttlMs * WATCHED_PART);
-    const claim = { owner, ttlMs, note: await place.seal({ sent: true }) };
+    const generation = generationOf(options);
+    const claim = { owner, ttlMs, note: await place.seal({ sent: true, generation }) };
     const begun = momentOf(this.#clock);
+    // By the clock of this process alone: that of the engine may jump.
+    let endsAt = Number.NEGATIVE_INFINITY;
     for (let pause = POLL_MS.first, waited = false; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
       if (signal?.aborted) throw abortedError(signal);
       const from = momentOf(this.#clock);
@@ -83,14 +85,15 @@ export class DriverLeases {
         if (isUnanswered(error)) this.#unansweredAt = momentOf(this.#clock);
         throw error;
       });
-      const unwatchedMs = Math.max(watch.left(), this.#reconnectMs(ttlMs));
       const offset = offsetOf(answer, from, this.#clock.epoch());
       if (answer.held || answer.by.owner === owner) {
-        const stored = await attemptBefore(answer, key, records);
+        const { stored, spent } = await attemptBefore(answer, { key, records, generation });
         const before = stored && inLocalTime(stored, offset);
-        const isInDoubt = mayBeAtWork(before, this.#clock.epoch(), durationMs + GIVEN_UP_MS);
-        return { from, stored, before, waited, doubtMs: isInDoubt ? unwatchedMs : 0 };
+        const isInDoubt = before?.ended === "expired" && before.committed;
+        const doubtMs = Math.max(ttlMs * DOUBT_PART, this.#reconnectMs(ttlMs), endsAt - this.#clock.now());
+        return { from, stored, before, spent, waited, doubtMs: isInDoubt ? doubtMs : 0 };
       }
+      endsAt = this.#clock.now() + answer.leftMs;
       const holder = async () => {
         const label = (await noteOf(answer.by, key, records))?.holder;
         return { pid: undefined, label, at: answer.by.at - offset };
@@ -99,7 +102,7 @@ export class DriverLeases {
       waited = true;
       const instead = await until?.();
       if (instead !== undefined) return { instead };
-      if (since(begun, this.#clock) > patienceMs) throw busy(await holder());
+      if (since(begun, this.#clock) >= patienceMs) throw busy(await holder());
       // Not all at the same moment, and not long after it is free.
       await this.#sleep(Math.min(pause, answer.leftMs + POLL_MS.first) * (0.5 + Math.random()), signal);
     }
@@ -112,8 +115,8 @@ export class DriverLeases {
   }
 
   /**
-   * What the holder before has stored after all. An engine or a machine that stood still lets leases of live holders
-   * expire: such a holder gets time to come back, unless its silence was watched while the engine answered.
+   * What the holder before has stored after all. An engine or a machine that stood still, and a clock that was set, let
+   * leases of live holders expire: such a holder gets time to come back.
    */
   async #lateResult<T>(doubtMs: number, { until, signal }: LeaseOptions<T>): Promise<T | undefined> {
     const begun = momentOf(this.#clock);
@@ -128,27 +131,6 @@ export class DriverLeases {
 
   async #sleep(ms: number, signal: AbortSignal = new AbortController().signal): Promise<void> {
     await this.#clock.sleep(ms, signal).catch(() => undefined);
-  }
-}
-
-/** For how long the answers of an engine have been watched without a gap in which a heartbeat could not arrive. */
-class Watch {
-  readonly #clock: StoreClock;
-  readonly #ms: number;
-  #from: Moment | undefined;
-  #answered: Moment | undefined;
-
-  constructor(clock: StoreClock, ms: number) {
-    this.#clock = clock;
-    this.#ms = ms;
-  }
-
-  /** Milliseconds that are left to watch, after one more answer. */
-  left(): number {
-    const now = momentOf(this.#clock);
-    if (this.#answered === undefined || since(this.#answered, this.#clock) >= this.#ms) this.#from = now;
-    this.#answered = now;
-    return Math.max(0, this.#ms - since(this.#from ?? now, this.#clock));
   }
 }
 
@@ -184,18 +166,19 @@ async function withLease<T>(held: HeldLease, work: (lease: Lease) => Promise<T>)
   }
 }
 
-/** The attempt before; a claim that a client has sent twice finds its own, and does not show that one. */
-async function attemptBefore(answer: LeaseHeld | LeaseBusy, key: RecordKey, records: TenantRecords) {
-  if (!answer.held) return unknownAttempt(answer.by.at);
-  return answer.before && attemptIn(answer.before, key, records);
-}
-
-function mayBeAtWork(before: PreviousAttempt | undefined, now: number, durationMs: number): boolean {
-  return before?.ended === "expired" && before.committed && now - before.at < durationMs;
-}
-
-async function attemptIn(trace: LeaseTrace, key: RecordKey, records: TenantRecords) {
-  return attemptOf(trace, await noteOf(trace, key, records));
+/**
+ * The attempt before at the same generation, and what is spent. A claim that a client has sent twice finds its own, and
+ * does not show the one before.
+ */
+async function attemptBefore(
+  answer: LeaseHeld | LeaseBusy,
+  { key, records, generation }: { key: RecordKey; records: TenantRecords; generation: number | undefined },
+): Promise<Pick<Taken, "stored" | "spent">> {
+  if (!answer.held) return { stored: unknownAttempt(answer.by.at), spent: undefined };
+  if (answer.before === undefined) return { stored: undefined, spent: undefined };
+  const note = await noteOf(answer.before, key, records);
+  const isOther = note !== undefined && note.generation !== generation;
+  return { stored: isOther ? undefined : attemptOf(answer.before, note), spent: note?.spent };
 }
 
 async function noteOf({ note }: LeaseTrace, key: RecordKey, records: TenantRecords) {

@@ -139,6 +139,11 @@ export interface StoreDriver {
   /** Reads a record, and sees every acknowledged write. */
   get(key: RecordKey, options?: DriverCallOptions): Promise<StoredRecord | undefined>;
   /**
+   * Reads a record as `get`, and writes it again as it is, with its version: what would refuse a `put` of it refuses this,
+   * such as a missing right, a full memory or a lock, before anything depends on that. Default: `get` is used.
+   */
+  touch?(key: RecordKey, options?: DriverCallOptions): Promise<StoredRecord | undefined>;
+  /**
    * Stores a text if the stored version is `expected` (undefined: if there is no record).
    *
    * @returns the new version; undefined if another one is stored, and then nothing has changed
@@ -169,7 +174,7 @@ export interface StoreDriver {
   extend(key: RecordKey, claim: LeaseClaim, options?: DriverCallOptions): Promise<boolean>;
   /**
    * Releases a lease; does nothing for an owner that does not hold it any more. The trace of a released or expired lease may
-   * be forgotten after a day.
+   * be forgotten after 30 days: until then it shows that an older record was put back.
    *
    * @param claim with `note` undefined no trace is left, and the next claim begins with none before it
    */

@@ -73,7 +73,7 @@ export class GrantRecords {
   async reserve(grantKey: GrantKey): Promise<Reservation> {
     const key = await this.key(grantKey);
     const { driver } = this.#records;
-    const before = await driver.get(key);
+    const before = await (driver.touch ? driver.touch(key) : driver.get(key));
     const tries = new Set<string>();
     return {
       save: async (grant, expected) => {
@@ -85,6 +85,11 @@ export class GrantRecords {
       },
       release: async () => {},
     };
+  }
+
+  /** As {@link NewestGrants.spent}. */
+  async spent(grant: Grant): Promise<number | undefined> {
+    return this.#newest.spent((await this.key(grant)).id, grant);
   }
 
   async remove(grantKey: GrantKey): Promise<void> {
@@ -179,7 +184,10 @@ export class GrantRecords {
       if ((await this.key(found)).id !== key.id) throw new CodecError("it contains another login");
       return found;
     });
-    if (grant) this.#decoded.set(key.id, { value, grant });
+    if (grant) {
+      this.#decoded.set(key.id, { value, grant });
+      this.#newest.remember(key.id, grant);
+    }
     return grant;
   }
 

@@ -7,6 +7,7 @@ import {
 } from "../../oauth/client/client-binding.js";
 import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/grant/codec.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { Lease } from "../../oauth/grant/lease.js";
 import type { ShortLivedRecords } from "../../oauth/grant/short-lived.js";
 import { quote } from "../../redact.js";
 import { noSealing } from "../seal/no-sealing.js";
@@ -30,10 +31,11 @@ export interface GrantStoreOptions {
   /** The tenant whose grants these are. Tenants share registered clients, and nothing else. Default: `default`. */
   tenant?: string | undefined;
   /**
-   * When another process may take over from a holder that may have sent a refresh token: `fast` after the four seconds in
-   * which a live holder extends its lease, `patient` after three times the duration of its work. A process that is killed
-   * delays the others by that, and one that stands still for longer may cause a refresh token to be used twice, which an
-   * issuer without a grace period takes for theft. Default: `fast`.
+   * When another process may take over from a holder that may have sent a refresh token: `patient` after three times the
+   * duration of its work (120 seconds by the default timeouts), `fast` after the four seconds in which a live holder extends
+   * its lease. A process that is killed between its request and its save delays the others by that. One that is stopped, or
+   * cut off from the engine, for longer causes a refresh token to be used twice, which an issuer without a grace period takes
+   * for theft. Default: `patient`.
    */
   takeover?: "fast" | "patient" | undefined;
   /**
@@ -76,7 +78,7 @@ export function openStore(
   { clock = storeClock, leaseTtlMs: ttlMs = LEASE_TTL_MS }: GrantStoreInternals,
 ): GrantStore {
   checkOptions(options);
-  const { tenant = "default", takeover = "fast", holder, near: nearOptions, timeoutMs } = options;
+  const { tenant = "default", takeover = "patient", holder, near: nearOptions, timeoutMs } = options;
   const driver = timeoutMs === undefined ? given : boundedDriver(given, timeoutMs);
   const sealing = options.seal === "none" ? noSealing() : options.seal;
   const own = new TenantRecords(driver, sealing, "tenant", tenant);
@@ -102,9 +104,13 @@ export function openStore(
     ...bindingRecords(own),
     shortLived: shortLivedRecords(own),
     lease: async (name, work, leaseOptions) => {
-      const run = () => leases.run(leaseOptions.shared ? shared : own, name, work, leaseOptions);
+      const { refreshes, grant = refreshes } = leaseOptions;
+      const informed = async (lease: Lease) => {
+        const spent = refreshes && (await grants.spent(refreshes));
+        return work({ ...lease, spent: Math.max(spent ?? -1, lease.spent ?? -1) });
+      };
+      const run = () => leases.run(leaseOptions.shared ? shared : own, name, informed, leaseOptions);
       if (near === undefined) return run();
-      const { grant } = leaseOptions;
       return near.without(grant && (await grants.key(grant)).id, run);
     },
   };

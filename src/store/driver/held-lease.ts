@@ -3,7 +3,7 @@ import { follow, untilAborted } from "../../http/deadline.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
 import { savedInTime } from "./late-save.js";
-import { failureIn, type LeaseNote } from "./lease-note.js";
+import { failureIn, generationOf, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
 import { unanswered } from "./store-failure.js";
 
@@ -33,6 +33,8 @@ export interface Taken {
   /** The attempt before: in times of this machine, and as the engine has it. */
   readonly before: PreviousAttempt | undefined;
   readonly stored: PreviousAttempt | undefined;
+  /** The newest generation of tokens whose refresh token is used up. */
+  readonly spent: number | undefined;
   readonly waited: boolean;
   /** Milliseconds in which the holder before may still come back with a result. */
   readonly doubtMs: number;
@@ -44,6 +46,7 @@ const PATIENT_FACTOR = 3;
 /** A lease in the hands of this process. It is alive for its ttl after the start of the last extension that was answered. */
 export class HeldLease implements Lease {
   readonly before: PreviousAttempt | undefined;
+  readonly spent: number | undefined;
   readonly waited: boolean;
   readonly #place: LeasePlace;
   readonly #options: LeaseOptions<unknown>;
@@ -51,6 +54,8 @@ export class HeldLease implements Lease {
   readonly #start: Moment;
   readonly #beatMs: number;
   readonly #stop: () => void;
+  readonly #durationMs: number;
+  readonly #generation: number | undefined;
   #ttlMs: number;
   #extendedFrom: Moment;
   #lastBeat: Moment;
@@ -58,16 +63,25 @@ export class HeldLease implements Lease {
   #isLost = false;
   #isCommitted = false;
   #isRolledBack = false;
+  #isSpending = false;
   #isEnded = false;
   #working: Promise<unknown> = Promise.resolve();
   /** Those under way and waiting: few, also while an engine does not answer for long. */
   #extensions = 0;
 
-  constructor(place: LeasePlace, { from, before, stored, waited }: Taken, options: LeaseOptions<unknown>) {
+  constructor(
+    place: LeasePlace,
+    { from, before, stored, spent, waited, doubtMs }: Taken,
+    options: LeaseOptions<unknown>,
+  ) {
     this.#place = place;
     this.#options = options;
     this.before = before;
     this.waited = waited;
+    this.spent = spent;
+    this.#generation = generationOf(options);
+    // The work begins when there is no doubt any more.
+    this.#durationMs = options.durationMs + doubtMs;
     this.#stored = stored;
     this.#start = from;
     this.#extendedFrom = from;
@@ -79,8 +93,8 @@ export class HeldLease implements Lease {
 
   left(): number {
     if (this.#isLost || this.#isLate(this.#ttlMs)) return 0;
-    const { durationMs, extend } = this.#options;
-    return extend ? durationMs : Math.max(0, durationMs - since(this.#start, this.#place.clock));
+    if (this.#options.extend) return this.#durationMs;
+    return Math.max(0, this.#durationMs - since(this.#start, this.#place.clock));
   }
 
   maySend(): boolean {
@@ -113,6 +127,10 @@ export class HeldLease implements Lease {
     this.#isRolledBack = true;
   }
 
+  spend(): void {
+    this.#isSpending = true;
+  }
+
   /** The lease for the work, as an object of its own: a wrapper of the store may copy it with changes. */
   forWork(): Lease {
     return {
@@ -121,14 +139,17 @@ export class HeldLease implements Lease {
       lost: () => this.lost(),
       commit: () => this.commit(),
       rollback: () => this.rollback(),
+      spend: () => this.spend(),
       before: this.before,
+      spent: this.spent,
       waited: this.waited,
     };
   }
 
   /** Ends the lease after work that succeeded. */
   succeed(): Promise<void> {
-    return this.#end(undefined);
+    const spent = this.#isSpending ? this.#generation : this.spent;
+    return this.#end(spent === undefined ? undefined : { sent: false, spent });
   }
 
   /** Ends the lease after work that failed. */
@@ -142,13 +163,16 @@ export class HeldLease implements Lease {
       return;
     }
     const isPassedOn = !this.#isCommitted && this.#isInDanger;
-    if (this.#isRolledBack || isPassedOn) return this.#end(this.#stored && { sent: false, instead: this.#stored });
+    if (this.#isRolledBack || isPassedOn) {
+      if (this.#stored === undefined && this.spent === undefined) return this.#end(undefined);
+      return this.#end({ sent: false, instead: this.#stored });
+    }
     return this.#end({ sent: this.#isCommitted, ...failureIn(isAgentAuthError(error) ? error : undefined) });
   }
 
   async #saveLater(save: () => Promise<unknown>, failure: AgentAuthError): Promise<void> {
     const isSaved = await savedInTime(this.#place.clock, this.#beatMs, save);
-    await this.#end(isSaved ? undefined : { sent: true, ...failureIn(failure) });
+    await (isSaved ? this.succeed() : this.#end({ sent: true, ...failureIn(failure) }));
   }
 
   /** An engine that does not answer must not replace the outcome of the work; the lease expires by itself. */
@@ -157,8 +181,13 @@ export class HeldLease implements Lease {
     this.#stop();
     const { driver, key, owner, seal } = this.#place;
     try {
-      await driver.release(key, { owner, note: note && (await seal(note)) });
+      await driver.release(key, { owner, note: note && (await seal(this.#noted(note))) });
     } catch {}
+  }
+
+  /** What is known about all generations, and which of them this attempt is about. */
+  #noted(note: LeaseNote): LeaseNote {
+    return { generation: this.#generation, spent: this.spent, ...note };
   }
 
   /** A refresh token that the holder before may have used is still in danger. */
@@ -178,7 +207,7 @@ export class HeldLease implements Lease {
     this.#stalledMs = Math.max(this.#stalledMs, this.#standstill());
     this.#lastBeat = momentOf(this.#place.clock);
     // Work that takes longer than agreed, and has sent nothing, is stuck.
-    const isOverdue = !this.#options.extend && since(this.#start, this.#place.clock) >= this.#options.durationMs;
+    const isOverdue = !this.#options.extend && since(this.#start, this.#place.clock) >= this.#durationMs;
     if (this.#isLost || (isOverdue && !this.#isCommitted)) this.#stop();
     else if (this.#extensions < 2) await this.#extend();
   }
@@ -196,7 +225,7 @@ export class HeldLease implements Lease {
     const { driver, key, owner, seal, clock } = this.#place;
     const sent = this.#isCommitted || this.#isInDanger;
     const ttlMs = this.#ttlMs;
-    const note = await seal({ sent });
+    const note = await seal(this.#noted({ sent }));
     const from = momentOf(clock);
     const limit = this.#place.ttlMs / 2;
     const call = follow(undefined, limit, () => unanswered(driver, limit));

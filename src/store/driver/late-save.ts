@@ -2,7 +2,7 @@ import { isStoreFailure } from "../../oauth/grant/grant-store.js";
 import { momentOf, type StoreClock, since } from "./store-clock.js";
 
 /** For how long a process tries to save what an engine did not take. */
-export const GIVEN_UP_MS = 10 * 60_000;
+const GIVEN_UP_MS = 10 * 60_000;
 
 /**
  * Tries to save again and again, one try at a time, until nothing is left to be saved or it gives up.

@@ -1,6 +1,7 @@
 import type { AgentAuthError, AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import type { PreviousAttempt } from "../../oauth/grant/lease.js";
+import { tokenGeneration } from "../../oauth/grant/grant.js";
+import type { LeaseOptions, PreviousAttempt } from "../../oauth/grant/lease.js";
 import type { LeaseTrace } from "./driver.js";
 
 /** What a holder leaves under its lease for the next one. Times are the engine's. */
@@ -10,6 +11,10 @@ export interface LeaseNote {
    * it what the claim before has left.
    */
   readonly sent: boolean;
+  /** The generation of tokens that the work replaces. */
+  readonly generation?: number | undefined;
+  /** The newest generation whose refresh token is used up. */
+  readonly spent?: number | undefined;
   /** What the holder calls itself, for those who wait. */
   readonly holder?: string | undefined;
   /** The error that the work ended with. */
@@ -21,6 +26,11 @@ export interface LeaseNote {
 /** A driver takes 16 KiB, and sealing adds a half. */
 const MAX_NOTE = 8000;
 const MAX_MESSAGE = 1000;
+
+/** The generation of tokens that work under a lease replaces. */
+export function generationOf({ refreshes }: Pick<LeaseOptions<unknown>, "refreshes">): number | undefined {
+  return refreshes && tokenGeneration(refreshes);
+}
 
 /** The text of a note. A failure that is too long is left with what decides about it. */
 export function encodeNote(note: LeaseNote): string {
@@ -39,9 +49,11 @@ function shortened(failure: AgentAuthErrorJson | undefined): AgentAuthErrorJson 
 export function decodeNote(text: string): LeaseNote | undefined {
   const note = members(text);
   if (typeof note?.["sent"] !== "boolean") return undefined;
-  const { sent, holder, failure, instead } = note;
+  const { sent, holder, failure, instead, generation, spent } = note;
   return {
     sent,
+    generation: numberIn(generation),
+    spent: numberIn(spent),
     holder: typeof holder === "string" ? holder : undefined,
     failure: isFailure(failure) ? failure : undefined,
     instead: attemptIn(instead),
@@ -55,6 +67,10 @@ function members(text: string): Record<string, unknown> | undefined {
   } catch {
     return undefined;
   }
+}
+
+function numberIn(value: unknown): number | undefined {
+  return typeof value === "number" ? value : undefined;
 }
 
 function attemptIn(value: unknown): PreviousAttempt | undefined {

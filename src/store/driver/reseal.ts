@@ -5,7 +5,7 @@ import type { KeyRing } from "../seal/key-ring.js";
 import { parseSealed } from "../seal/sealed-record.js";
 import type { RecordKind, StoreDriver, StoredRecord } from "./driver.js";
 import { grantTags } from "./grant-tags.js";
-import { sealedName } from "./tenant-records.js";
+import { nameIn, sealedName } from "./tenant-records.js";
 
 /** Options of {@link reseal}. */
 export interface ResealOptions {
@@ -77,7 +77,7 @@ async function resealRecord(
   if (parseSealed(value).key === ring.current) return "current";
   const name = sealedName(key);
   const text = await ring.open(value, name);
-  const nameOf = (...parts: string[]) => ring.nameOf(JSON.stringify(parts));
+  const nameOf = (...parts: string[]) => nameIn(ring, key.partition, parts);
   // A record that is stored again loses the tags that are not named again.
   const tags = key.kind === "grant" ? await grantTags(nameOf, decodeGrant(text)) : undefined;
   const stored = await driver.put(key, await ring.seal(text, name), version, { tags });

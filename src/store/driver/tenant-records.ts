@@ -24,16 +24,16 @@ export class TenantRecords {
   constructor(driver: StoreDriver, sealing: Sealing, ...name: readonly string[]) {
     this.driver = driver;
     this.#sealing = sealing;
-    this.#place = this.name("partition", ...name).then((partition) => ({
+    this.#place = sealing.nameOf(JSON.stringify(["partition", ...name])).then((partition) => ({
       partition,
       cipher: sealing.cipherFor({ driver, partition }),
     }));
     this.#place.catch(() => undefined);
   }
 
-  /** A name that shows nothing about its parts, if records are sealed. */
-  name(...parts: readonly (string | undefined)[]): Promise<string> {
-    return this.#sealing.nameOf(JSON.stringify(parts));
+  /** As {@link nameIn}. */
+  async name(...parts: readonly (string | undefined)[]): Promise<string> {
+    return nameIn(this.#sealing, (await this.#place).partition, parts);
   }
 
   /** The key of the record of a kind that its parts identify. */
@@ -149,6 +149,18 @@ export class TenantRecords {
   #nameIn({ kind, id }: RecordKey): string {
     return `${kind} ${quote(id)} in ${this.driver.location}`;
   }
+}
+
+/**
+ * A name that shows nothing about its parts, if records are sealed, nor whether another partition has the same ones: the
+ * same user of the same server at two tenants.
+ */
+export function nameIn(
+  { nameOf }: Pick<Sealing, "nameOf">,
+  partition: string,
+  parts: readonly (string | undefined)[],
+): Promise<string> {
+  return nameOf(JSON.stringify([partition, ...parts]));
 }
 
 /** Whether two records are the same. An engine that lost writes may use a version twice. */

@@ -18,7 +18,7 @@ async function machines(options: Partial<GrantStoreOptions> = {}) {
   const open = () => {
     const clock = time.process();
     const own = faulty(driver);
-    const store = openStore(own, { seal: testRing(), ...options }, { clock });
+    const store = openStore(own, { seal: testRing(), takeover: "fast", ...options }, { clock });
     return { clock, driver: own, store, agent: scene.agent({ store, login: undefined }) };
   };
   const [one, other] = [open(), open()];

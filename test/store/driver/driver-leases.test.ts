@@ -14,7 +14,8 @@ const BRIEF = { durationMs: 25_000 };
 /** Two processes with a store each, over one engine. */
 async function processes(options: Partial<GrantStoreOptions> = {}) {
   const time = new TestTime();
-  const driver = memoryDriver({ clock: time });
+  const engine = { aheadMs: 0 };
+  const driver = memoryDriver({ clock: { epoch: () => time.epoch() + engine.aheadMs } });
   const notes: string[] = [];
   const { claim, extend, release } = driver;
   driver.claim = (key, lease) => {
@@ -32,10 +33,10 @@ async function processes(options: Partial<GrantStoreOptions> = {}) {
   const open = () => {
     const clock = time.process();
     const own = faulty(driver);
-    const store = openStore(own, { seal: "none", ...options }, { clock });
+    const store = openStore(own, { seal: "none", takeover: "fast", ...options }, { clock });
     return { store, clock, driver: own };
   };
-  const made = { time, notes, one: open(), other: open() };
+  const made = { time, engine, notes, one: open(), other: open() };
   // The names are hashed by threads, which no clock of a test waits for.
   for (const { store, driver: own } of [made.one, made.other]) {
     await store.lease("x", async () => undefined, BRIEF);
@@ -490,26 +491,46 @@ describe("a lease over a driver", () => {
       expect(state.waited).toBeGreaterThanOrEqual(8000);
     });
 
-    it("gives it none where its silence was watched", async () => {
+    it.each([11, 11 * 60_000])("gives it two seconds also where it has been silent for %i ms more", async (ms) => {
       const scene = await processes();
       const held = await hold(scene.one.store);
       await held.lease.commit();
       kill(scene.one);
-      const watched = takeOver(scene);
-      await scene.time.advance(4300);
-      expect(watched.state.waited).toBeLessThan(4300);
-      await watched.done;
+      await scene.time.advance(4000 + ms);
+      const { state, done } = takeOver(scene);
+      await scene.time.advance(1800);
+      expect(state.waited).toBeUndefined();
+      await scene.time.advance(500);
+      await done;
     });
 
-    it("gives it none where its work is over for long", async () => {
-      const scene = await processes();
+    it.each([10_000, 3_600_000])("gives it what it had where the clock of the engine jumps by %i ms", async (ms) => {
+      const scene = await processes({ takeover: "patient" });
+      const { time, engine, one } = scene;
+      const held = await hold(one.store);
+      await held.lease.commit();
+      const { state, done } = takeOver(scene);
+      await time.advance(1000);
+      engine.aheadMs = ms + 120_000;
+      await time.advance(60_000);
+      expect(state.waited).toBeUndefined();
+      expect(held.lease.left()).toBe(0);
+      state.result = "theirs";
+      await time.advance(1000);
+      expect(await done).toBe("theirs");
+    });
+
+    it("gives it two seconds where the clock jumped before anybody waited", async () => {
+      const scene = await processes({ takeover: "patient" });
       const held = await hold(scene.one.store);
       await held.lease.commit();
-      kill(scene.one);
-      await scene.time.advance(11 * 60_000);
-      const late = takeOver(scene);
-      await late.done;
-      expect(late.state.waited).toBe(0);
+      scene.engine.aheadMs = 3_600_000;
+      const { state, done } = takeOver(scene);
+      await scene.time.advance(1500);
+      expect(state.waited).toBeUndefined();
+      state.result = "theirs";
+      await scene.time.advance(500);
+      expect(await done).toBe("theirs");
     });
 
     it("is reported to the next one by a process that took over and has sent nothing", async () => {
