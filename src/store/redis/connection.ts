@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import { type Subscribe, subscription } from "./subscription.js";
+import { close, type Subscribe, type Subscriber, subscription } from "./subscription.js";
 
 /**
  * Sends a command and returns the reply.
@@ -50,6 +50,11 @@ export interface Link {
   readonly location: string;
   /** Undefined for a cluster, whose clients do not report that a subscription was interrupted. */
   readonly subscribe?: Subscribe;
+  /**
+   * Connects once more, beside the application's client, and uses that connection from then on: a network may forget a
+   * connection without an end of it. Undefined where the client cannot be duplicated.
+   */
+  readonly renew?: () => void;
   /** Whether a message of a node goes to all others, which would be a cost for each write. */
   readonly isCluster?: boolean;
 }
@@ -57,6 +62,8 @@ export interface Link {
 /** The members that distinguish the clients, by name. */
 type Members = Readonly<Record<string, unknown>>;
 type Duplicate = (overrides?: object) => unknown;
+const CONNECT_MS = 1000;
+
 type Method = (...args: unknown[]) => Promise<unknown>;
 
 const EXPECTED =
@@ -79,12 +86,15 @@ export function linkOf({ client, send }: { readonly client?: unknown; readonly s
 
 /** `ioredis` has `sendCommand` too, for commands that are objects. */
 function ioRedis(client: Members): Link {
-  const send: RedisSend = ([command, ...args]) => method(client, "call")(command, args);
   const nodes = client["nodes"];
   if (typeof nodes !== "function") {
-    const subscribe = subscription(() => (client["duplicate"] as Duplicate).call(client, { lazyConnect: true }), false);
-    return { send, sendKeyless: keylessBy(send), location: locationOf(client["options"]), subscribe };
+    const duplicate = () => (client["duplicate"] as Duplicate).call(client, { lazyConnect: true });
+    const { used, renew } = renewable(client, duplicate);
+    const send: RedisSend = ([command, ...args]) => method(used(), "call")(command, args);
+    const subscribe = subscription(duplicate, false);
+    return { send, sendKeyless: keylessBy(send), location: locationOf(client["options"]), subscribe, renew };
   }
+  const send: RedisSend = ([command, ...args]) => method(client, "call")(command, args);
   // A command without a key goes to any node, and WAIT is about the connection that wrote.
   const sendKeyless: Link["sendKeyless"] = ([command, ...args]) => {
     const masters = nodes.call(client, "master") as Members[];
@@ -94,9 +104,9 @@ function ioRedis(client: Members): Link {
 }
 
 function nodeRedis(client: Members): Link {
-  const sendCommand = method(client, "sendCommand");
   if (typeof client["nodeClient"] === "function") {
-    const send: RedisSend = (args, key, abortSignal) => sendCommand(key, false, args, { abortSignal });
+    const send: RedisSend = (args, key, abortSignal) =>
+      method(client, "sendCommand")(key, false, args, { abortSignal });
     return { send, sendKeyless: keylessBy(send), location: "redis", isCluster: true };
   }
   for (const [member, kind] of [
@@ -105,10 +115,47 @@ function nodeRedis(client: Members): Link {
   ] as const) {
     if (typeof client[member] === "function") throw usage(`client is a ${kind} of redis`);
   }
-  const send: RedisSend = (args, _key, abortSignal) => sendCommand(args, { abortSignal });
+  const duplicate = () => (client["duplicate"] as Duplicate).call(client);
+  const { used, renew } = renewable(client, duplicate);
+  const send: RedisSend = (args, _key, abortSignal) => method(used(), "sendCommand")(args, { abortSignal });
   const { socket, database } = Object(client["options"]) as Members;
-  const subscribe = subscription(() => (client["duplicate"] as Duplicate).call(client), true);
-  return { send, sendKeyless: keylessBy(send), location: locationOf({ ...Object(socket), db: database }), subscribe };
+  const location = locationOf({ ...Object(socket), db: database });
+  return { send, sendKeyless: keylessBy(send), location, subscribe: subscription(duplicate, true), renew };
+}
+
+/** A client, and one more in its place after `renew`, which nothing but this ends. */
+function renewable(client: Members, duplicate: () => unknown): { used: () => Members; renew: () => void } {
+  let used = client;
+  let isConnecting = false;
+  const renew = async () => {
+    if (isConnecting) return;
+    isConnecting = true;
+    const next = duplicate() as Members & Subscriber;
+    try {
+      await connectBeside(next);
+      if (used !== client) close(used as Members & Subscriber);
+      used = next;
+    } catch {
+      close(next);
+    } finally {
+      isConnecting = false;
+    }
+  };
+  return { used: () => used, renew: () => void renew() };
+}
+
+/** An engine that stands still accepts a connection, and does not answer. @throws after a time */
+async function connectBeside(client: Members & Subscriber): Promise<void> {
+  // An error without a listener would end the program.
+  client.on("error", () => {});
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error("no answer")), CONNECT_MS);
+  });
+  await Promise.race([client.connect(), late]).finally(() => clearTimeout(timer));
+  // It must not keep the process alive.
+  const { unref, stream } = client as { unref?: () => void; stream?: { unref?: () => void } };
+  (unref ? unref.bind(client) : stream?.unref?.bind(stream))?.();
 }
 
 function keylessBy(send: RedisSend): Link["sendKeyless"] {

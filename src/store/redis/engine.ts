@@ -1,6 +1,7 @@
 import { abortedError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import type { DriverCallOptions } from "../driver/driver.js";
+import { isUnanswered } from "../driver/store-failure.js";
 import type { Link } from "./connection.js";
 import { noAnswer, redisError } from "./redis-error.js";
 
@@ -36,6 +37,8 @@ export class Engine {
       const failure = limit.signal.aborted ? abortedError(limit.signal) : redisError(thrown, this.#link.location);
       // A command that waits for its turn must not be sent later.
       limit.abort(ENDED);
+      const isAborted = options?.signal?.aborted === true;
+      if (!isAborted && isUnanswered(failure)) this.#link.renew?.();
       throw failure;
     } finally {
       limit.release();

@@ -6,6 +6,8 @@ export interface EngineState {
   readonly info: string | undefined;
   /** The setting of the append-only file. */
   readonly appendfsync: Appendfsync | undefined;
+  /** Commands that the engine refuses, each with its reply. */
+  readonly refused?: readonly string[];
 }
 
 /** What a crash of the machine loses by each value of `appendfsync`; from the safest to the one that loses most. */
@@ -32,20 +34,29 @@ function settingOf(reply: unknown): string {
 
 /** What the state of the engine means for a store. */
 export function healthOf(
-  { info, appendfsync }: EngineState,
+  { info, appendfsync, refused = [] }: EngineState,
   clockAheadMs: number,
   allowEviction: boolean,
 ): DriverHealth {
+  const forbidden = forbiddenIn(refused);
   if (info === undefined) {
     const risk = "the user of the client may not run INFO, so neither eviction nor durability is known";
-    return { clockAheadMs, risks: [risk], errors: [], facts: {} };
+    return { clockAheadMs, risks: [risk], errors: forbidden, facts: {} };
   }
   const fields = fieldsOf(info);
   const eviction = evictionOf(fields);
-  const errors = allowEviction ? [] : eviction;
+  const errors = [...forbidden, ...(allowEviction ? [] : eviction)];
   const risks = [...(allowEviction ? eviction : []), ...durabilityRisks(fields, appendfsync), ...failoverRisks(fields)];
   if (fields.get("role") === "slave") errors.push("the server is a replica: connect the client to the primary");
   return { clockAheadMs, risks, errors, facts: factsOf(fields, appendfsync) };
+}
+
+/** What else refuses a command, such as a full memory, passes. */
+const FORBIDDEN = /NOPERM|The user executing the script|WRONGTYPE/;
+
+function forbiddenIn(refused: readonly string[]): string[] {
+  const commands = refused.filter((_, at) => at % 2 === 0 && FORBIDDEN.test(refused[at + 1] ?? ""));
+  return commands.length === 0 ? [] : [`the user of the client may not run ${commands.join(", ")} on the keys of the store`];
 }
 
 type Fields = ReadonlyMap<string, string>;

@@ -88,6 +88,11 @@ export class Names {
     return `${this.#prefix}:p:${kind}`;
   }
 
+  /** A key that exists for the moment of a look at the engine. */
+  get probe(): string {
+    return `${this.#prefix}:probe`;
+  }
+
   /** The channel of changes. */
   get channel(): string {
     return `${this.#prefix}:ch`;

@@ -105,6 +105,16 @@ class RedisDriver implements StoreDriver {
     });
   }
 
+  touch(key: RecordKey, options?: DriverCallOptions): Promise<StoredRecord | undefined> {
+    const { kind, partition, id } = key;
+    const names = this.#names;
+    const keys = [names.record(key), names.index(kind, partition), names.state(partition)];
+    return this.#engine.call(options, async ({ run }) => {
+      const [version, value] = texts(await run(scripts.TOUCH, keys, [encodeName(id)]));
+      return version === undefined ? undefined : { key, version: version as Version, value: String(value) };
+    });
+  }
+
   put(key: RecordKey, value: string, expected: Version | undefined, options: PutOptions = {}) {
     return this.#engine.call(options, async (session) => {
       // No version is empty.
@@ -175,13 +185,13 @@ class RedisDriver implements StoreDriver {
 
   health(options?: DriverCallOptions): Promise<DriverHealth> {
     return this.#engine.call(options, async ({ run, tryKeyless }) => {
-      const key = this.#names.partitions("grant");
+      const key = this.#names.probe;
       const askedAt = Date.now();
-      const [now, info] = (await run(scripts.HEALTH, [key])) as unknown[];
+      const [now, info, ...refused] = (await run(scripts.HEALTH, [key])) as unknown[];
       const clockAheadMs = Math.floor((askedAt + Date.now()) / 2) - Number(now);
       // A script must not run CONFIG.
       const appendfsync = weakestSync((await tryKeyless(["CONFIG", "GET", "appendfsync"], key)) ?? []);
-      const known = { info: info ? String(info) : undefined, appendfsync };
+      const known = { info: info ? String(info) : undefined, appendfsync, refused: refused.map(String) };
       return healthOf(known, clockAheadMs, this.#allowEviction);
     });
   }

@@ -16,6 +16,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   WRONGTYPE: "another program uses the same keys: choose another prefix",
 };
 
+/** What a script is refused with begins with the code ERR. */
+const FORBIDDEN = /The user executing the script/;
+
 /** The error for an engine that did not answer in time. */
 export function noAnswer(location: string, timeoutMs: number): AgentAuthError {
   const message = `${serverAt(location)} did not answer within ${timeoutMs} ms`;
@@ -32,7 +35,7 @@ export function redisError(thrown: unknown, location: string): AgentAuthError {
   const passing = PASSING.exec(text)?.[1];
   if (passing === undefined && reply !== undefined) {
     const refusal = `${serverAt(location)} refused an operation of the store: ${quote(text)}`;
-    return new AgentAuthError("store_failed", refusal, { class: "store", hint: ADVICE[reply], cause });
+    return new AgentAuthError("store_failed", refusal, { class: "store", hint: ADVICE[FORBIDDEN.test(text) ? "NOPERM" : reply], cause });
   }
   const reason = passing ?? (typeof code === "string" ? code : undefined);
   const down = `${serverAt(location)} cannot be used now: ${reason ?? quote(text)}`;

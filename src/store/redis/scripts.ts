@@ -30,6 +30,27 @@ end
 export const GET = "return redis.call('HMGET', KEYS[1], 'v', 'd')";
 
 /**
+ * KEYS: record, index, state. ARGV: id. Returns version and value, or nothing.
+ *
+ * It writes what is there once more, with each command that `PUT` uses: rights, memory, and keys of other programs refuse
+ * this as they would refuse that. Without a record nothing is written.
+ */
+export const TOUCH = `
+local stored = redis.call('HMGET', KEYS[1], 'v', 'd', 't')
+if not stored[1] then return {} end
+redis.call('TIME')
+redis.call('HSET', KEYS[1], 'v', stored[1])
+redis.call('HSET', KEYS[3], 'n', redis.call('HGET', KEYS[3], 'n') or stored[1])
+redis.call('ZADD', KEYS[2], 0, ARGV[1])
+for key in string.gmatch(stored[3] or '', '[^\\n]+') do
+  redis.call('ZREM', key, '')
+  redis.call('ZADD', key, 0, ARGV[1])
+end
+redis.call('PERSIST', KEYS[1])
+return {stored[1], stored[2]}
+`;
+
+/**
  * KEYS: record, state, prefix of records, index, tags…
  * ARGV: id, expected version or '', value, milliseconds or '', kind, '1' if the partition was registered, channel, message.
  *
@@ -50,7 +71,7 @@ elseif not registered or now - registered > 3600000 then
 end
 untag(stored[2], ARGV[1])
 local version = tick(KEYS[2])
-redis.call('DEL', KEYS[1])
+redis.call('PERSIST', KEYS[1])
 redis.call('HSET', KEYS[1], 'v', version, 'd', ARGV[3], 't', table.concat(KEYS, '\\n', 5))
 for i = 4, #KEYS do redis.call('ZADD', KEYS[i], 0, ARGV[1]) end
 if ARGV[4] ~= '' then
@@ -115,14 +136,14 @@ export const REGISTER = "return redis.call('ZADD', KEYS[1], 0, ARGV[1])";
  * Returns '1' or '0', the attempt, the engine's time, the milliseconds left, and the trace: that of the claim before, or of
  * the one that holds the lease.
  *
- * A lease has no expiry of the engine's, which could evict it. Each claim forgets up to ten leases that ended a day ago.
+ * A lease has no expiry of the engine's, which could evict it. Each claim forgets up to ten leases that ended 30 days ago.
  */
 export const CLAIM = `${CLOCK}
-local day = 86400000
-for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - day, 'LIMIT', 0, 10)) do
+local month = 30 * 86400000
+for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - month, 'LIMIT', 0, 10)) do
   local times = redis.call('HMGET', key, 'r', 'u')
   local ended = tonumber(times[1] or times[2] or 0)
-  if ended > now - day then
+  if ended > now - month then
     redis.call('ZADD', KEYS[3], ended, key)
   else
     redis.call('DEL', key)
@@ -162,8 +183,33 @@ publish(ARGV[4], ARGV[5])
 return 1
 `;
 
-/** KEYS: any key of the node. Returns the engine's time in milliseconds and what INFO says, or false where it is refused. */
+/**
+ * KEYS: a key that is used for nothing else. Returns the engine's time in milliseconds, what INFO says, or false where it is
+ * refused, and each command of the scripts that is refused, with the reason.
+ */
 export const HEALTH = `${CLOCK}
 local info = redis.pcall('INFO')
-return {now, type(info) == 'string' and info}
+local found = {now, type(info) == 'string' and info}
+local function try(command, ...)
+  local reply = redis.pcall(command, ...)
+  if type(reply) == 'table' and reply.err then
+    found[#found + 1] = command
+    found[#found + 1] = reply.err
+  end
+end
+local set = KEYS[1] .. ':z'
+try('HSET', KEYS[1], 'n', 1)
+try('HGET', KEYS[1], 'n')
+try('HMGET', KEYS[1], 'n')
+try('PERSIST', KEYS[1])
+try('PEXPIRE', KEYS[1], 1000)
+try('EXISTS', KEYS[1])
+try('ZADD', set, 0, '')
+try('ZCARD', set)
+try('ZRANDMEMBER', set, 1)
+try('ZRANGEBYLEX', set, '-', '+')
+try('ZRANGEBYSCORE', set, 0, 0)
+try('ZREM', set, '')
+try('DEL', KEYS[1], set)
+return found
 `;

@@ -7,7 +7,7 @@ export type Subscribe = (
 ) => Promise<void>;
 
 /** What a client of either package has. */
-interface Subscriber {
+export interface Subscriber {
   connect(): Promise<unknown>;
   on(event: string, listener: (...args: string[]) => void): unknown;
   subscribe(channel: string, listener?: (message: string) => void): Promise<unknown>;
@@ -46,7 +46,8 @@ export function subscription(duplicate: () => unknown, takesListener: boolean): 
   };
 }
 
-function close(subscriber: Subscriber): void {
+/** Ends the connection of a client. */
+export function close(subscriber: Pick<Subscriber, "destroy" | "disconnect">): void {
   try {
     if (subscriber.destroy) subscriber.destroy();
     else subscriber.disconnect();
