@@ -39,18 +39,51 @@ export type Row = readonly Parameter[];
 const EXPECTED =
   "pass client: a Pool or Client of pg, sql of postgres, or a PGlite; or query: (text, values) => Promise<{ rows }>";
 
+/** `Pool` of `pg`, as far as it is used here. */
+interface Pool {
+  query(statement: { text: string; values?: Parameter[]; query_timeout: number }): Promise<QueryResult>;
+  readonly idleCount: number;
+  readonly waitingCount: number;
+}
+
+const PROBE_MS = 500;
+
 /**
  * How to run a statement with what the application passed.
  *
+ * @param timeoutMs milliseconds after which a pool is told that the connection of a statement is lost
  * @throws AgentAuthError `usage` if it is none of the known shapes
  */
-export function queryOf({ client, query }: PostgresAccess): PostgresQuery {
+export function queryOf({ client, query }: PostgresAccess, timeoutMs: number): PostgresQuery {
   if (typeof query === "function" && client === undefined) return query;
   if (query === undefined && client !== null && (typeof client === "object" || typeof client === "function")) {
+    if (isPool(client)) return (text, values) => queryPool(client, { text, values, query_timeout: timeoutMs });
     if ("query" in client && typeof client.query === "function") return (text, values) => client.query(text, values);
     if ("unsafe" in client && typeof client.unsafe === "function") return (text, values) => client.unsafe(text, values);
   }
   throw usage("the client of PostgreSQL is of no known shape");
+}
+
+/** Whether a client is a `Pool` of `pg`: only that has time limits, and connections that it can replace. */
+export function isPool(client: unknown): client is Pool {
+  const { query, idleCount, waitingCount } = (client ?? {}) as Partial<Pool>;
+  return typeof query === "function" && typeof idleCount === "number" && typeof waitingCount === "number";
+}
+
+/**
+ * A network may forget connections without an end of them. A pool removes one when a statement has had no answer in time;
+ * the idle ones beside it are looked at then, so that no later statement meets them.
+ */
+async function queryPool(pool: Pool, statement: Parameters<Pool["query"]>[0]): Promise<QueryResult> {
+  try {
+    return await pool.query(statement);
+  } catch (error) {
+    if ((error as Error | undefined)?.message === "Query read timeout") {
+      const probe = () => pool.query({ text: "SELECT 1", query_timeout: PROBE_MS }).catch(() => {});
+      for (let left = pool.idleCount; left > 0; left--) void probe();
+    }
+    throw error;
+  }
 }
 
 /** The rows in what a client resolved to. */

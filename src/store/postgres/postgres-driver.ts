@@ -12,8 +12,9 @@ import type {
   Version,
 } from "../driver/driver.js";
 import { callsTo, type Run } from "./call.js";
-import { addressOf, type Parameter, type PostgresAccess, queryOf, type Row } from "./client.js";
+import { addressOf, isPool, type Parameter, type PostgresAccess, queryOf, type Row } from "./client.js";
 import { engineHealth } from "./engine-health.js";
+import { pause } from "./pause.js";
 import { statementsFor } from "./statements.js";
 import { fromHex, fromText, toHex, toText } from "./stored-text.js";
 import { tableNames } from "./table-names.js";
@@ -37,7 +38,11 @@ export interface PostgresDriverOptions {
 
 const DEFAULT_TIMEOUT_MS = 3000;
 const MAX_TIMEOUT_MS = 0x7fffffff;
+/** The part of a time limit that a statement waits for a lock: the server answers before this process gives up. */
+const LOCK_PART = 2 / 3;
 const MAX_CLAIMS = 20;
+const QUEUED =
+  "heartbeats have waited for a connection of the pool: give the store a pool of its own, of at least 4 connections";
 /** What has expired is removed at most this often by one driver. */
 const SWEEP_EVERY_MS = 60_000;
 
@@ -55,13 +60,16 @@ const SWEEP_EVERY_MS = 60_000;
 export function postgresDriver(access: PostgresAccess, options: PostgresDriverOptions = {}): StoreDriver {
   const timeoutMs = checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const names = tableNames(options.table);
-  const query = queryOf(access ?? {});
+  const query = queryOf(access ?? {}, timeoutMs);
   const location = `PostgreSQL table ${names.plain}${addressOf(access.client)}`;
   const notify = options.notify === true;
-  const sql = statementsFor(names, { notify });
+  const sql = statementsFor(names, { notify, lockTimeoutMs: Math.ceil(timeoutMs * LOCK_PART) });
   const call = callsTo(query, location, timeoutMs);
   const sweep = sweeper(sql.sweep);
   const send = (message: string) => call(undefined, (run) => run(sql.notify, [message]));
+  const inTurn = turns(2 * timeoutMs);
+  let hasQueued = false;
+  const problems = () => [watcher?.problem(), hasQueued ? QUEUED : undefined];
   const watcher = notify ? watchBy(access.client, names.channel, { location, timeoutMs, notify: send }) : undefined;
   return {
     system: "postgresql",
@@ -71,12 +79,17 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         const [row] = await run(sql.get, nameOf(key));
         return row && recordOf(key, row);
       }),
+    touch: (key, { signal } = {}) =>
+      call(signal, async (run) => {
+        const [row] = await run(sql.touch, nameOf(key));
+        return row && recordOf(key, row);
+      }),
     put: (key, value, expected, { signal, expiresInMs, tags } = {}) =>
       call(signal, async (run) => {
         const values = [...nameOf(key), toText(value), tagsOf(tags ?? {}), expiresInMs?.toString() ?? null];
-        const [row] = await (expected === undefined
-          ? run(sql.insert, values)
-          : run(sql.update, [...values, versionOf(expected)]));
+        const [row] = await inTurn(nameOf(key).join(" "), () =>
+          expected === undefined ? run(sql.insert, values) : run(sql.update, [...values, versionOf(expected)]),
+        );
         if (row && expiresInMs !== undefined) await sweep(run);
         return row && (textOf(row[0]) as Version);
       }),
@@ -94,14 +107,34 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
     claim: (key, claim, { signal } = {}) =>
       call(signal, (run) => claimed(run, { statement: sql.claim, location }, key, claim)),
     extend: (key, claim, { signal } = {}) =>
-      call(signal, async (run) => (await run(sql.extend, claimOf(key, claim))).length > 0),
+      call(signal, async (run) => {
+        if (isPool(access.client) && access.client.waitingCount > 0) hasQueued = true;
+        return (await run(sql.extend, claimOf(key, claim))).length > 0;
+      }),
     release: (key, { owner, note }, { signal } = {}) =>
       call(signal, async (run) => {
         await run(sql.release, [...nameOf(key), toText(owner), note === undefined ? null : toText(note)]);
         await sweep(run);
       }),
     ...(watcher && { watch: watcher.watch }),
-    health: ({ signal } = {}) => call(signal, (run) => engineHealth(run, names, watcher?.problem())),
+    health: ({ signal } = {}) => call(signal, (run) => engineHealth(run, names, problems())),
+  };
+}
+
+/**
+ * Runs the works of one name one after the other: a save that has no answer yet is not sent again, so that it cannot take
+ * one connection after the other.
+ *
+ * @param givenUpMs milliseconds after which an answer is not waited for any more
+ */
+function turns(givenUpMs: number): <T>(name: string, work: () => Promise<T>) => Promise<T> {
+  const running = new Map<string, Promise<unknown>>();
+  return async (name, work) => {
+    while (running.has(name)) await running.get(name);
+    const result = work();
+    const ended = Promise.race([result.catch(() => {}), pause(givenUpMs)]).then(() => running.delete(name));
+    running.set(name, ended);
+    return result;
   };
 }
 

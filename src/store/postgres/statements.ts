@@ -4,6 +4,8 @@ import type { TableNames } from "./table-names.js";
 export interface Statements {
   /** `$1` kind, `$2` partition, `$3` id. Returns version, value. */
   readonly get: string;
+  /** `$1` kind, `$2` partition, `$3` id. Writes the record as it is. Returns version, value. */
+  readonly touch: string;
   /** The key, `$4` value, `$5` tags, `$6` milliseconds until it expires or null. Returns version. */
   readonly insert: string;
   /** As `insert`, and `$7` the expected version. Returns version. */
@@ -29,7 +31,7 @@ const KEY_VALUES = "$1::text, decode($2::text, 'hex'), decode($3::text, 'hex')";
 // Not now(): that is the time at which the transaction began.
 const LIVES = "(expires_at IS NULL OR expires_at > clock_timestamp())";
 const HELD = "owner IS NOT NULL AND released_at IS NULL AND held_until > clock_timestamp()";
-const FORGOTTEN = "clock_timestamp() - interval '1 day'";
+const FORGOTTEN = "clock_timestamp() - interval '30 days'";
 const SWEEP_LIMIT = 500;
 
 /**
@@ -38,12 +40,18 @@ const SWEEP_LIMIT = 500;
  * What they rely on under READ COMMITTED, the default of PostgreSQL: a statement that finds a row locked by another
  * transaction waits for it, and then evaluates its condition again on the row as that transaction left it. So of several
  * `UPDATE … WHERE version = n` one changes the row, and the others find another version and change nothing. Under a stricter
- * default they fail with 40001 instead, which is tried once more.
+ * default they fail with 40001 instead, which is tried again.
+ *
+ * @param lockTimeoutMs milliseconds that a statement waits for a row that others have locked
  */
-export function statementsFor(names: TableNames, { notify }: { notify: boolean }): Statements {
+export function statementsFor(
+  names: TableNames,
+  { notify, lockTimeoutMs }: { notify: boolean; lockTimeoutMs: number },
+): Statements {
+  const settings = settingsFor(lockTimeoutMs);
   const statements = {
-    ...recordStatements(names),
-    ...leaseStatements(names),
+    ...recordStatements(names, settings),
+    ...leaseStatements(names, settings),
     sweep: sweepStatement(names),
     notify: `SELECT pg_notify('${names.channel}', $1::text) AS notified`,
   };
@@ -65,27 +73,53 @@ function withNotification(statement: string, channel: string): string {
 SELECT version, pg_notify('${channel}', concat_ws(' ', $1::text, $2::text, $3::text)) AS notified FROM changed`;
 }
 
-function recordStatements({
-  record,
-  sequence,
-}: TableNames): Omit<Statements, "claim" | "extend" | "release" | "sweep" | "notify"> {
+/** Settings of the transaction that a statement is: a query that sets them, and that it reads before it locks a row. */
+interface TransactionSettings {
+  /** What was acknowledged survives a crash of the server, whatever the default is. */
+  readonly durable: string;
+  /** It need not. */
+  readonly fleeting: string;
+}
+
+function settingsFor(lockTimeoutMs: number): TransactionSettings {
+  const set = (name: string, value: string) => `set_config('${name}', ${value}, true)`;
+  const select = (commit: string) =>
+    `SELECT ${set("lock_timeout", `'${lockTimeoutMs}'`)} AS lock, ${set("synchronous_commit", commit)} AS commit`;
+  // Other values than "off" are as safe or safer.
+  const setting = "current_setting('synchronous_commit')";
+  return { durable: select(`CASE ${setting} WHEN 'off' THEN 'on' ELSE ${setting} END`), fleeting: select("'off'") };
+}
+
+function recordStatements(
+  { record, sequence }: TableNames,
+  { durable, fleeting }: TransactionSettings,
+): Omit<Statements, "claim" | "extend" | "release" | "sweep" | "notify"> {
   const version = `nextval('${sequence}'::regclass)`;
   const expiry = later("clock_timestamp()", "$6");
   return {
     get: `SELECT version::text AS version, value FROM ${record} WHERE ${KEY} AND ${LIVES}`,
     // ON CONFLICT finds the row of another transaction too, which this statement cannot see yet: it waits for its end, and
     // the condition is evaluated on what is there then. A record that has expired counts as none.
-    insert: `INSERT INTO ${record} AS stored (kind, partition, id, version, value, tags, expires_at)
-VALUES (${KEY_VALUES}, ${version}, $4::text, $5::text::jsonb, ${expiry})
+    insert: `WITH settings AS MATERIALIZED (${durable})
+INSERT INTO ${record} AS stored (kind, partition, id, version, value, tags, expires_at)
+SELECT ${KEY_VALUES}, ${version}, $4::text, $5::text::jsonb, ${expiry} FROM settings
 ON CONFLICT (kind, partition, id) DO UPDATE
 SET version = excluded.version, value = excluded.value, tags = excluded.tags, expires_at = excluded.expires_at
 WHERE stored.expires_at <= clock_timestamp()
 RETURNING version::text AS version`,
-    update: `UPDATE ${record}
-SET version = ${version}, value = $4::text, tags = $5::text::jsonb, expires_at = ${expiry}
+    // The record as it is: rights, constraints, triggers and locks refuse this as they would refuse an update.
+    touch: `WITH settings AS MATERIALIZED (${fleeting})
+UPDATE ${record}
+SET version = version + 0 * ${version}, value = value, tags = tags, expires_at = expires_at FROM settings
+WHERE ${KEY} AND ${LIVES}
+RETURNING version::text AS version, value`,
+    update: `WITH settings AS MATERIALIZED (${durable})
+UPDATE ${record}
+SET version = ${version}, value = $4::text, tags = $5::text::jsonb, expires_at = ${expiry} FROM settings
 WHERE ${KEY} AND version = $7::text::bigint AND ${LIVES}
 RETURNING version::text AS version`,
-    remove: `DELETE FROM ${record}
+    remove: `WITH settings AS MATERIALIZED (${durable})
+DELETE FROM ${record} USING settings
 WHERE ${KEY} AND ${LIVES} AND ($4::text IS NULL OR version = $4::text::bigint)
 RETURNING version::text AS version`,
     scan: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version, value
@@ -97,7 +131,10 @@ ORDER BY partition, id LIMIT $6::text::int`,
   };
 }
 
-function leaseStatements({ lease, sequence }: TableNames): Pick<Statements, "claim" | "extend" | "release"> {
+function leaseStatements(
+  { lease, sequence }: TableNames,
+  { durable }: TransactionSettings,
+): Pick<Statements, "claim" | "extend" | "release"> {
   const trace = `old.attempt::text AS attempt, old.owner, ${epoch("old.claimed_at")} AS claimed, ${epoch("old.read_at")} AS read,
 ${epoch("old.released_at")} AS released, old.note, ${epoch("old.held_until")} AS until`;
   return {
@@ -106,8 +143,8 @@ ${epoch("old.released_at")} AS released, old.note, ${epoch("old.held_until")} AS
     // based: the owner before may have extended it, with another note, and others may have claimed it. Then no row is
     // returned, and the caller runs the statement once more, which sees the change.
     // The attempt is drawn after "old" was read, so it is higher than that in "old". That of a new row is higher than all
-    // before it because a row is removed only a day after its lease was free: none can have come and gone in between.
-    claim: `WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS read_at), old AS MATERIALIZED (
+    // before it because a row is removed only days after its lease was free: none can have come and gone in between.
+    claim: `WITH clock AS MATERIALIZED (${durable}, clock_timestamp() AS read_at), old AS MATERIALIZED (
   SELECT *, owner IS NOT NULL AND released_at IS NULL AND held_until > read_at AS is_held FROM ${lease}, clock WHERE ${KEY}
 ), taken AS (
   INSERT INTO ${lease} AS current (kind, partition, id, attempt, owner, note, claimed_at, held_until)
@@ -123,11 +160,13 @@ ${epoch("old.released_at")} AS released, old.note, ${epoch("old.held_until")} AS
 SELECT 'taken' AS result, taken.attempt::text AS number, ${trace} FROM taken LEFT JOIN old ON old.owner IS NOT NULL
 UNION ALL
 SELECT 'busy', NULL, ${trace} FROM old WHERE is_held`,
-    extend: `UPDATE ${lease} SET held_until = ${later("clock_timestamp()", "$5")}, note = $6::text
+    extend: `WITH settings AS MATERIALIZED (${durable})
+UPDATE ${lease} SET held_until = ${later("clock_timestamp()", "$5")}, note = $6::text FROM settings
 WHERE ${KEY} AND owner = $4::text AND ${HELD} RETURNING 'extended' AS result`,
-    // The row of a lease that was released without a trace remains for a day, for its attempt.
-    release: `UPDATE ${lease} SET released_at = clock_timestamp(), note = coalesce($5::text, ''),
-  owner = CASE WHEN $5::text IS NULL THEN NULL ELSE owner END
+    // The row of a lease that was released without a trace remains for its attempt.
+    release: `WITH settings AS MATERIALIZED (${durable})
+UPDATE ${lease} SET released_at = clock_timestamp(), note = coalesce($5::text, ''),
+  owner = CASE WHEN $5::text IS NULL THEN NULL ELSE owner END FROM settings
 WHERE ${KEY} AND owner = $4::text AND ${HELD}`,
   };
 }

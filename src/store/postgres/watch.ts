@@ -1,5 +1,6 @@
 import type { RecordKey, StoreDriver } from "../driver/driver.js";
 import { engineError } from "./engine-error.js";
+import { pause } from "./pause.js";
 import { fromHex } from "./stored-text.js";
 
 /** Reports the notifications of a channel until the signal fires; `onGap`: it listens, and may have missed some before. */
@@ -139,14 +140,6 @@ function listenBeside(pool: Pool): Listen {
       if (!signal.aborted) await Promise.race([pause(RETRY_MS), aborted]);
     }
   };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    // In Node a timer is an object, which must not keep the process alive.
-    const timer: unknown = setTimeout(resolve, ms);
-    (timer as { unref?(): void }).unref?.();
-  });
 }
 
 function untilFired(signal: AbortSignal): Promise<void> {

@@ -34,10 +34,10 @@ describe("an error of the engine", () => {
     },
   );
 
-  it.each(["40001", "40P01"])("%s is one that passes, after one more try", async (code) => {
+  it.each(["40001", "40P01"])("%s is one that passes, after three more tries", async (code) => {
     const { error, requested } = await failure(refusal(code));
     expect(error).toMatchObject({ code: "store_unavailable", retryable: true });
-    expect(requested).toBe(2);
+    expect(requested).toBe(4);
   });
 
   it.each(["ECONNREFUSED", "ECONNRESET", "EPIPE", "CONNECTION_CLOSED", "CONNECT_TIMEOUT", ""])(
