@@ -27,7 +27,7 @@ export function keychainPatience({ stdin, stderr }: { stdin: { isTTY: boolean };
 
 /** The store itself; a fallback to another kind of store is reported once on `io`. */
 export function openStore(
-  { value, fallback, secrets = { url: undefined, keys: undefined } }: StoreChoice,
+  { value, fallback, engine }: StoreChoice,
   folder: string,
   io: Pick<Io, "warn" | "env">,
   host: EngineHost = { home: folder },
@@ -36,7 +36,7 @@ export function openStore(
   switch (value) {
     case "redis":
     case "postgres":
-      return openEngine(value, secrets, host).store;
+      return openEngine(value, engine, host).store;
     case "memory":
       return memoryStore();
     case "file":

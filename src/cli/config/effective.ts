@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Env } from "../io/env.js";
 import type { Settings, Sourced } from "../runtime/settings.js";
-import { type Config, configPath, isProfileKey, type Profile } from "./file.js";
+import { type Config, configPath, isProfileKey, type Profile, TAKEOVERS } from "./file.js";
 import { placeIn, type SettingsFile } from "./location.js";
 import { profileOf, writtenProfile } from "./profile.js";
 
@@ -35,6 +35,11 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
     const reference = written.entries[key];
     return reference === undefined ? {} : { value: reference, source: `profile ${profile.value}` };
   };
+  const plain = (key: "store_takeover" | "store_tenant"): Sourced | undefined => {
+    const variable = `AGENTAUTH_${key.toUpperCase()}`;
+    const [value, source] = env[variable] ? [env[variable], variable] : [written.entries[key], `profile ${profile.value}`];
+    return value === undefined ? undefined : { value, source };
+  };
   return [
     { key: "profile", ...profileOf(profile, home) },
     { key: "base_url", ...settings.baseUrl },
@@ -55,6 +60,8 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
     },
     { key: "store_url", ...secret("store_url", "AGENTAUTH_STORE_URL") },
     { key: "store_keys", ...secret("store_keys", "AGENTAUTH_STORE_KEYS") },
+    { key: "store_takeover", ...(plain("store_takeover") ?? { value: TAKEOVERS[0], source: "default" }) },
+    { key: "store_tenant", ...plain("store_tenant") },
     { key: "client_cert", ...clientCert },
     { key: "client_key", ...clientKey },
   ];

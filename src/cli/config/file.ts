@@ -40,6 +40,10 @@ export interface Profile {
   store_url?: string;
   /** Where the key ring is that seals them, as {@link store_url}; `none`: nothing is sealed. */
   store_keys?: string;
+  /** When another process takes over a refresh that may have been sent: one of {@link TAKEOVERS}. */
+  store_takeover?: string;
+  /** The tenant of an engine whose logins are used. */
+  store_tenant?: string;
   /** The file of the certificate for servers that ask for one, PEM. */
   client_cert?: string;
   /** The file of its private key, where that is another one. */
@@ -54,6 +58,9 @@ export const NO_KEYS = "none";
 
 /** What can happen where the keychain cannot be used: `none` ends with an error, `file` stores logins unsealed. */
 export const STORE_FALLBACKS = ["none", "file"] as const;
+
+/** The values of `takeover` of a store in an engine; the first one is the default. */
+export const TAKEOVERS = ["patient", "fast"] as const;
 
 /** The settings file. */
 export interface Config {
@@ -116,6 +123,12 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     check: (value) =>
       must(value === NO_KEYS || isReference(value), "must be env:NAME, file:PATH or none, never the keys themselves"),
   },
+  store_takeover: {
+    about: "for redis and postgres, when others take over an interrupted refresh: patient, fast",
+    check: oneOf(TAKEOVERS),
+    choices: TAKEOVERS,
+  },
+  store_tenant: { about: "for redis and postgres, the tenant whose logins are used", check: nonEmpty },
   client_cert: { about: "a client certificate (PEM file), for servers that ask for one", check: nonEmpty },
   client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
 };

@@ -1,5 +1,5 @@
 import type { Io } from "../io/io.js";
-import { checkSetting, type Profile, readConfig, type STORE_FALLBACKS, type STORES } from "./file.js";
+import { checkSetting, type Profile, readConfig, type STORE_FALLBACKS, type STORES, TAKEOVERS } from "./file.js";
 import { writtenProfile } from "./profile.js";
 import { isReference, referencedSecret, type SecretSetting } from "./secret-reference.js";
 
@@ -13,8 +13,8 @@ export interface StoreChoice {
   source: string;
   /** What happens where the keychain cannot be used. */
   fallback: (typeof STORE_FALLBACKS)[number];
-  /** For an engine: its address and its keys. */
-  secrets?: StoreSecrets;
+  /** For an engine: how it is reached and used. */
+  engine?: EngineSettings;
 }
 
 /** The kinds of stores that are engines, which other machines use too. */
@@ -25,18 +25,22 @@ export function isEngine(kind: StoreKind): kind is EngineKind {
   return kind === "redis" || kind === "postgres";
 }
 
-/** The secrets of an engine; what is not set is undefined. */
-export interface StoreSecrets {
+/** What a profile and the environment say about an engine; what is not set is undefined. */
+export interface EngineSettings {
   /** The address of the engine, with its credentials. */
   url: SecretSetting | undefined;
   /** The text of the key ring, or `none`. */
   keys: SecretSetting | undefined;
+  /** When others take over an interrupted refresh. */
+  takeover: (typeof TAKEOVERS)[number];
+  /** Whose logins are used. */
+  tenant: string | undefined;
 }
 
 /** The profile's name and what it says about the store. */
 export interface StoreEntries {
   name: string;
-  entries: Pick<Profile, "store" | "store_fallback" | "store_url" | "store_keys">;
+  entries: Pick<Profile, "store" | "store_fallback" | `store_${keyof EngineSettings}`>;
 }
 
 /**
@@ -52,8 +56,8 @@ export function chooseStore(env: Io["env"], profile: StoreEntries): StoreChoice 
   const choice = (value: string, source: string, where = source): StoreChoice => {
     checkSetting("store", value, where);
     const kind = value as StoreKind;
-    const secrets = isEngine(kind) ? { secrets: storeSecrets(env, profile) } : {};
-    return { value: kind, source, fallback: fallback as StoreChoice["fallback"], ...secrets };
+    const engine = isEngine(kind) ? { engine: engineSettings(env, profile) } : {};
+    return { value: kind, source, fallback: fallback as StoreChoice["fallback"], ...engine };
   };
   const set = env["AGENTAUTH_STORE"];
   if (set) return choice(set, "AGENTAUTH_STORE");
@@ -67,15 +71,25 @@ export function storeChoiceOf(profile: string, env: Io["env"], home: string): St
 }
 
 /**
- * Where the secrets of an engine are. A variable has the secret itself, or a reference as the setting has: a container
- * gets its secrets as files.
+ * How an engine is reached and used. A variable has a secret itself, or a reference as the setting has: a container gets
+ * its secrets as files.
+ *
+ * @throws `AgentAuthError` `usage`
  */
-export function storeSecrets(env: Io["env"], { name, entries }: StoreEntries): StoreSecrets {
+export function engineSettings(env: Io["env"], { name, entries }: StoreEntries): EngineSettings {
   const secret = (key: "store_url" | "store_keys", variable: string): SecretSetting | undefined => {
     const set = env[variable];
     const [value, source] = set ? [set, variable] : [entries[key], `profile ${name}`];
     if (value === undefined) return undefined;
     return isReference(value) ? referencedSecret(value, source, env) : { read: () => value, source };
   };
-  return { url: secret("store_url", "AGENTAUTH_STORE_URL"), keys: secret("store_keys", "AGENTAUTH_STORE_KEYS") };
+  const { AGENTAUTH_STORE_TAKEOVER: set } = env;
+  const takeover = set || (entries.store_takeover ?? TAKEOVERS[0]);
+  checkSetting("store_takeover", takeover, set ? "AGENTAUTH_STORE_TAKEOVER" : `store_takeover of profile ${name}`);
+  return {
+    url: secret("store_url", "AGENTAUTH_STORE_URL"),
+    keys: secret("store_keys", "AGENTAUTH_STORE_KEYS"),
+    takeover: takeover as EngineSettings["takeover"],
+    tenant: env["AGENTAUTH_STORE_TENANT"] || entries.store_tenant,
+  };
 }

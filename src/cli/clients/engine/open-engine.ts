@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import type { GrantStore } from "../../../oauth/grant/grant-store.js";
 import { grantStore } from "../../../store/driver/grant-store.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
-import type { EngineKind, StoreSecrets } from "../../config/store.js";
+import type { EngineKind, EngineSettings } from "../../config/store.js";
 import { readKeys } from "../../config/store-keys.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { findPackage } from "./client-package.js";
@@ -34,9 +34,14 @@ export function engineHost({ home, redactor, atEnd }: Pick<CommandContext, "home
 }
 
 /** @throws `AgentAuthError` `usage` for a setting that is wrong or missing, or if no client package is installed */
-export function openEngine(kind: EngineKind, secrets: StoreSecrets, { home, hide, atEnd }: EngineHost): EngineStore {
-  const address = readAddress(kind, secrets.url, hide);
-  const ring = readKeys(secrets.keys, `the store ${kind}`, hide);
+export function openEngine(
+  kind: EngineKind,
+  settings: EngineSettings | undefined,
+  { home, hide, atEnd }: EngineHost,
+): EngineStore {
+  const { url, keys, takeover, tenant } = settings ?? {};
+  const address = readAddress(kind, url, hide);
+  const ring = readKeys(keys, `the store ${kind}`, hide);
   const client = findPackage(kind, home);
   const driver = lazyDriver({
     system: kind === "redis" ? "redis" : "postgresql",
@@ -45,10 +50,11 @@ export function openEngine(kind: EngineKind, secrets: StoreSecrets, { home, hide
   });
   atEnd?.(() => driver.close());
   const listClients = () => engineClients(driver, ring);
+  const holder = `process ${process.pid} on ${hostname()}`;
   return {
     kind,
     driver,
     ring,
-    store: { ...grantStore(driver, { seal: ring, holder: `process ${process.pid} on ${hostname()}` }), listClients },
+    store: { ...grantStore(driver, { seal: ring, takeover, tenant, holder }), listClients },
   };
 }

@@ -15,10 +15,10 @@ export function engineChecks(
   signal: AbortSignal,
 ): Check[] | undefined {
   if (choice === undefined || !isEngine(choice.value)) return undefined;
-  const { value, source, secrets = { url: undefined, keys: undefined } } = choice;
+  const { value, source, engine: settings } = choice;
   let opened: EngineStore | undefined;
   const engine = () => {
-    opened ??= openEngine(value, secrets, host);
+    opened ??= openEngine(value, settings, host);
     return opened;
   };
   let report: Promise<EngineReport> | undefined;

@@ -31,6 +31,8 @@ export const KNOWN_VARIABLES: readonly string[] = [
   "AGENTAUTH_PAGER",
   "AGENTAUTH_PROFILE",
   "AGENTAUTH_STORE",
+  "AGENTAUTH_STORE_TAKEOVER",
+  "AGENTAUTH_STORE_TENANT",
 ];
 
 /** Variables with our prefix that nothing reads, and misleading values. The values of unknown variables are not shown. */

@@ -10,7 +10,7 @@ import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import { readConfig } from "../../config/file.js";
 import { writtenProfile } from "../../config/profile.js";
 import { writeSecretFile } from "../../config/secret-file.js";
-import { storeChoiceOf, storeSecrets } from "../../config/store.js";
+import { engineSettings, storeChoiceOf } from "../../config/store.js";
 import { newKeys, readKeys } from "../../config/store-keys.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
@@ -97,9 +97,9 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
 
 /** The engine of the settings. @throws `AgentAuthError` `usage` if the store is none */
 function engineOf(context: CommandContext): EngineStore {
-  const { value, source, secrets } = choiceOf(context);
+  const { value, source, engine } = choiceOf(context);
   if (value === "redis" || value === "postgres") {
-    return openEngine(value, secrets ?? { url: undefined, keys: undefined }, engineHost(context));
+    return openEngine(value, engine, engineHost(context));
   }
   throw wrong(
     `this command is about the stores redis and postgres, and the store is ${value} (${source})`,
@@ -113,7 +113,7 @@ function choiceOf({ io, home, settings }: CommandContext) {
 
 function keysOf(purpose: string, { io, home, settings, redactor }: CommandContext) {
   const written = writtenProfile(settings().profile.value, readConfig(home()));
-  return readKeys(storeSecrets(io.env, written).keys, purpose, (secret) => redactor.add(secret));
+  return readKeys(engineSettings(io.env, written).keys, purpose, (secret) => redactor.add(secret));
 }
 
 function refuseMemory(context: CommandContext): void {
