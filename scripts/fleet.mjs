@@ -1,11 +1,16 @@
 // Stress test of logins that many machines share, with real processes and real engines, against an issuer that accepts
-// every refresh token once: node scripts/fleet.mjs [--long] [--only <scenario>] [--seed <n>] [--write]
+// every refresh token once: node scripts/fleet.mjs [--long] [--only <scenario>] [--each <n>] [--seed <n>] [--write]
 // Exits with 1 at the first broken invariant. It starts redis-server and PostgreSQL of Debian by itself.
 import { fileURLToPath } from "node:url";
 import { clocks } from "./fleet/clocks.mjs";
 import { dump } from "./fleet/dump.mjs";
 import { engineKills } from "./fleet/engine-kills.mjs";
 import { failover } from "./fleet/failover.mjs";
+import { contention } from "./fleet/faults/contention.mjs";
+import { jumps } from "./fleet/faults/jumps.mjs";
+import { partitions } from "./fleet/faults/partitions.mjs";
+import { refusals } from "./fleet/faults/refusals.mjs";
+import { rollbacks } from "./fleet/faults/rollbacks.mjs";
 import { kills } from "./fleet/kills.mjs";
 import { latency } from "./fleet/latency.mjs";
 import { peers } from "./fleet/peers.mjs";
@@ -16,7 +21,7 @@ import { runScenarios } from "./soak/runner.mjs";
 await runScenarios({
   script: "fleet",
   // Scenarios that need the whole machine run alone; those that mostly wait run concurrently.
-  groups: [{ race }, { latency }, { kills, clocks, dump }, { "engine-kills": engineKills, failover, stops }, { peers }],
+  groups: [{ race }, { latency }, { kills, clocks, dump }, { "engine-kills": engineKills, failover, stops }, { partitions, contention, jumps }, { refusals, rollbacks }, { peers }],
   // They are installed first, over the network.
   optional: ["peers"],
   page: fileURLToPath(new URL("../docs/reliability.md", import.meta.url)),

@@ -36,7 +36,9 @@ async function run({ size, seed, say }) {
       tally.add(kind.what, await failOver(arena, kind, moment));
       if (tally.n % 10 === 0) say(`${tally.n} failovers`);
     };
-    await inLanes(arenas, undefined, moments, trial, () => openArena("redis", { users: USERS, grace: kind.grace }));
+    await inLanes(arenas, undefined, moments, trial, () =>
+      openArena("redis", { users: USERS, grace: kind.grace }, { worker: { movable: true } }),
+    );
     const { n, sent, twice } = tally.of(kind.what);
     must(kind.first !== "refresher" || twice === 0, `${kind.what}: refresh tokens were used twice`);
     rows.push([kind.what, `${kind.grace} s`, n, sent, twice, 0]);

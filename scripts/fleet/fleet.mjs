@@ -34,7 +34,7 @@ export async function openFleet({ engine, users, grace = 0, hours = 1 }) {
     pools: 1,
     devices: 0,
   });
-  const fleet = new Fleet({ sandbox, engine, users, hours });
+  const fleet = new Fleet({ sandbox, engine, users, hours, grace });
   try {
     await fleet.login();
     return fleet;
@@ -53,7 +53,8 @@ class Fleet {
   #link;
   #reader;
 
-  constructor({ sandbox, engine, users, hours }) {
+  constructor({ sandbox, engine, users, hours, grace }) {
+    this.grace = grace;
     this.hours = hours;
     this.sandbox = sandbox;
     this.server = sandbox.mcpUrl;
@@ -67,7 +68,7 @@ class Fleet {
   /** Logs all users in. */
   async login() {
     // This process also runs the issuer, and answers late on a busy machine.
-    this.#link = await connect(this.#engine.address, { timeoutMs: 30_000 });
+    this.#link = await connect(this.#engine.address, { timeoutMs: 30_000, movable: true });
     this.store = openStore(this.#link.driver, { tenant: this.tenant });
     const [first, ...rest] = this.profiles;
     // The first one registers the client.
@@ -169,6 +170,25 @@ export function judgeAnswers(answers, what, { same = true } = {}) {
     }
   }
   return { waits: answers.flatMap(({ waits }) => waits), failed };
+}
+
+/**
+ * Counts what a trial cost: sessions that are lost are logged in again, so that the next trial has all of them. Within a
+ * grace period, each user must have been refreshed once.
+ */
+export async function countLosses(fleet, answers, what) {
+  const isLost = ({ retired, profile }) =>
+    retired || answers.some(({ errors }) => errors[profile]?.code === "login_required");
+  const lost = (await fleet.grants()).filter(isLost).map(({ profile }) => profile);
+  const [rotations, refusals] = [fleet.ledger.rotations().length, fleet.ledger.refusals().length];
+  for (const profile of lost) {
+    for (const { errors } of answers) delete errors[profile];
+    await fleet.loginOf(profile);
+  }
+  const { waits, failed } = judgeAnswers(answers, what, { same: false });
+  fleet.ledger.clear();
+  const twice = fleet.grace === 0 ? refusals : rotations + refusals - fleet.profiles.length;
+  return { refreshes: rotations, twice, lost: lost.length, waits, failed };
 }
 
 /** A quantile of numbers, for example 0.99. */

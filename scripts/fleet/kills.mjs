@@ -5,7 +5,7 @@ import { inLanes } from "../soak/lane.mjs";
 import { randomFrom } from "../soak/random.mjs";
 import { Tally } from "../soak/tally.mjs";
 import { inEngines } from "./engines.mjs";
-import { judgeAnswers, openFleet, quantile } from "./fleet.mjs";
+import { countLosses, openFleet, quantile } from "./fleet.mjs";
 import { missingRedis } from "./redis.mjs";
 
 /** The scenario. */
@@ -79,7 +79,7 @@ async function killOnce(fleet, trial) {
   fleet.expire();
   const others = trial.at === undefined ? await killAt(fleet, victim, trial) : await killIn(fleet, victim, trial);
   const answers = await Promise.all(others);
-  const outcome = await settle(fleet, answers, trial.what);
+  const outcome = await countLosses(fleet, answers, trial.what);
   fleet.crew.push(await fleet.worker());
   return outcome;
 }
@@ -102,19 +102,3 @@ async function killAt(fleet, victim, trial) {
   return others;
 }
 
-/** @returns how many refresh tokens were used twice, how many sessions are lost, and the waits */
-async function settle(fleet, answers, what) {
-  const grants = await fleet.grants();
-  const lost = grants.filter(({ retired }) => retired).map(({ profile }) => profile);
-  const sent = fleet.ledger.rotations().length + fleet.ledger.refusals().length;
-  for (const profile of lost) {
-    for (const { errors } of answers) {
-      must(errors[profile]?.code === "login_required", () => `${what}: lost with ${JSON.stringify(errors[profile])}`);
-      delete errors[profile];
-    }
-    await fleet.loginOf(profile);
-  }
-  const { waits } = judgeAnswers(answers, what);
-  fleet.ledger.clear();
-  return { twice: sent - grants.length, lost: lost.length, waits };
-}

@@ -3,8 +3,9 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
+import { until } from "../soak/invariant.mjs";
 import { storeSql } from "./dist.mjs";
-import { signalAll, start, temporaryFolder } from "./processes.mjs";
+import { JumpingClock, signalAll, start, temporaryFolder } from "./processes.mjs";
 
 const VERSIONS = "/usr/lib/postgresql";
 
@@ -13,15 +14,23 @@ export function missingPostgres() {
   return programs() === undefined ? `PostgreSQL is not installed: no ${VERSIONS}/*/bin/postgres` : undefined;
 }
 
-/** Creates a database cluster with the tables of the store, and starts its server. */
-export async function startPostgres() {
+/**
+ * Creates a database cluster with the tables of the store, and starts its server.
+ *
+ * @param options.jumps whether its clock can jump
+ * @param options.standbyOf a server: it becomes an asynchronous standby of this one
+ */
+export async function startPostgres({ jumps = false, standbyOf } = {}) {
   const folder = temporaryFolder();
   const account = accountOf(folder);
-  const flags = ["-D", join(folder, "data"), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
-  execFileSync(join(programs(), "initdb"), flags, { ...account, cwd: folder, stdio: "ignore" });
-  const postgres = new Postgres(folder, account);
+  const data = ["-D", join(folder, "data"), "-U", "postgres"];
+  const [program, flags] = standbyOf
+    ? ["pg_basebackup", ["-h", standbyOf.folder, "-R", "-X", "stream", "-c", "fast", "--no-sync"]]
+    : ["initdb", ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]];
+  execFileSync(join(programs(), program), [...data, ...flags], { ...account, cwd: folder, stdio: "ignore" });
+  const postgres = new Postgres(folder, account, jumps ? new JumpingClock(folder) : undefined);
   await postgres.restart();
-  await postgres.command(storeSql());
+  if (!standbyOf) await postgres.command(storeSql());
   return postgres;
 }
 
@@ -30,9 +39,11 @@ class Postgres {
   #server;
   #account;
 
-  constructor(folder, account) {
+  constructor(folder, account, clock) {
     this.folder = folder;
+    this.clock = clock;
     this.#account = account;
+    this.target = join(folder, ".s.PGSQL.5432");
     this.address = { kind: "postgres", options: { host: folder, port: 5432, user: "postgres", database: "postgres" } };
   }
 
@@ -50,7 +61,7 @@ class Postgres {
   /** Starts it with its data; resolves when it answers. */
   async restart() {
     const flags = ["-D", join(this.folder, "data"), "-k", this.folder, "-h", ""];
-    const options = { ...this.#account, cwd: this.folder };
+    const options = { ...this.#account, cwd: this.folder, env: { ...process.env, ...this.clock?.env } };
     // One that ends at once finds processes of the killed one, which still hold its memory.
     do this.#server = start(join(programs(), "postgres"), flags, options);
     while (!(await this.#answers()));
@@ -58,7 +69,7 @@ class Postgres {
 
   /** Runs SQL over a connection of its own. */
   async command(sql) {
-    const client = new pg.Client(this.address.options);
+    const client = new pg.Client({ ...this.address.options, user: "postgres" });
     client.on("error", () => {});
     try {
       await client.connect();
@@ -74,8 +85,21 @@ class Postgres {
     return execFileSync(join(programs(), "pg_dump"), flags, { encoding: "utf8", maxBuffer: 2 ** 28 });
   }
 
+  /** Resolves when this standby has all data of its primary. */
+  async synced(primary) {
+    const [{ lsn }] = (await primary.command("SELECT pg_current_wal_lsn() AS lsn")).rows;
+    const hasAll = async () => (await this.command(`SELECT pg_last_wal_replay_lsn() >= '${lsn}' AS has`)).rows[0].has;
+    await until(hasAll, "a standby");
+  }
+
+  /** Makes the standby a primary, without the writes that have not arrived. */
+  async promote() {
+    await this.command("SELECT pg_promote(true)");
+  }
+
   async close() {
     await this.kill();
+    this.clock?.close();
   }
 
   async #answers() {

@@ -1,10 +1,11 @@
 // Programs that a run starts and must not leave behind.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const running = new Set();
 const folders = new Set();
@@ -38,6 +39,43 @@ export function signalAll({ pid }, name) {
       // It has exited by itself.
       if (error.code !== "ESRCH") throw error;
     }
+  }
+}
+
+const JUMP = fileURLToPath(new URL("clock-jump.c", import.meta.url));
+let library;
+
+/** Why the clock of an engine cannot be changed here. */
+export function missingJump() {
+  if (process.platform !== "linux") return "the clock of one process can be changed on Linux only";
+  return spawnSync("cc", ["--version"]).status === 0 ? undefined : "there is no C compiler (cc) for the changed clock";
+}
+
+/** A clock of a program that is ahead of this machine's by what was set last. */
+export class JumpingClock {
+  #file;
+
+  constructor(folder) {
+    if (library === undefined) {
+      library = join(temporaryFolder(), "clock-jump.so");
+      execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", library, JUMP]);
+      // The server of PostgreSQL runs as another user.
+      chmodSync(dirname(library), 0o755);
+    }
+    const path = join(folder, "clock-jump");
+    this.#file = openSync(path, "w+");
+    this.set(0);
+    this.env = { LD_PRELOAD: library, CLOCK_JUMP: path };
+  }
+
+  set(ms) {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(BigInt(ms));
+    writeSync(this.#file, bytes, 0, 8, 0);
+  }
+
+  close() {
+    closeSync(this.#file);
   }
 }
 

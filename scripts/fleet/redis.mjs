@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { createClient } from "redis";
 import { must, until } from "../soak/invariant.mjs";
-import { freePort, signalAll, start, temporaryFolder } from "./processes.mjs";
+import { freePort, JumpingClock, signalAll, start, temporaryFolder } from "./processes.mjs";
 
 /** Why no redis-server can be started here. */
 export function missingRedis() {
@@ -13,17 +13,19 @@ export function missingRedis() {
  * Starts a server that writes each change to its disk before it answers.
  *
  * @param options.replicaOf the port of the primary
+ * @param options.jumps whether its clock can jump
  */
-export async function startRedis({ replicaOf } = {}) {
+export async function startRedis({ replicaOf, jumps = false } = {}) {
   const folder = temporaryFolder();
+  const clock = jumps ? new JumpingClock(folder) : undefined;
   const replica = replicaOf === undefined ? [] : ["--replicaof", `127.0.0.1 ${replicaOf}`];
   const fixed = ["--dir", folder, "--bind", "127.0.0.1", "--save", "", "--rdbcompression", "no"];
   const durable = ["--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0"];
   let server;
   for (let tries = 0; server === undefined && tries < 10; tries++)
-    server = await launch(await freePort(), [...fixed, ...durable, ...replica]);
+    server = await launch(await freePort(), [...fixed, ...durable, ...replica], clock);
   must(server !== undefined, "redis-server does not start");
-  return new Redis(folder, server, [...fixed, ...durable]);
+  return new Redis({ folder, server, args: [...fixed, ...durable], clock });
 }
 
 class Redis {
@@ -31,10 +33,12 @@ class Redis {
   #server;
   #args;
 
-  constructor(folder, server, args) {
+  constructor({ folder, server, args, clock }) {
     this.folder = folder;
+    this.clock = clock;
     this.#server = server;
     this.#args = args;
+    this.target = server.port;
     this.address = { kind: "redis", port: server.port };
   }
 
@@ -50,13 +54,13 @@ class Redis {
 
   /** Starts it again with its data. */
   async restart() {
-    this.#server = await launch(this.address.port, this.#args);
+    this.#server = await launch(this.address.port, this.#args, this.clock);
     must(this.#server !== undefined, "redis-server does not start again");
   }
 
   /** Sends one command over a connection of its own. */
   async command(...args) {
-    const client = await openClient(this.address.port);
+    const client = await openClient(this.target);
     try {
       return await client.sendCommand(args);
     } finally {
@@ -77,12 +81,14 @@ class Redis {
 
   async close() {
     await this.kill();
+    this.clock?.close();
   }
 }
 
 /** Resolves when the server answers; undefined if it ended before. */
-async function launch(port, args) {
-  const child = start("redis-server", ["--port", String(port), ...args]);
+async function launch(port, args, clock) {
+  const env = { ...process.env, ...clock?.env };
+  const child = start("redis-server", ["--port", String(port), ...args], { env });
   while (child.exitCode === null && child.signalCode === null) {
     try {
       const client = await openClient(port);

@@ -6,7 +6,7 @@ import { AgentClient, isAgentAuthError } from "../soak/dist.mjs";
 import { Stages } from "../soak/stages.mjs";
 import { connect, openStore } from "./store.mjs";
 
-const { address, tenant, server, skew = 0, takeover } = JSON.parse(process.argv[2]);
+const { address, via, movable, tenant, server, skew = 0, takeover } = JSON.parse(process.argv[2]);
 if (skew !== 0) {
   // The clock of this machine, for the agent and for its store.
   const real = Date.now;
@@ -18,7 +18,7 @@ delay.enable();
 const CALLS_AT_ONCE = 8;
 const RETRY_MS = 100;
 const stages = new Stages((stage) => process.send({ kind: "at", stage }));
-const engine = await connect(address);
+const engine = await connect(address, { via, movable });
 const store = stages.store(openStore(engine.driver, { tenant, takeover }));
 const send = stages.fetch((request, init) => fetch(request, init));
 const agents = new Map();
@@ -70,6 +70,10 @@ async function ask({ id, profiles, tries = 1, options, atOnce = CALLS_AT_ONCE })
 process.on("message", (message) => {
   if (message.kind === "go") return stages.go();
   if (message.kind === "end") return process.exit(0);
+  if (message.fill) {
+    for (const statement of engine.fill(message.fill)) statement.catch(() => {});
+    return process.send({ kind: "answer", id: message.id });
+  }
   if (message.moveTo) return engine.moveTo(message.moveTo).then(() => process.send({ kind: "answer", id: message.id }));
   ahead = message.ahead;
   stages.arm(message);

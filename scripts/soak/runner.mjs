@@ -1,5 +1,6 @@
 // Runs the scenarios that the command line chooses, and reports them.
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { Broken } from "./invariant.mjs";
 import { checkIssuer } from "./issuer.mjs";
@@ -21,6 +22,8 @@ export async function runScenarios(options) {
   const names = groups.flatMap(Object.keys);
   const { values: flags } = parseArgs({
     options: {
+      each: { type: "string" },
+      help: { type: "boolean", default: false },
       long: { type: "boolean", default: false },
       only: { type: "string", multiple: true, default: [] },
       resume: { type: "string" },
@@ -28,6 +31,17 @@ export async function runScenarios(options) {
       write: { type: "boolean", default: false },
     },
   });
+  if (flags.help) {
+    console.log(`npm run ${script} -- [--long] [--only <scenario>]… [--each <n>] [--seed <n>] [--resume <file>] [--write]
+
+  --long    the run that the page shows; without it a short one
+  --only    one scenario, perhaps several times: ${names.join(", ")}
+  --each    the number of trials of each row, where a scenario has rows of trials
+  --seed    repeats the random choices of an earlier run
+  --resume  keeps what is finished in a file, and goes on from there; needs --seed
+  --write   writes the tables into ${basename(page)}`);
+    return;
+  }
   // A random seed would repeat nothing.
   if (flags.resume !== undefined && !process.argv.includes("--seed")) fail("--resume requires --seed");
   const unknown = flags.only.find((name) => !names.includes(name));
@@ -36,10 +50,12 @@ export async function runScenarios(options) {
   if (!Number.isSafeInteger(seed) || seed < 0) fail("--seed takes a whole number");
   if (flags.write && !flags.long && !writesShort) fail("--write requires --long");
 
+  const each = flags.each === undefined ? undefined : Number(flags.each);
+  if (each !== undefined && !(Number.isInteger(each) && each > 0)) fail("--each takes a whole number above 0");
   const isChosen = (name) => (flags.only.length === 0 ? !optional.includes(name) : flags.only.includes(name));
   const size = flags.long ? "long" : "short";
   const about = describeRun(seed);
-  const run = { about: writesShort ? `${size} run, ${about}` : about, size, seed, needsAll };
+  const run = { about: writesShort ? `${size} run, ${about}` : about, size, seed, each, needsAll };
   const finished = finishedIn(flags.resume, `${script} ${size} ${seed}`);
   console.log(`${size} run, --seed ${seed}; ${about}\n`);
   try {
@@ -62,7 +78,7 @@ export async function runScenarios(options) {
   }
 }
 
-async function runOne(name, scenario, { about, size, seed, needsAll }) {
+async function runOne(name, scenario, { about, size, seed, each, needsAll }) {
   const reason = scenario.unavailable?.();
   if (reason !== undefined && needsAll) throw new Broken(`${name} cannot be run: ${reason}`);
   if (reason !== undefined) {
@@ -71,7 +87,7 @@ async function runOne(name, scenario, { about, size, seed, needsAll }) {
   }
   const started = Date.now();
   const say = (text) => console.log(`   ${name}: ${text}`);
-  const rows = await scenario.run({ size, seed, say }).catch((error) => {
+  const rows = await scenario.run({ size, seed, each, say }).catch((error) => {
     say(`BROKEN: ${error.message}`);
     throw error;
   });

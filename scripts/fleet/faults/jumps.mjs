@@ -1,0 +1,40 @@
+// The clock of the engine jumps forward: a machine that was suspended, a first step of NTP, a failover.
+import { until } from "../../soak/invariant.mjs";
+import { faultScenario, pause } from "../faults.mjs";
+import { missingJump } from "../processes.mjs";
+
+const TRIES = 200;
+const WINDOW_MS = 1000;
+const SECONDS = { "10 s": 10, "1 h": 3600 };
+
+/** The scenario. */
+export const jumps = faultScenario({
+  title: "Clocks of engines that jump forward during a refresh",
+  lanes: 8,
+  kinds: Object.entries(SECONDS).flatMap(([text, seconds]) =>
+    ["patient", "fast"].flatMap((takeover) => {
+      const common = { users: 4, engine: { jumps: true }, worker: { takeover }, needs: missingJump };
+      return [
+        { what: `by ${text}, ${takeover}; others wait`, ...common, trial: jump(seconds, true) },
+        { what: `by ${text}, ${takeover}; others come later`, ...common, trial: jump(seconds, false) },
+      ];
+    }),
+  ),
+});
+
+function jump(seconds, areWaiting) {
+  return async ({ fleet, engine }, draw) => {
+    const [holder, ...others] = fleet.crew;
+    const { length } = fleet.profiles;
+    const ask = (worker) => worker.ask(fleet.request(undefined, { tries: TRIES }));
+    fleet.sandbox.faults.add({ kind: "slow-headers", ms: WINDOW_MS, path: "token", times: length });
+    const own = ask(holder);
+    await until(() => fleet.ledger.all().length >= length, "the requests");
+    const early = areWaiting ? others.map(ask) : [];
+    await pause((draw.fraction() * WINDOW_MS) / 2);
+    engine.ahead = (engine.ahead ?? 0) + seconds * 1000;
+    engine.clock.set(engine.ahead);
+    const late = areWaiting ? [] : others.map(ask);
+    return Promise.all([own, ...early, ...late]);
+  };
+}

@@ -1,0 +1,56 @@
+// Processes that the network separates from the engine.
+import { until } from "../../soak/invariant.mjs";
+import { faultScenario, pause } from "../faults.mjs";
+
+const TRIES = 400;
+const WINDOW_MS = 500;
+const HEALED_MS = 1000;
+
+/** The scenario. */
+export const partitions = faultScenario({
+  title: "Processes that are cut off from the engine",
+  lanes: 16,
+  kinds: [
+    { what: "the holder, for 5 to 20 s after the issuer has its request", cuts: true, trial: cutHolder },
+    { what: "any process, at random for 1 to 20 s", users: 4, cuts: true, trial: cutAtRandom },
+    { what: "forgotten connections, healed within the timeout and 1 s", users: 4, cuts: true, trial: forgetAll },
+  ],
+});
+
+async function cutHolder({ fleet }, draw) {
+  const [holder, ...others] = fleet.crew;
+  const request = () => fleet.request(undefined, { tries: TRIES });
+  fleet.sandbox.faults.add({ kind: "slow-headers", ms: WINDOW_MS, path: "token", times: 1 });
+  const own = holder.ask(request());
+  await until(() => fleet.ledger.all().length === 1, "the request");
+  holder.proxy.cut();
+  const rest = others.map((worker) => worker.ask(request()));
+  await pause(5000 + draw.fraction() * 15_000);
+  holder.proxy.mend();
+  return Promise.all([own, ...rest]);
+}
+
+async function cutAtRandom({ fleet }, draw) {
+  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES })));
+  await pause(draw.fraction() * WINDOW_MS);
+  const { proxy } = fleet.crew[draw.below(fleet.crew.length)];
+  proxy.cut();
+  await pause(1000 + draw.fraction() * 19_000);
+  proxy.mend();
+  return Promise.all(calls);
+}
+
+/** The connections of every process were used, and are forgotten before the next refresh. */
+async function forgetAll({ fleet }) {
+  await Promise.all(fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES }))));
+  fleet.ledger.clear();
+  fleet.expire();
+  for (const { proxy } of fleet.crew) proxy.forget();
+  const [first, ...others] = fleet.crew;
+  // The first call may fail, the next ones must not.
+  await first.ask(fleet.request(fleet.profiles.slice(0, 1)));
+  await pause(HEALED_MS);
+  const healed = await first.ask(fleet.request());
+  const rest = await Promise.all(others.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES }))));
+  return [healed, ...rest];
+}
