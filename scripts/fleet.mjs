@@ -21,7 +21,15 @@ import { runScenarios } from "./soak/runner.mjs";
 await runScenarios({
   script: "fleet",
   // Scenarios that need the whole machine run alone; those that mostly wait run concurrently.
-  groups: [{ race }, { latency }, { kills, clocks, dump }, { "engine-kills": engineKills, failover, stops }, { partitions, contention, jumps }, { refusals, rollbacks }, { peers }],
+  groups: [
+    { race },
+    { latency },
+    { kills, clocks, dump },
+    { "engine-kills": engineKills, failover, stops },
+    { partitions, contention, jumps },
+    { refusals, rollbacks },
+    { peers },
+  ],
   // They are installed first, over the network.
   optional: ["peers"],
   page: fileURLToPath(new URL("../docs/reliability.md", import.meta.url)),

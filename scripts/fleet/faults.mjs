@@ -20,7 +20,16 @@ const MISSING = { redis: missingRedis, postgres: missingPostgres };
  * @param about.short how often each is run in a short run, and `about.lanes` how many at once
  */
 export function faultScenario({ title, kinds, short = 1, lanes = 8 }) {
-  const header = ["what", "engine", "n", "refreshes", "used twice", "lost", "calls that failed first", "longest wait (s)"];
+  const header = [
+    "what",
+    "engine",
+    "n",
+    "refreshes",
+    "used twice",
+    "lost",
+    "calls that failed first",
+    "longest wait (s)",
+  ];
   const unavailable = () => {
     const reasons = kinds.flatMap(({ engines = ["redis", "postgres"] }) => engines.map((kind) => MISSING[kind]()));
     return reasons.every(Boolean) ? reasons[0] : undefined;
@@ -53,7 +62,10 @@ async function runKind(kind, { engine, seed, each, lanes, say }) {
     sum.n++;
     waits.push(...outcome.waits);
     if (sum.n % 20 === 0) say(`${NAMES[engine]}, ${what}: ${JSON.stringify(sum)}`);
-    must(process.env.FLEET_TOLERATE || tolerates || outcome.lost + outcome.twice === 0, () => `${NAMES[engine]}, ${what}: ${JSON.stringify(outcome)}`);
+    must(
+      tolerates || outcome.lost + outcome.twice === 0,
+      () => `${NAMES[engine]}, ${what}: ${JSON.stringify(outcome)}`,
+    );
   };
   const open = () => openArena(engine, { users, grace }, options);
   await inLanes(Math.min(lanes, each), undefined, Array(each).fill(kind), once, open);

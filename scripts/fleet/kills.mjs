@@ -101,4 +101,3 @@ async function killAt(fleet, victim, trial) {
   must((await own).gone, `${trial.what}: the killed process answered`);
   return others;
 }
-

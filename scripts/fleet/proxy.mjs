@@ -8,12 +8,12 @@ import { connect, createServer } from "node:net";
  * @param target a port of loopback, or the path of a socket
  */
 export async function startProxy(target) {
-  const proxy = new Proxy(target);
+  const proxy = new Network(target);
   await proxy.listen();
   return proxy;
 }
 
-class Proxy {
+class Network {
   #server;
   #target;
   #pairs = new Set();

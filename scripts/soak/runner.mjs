@@ -55,9 +55,10 @@ export async function runScenarios(options) {
   const isChosen = (name) => (flags.only.length === 0 ? !optional.includes(name) : flags.only.includes(name));
   const size = flags.long ? "long" : "short";
   const about = describeRun(seed);
-  const run = { about: writesShort ? `${size} run, ${about}` : about, size, seed, each, needsAll };
+  const length = each === undefined ? `${size} run` : `${each} of each row`;
+  const run = { about: writesShort ? `${length}, ${about}` : about, size, seed, each, needsAll };
   const finished = finishedIn(flags.resume, `${script} ${size} ${seed}`);
-  console.log(`${size} run, --seed ${seed}; ${about}\n`);
+  console.log(`${length}, --seed ${seed}; ${about}\n`);
   try {
     await checkIssuer();
     const sections = new Map();

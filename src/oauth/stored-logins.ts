@@ -33,11 +33,11 @@ async function markSpent(store: GrantStore, grant: Grant): Promise<void> {
   const work = async (lease: Lease) => lease.spend?.();
   // The login is removed all the same; who is refreshing it finds it gone.
   const wait = { patienceMs: 0, signal: AbortSignal.timeout(SPEND_MS) };
-  await store.lease(refreshLease(grant), work, { durationMs: SPEND_MS, refreshes: grant, once: true, ...wait }).catch(
-    (error) => {
+  await store
+    .lease(refreshLease(grant), work, { durationMs: SPEND_MS, refreshes: grant, once: true, ...wait })
+    .catch((error) => {
       if (!isAgentAuthError(error)) throw error;
-    },
-  );
+    });
 }
 
 /** Describes the stored logins, of one MCP server or of all. */

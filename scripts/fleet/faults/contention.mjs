@@ -9,19 +9,23 @@ const LOCKED_MS = 15_000;
 /** The scenario. */
 export const contention = faultScenario({
   title: "Statements of others that are in the way of a refresh",
-  lanes: 12,
+  lanes: 20,
   kinds: [
     { what: "the application fills the pool for 7 s", users: 4, trial: ({ fleet }) => fill(fleet, 7000) },
     { what: "the record of one user is locked", engines: ["postgres"], trial: lock("agentauth_record") },
     { what: "the records of four users are locked", engines: ["postgres"], users: 4, trial: lock("agentauth_record") },
-    { what: "the leases of four users are locked", engines: ["postgres"], users: 4, trial: lock("agentauth_record_lease") },
+    {
+      what: "the leases of four users are locked",
+      engines: ["postgres"],
+      users: 4,
+      trial: lock("agentauth_record_lease"),
+    },
     { what: "the table of records is locked", engines: ["postgres"], users: 4, trial: lock() },
     {
       what: "transactions are serializable by default, first calls",
       engines: ["postgres"],
       users: 4,
-      prepare: (engine) =>
-        engine.command("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'"),
+      prepare: (engine) => engine.command("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'"),
       trial: ({ fleet }) => Promise.all(fleet.crew.map((worker) => worker.ask(fleet.request()))),
     },
   ],
@@ -48,9 +52,7 @@ async function fill(fleet, ms) {
 
 /** Somebody locks every row, or the table, and forgets it for a while. */
 function lock(rows) {
-  const statement = rows
-    ? `PERFORM FROM ${rows} FOR UPDATE`
-    : "LOCK TABLE agentauth_record IN ACCESS EXCLUSIVE MODE";
+  const statement = rows ? `PERFORM FROM ${rows} FOR UPDATE` : "LOCK TABLE agentauth_record IN ACCESS EXCLUSIVE MODE";
   return async ({ fleet, engine }) => {
     const { own } = await begin(fleet);
     const locked = engine.command(`DO $$ BEGIN ${statement}; PERFORM pg_sleep(${LOCKED_MS / 1000}); END $$`);

@@ -10,7 +10,7 @@ const SECONDS = { "10 s": 10, "1 h": 3600 };
 /** The scenario. */
 export const jumps = faultScenario({
   title: "Clocks of engines that jump forward during a refresh",
-  lanes: 8,
+  lanes: 12,
   kinds: Object.entries(SECONDS).flatMap(([text, seconds]) =>
     ["patient", "fast"].flatMap((takeover) => {
       const common = { users: 4, engine: { jumps: true }, worker: { takeover }, needs: missingJump };

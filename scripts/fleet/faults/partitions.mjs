@@ -9,7 +9,7 @@ const HEALED_MS = 1000;
 /** The scenario. */
 export const partitions = faultScenario({
   title: "Processes that are cut off from the engine",
-  lanes: 16,
+  lanes: 20,
   kinds: [
     { what: "the holder, for 5 to 20 s after the issuer has its request", cuts: true, trial: cutHolder },
     { what: "any process, at random for 1 to 20 s", users: 4, cuts: true, trial: cutAtRandom },

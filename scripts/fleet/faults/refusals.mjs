@@ -7,10 +7,26 @@ const RECORDS = "agentauth_record";
 
 const POSTGRES = [
   ["UPDATE is revoked", `REVOKE UPDATE ON ${RECORDS} FROM app`, `GRANT UPDATE ON ${RECORDS} TO app`],
-  ["the sequence is revoked", `REVOKE ALL ON SEQUENCE ${RECORDS}_version FROM app`, `GRANT USAGE ON ${RECORDS}_version TO app`],
-  ["a constraint is added", `ALTER TABLE ${RECORDS} ADD CONSTRAINT no CHECK (false) NOT VALID`, `ALTER TABLE ${RECORDS} DROP CONSTRAINT no`],
-  ["a column is renamed", `ALTER TABLE ${RECORDS} RENAME tags TO labels`, `ALTER TABLE ${RECORDS} RENAME labels TO tags`],
-  ["a policy hides the rows", `ALTER TABLE ${RECORDS} ENABLE ROW LEVEL SECURITY`, `ALTER TABLE ${RECORDS} DISABLE ROW LEVEL SECURITY`],
+  [
+    "the sequence is revoked",
+    `REVOKE ALL ON SEQUENCE ${RECORDS}_version FROM app`,
+    `GRANT USAGE ON ${RECORDS}_version TO app`,
+  ],
+  [
+    "a constraint is added",
+    `ALTER TABLE ${RECORDS} ADD CONSTRAINT no CHECK (false) NOT VALID`,
+    `ALTER TABLE ${RECORDS} DROP CONSTRAINT no`,
+  ],
+  [
+    "a column is renamed",
+    `ALTER TABLE ${RECORDS} RENAME tags TO labels`,
+    `ALTER TABLE ${RECORDS} RENAME labels TO tags`,
+  ],
+  [
+    "a policy hides the rows",
+    `ALTER TABLE ${RECORDS} ENABLE ROW LEVEL SECURITY`,
+    `ALTER TABLE ${RECORDS} DISABLE ROW LEVEL SECURITY`,
+  ],
 ].map(([what, spoil, mend]) => ({ what, engines: ["postgres"], prepare: withRole, trial: refuse(spoil, mend) }));
 
 const REDIS = [
@@ -22,7 +38,7 @@ const REDIS = [
 /** The scenario. */
 export const refusals = faultScenario({
   title: "Engines that refuse a save",
-  lanes: 6,
+  lanes: 8,
   kinds: [
     ...POSTGRES,
     ...REDIS,
@@ -45,7 +61,12 @@ async function withUser(engine) {
 
 function refuse(spoil, mend) {
   const commands = [spoil, mend].map((command) => [command].flat());
-  return async ({ fleet, engine }) => refused(fleet, () => engine.command(...commands[0]), () => engine.command(...commands[1]));
+  return async ({ fleet, engine }) =>
+    refused(
+      fleet,
+      () => engine.command(...commands[0]),
+      () => engine.command(...commands[1]),
+    );
 }
 
 async function takeIndex({ fleet, engine }) {
@@ -62,7 +83,10 @@ async function refused(fleet, spoil, mend) {
   const attempts = await Promise.all(fleet.crew.map((worker) => worker.ask(fleet.request())));
   for (const { errors } of attempts)
     for (const { code, message } of Object.values(errors)) must(/^(store_|login_required)/.test(code), message);
-  must(attempts.every(({ errors }) => Object.keys(errors).length > 0), "a token was returned");
+  must(
+    attempts.every(({ errors }) => Object.keys(errors).length > 0),
+    "a token was returned",
+  );
   must(fleet.ledger.all().length === 0, "a refresh token was sent to the issuer");
   await mend();
   return Promise.all(fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES }))));

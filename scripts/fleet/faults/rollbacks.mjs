@@ -1,4 +1,5 @@
 // What was stored is taken back: by a crash of a server that writes later, by a failover, by an operator.
+import { randomUUID } from "node:crypto";
 import { AgentClient } from "../../soak/dist.mjs";
 import { must } from "../../soak/invariant.mjs";
 import { faultScenario } from "../faults.mjs";
@@ -10,7 +11,7 @@ const LATE_WRITES = "ALTER SYSTEM SET wal_writer_delay = '10s'";
 /** The scenario. */
 export const rollbacks = faultScenario({
   title: "Writes that are taken back",
-  lanes: 5,
+  lanes: 8,
   kinds: [
     {
       what: "killed with its holder, synchronous_commit is off",
@@ -60,12 +61,15 @@ async function killBoth({ fleet, engine }) {
 /** How the records of an engine are kept, and put back as they were. */
 async function keep(engine) {
   if (engine.address.kind === "postgres") {
-    await engine.command("DROP TABLE IF EXISTS kept; CREATE TABLE kept AS TABLE agentauth_record");
-    return () => engine.command("DELETE FROM agentauth_record; INSERT INTO agentauth_record TABLE kept");
+    const kept = `kept_${randomUUID().replaceAll("-", "")}`;
+    await engine.command(`CREATE TABLE ${kept} AS TABLE agentauth_record`);
+    return () => engine.command(`DELETE FROM agentauth_record; INSERT INTO agentauth_record TABLE ${kept}`);
   }
   const keys = await engine.command("KEYS", "aa:*:r:grant:*");
-  const fields = await Promise.all(keys.map((key) => engine.command("HGETALL", key)));
-  return () => Promise.all(keys.map((key, at) => engine.command("HSET", key, ...Object.entries(fields[at]).flat())));
+  const fields = ["v", "d", "t"];
+  const values = await Promise.all(keys.map((key) => engine.command("HMGET", key, ...fields)));
+  const put = (key, at) => engine.command("HSET", key, ...fields.flatMap((field, place) => [field, values[at][place]]));
+  return () => Promise.all(keys.map(put));
 }
 
 async function putBack({ fleet, engine }) {
@@ -84,10 +88,13 @@ async function refusedByNew(fleet, profiles = fleet.profiles) {
   const sent = fleet.ledger.all().length;
   fleet.expire();
   const worker = await fleet.worker();
-  const { errors } = await worker.ask(fleet.request(profiles));
+  const { errors, tokens } = await worker.ask(fleet.request(profiles));
   await worker.end();
   const codes = profiles.map((profile) => errors[profile]?.code);
-  must(codes.every((code) => code === "record_rolled_back"), () => `${JSON.stringify(errors)}`);
+  must(
+    codes.every((code) => code === "record_rolled_back"),
+    () => `not refused: ${JSON.stringify({ errors, tokens })}`,
+  );
   must(fleet.ledger.all().length === sent, "a refresh token was sent to the issuer");
 }
 
@@ -103,7 +110,9 @@ async function putLogoutBack({ fleet, engine }) {
 
 async function restoreAll({ fleet, engine }) {
   await engine.command("DROP TABLE IF EXISTS kept, kept_lease");
-  await engine.command("CREATE TABLE kept AS TABLE agentauth_record; CREATE TABLE kept_lease AS TABLE agentauth_record_lease");
+  await engine.command(
+    "CREATE TABLE kept AS TABLE agentauth_record; CREATE TABLE kept_lease AS TABLE agentauth_record_lease",
+  );
   const first = await all(fleet);
   await engine.command(
     `BEGIN; DELETE FROM agentauth_record; INSERT INTO agentauth_record TABLE kept;

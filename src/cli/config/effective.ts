@@ -37,7 +37,9 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
   };
   const plain = (key: "store_takeover" | "store_tenant"): Sourced | undefined => {
     const variable = `AGENTAUTH_${key.toUpperCase()}`;
-    const [value, source] = env[variable] ? [env[variable], variable] : [written.entries[key], `profile ${profile.value}`];
+    const [value, source] = env[variable]
+      ? [env[variable], variable]
+      : [written.entries[key], `profile ${profile.value}`];
     return value === undefined ? undefined : { value, source };
   };
   return [

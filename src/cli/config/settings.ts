@@ -13,6 +13,7 @@ import { profileNames } from "./profile.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { keepApart } from "./sandbox-token.js";
 import { referencedSecret } from "./secret-reference.js";
+import { isEngine, type StoreKind } from "./store.js";
 
 /**
  * Decides every setting.
@@ -34,7 +35,10 @@ export function resolveSettings(
     [config.profile, "settings file"],
   );
   if (!profile) throw new TypeError("a profile always has a name");
-  const entries = profileEntries(profile, config, home);
+  // In an engine that the environment names, a profile may be a user of a program, whom no settings file knows.
+  const isForeign =
+    isEngine(env["AGENTAUTH_STORE"] as StoreKind) && !profileNames(config, home).includes(profile.value);
+  const entries = isForeign ? {} : profileEntries(profile, config, home);
   const from = `profile ${profile.value}`;
   const baseUrl = first(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
   if (baseUrl) checkSetting("base_url", baseUrl.value, baseUrl.source);

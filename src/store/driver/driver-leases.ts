@@ -66,11 +66,7 @@ export class DriverLeases {
     return { ...this.#rules, driver: records.driver, key, owner, clock: this.#clock, seal };
   }
 
-  async #take<T>(
-    place: LeasePlace,
-    records: TenantRecords,
-    options: LeaseOptions<T>,
-  ): Promise<Taken | { instead: T }> {
+  async #take<T>(place: LeasePlace, records: TenantRecords, options: LeaseOptions<T>): Promise<Taken | { instead: T }> {
     const { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY } = options;
     const { key, owner, ttlMs } = place;
     const generation = generationOf(options);

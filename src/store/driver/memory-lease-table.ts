@@ -1,6 +1,6 @@
 import type { LeaseBusy, LeaseClaim, LeaseHeld, LeaseTrace } from "./driver.js";
 
-const DAY_MS = 86_400_000;
+const REMEMBERED_MS = 30 * 86_400_000;
 
 /** The newest claim under a name. */
 interface Entry {
@@ -56,7 +56,7 @@ export class MemoryLeaseTable {
   /** Stops at the first claim that is not old: a look at all of them for each claim would be slow. */
   #forgetOld(now: number): void {
     for (const [name, entry] of this.#entries) {
-      if ((entry.releasedAt ?? entry.until) + DAY_MS > now) return;
+      if ((entry.releasedAt ?? entry.until) + REMEMBERED_MS > now) return;
       this.#entries.delete(name);
     }
   }

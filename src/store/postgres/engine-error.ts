@@ -47,9 +47,16 @@ export function engineError(error: unknown, location: string): AgentAuthError {
   return new AgentAuthError("store_failed", message, { class: "store", hint: hintFor(code), remedy, cause });
 }
 
+/** A message of a client that cannot be an address or a value: words alone. */
+const WORDS = /^[A-Za-z][A-Za-z ,']{2,79}$/;
+
 function failed(error: unknown, code: string): string {
-  const name = code || (error instanceof Error ? error.name : typeof error);
+  const name = code || (WORDS.test(messageOf(error)) ? messageOf(error) : nameOf(error));
   return isMistake(error) ? `the client failed (${name})` : `the server cannot be reached (${name})`;
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : typeof error;
 }
 
 /** Errors that the language throws: the client is not set up right, for example with an invalid URL. */
@@ -71,5 +78,5 @@ function codeOf(error: unknown): string {
 }
 
 function messageOf(error: unknown): string {
-  return String((error as { message?: unknown }).message ?? "");
+  return String((Object(error) as { message?: unknown }).message ?? "");
 }

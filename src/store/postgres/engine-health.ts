@@ -11,6 +11,7 @@ const COLUMNS = {
   record: ["kind", "partition", "id", "version", "value", "tags", "expires_at"],
   lease: ["kind", "partition", "id", "attempt", "owner", "note", "claimed_at", "held_until", "released_at"],
 };
+const NOT_RUN = "the SQL of the store was not run on this database";
 const RIGHTS = ["SELECT", "INSERT", "UPDATE", "DELETE"];
 
 /** What the catalog says of a table: persistence (`u`: it is emptied when the server was killed), columns, missing rights. */
@@ -20,7 +21,7 @@ function lookAt(table: string, name: string): string {
     WHERE attrelid = oid AND attnum > 0 AND NOT attisdropped`;
   const of = (what: string) => `(SELECT ${what} FROM pg_class WHERE oid = to_regclass(${table}::text))`;
   return `${of("relpersistence::text")} AS ${name}_persistence, ${of(`(${columns})`)} AS ${name}_columns,
-${of(`concat_ws(', ', ${missing.join(", ")})`)} AS ${name}_rights`;
+${of(`concat_ws(', ', ${missing.join(", ")})`)} AS ${name}_rights, ${of("row_security_active(oid)::text")} AS ${name}_policies`;
 }
 
 // Of a standby that this role may not look at, the state is null: it is asynchronous if no standby is synchronous.
@@ -56,9 +57,10 @@ export async function engineHealth(
   const facts = { version, synchronous_commit: commits, fsync, full_page_writes: pages, async_standbys: behind };
   const replicas = standbys ? { synchronous_standby_names: standbys } : {};
   const tables = [
-    { name: plain, columns: COLUMNS.record, look: row.slice(12, 15) },
-    { name: `${plain}_lease`, columns: COLUMNS.lease, look: row.slice(15, 18) },
+    { name: plain, columns: COLUMNS.record, look: row.slice(12, 16) },
+    { name: `${plain}_lease`, columns: COLUMNS.lease, look: row.slice(16, 20) },
   ];
+  const isMissing = row[12] == null;
   const unlogged = tables.filter(({ look }) => look[0] === "u");
   const risks = [
     fsync !== "on" && "fsync is off: a crash of the machine may lose records, or all of them",
@@ -72,8 +74,9 @@ export async function engineHealth(
     Number(number) < OLDEST && "PostgreSQL 13 or later is needed",
     encoding !== "UTF8" && "the encoding of the database is not UTF8, so that some texts cannot be stored",
     isYes(standby) && "the server is a standby: it cannot be written to, and reads may be out of date",
-    ...tables.flatMap(tableErrors),
-    counter === "missing" && `the sequence ${plain}_version is missing: the SQL of the store was not run on this database`,
+    ...(isMissing ? [] : tables.flatMap(tableErrors)),
+    isMissing && `the table ${plain} is missing: ${NOT_RUN}`,
+    !isMissing && counter === "missing" && `the sequence ${plain}_version is missing: ${NOT_RUN}`,
     counter === "forbidden" && `this role may not use the sequence ${plain}_version`,
     schema !== undefined && Number(schema) > SCHEMA_VERSION && `the tables are of version ${schema}: update agentauth`,
   ];
@@ -86,11 +89,14 @@ export async function engineHealth(
 }
 
 function tableErrors({ name, columns, look }: { name: string; columns: readonly string[]; look: Row }): string[] {
-  const [persistence, found, rights] = look;
-  if (persistence == null) return [`the table ${name} is missing: the SQL of the store was not run on this database`];
+  const [persistence, found, rights, policies] = look;
+  if (persistence == null) return [`the table ${name} is missing: ${NOT_RUN}`];
   const missing = columns.filter((column) => !(found ?? "").split(" ").includes(column));
   return [
-    ...(missing.length > 0 ? [`the table ${name} has no ${missing.join(", ")}: it is not that of the SQL of the store`] : []),
+    ...(missing.length > 0
+      ? [`the table ${name} has no ${missing.join(", ")}: it is not that of the SQL of the store`]
+      : []),
+    ...(isYes(policies) ? [`row-level security hides records of the table ${name} from this role`] : []),
     ...(rights ? [`this role may not ${rights} the table ${name}`] : []),
   ];
 }

@@ -56,7 +56,9 @@ const FORBIDDEN = /NOPERM|The user executing the script|WRONGTYPE/;
 
 function forbiddenIn(refused: readonly string[]): string[] {
   const commands = refused.filter((_, at) => at % 2 === 0 && FORBIDDEN.test(refused[at + 1] ?? ""));
-  return commands.length === 0 ? [] : [`the user of the client may not run ${commands.join(", ")} on the keys of the store`];
+  return commands.length === 0
+    ? []
+    : [`the user of the client may not run ${commands.join(", ")} on the keys of the store`];
 }
 
 type Fields = ReadonlyMap<string, string>;

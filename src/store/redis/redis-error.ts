@@ -35,7 +35,11 @@ export function redisError(thrown: unknown, location: string): AgentAuthError {
   const passing = PASSING.exec(text)?.[1];
   if (passing === undefined && reply !== undefined) {
     const refusal = `${serverAt(location)} refused an operation of the store: ${quote(text)}`;
-    return new AgentAuthError("store_failed", refusal, { class: "store", hint: ADVICE[FORBIDDEN.test(text) ? "NOPERM" : reply], cause });
+    return new AgentAuthError("store_failed", refusal, {
+      class: "store",
+      hint: ADVICE[FORBIDDEN.test(text) ? "NOPERM" : reply],
+      cause,
+    });
   }
   const reason = passing ?? (typeof code === "string" ? code : undefined);
   const down = `${serverAt(location)} cannot be used now: ${reason ?? quote(text)}`;

@@ -7,6 +7,7 @@ export const recordRows: readonly Row[] = [
   { name: "a record is read as it was put, by every driver of the engine", run: readsBack },
   { name: "a put with another version changes nothing", run: refusesOtherVersions },
   { name: "a put is whole or nothing", run: isWhole },
+  { name: "a touch reads a record and leaves it as it is", run: touches },
   { name: "of 50 puts on one version one wins", run: onePutWins },
   { name: "a version never returns, also after a delete", run: versionsNeverReturn },
   { name: "a delete is true once", run: deletesOnce },
@@ -40,6 +41,26 @@ async function refusesOtherVersions({ open }: Bench): Promise<void> {
   const absent = "put with an expected version stores nothing if there is no record";
   checkEqual(absent, await driver.put(key, "refused", version), undefined);
   checkEqual(absent, await driver.get(key), undefined);
+}
+
+async function touches({ open }: Bench): Promise<void> {
+  const driver = await open();
+  if (driver.touch === undefined) return;
+  const key = freshKey();
+  checkEqual("touch finds no record before the first put", await driver.touch(key), undefined);
+  checkEqual("touch stores no record", await driver.get(key), undefined);
+  const tag = freshName();
+  const tags = { tag };
+  const version = checkPresent(
+    "put without an expected version creates a record",
+    await driver.put(key, "text", undefined, { tags }),
+    "a version",
+  );
+  const rule = "touch returns the record and leaves its version, its text and its tags";
+  const stored = { key, version, value: "text" };
+  checkEqual(rule, await driver.touch(key), stored);
+  checkEqual(rule, await driver.get(key), stored);
+  checkEqual(rule, await scanAll(driver, { kind: key.kind, partition: key.partition, tags }), [stored]);
 }
 
 /** A value, its version and its tags are written together, so that no reader sees a part of a put. */

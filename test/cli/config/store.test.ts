@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../../src/cli/clients/store.js";
-import { checkSetting, isProfileKey, PROFILE_KEYS } from "../../../src/cli/config/file.js";
+import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../../src/cli/config/file.js";
 import { chooseStore, type StoreChoice } from "../../../src/cli/config/store.js";
 import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { grantFile, grantFiles } from "../../helpers/grant-files.js";
 import { ON_LINUX } from "../../helpers/systems.js";
 
-const profile = (entries: { store?: string; store_fallback?: string } = {}) => ({ name: "work", entries });
+const profile = (entries: Profile = {}) => ({ name: "work", entries });
 
 function refusal(choose: () => unknown): unknown {
   try {
@@ -51,7 +51,31 @@ describe("the store of a run", () => {
     expect(chooseStore(env, profile(entries))).toEqual(wanted);
   });
 
-  it.each<[Record<string, string>, { store?: string; store_fallback?: string }, string]>([
+  it.each<[string, Record<string, string>, Profile, object]>([
+    ["patient, and that of no tenant", {}, {}, { takeover: "patient", tenant: undefined }],
+    [
+      "what the profile says",
+      {},
+      { store_takeover: "fast", store_tenant: "acme" },
+      { takeover: "fast", tenant: "acme" },
+    ],
+    [
+      "what the variables say, whatever the profile says",
+      { AGENTAUTH_STORE_TAKEOVER: "patient", AGENTAUTH_STORE_TENANT: "other" },
+      { store_takeover: "fast", store_tenant: "acme" },
+      { takeover: "patient", tenant: "other" },
+    ],
+  ])("in an engine is %s", (_what, env, entries, wanted) => {
+    expect(chooseStore({ ...env, AGENTAUTH_STORE: "redis" }, { name: "work", entries }).engine).toMatchObject(wanted);
+  });
+
+  it.each<[Record<string, string>, Profile, string]>([
+    [
+      { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_TAKEOVER: "slow" },
+      {},
+      'AGENTAUTH_STORE_TAKEOVER "slow" must be one of patient, fast',
+    ],
+    [{}, { store: "redis", store_takeover: "no" }, 'store_takeover of profile work "no" must be one of patient, fast'],
     [{ AGENTAUTH_STORE: "disk" }, {}, 'AGENTAUTH_STORE "disk" must be one of file, keyring, memory, redis, postgres'],
     [{ AGENTAUTH_STORE: "File" }, {}, 'AGENTAUTH_STORE "File" must be one of file, keyring, memory, redis, postgres'],
     [{}, { store: "disk" }, 'store of profile work "disk" must be one of file, keyring, memory, redis, postgres'],

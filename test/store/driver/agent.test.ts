@@ -22,6 +22,7 @@ async function machines(options: Partial<GrantStoreOptions> = {}) {
     return { clock, driver: own, store, agent: scene.agent({ store, login: undefined }) };
   };
   const [one, other] = [open(), open()];
+  const another = open;
   await scene.agent({ store: one.store }).login(scene.mcp.url);
   await scene.clock.sleep(HOUR, SIGNAL);
   const key = { profile: "default", server: scene.mcp.url };
@@ -40,7 +41,7 @@ async function machines(options: Partial<GrantStoreOptions> = {}) {
     }
     return work;
   };
-  return { ...scene, time, engine: driver, one, other, key, token, refreshes, during };
+  return { ...scene, time, engine: driver, one, other, another, key, token, refreshes, during };
 }
 
 /** Lets the issuer answer when a test says so. */
@@ -137,6 +138,23 @@ describe("agents on two machines that share an engine", () => {
     expect(await late).toBe(tokens.accessToken.reveal());
     expect((await engine.scan({ kind: "grant" }, { limit: 5 })).items).toHaveLength(1);
   });
+
+  it.each(["refreshed", "logged out"])(
+    "send nothing of an older record that somebody puts back after it was %s",
+    async (how) => {
+      const { one, other, another, engine, token, refreshes, during, clock, mcp } = await machines();
+      const putBack = await failover(engine, "grant");
+      await during<unknown>(how === "refreshed" ? token(one.agent) : one.agent.logout(mcp.url));
+      const sent = refreshes();
+      await putBack();
+      await clock.sleep(HOUR, SIGNAL);
+      for (const { agent } of [another(), other]) {
+        const failed = expect(during(token(agent))).rejects;
+        await failed.toMatchObject({ code: "record_rolled_back", class: "store", remedy: { action: "login" } });
+      }
+      expect(refreshes()).toBe(sent);
+    },
+  );
 
   it("revoke the tokens of a refresh that met a logout", async () => {
     const scene = await machines();

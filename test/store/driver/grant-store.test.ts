@@ -17,6 +17,13 @@ const next = (grant: Grant, generation: number, over: Partial<Grant> = {}) =>
     tokens: { ...grant.tokens, accessToken: new Secret(`access-token-${generation}`) },
     ...over,
   });
+const BINDING = {
+  profile: "default",
+  clientId: "client",
+  issuer: "https://as.example",
+  boundBy: "use",
+  boundAt: 0,
+} as const;
 const tokenOf = (grant: Grant | undefined) => grant?.tokens.accessToken.reveal();
 
 async function recordsOf(driver: StoreDriver) {
@@ -92,6 +99,18 @@ describe("tenants of one engine", () => {
     expect((await bob.readClient("https://as.example/pool", "form"))?.clientId).toBe("shared");
     await bob.remove(KEY);
     expect(tokenOf(await ann.read(KEY))).toBe("access-token-1");
+  });
+
+  it("do not show that they have the same user of the same server", async () => {
+    const driver = memoryDriver();
+    for (const tenant of ["ann", "bob"]) {
+      const store = grantStore(driver, { seal: testRing(), tenant });
+      await store.save(madeGrant(), undefined);
+      await store.saveBinding(BINDING, undefined);
+    }
+    const ids = (await recordsOf(driver)).map(({ key }) => key.id);
+    expect(ids).toHaveLength(4);
+    expect(new Set(ids).size).toBe(4);
   });
 });
 

@@ -49,6 +49,14 @@ describe("an error of the engine", () => {
     },
   );
 
+  it.each(["timeout exceeded when trying to connect", "Connection terminated unexpectedly", "Query read timeout"])(
+    "%o of a client without a code can be searched for",
+    async (message) => {
+      const { error } = await failure(new Error(message));
+      expect(error.message).toContain(`the server cannot be reached (${message})`);
+    },
+  );
+
   it.each(["22P02", "23505", "28P01", "3D000", "42501", "42601", "XX000"])("%s is one that stays", async (code) => {
     const { error, requested } = await failure(refusal(code));
     expect(error).toMatchObject({ code: "store_failed", class: "store", retryable: false });

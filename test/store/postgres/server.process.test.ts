@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type PostgresDriverOptions, postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 import { storeSql } from "../../../src/store/postgres/store-sql.js";
+import { startNetwork } from "../../helpers/forgetful-network.js";
 import { CLIENTS } from "./clients.js";
 import { migrate } from "./migrate.js";
 import { MISSING_SERVER, type PostgresServer, startPostgres } from "./postgres-server.js";
@@ -25,6 +26,12 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     const { client, close } = CLIENTS.pg({ ...server.options, ...session });
     onTestFinished(close);
     return postgresDriver({ client }, { timeoutMs: 60_000, ...options });
+  }
+
+  function pool(more: object = {}): pg.Pool {
+    const made = new pg.Pool({ ...server.options, max: 4, ...more }).on("error", () => {});
+    onTestFinished(() => made.end());
+    return made;
   }
 
   it("that stands still ends the wait of every operation, and none hangs after it continues", async () => {
@@ -132,13 +139,13 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     expect(rows).toEqual([{ n: 6 }]);
   });
 
-  it("removes what has expired a day ago and nothing else", async () => {
+  it("removes what has expired 30 days ago and nothing else", async () => {
     const driver = open();
     for (const id of ["gone", "stays"]) await driver.put({ kind: "login", partition: "s", id }, "v", undefined);
     for (const id of ["old", "held", "new"]) await driver.claim({ kind: "lease", partition: "s", id }, CLAIM);
     await run(`UPDATE agentauth_record SET expires_at = now() WHERE id = 'gone'::bytea;
-      UPDATE agentauth_record_lease SET claimed_at = now() - interval '25 hours' WHERE id IN ('old', 'held');
-      UPDATE agentauth_record_lease SET held_until = now() - interval '25 hours' WHERE id = 'old'`);
+      UPDATE agentauth_record_lease SET claimed_at = now() - interval '31 days' WHERE id IN ('old', 'held');
+      UPDATE agentauth_record_lease SET held_until = now() - interval '31 days' WHERE id = 'old'`);
     // A driver removes it with its first record that expires.
     await open().put({ kind: "login", partition: "s", id: "new" }, "v", undefined, { expiresInMs: 60_000 });
     const ids = async (from: string) => {
@@ -223,15 +230,72 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
       facts: { fsync: "on", synchronous_commit: "on", standby: "no", schema_version: "1" },
     });
     const fast = open({}, { options: "-c synchronous_commit=off" });
-    expect((await fast.health?.())?.risks).toEqual([
-      "synchronous_commit is off: a crash of the server may lose the last records",
-    ]);
+    expect((await fast.health?.())?.facts["synchronous_commit"]).toBe("off");
     await run("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
     expect((await open({}, { database: "latin" }).health?.())?.errors).toHaveLength(2);
     await run("CREATE UNLOGGED TABLE loose (id int)");
     expect((await open({ table: "loose" }).health?.())?.risks).toEqual([
       "the table loose is unlogged: a crash of the server empties it",
     ]);
+  });
+
+  it("says which rights, columns and rows a role does not have", async () => {
+    await run(`CREATE TABLE few (LIKE agentauth_record); CREATE TABLE few_lease (LIKE agentauth_record_lease);
+      CREATE SEQUENCE few_version; ALTER TABLE few DROP COLUMN tags; CREATE ROLE few LOGIN;
+      GRANT SELECT, INSERT ON few TO few; ALTER TABLE few_lease ENABLE ROW LEVEL SECURITY`);
+    expect((await open({ table: "few" }, { user: "few" }).health?.())?.errors).toEqual([
+      "the table few has no tags: it is not that of the SQL of the store",
+      "this role may not UPDATE, DELETE the table few",
+      "row-level security hides records of the table few_lease from this role",
+      "this role may not SELECT, INSERT, UPDATE, DELETE the table few_lease",
+      "this role may not use the sequence few_version",
+    ]);
+  });
+
+  it("refuses a touch where it refuses a put, and what others have locked", async () => {
+    const [driver, key] = [open({ timeoutMs: 600 }), { ...KEY, id: "touched" }];
+    await driver.put(key, "v", undefined);
+    await run("ALTER TABLE agentauth_record ADD CONSTRAINT nothing CHECK (false) NOT VALID");
+    await expect(driver.touch?.(key)).rejects.toMatchObject({ code: "store_failed" });
+    await run("ALTER TABLE agentauth_record DROP CONSTRAINT nothing");
+    const locked = await pool().connect();
+    await locked.query("BEGIN; SELECT FROM agentauth_record WHERE id = 'touched'::bytea FOR UPDATE");
+    // The server ends the wait: no statement is left behind.
+    await expect(driver.touch?.(key)).rejects.toMatchObject({ cause: { code: "55P03" } });
+    await locked.query("ROLLBACK");
+    locked.release();
+    expect(await driver.touch?.(key)).toMatchObject({ value: "v" });
+  });
+
+  it("keeps what was stored while synchronous_commit was off, after it was killed", async () => {
+    await run("ALTER SYSTEM SET wal_writer_delay = '10s'");
+    await run("SELECT pg_reload_conf()");
+    const driver = open({}, { options: "-c synchronous_commit=off" });
+    const key = { ...KEY, id: "durable" };
+    await driver.put(key, "v", undefined);
+    await server.kill();
+    await server.start();
+    expect(await open().get(key)).toMatchObject({ value: "v" });
+  });
+
+  it("replaces every connection that the network has forgotten after one statement", async () => {
+    const network = await startNetwork(`${server.options.host}/.s.PGSQL.5432`);
+    const clients = pool({ host: "127.0.0.1", port: network.port });
+    const driver = postgresDriver({ client: clients }, { timeoutMs: 500 });
+    await Promise.all(Array.from({ length: 4 }, () => clients.query("SELECT pg_sleep(0.1)")));
+    expect(clients.idleCount).toBe(4);
+    network.forget();
+    await expect(driver.get(KEY)).rejects.toMatchObject({ code: "store_unavailable" });
+    await expect.poll(() => clients.totalCount).toBe(0);
+    await driver.get(KEY);
+    network.close();
+  });
+
+  it("warns where a heartbeat has waited for a connection of the application's pool", async () => {
+    const clients = pool({ max: 1 });
+    const driver = postgresDriver({ client: clients }, { timeoutMs: 60_000 });
+    await Promise.all([clients.query("SELECT 1"), clients.query("SELECT 2"), driver.extend(KEY, CLAIM)]);
+    expect((await driver.health?.())?.risks).toEqual([expect.stringMatching(/^heartbeats have waited/)]);
   });
 
   it("that cannot be written to is store_unavailable: a failover may not be over", async () => {

@@ -12,15 +12,15 @@ export interface OpenClient {
 
 /** Connects a client of each package to a server on loopback. */
 export const CLIENTS: Readonly<Record<string, (port: number) => Promise<OpenClient>>> = {
-  "redis 6": connectRedis,
+  "redis 6": (port) => connectRedis(port),
   "ioredis 6": async (port) => ioClient(new IoRedis(options(port))),
   "ioredis 5": async (port) => ioClient(new IoRedis5(options(port))),
   "iovalkey 0.4": async (port) => ioClient(new IoValkey(options(port))),
 };
 
 /** Connects a client of `redis`. */
-export async function connectRedis(port: number) {
-  const client = createClient({ socket: { host: "127.0.0.1", port, reconnectStrategy: () => 20 } });
+export async function connectRedis(port: number, more: { username?: string; password?: string } = {}) {
+  const client = createClient({ ...more, socket: { host: "127.0.0.1", port, reconnectStrategy: () => 20 } });
   // Without a listener the error of a lost connection ends the process.
   client.on("error", () => {});
   await client.connect();

@@ -2,7 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis as IoRedis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
+import type { RedisConnection } from "../../../src/store/redis/connection.js";
 import { type RedisDriverOptions, redisDriver } from "../../../src/store/redis/redis-driver.js";
+import { startNetwork } from "../../helpers/forgetful-network.js";
 import { HAS_REDIS, startRedis } from "../../helpers/redis-server.js";
 import { CLIENTS, connectRedis } from "./clients.js";
 
@@ -54,6 +56,40 @@ describe.skipIf(!HAS_REDIS)(`the Redis driver and its engine${missing}`, () => {
     expect(await driver.get(KEY)).toMatchObject({ value: "text" });
   });
 
+  it.each(Object.entries(CLIENTS))(
+    "replaces a connection of %s that the network has forgotten",
+    async (_name, connect) => {
+      const { server } = await open();
+      const network = await startNetwork(server.port);
+      const { client, close } = await connect(network.port);
+      onTestFinished(() => {
+        close();
+        network.close();
+      });
+      const driver = redisDriver({ client } as RedisConnection, { timeoutMs: 300 });
+      await driver.put(KEY, "text", undefined);
+      network.forget();
+      await expect(driver.get(KEY)).rejects.toMatchObject({ code: "store_unavailable" });
+      await eventually(() => answers(driver));
+      expect(await driver.get(KEY)).toMatchObject({ value: "text" });
+    },
+  );
+
+  it("says which commands are forbidden, and refuses a touch then", async () => {
+    const { client, server, driver } = await open();
+    await driver.put(KEY, "text", undefined);
+    await client.sendCommand(["ACL", "SETUSER", "app", "on", "nopass", "~*", "&*", "+@all", "-hset", "-zadd"]);
+    const { client: other, close } = await connectRedis(server.port, { username: "app", password: "any" });
+    onTestFinished(close);
+    const limited = redisDriver({ client: other });
+    const errors = ["the user of the client may not run HSET, ZADD on the keys of the store"];
+    expect(await limited.health?.()).toMatchObject({ errors });
+    await expect(limited.touch?.(KEY)).rejects.toMatchObject({
+      code: "store_failed",
+      hint: expect.stringMatching(/let the user/),
+    });
+  });
+
   it("does not send later what it gave up while the client was offline", async () => {
     const { server, driver } = await open([], { timeoutMs: 200 });
     await driver.put(KEY, "text", undefined);
@@ -93,11 +129,11 @@ describe.skipIf(!HAS_REDIS)(`the Redis driver and its engine${missing}`, () => {
     expect((await client.keys("*")).sort()).toEqual(["aa:p:grant", "aa:{p}:seq"]);
   });
 
-  it("forgets leases that ended a day ago, and no other", async () => {
+  it("forgets leases that ended 30 days ago, and no other", async () => {
     const { client, driver } = await open();
     for (const id of ["abandoned", "released", "extended"]) await driver.claim({ ...KEY, id }, CLAIM);
     await driver.release({ ...KEY, id: "released" }, { owner: "a", note: "done" });
-    const old = Date.now() - 2 * DAY_MS;
+    const old = Date.now() - 31 * DAY_MS;
     const lease = (id: string) => `aa:{p}:l:grant:${id}`;
     for (const id of ["abandoned", "released", "extended"])
       await client.zAdd("aa:{p}:l", { score: old, value: lease(id) });

@@ -14,13 +14,14 @@ function declareStatus(registry: Registry): void {
   addOutputFlags(root.command("status").description("Show the stored logins, their location and their expiry"))
     .argument("[mcp_url]", "URL of the MCP server")
     .option("--all", "Include every profile")
+    .option("--tenant <tenant>", "Tenant whose logins are shown, in a store that many machines share")
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText(
       "after",
       "\nExits with 4 if not logged in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
     )
     .action(
-      registry.action<StoredLoginFlags>(
+      registry.action<StoredLoginFlags & { tenant?: string }>(
         async (options, deps) => (await import("./run.js")).runStatus(options, deps),
         "url",
       ),

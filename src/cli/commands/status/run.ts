@@ -23,6 +23,7 @@ const COLUMNS = [
   { path: "scope", header: "SCOPE" },
   { path: "issuer", header: "ISSUER" },
 ] as const;
+const PROFILE = { path: "profile", header: "PROFILE" } as const;
 const ACCOUNT = { path: "account", header: "ACCOUNT" } as const;
 const EXCEPTIONS = { path: "exceptions", header: "EXCEPTIONS", kind: "list" } as const;
 const PENDING = [
@@ -34,7 +35,7 @@ const LOGINS: ColumnSet = {
   wideColumns: [
     ...COLUMNS,
     ACCOUNT,
-    { path: "profile", header: "PROFILE" },
+    PROFILE,
     { path: "token_type", header: "TOKEN" },
     { path: "client_id", header: "CLIENT" },
     EXCEPTIONS,
@@ -65,8 +66,13 @@ const LOGINS: ColumnSet = {
 const NAMES = ["profile", "server", "account"] as const;
 
 /** `status`: the stored logins; exit code 4 if not logged in. */
-export async function runStatus(options: StoredLoginFlags, context: CommandContext): Promise<number> {
-  const { io } = context;
+export async function runStatus(
+  { tenant, ...options }: StoredLoginFlags & { tenant?: string },
+  given: CommandContext,
+): Promise<number> {
+  const { io } = given;
+  const env = { ...io.env, ...(tenant !== undefined && { AGENTAUTH_STORE_TENANT: tenant }) };
+  const context = tenant === undefined ? given : given.with({ io: { ...io, env } });
   const agent = await context.agent();
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;
@@ -78,6 +84,7 @@ export async function runStatus(options: StoredLoginFlags, context: CommandConte
   const settings = context.settings();
   const format = formatOf(options, settings, io);
   const columns = [
+    ...(all ? [PROFILE] : []),
     ...COLUMNS,
     ...(logins.some(({ account }) => account !== null) ? [ACCOUNT] : []),
     ...(logins.some(({ exceptions }) => exceptions.length > 0) ? [EXCEPTIONS] : []),

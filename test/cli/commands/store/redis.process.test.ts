@@ -1,10 +1,15 @@
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createClient } from "redis";
 import { describe, expect } from "vitest";
+import { grantStore } from "../../../../src/store/driver/grant-store.js";
 import { fileStore } from "../../../../src/store/file/file.js";
+import { redisDriver } from "../../../../src/store/redis/redis-driver.js";
+import { keyRing } from "../../../../src/store/seal/key-ring.js";
 import { flowTest, LOGIN_FLAGS } from "../../../flow/support.js";
 import { collect, runCli, runProcess, startProcess, temporaryFolder } from "../../../helpers/cli.js";
+import { madeGrant } from "../../../helpers/grant.js";
 import { HAS_REDIS, startRedis } from "../../../helpers/redis-server.js";
 import { until } from "../../../helpers/server.js";
 
@@ -54,6 +59,22 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
     // The sandbox would take a second use of the old refresh token for theft.
     const next = await run(["token", url, "--force-refresh"]);
     expect([next.code, next.stderr]).toEqual([0, ""]);
+  });
+
+  it("shows what a program has stored for one of its users", async ({ machine, redis }) => {
+    const { path, run } = await machine(8);
+    const { current, keys, name_key: nameKey } = JSON.parse(readFileSync(path, "utf8"));
+    const client = createClient({ socket: { port: redis.port }, password: "Tr0ub4dor", database: 8 });
+    await client.connect();
+    const store = grantStore(redisDriver({ client }), { seal: keyRing({ current, keys, nameKey }), tenant: "acme" });
+    await store.save(madeGrant({ profile: "ann@acme" }), undefined);
+    client.destroy();
+    const all = await run(["status", "--all", "--tenant", "acme"]);
+    expect(all).toMatchObject({ stdout: expect.stringContaining("ann@acme") });
+    for (const args of [["--tenant", "acme"], []]) {
+      const { stdout } = await run(["status", "--profile", "ann@acme", "--json", ...args]);
+      expect(JSON.parse(stdout)).toHaveLength(args.length / 2);
+    }
   });
 
   it("serves a login to a second process on another machine, until it logs out", async ({ url, me, machine }) => {
