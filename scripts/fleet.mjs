@@ -8,7 +8,7 @@ import { engineKills } from "./fleet/engine-kills.mjs";
 import { failover } from "./fleet/failover.mjs";
 import { contention } from "./fleet/faults/contention.mjs";
 import { jumps } from "./fleet/faults/jumps.mjs";
-import { partitions } from "./fleet/faults/partitions.mjs";
+import { partitions, waits } from "./fleet/faults/partitions.mjs";
 import { refusals } from "./fleet/faults/refusals.mjs";
 import { rollbacks } from "./fleet/faults/rollbacks.mjs";
 import { kills } from "./fleet/kills.mjs";
@@ -26,12 +26,12 @@ await runScenarios({
     { latency },
     { kills, clocks, dump },
     { "engine-kills": engineKills, failover, stops },
-    { partitions, contention, jumps },
-    { refusals, rollbacks },
+    { partitions, contention, jumps, refusals, rollbacks },
+    { waits },
     { peers },
   ],
-  // They are installed first, over the network.
-  optional: ["peers"],
+  // The first are installed first, over the network; in the other, processes wait for two minutes.
+  optional: ["peers", "waits"],
   page: fileURLToPath(new URL("../docs/reliability.md", import.meta.url)),
   mark: "fleet-",
   needsAll: process.env.CI === "true",

@@ -45,8 +45,8 @@ export async function openArena(kind, options, { worker, cuts = false, prepare, 
     const open = async () => {
       const proxy = cuts ? await startProxy(engine.target) : undefined;
       if (proxy) arena.proxies.push(proxy);
-      const opened = await arena.fleet.worker({ via: proxy?.port, ...worker });
-      return Object.assign(opened, { proxy });
+      const settings = { via: proxy?.port, ...worker };
+      return Object.assign(await arena.fleet.worker(settings), { proxy, settings });
     };
     arena.fleet.crew = await Promise.all(Array.from({ length: PROCESSES }, open));
     return arena;

@@ -15,11 +15,12 @@ const MISSING = { redis: missingRedis, postgres: missingPostgres };
  * A scenario of faults that end no session.
  *
  * @param about.title the title of its table
- * @param about.kinds each with `what`; `engines`, default both; `users`; how the arena is opened; `needs`, which says why it
- * cannot be run; `trial(arena, draw)`, which returns the answers of the processes; and `tolerates`, the documented reason why a session may be lost
- * @param about.short how often each is run in a short run, and `about.lanes` how many at once
+ * @param about.kinds each with `what`; `engines`, default both, and `short`, those of a short run; `users`; how the arena is
+ * opened; `needs`, which says why it cannot be run; `trial(arena, draw)`, which returns the answers of the processes; and
+ * `tolerates`, the documented reason why a refresh token may be used twice
+ * @param about.lanes how many are run at once
  */
-export function faultScenario({ title, kinds, short = 1, lanes = 8 }) {
+export function faultScenario({ title, kinds, lanes = 8 }) {
   const header = [
     "what",
     "engine",
@@ -34,10 +35,11 @@ export function faultScenario({ title, kinds, short = 1, lanes = 8 }) {
     const reasons = kinds.flatMap(({ engines = ["redis", "postgres"] }) => engines.map((kind) => MISSING[kind]()));
     return reasons.every(Boolean) ? reasons[0] : undefined;
   };
-  const run = async ({ size, seed, each = size === "long" ? 200 : short, say }) => {
+  const run = async ({ size, seed, isNamed, each = size === "long" ? 200 : 1, say }) => {
     const rows = [];
+    const isShort = size === "short" && !isNamed;
     for (const kind of kinds) {
-      for (const engine of kind.engines ?? ["redis", "postgres"]) {
+      for (const engine of (isShort ? kind.short : kind.engines) ?? (isShort ? [] : ["redis", "postgres"])) {
         const reason = MISSING[engine]() ?? kind.needs?.();
         if (reason === undefined) rows.push(await runKind(kind, { engine, seed, each, lanes, say }));
         else rows.push([`${kind.what} (not run: ${reason})`, NAMES[engine], ...Array(header.length - 2).fill(0)]);

@@ -56,7 +56,14 @@ export async function runScenarios(options) {
   const size = flags.long ? "long" : "short";
   const about = describeRun(seed);
   const length = each === undefined ? `${size} run` : `${each} of each row`;
-  const run = { about: writesShort ? `${length}, ${about}` : about, size, seed, each, needsAll };
+  const run = {
+    about: writesShort ? `${length}, ${about}` : about,
+    size,
+    seed,
+    each,
+    isNamed: flags.only.length > 0,
+    needsAll,
+  };
   const finished = finishedIn(flags.resume, `${script} ${size} ${seed}`);
   console.log(`${length}, --seed ${seed}; ${about}\n`);
   try {
@@ -79,7 +86,7 @@ export async function runScenarios(options) {
   }
 }
 
-async function runOne(name, scenario, { about, size, seed, each, needsAll }) {
+async function runOne(name, scenario, { about, size, seed, each, isNamed, needsAll }) {
   const reason = scenario.unavailable?.();
   if (reason !== undefined && needsAll) throw new Broken(`${name} cannot be run: ${reason}`);
   if (reason !== undefined) {
@@ -88,7 +95,7 @@ async function runOne(name, scenario, { about, size, seed, each, needsAll }) {
   }
   const started = Date.now();
   const say = (text) => console.log(`   ${name}: ${text}`);
-  const rows = await scenario.run({ size, seed, each, say }).catch((error) => {
+  const rows = await scenario.run({ size, seed, each, isNamed, say }).catch((error) => {
     say(`BROKEN: ${error.message}`);
     throw error;
   });

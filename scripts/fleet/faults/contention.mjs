@@ -12,7 +12,12 @@ export const contention = faultScenario({
   lanes: 20,
   kinds: [
     { what: "the application fills the pool for 7 s", users: 4, trial: ({ fleet }) => fill(fleet, 7000) },
-    { what: "the record of one user is locked", engines: ["postgres"], trial: lock("agentauth_record") },
+    {
+      what: "the record of one user is locked",
+      short: ["postgres"],
+      engines: ["postgres"],
+      trial: lock("agentauth_record"),
+    },
     { what: "the records of four users are locked", engines: ["postgres"], users: 4, trial: lock("agentauth_record") },
     {
       what: "the leases of four users are locked",

@@ -13,9 +13,10 @@ export const jumps = faultScenario({
   lanes: 12,
   kinds: Object.entries(SECONDS).flatMap(([text, seconds]) =>
     ["patient", "fast"].flatMap((takeover) => {
+      const short = takeover === "patient" && seconds > 1000 ? ["redis"] : undefined;
       const common = { users: 4, engine: { jumps: true }, worker: { takeover }, needs: missingJump };
       return [
-        { what: `by ${text}, ${takeover}; others wait`, ...common, trial: jump(seconds, true) },
+        { what: `by ${text}, ${takeover}; others wait`, short, ...common, trial: jump(seconds, true) },
         { what: `by ${text}, ${takeover}; others come later`, ...common, trial: jump(seconds, false) },
       ];
     }),

@@ -11,11 +11,41 @@ export const partitions = faultScenario({
   title: "Processes that are cut off from the engine",
   lanes: 20,
   kinds: [
-    { what: "the holder, for 5 to 20 s after the issuer has its request", cuts: true, trial: cutHolder },
+    {
+      what: "the holder, for 5 to 20 s after the issuer has its request",
+      short: ["postgres"],
+      cuts: true,
+      trial: cutHolder,
+    },
     { what: "any process, at random for 1 to 20 s", users: 4, cuts: true, trial: cutAtRandom },
     { what: "forgotten connections, healed within the timeout and 1 s", users: 4, cuts: true, trial: forgetAll },
   ],
 });
+
+/** What a holder that is killed between its request and its save costs the others, by the rule of takeover. */
+export const waits = faultScenario({
+  title: "How long others wait for a process that was killed after its request",
+  lanes: 20,
+  kinds: ["patient", "fast"].map((takeover) => ({
+    what: takeover,
+    grace: 600,
+    tolerates: "the refresh token is sent again",
+    worker: { takeover },
+    trial: killHolder,
+  })),
+});
+
+async function killHolder({ fleet }) {
+  const holder = fleet.crew.shift();
+  fleet.sandbox.faults.add({ kind: "slow-headers", ms: WINDOW_MS, path: "token", times: 1 });
+  const own = holder.ask(fleet.request());
+  await until(() => fleet.ledger.all().length === 1, "the request");
+  await holder.kill();
+  await own;
+  const answers = fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES })));
+  fleet.crew.push(await fleet.worker(holder.settings));
+  return Promise.all(answers);
+}
 
 async function cutHolder({ fleet }, draw) {
   const [holder, ...others] = fleet.crew;

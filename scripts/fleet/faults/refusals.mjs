@@ -27,13 +27,25 @@ const POSTGRES = [
     `ALTER TABLE ${RECORDS} ENABLE ROW LEVEL SECURITY`,
     `ALTER TABLE ${RECORDS} DISABLE ROW LEVEL SECURITY`,
   ],
-].map(([what, spoil, mend]) => ({ what, engines: ["postgres"], prepare: withRole, trial: refuse(spoil, mend) }));
+].map(([what, spoil, mend], at) => ({
+  what,
+  short: at === 0 ? ["postgres"] : undefined,
+  engines: ["postgres"],
+  prepare: withRole,
+  trial: refuse(spoil, mend),
+}));
 
 const REDIS = [
   ["HSET is forbidden", ["ACL", "SETUSER", "app", "-hset"], ["ACL", "SETUSER", "app", "+hset"]],
   ["ZADD is forbidden", ["ACL", "SETUSER", "app", "-zadd"], ["ACL", "SETUSER", "app", "+zadd"]],
   ["the memory is full", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
-].map(([what, spoil, mend]) => ({ what, engines: ["redis"], prepare: withUser, trial: refuse(spoil, mend) }));
+].map(([what, spoil, mend], at) => ({
+  what,
+  short: at === 0 ? ["redis"] : undefined,
+  engines: ["redis"],
+  prepare: withUser,
+  trial: refuse(spoil, mend),
+}));
 
 /** The scenario. */
 export const refusals = faultScenario({

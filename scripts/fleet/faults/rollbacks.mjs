@@ -24,7 +24,7 @@ export const rollbacks = faultScenario({
       },
       trial: killBoth,
     },
-    { what: "a record is put back", users: 2, trial: putBack },
+    { what: "a record is put back", short: ["redis", "postgres"], users: 2, trial: putBack },
     { what: "a login that was logged out is put back", users: 2, trial: putLogoutBack },
     { what: "the tables are put back, processes live", engines: ["postgres"], users: 4, trial: restoreAll },
     {

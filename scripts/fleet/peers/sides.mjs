@@ -11,7 +11,8 @@ const ours = {
   seed: async () => {},
   open: async ({ address, tenant, server, fetch, now }) => {
     const { driver } = await connect(address);
-    const store = openStore(driver, { tenant });
+    // Of the others, none waits longer for a killed process than its lock lives.
+    const store = openStore(driver, { tenant, takeover: "fast" });
     const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
     const clock = { now: () => performance.now(), epoch: now, sleep };
     const agents = new Map();
