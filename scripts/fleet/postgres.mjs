@@ -5,7 +5,7 @@ import { join } from "node:path";
 import pg from "pg";
 import { until } from "../soak/invariant.mjs";
 import { storeSql } from "./dist.mjs";
-import { JumpingClock, signalAll, start, temporaryFolder } from "./processes.mjs";
+import { JumpingClock, removeFolder, signalAll, start, temporaryFolder } from "./processes.mjs";
 
 const VERSIONS = "/usr/lib/postgresql";
 
@@ -100,6 +100,7 @@ class Postgres {
   async close() {
     await this.kill();
     this.clock?.close();
+    await removeFolder(this.folder);
   }
 
   async #answers() {

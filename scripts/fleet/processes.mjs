@@ -2,6 +2,7 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -19,6 +20,12 @@ export function temporaryFolder() {
   const folder = mkdtempSync(join(tmpdir(), "aa-fleet-"));
   folders.add(folder);
   return folder;
+}
+
+/** Removes one before the end: that of a database is large. */
+export async function removeFolder(folder) {
+  await rm(folder, { recursive: true, force: true });
+  folders.delete(folder);
 }
 
 /** Starts a program. `ended` resolves when it has exited. */

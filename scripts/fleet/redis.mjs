@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { createClient } from "redis";
 import { must, until } from "../soak/invariant.mjs";
-import { freePort, JumpingClock, signalAll, start, temporaryFolder } from "./processes.mjs";
+import { freePort, JumpingClock, removeFolder, signalAll, start, temporaryFolder } from "./processes.mjs";
 
 /** Why no redis-server can be started here. */
 export function missingRedis() {
@@ -82,6 +82,7 @@ class Redis {
   async close() {
     await this.kill();
     this.clock?.close();
+    await removeFolder(this.folder);
   }
 }
 
