@@ -46,7 +46,7 @@ for key in string.gmatch(stored[3] or '', '[^\\n]+') do
   redis.call('ZREM', key, '')
   redis.call('ZADD', key, 0, ARGV[1])
 end
-redis.call('PERSIST', KEYS[1])
+if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PERSIST', KEYS[1]) end
 return {stored[1], stored[2]}
 `;
 
@@ -201,6 +201,7 @@ local set = KEYS[1] .. ':z'
 try('HSET', KEYS[1], 'n', 1)
 try('HGET', KEYS[1], 'n')
 try('HMGET', KEYS[1], 'n')
+try('PTTL', KEYS[1])
 try('PERSIST', KEYS[1])
 try('PEXPIRE', KEYS[1], 1000)
 try('EXISTS', KEYS[1])
