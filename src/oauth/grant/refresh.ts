@@ -104,9 +104,10 @@ async function refreshOrRead(
   return { grant, isOwn };
 }
 
-/** The name of the lease of a login, for every generation of its tokens. */
-export function refreshLease({ profile, server, account, signedInAt }: Grant): string {
-  return `refresh ${profile} ${server} ${account ?? ""} ${signedInAt}`;
+/** The name of the lease for a refresh of these tokens. */
+export function refreshLease(grant: Grant): string {
+  const { profile, server, account, signedInAt } = grant;
+  return `refresh ${profile} ${server} ${account ?? ""} ${signedInAt} ${tokenGeneration(grant)}`;
 }
 
 function rolledBack(grant: Grant): AgentAuthError {

@@ -44,10 +44,11 @@ export class DriverLeases {
     options: LeaseOptions<T>,
   ): Promise<T> {
     const requestedAt = this.#clock.epoch();
+    const leaseName = nameOf(name, options);
     return this.#here.run(
-      name,
+      leaseName,
       async (queued) => {
-        const place = await this.#placeOf(records, name);
+        const place = await this.#placeOf(records, leaseName);
         const taken = await this.#take(place, records, options);
         if ("instead" in taken) return taken.instead;
         // Waiting for an attempt that was rolled back is not waiting for the one before it.
@@ -128,6 +129,13 @@ export class DriverLeases {
   async #sleep(ms: number, signal: AbortSignal = new AbortController().signal): Promise<void> {
     await this.#clock.sleep(ms, signal).catch(() => undefined);
   }
+}
+
+/** One lease for all generations of a login: its trace shows which of them are used up. */
+function nameOf(name: string, { refreshes }: Pick<LeaseOptions<unknown>, "refreshes">): string {
+  if (refreshes === undefined) return name;
+  const { profile, server, account, signedInAt } = refreshes;
+  return JSON.stringify([profile, server, account, signedInAt]);
 }
 
 /** Claims a lease. A claim without an answer may have happened: it is taken back, so that nobody waits for its end. */

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
-import { tokenGeneration } from "../../oauth/grant/grant.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/grant/lease.js";
 import { wakingUp } from "../../platform/shell.js";
 import { MemoryLeases } from "../memory-leases.js";
@@ -23,9 +22,7 @@ export class FileLeases {
 
   /** As `GrantStore.lease`. The callers in one process queue up before they read the files. */
   run<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T> {
-    const { refreshes } = options;
-    const text = refreshes ? `${name} ${tokenGeneration(refreshes)}` : name;
-    const key = createHash("sha256").update(text).digest("hex").slice(0, 40);
+    const key = createHash("sha256").update(name).digest("hex").slice(0, 40);
     const requestedAt = Date.now();
     return this.#here.run(key, (waited) => this.#hold({ key, waited, requestedAt }, work, options), options.signal);
   }
