@@ -8,7 +8,7 @@ import { engineKills } from "./fleet/engine-kills.mjs";
 import { failover } from "./fleet/failover.mjs";
 import { contention } from "./fleet/faults/contention.mjs";
 import { jumps } from "./fleet/faults/jumps.mjs";
-import { partitions, waits } from "./fleet/faults/partitions.mjs";
+import { forgotten, partitions, waits } from "./fleet/faults/partitions.mjs";
 import { refusals } from "./fleet/faults/refusals.mjs";
 import { rollbacks } from "./fleet/faults/rollbacks.mjs";
 import { kills } from "./fleet/kills.mjs";
@@ -26,7 +26,7 @@ await runScenarios({
     { latency },
     { kills, clocks, dump },
     { "engine-kills": engineKills, failover, stops },
-    { partitions, contention, jumps, refusals, rollbacks },
+    { partitions, forgotten, contention, jumps, refusals, rollbacks },
     { waits },
     { peers },
   ],

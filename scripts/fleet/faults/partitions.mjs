@@ -18,8 +18,13 @@ export const partitions = faultScenario({
       trial: cutHolder,
     },
     { what: "any process, at random for 1 to 20 s", users: 4, cuts: true, trial: cutAtRandom },
-    { what: "forgotten connections, healed within the timeout and 1 s", users: 4, cuts: true, trial: forgetAll },
   ],
+});
+
+/** Connections that the network has forgotten are replaced within the timeout of a call and a second. */
+export const forgotten = faultScenario({
+  title: "Connections that the network has forgotten",
+  kinds: [{ what: "all connections of each process", users: 4, cuts: true, trial: forgetAll }],
 });
 
 /** What a holder that is killed between its request and its save costs the others, by the rule of takeover. */

@@ -62,7 +62,7 @@ export interface Link {
 /** The members that distinguish the clients, by name. */
 type Members = Readonly<Record<string, unknown>>;
 type Duplicate = (overrides?: object) => unknown;
-const CONNECT_MS = 1000;
+const CONNECT_MS = 2000;
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 
@@ -89,8 +89,8 @@ function ioRedis(client: Members): Link {
   const nodes = client["nodes"];
   if (typeof nodes !== "function") {
     const duplicate = () => (client["duplicate"] as Duplicate).call(client, { lazyConnect: true });
-    const { used, renew } = renewable(client, duplicate);
-    const send: RedisSend = ([command, ...args]) => method(used(), "call")(command, args);
+    const { call, renew } = renewable(client, duplicate);
+    const send: RedisSend = ([command, ...args]) => call((used) => method(used, "call")(command, args));
     const subscribe = subscription(duplicate, false);
     return { send, sendKeyless: keylessBy(send), location: locationOf(client["options"]), subscribe, renew };
   }
@@ -116,20 +116,22 @@ function nodeRedis(client: Members): Link {
     if (typeof client[member] === "function") throw usage(`client is a ${kind} of redis`);
   }
   const duplicate = () => (client["duplicate"] as Duplicate).call(client);
-  const { used, renew } = renewable(client, duplicate);
-  const send: RedisSend = (args, _key, abortSignal) => method(used(), "sendCommand")(args, { abortSignal });
+  const { call, renew } = renewable(client, duplicate);
+  const send: RedisSend = (args, _key, abortSignal) =>
+    call((used) => method(used, "sendCommand")(args, { abortSignal }));
   const { socket, database } = Object(client["options"]) as Members;
   const location = locationOf({ ...Object(socket), db: database });
   return { send, sendKeyless: keylessBy(send), location, subscribe: subscription(duplicate, true), renew };
 }
 
-/** A client, and one more in its place after `renew`, which nothing but this ends. */
-function renewable(client: Members, duplicate: () => unknown): { used: () => Members; renew: () => void } {
+/**
+ * A client, and one more in its place after `renew`. A call that comes while that connects waits for it: it would get no
+ * answer over the connection before.
+ */
+function renewable(client: Members, duplicate: () => unknown) {
   let used = client;
-  let isConnecting = false;
-  const renew = async () => {
-    if (isConnecting) return;
-    isConnecting = true;
+  let renewing: Promise<void> | undefined;
+  const replace = async () => {
     const next = duplicate() as Members & Subscriber;
     try {
       await connectBeside(next);
@@ -137,11 +139,16 @@ function renewable(client: Members, duplicate: () => unknown): { used: () => Mem
       used = next;
     } catch {
       close(next);
-    } finally {
-      isConnecting = false;
     }
   };
-  return { used: () => used, renew: () => void renew() };
+  return {
+    call: <T>(work: (client: Members) => Promise<T>) => (renewing ? renewing.then(() => work(used)) : work(used)),
+    renew: () => {
+      renewing ??= replace().finally(() => {
+        renewing = undefined;
+      });
+    },
+  };
 }
 
 /** An engine that stands still accepts a connection, and does not answer. @throws after a time */
