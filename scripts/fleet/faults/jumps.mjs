@@ -5,14 +5,14 @@ import { missingJump } from "../processes.mjs";
 import { startRedis } from "../redis.mjs";
 
 const TRIES = 200;
-const WINDOW_MS = 1000;
+const WINDOW_MS = 500;
 const STOP_MS = 3000;
 const SECONDS = { "10 s": 10, "1 h": 3600 };
 
 /** The scenario. */
 export const jumps = faultScenario({
   title: "Clocks of engines that jump forward during a refresh",
-  lanes: 12,
+  lanes: 5,
   kinds: [
     ...Object.entries(SECONDS).flatMap(([text, seconds]) =>
       ["patient", "fast"].flatMap((takeover) => {
