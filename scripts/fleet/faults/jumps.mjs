@@ -60,6 +60,8 @@ async function failOver(arena, draw) {
 
 function jump(seconds, areWaiting) {
   return async ({ fleet, engine }, draw) => {
+    // A process that has not measured the clock again since the last jump takes tokens for younger by that.
+    fleet.ahead += engine.ahead ?? 0;
     const [holder, ...others] = fleet.crew;
     const { length } = fleet.profiles;
     const ask = (worker) => worker.ask(fleet.request(undefined, { tries: TRIES }));

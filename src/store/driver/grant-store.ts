@@ -32,7 +32,7 @@ export interface GrantStoreOptions {
   tenant?: string | undefined;
   /**
    * When another process may take over from a holder that may have sent a refresh token: `patient` after three times the
-   * duration of its work (120 seconds by the default timeouts), `fast` after the four seconds in which a live holder extends
+   * duration of its work (75 seconds by the default timeouts), `fast` after the four seconds in which a live holder extends
    * its lease. A process that is killed between its request and its save delays the others by that. One that is stopped, or
    * cut off from the engine, for longer causes a refresh token to be used twice, which an issuer without a grace period takes
    * for theft. Default: `patient`.
