@@ -1,7 +1,8 @@
 // A PostgreSQL server on a Unix socket.
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import pg from "pg";
 import { until } from "../soak/invariant.mjs";
 import { storeSql } from "./dist.mjs";
@@ -27,7 +28,8 @@ export async function startPostgres({ jumps = false, standbyOf } = {}) {
   const [program, flags] = standbyOf
     ? ["pg_basebackup", ["-h", standbyOf.folder, "-R", "-X", "stream", "-c", "fast", "--no-sync"]]
     : ["initdb", ["-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]];
-  execFileSync(join(programs(), program), [...data, ...flags], { ...account, cwd: folder, stdio: "ignore" });
+  // This process is the issuer of other trials, which must not stand still.
+  await promisify(execFile)(join(programs(), program), [...data, ...flags], { ...account, cwd: folder });
   const postgres = new Postgres(folder, account, jumps ? new JumpingClock(folder) : undefined);
   await postgres.restart();
   if (!standbyOf) await postgres.command(storeSql());
