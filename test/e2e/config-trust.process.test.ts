@@ -63,6 +63,8 @@ describe("a folder that belongs to another user", () => {
       { key: "store_fallback", source: "default" },
       { key: "store_url" },
       { key: "store_keys" },
+      { key: "store_takeover" },
+      { key: "store_tenant" },
       { key: "client_cert" },
       { key: "client_key" },
     ]);
