@@ -1,4 +1,5 @@
 import { ChildProcess, spawnSync } from "node:child_process";
+import { EventEmitter } from "node:events";
 import { mkdtempSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
@@ -46,10 +47,15 @@ describe("a command that may not be sent a signal", () => {
       return false;
     });
     const reported: unknown[] = [];
-    const run = options([process.execPath, "-e", program], { onSignalFailure: ({ code }) => reported.push(code) });
+    // Not the process: the files of a worker share it, and the signals of another one would be counted here.
+    const host = new EventEmitter();
+    const run = options([process.execPath, "-e", program], {
+      signals: processSignals(host),
+      onSignalFailure: ({ code }) => reported.push(code),
+    });
     const result = runChild(run.options);
     await until(() => run.out() === "ready\n");
-    for (const signal of ["SIGUSR2", "SIGUSR2"] as const) process.emit(signal, signal);
+    for (const signal of ["SIGUSR2", "SIGUSR2"] as const) host.emit(signal, signal);
     expect(await result).toEqual({ exitCode: 7, lost: undefined, isStuck: false });
     expect([run.out(), reported]).toEqual(["ready\ndone\n", ["EPERM", "EPERM"]]);
   });
