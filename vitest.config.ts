@@ -1,4 +1,5 @@
 import { availableParallelism } from "node:os";
+import { defaultServerConditions } from "vite";
 import { defineConfig } from "vitest/config";
 import { leftOut } from "./test/helpers/left-out.js";
 import { watchdog } from "./test/helpers/watchdog.js";
@@ -14,6 +15,9 @@ const ISOLATED = [
 ];
 
 export default defineConfig({
+  // The packages that are bundled, from src/packages/ and not from a build.
+  resolve: { conditions: ["agentauth-source", ...defaultServerConditions] },
+  ssr: { resolve: { conditions: ["agentauth-source", ...defaultServerConditions] } },
   test: {
     // A quarter of the time of a worker is waiting: for a time limit, a process, a file that is written.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),

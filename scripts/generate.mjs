@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { readResults, withClaims, withSections } from "../bench/lib/report.mjs";
 import { cliPage } from "./generate/cli-page.mjs";
-import { commandListText } from "./generate/command-list.mjs";
+import { commandBundlesText, commandListText } from "./generate/command-list.mjs";
 import { withFormats } from "./generate/formats.mjs";
 import { manPage } from "./generate/man-page.mjs";
 import { outputSchemasText } from "./generate/output-schemas.mjs";
@@ -34,6 +34,7 @@ settle("src/cli/commands/schema/service.gen.ts", serviceSchemasText(contract, CO
 if (typesAreWrong()) complain(TYPES, CONTRACT);
 settle("src/cli/commands/schema/outputs.gen.ts", outputSchemasText(root), "the types of the outputs");
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
+settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS);
 const { tree, formats, servers } = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);

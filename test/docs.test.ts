@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import type { Command } from "commander";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
+import { COMMANDS } from "../src/cli/commands/all.gen.js";
 import { PROFILE_KEYS } from "../src/cli/config/file.js";
 import { FORMATS } from "../src/cli/flags/formats.js";
 import { createMemoryIo } from "../src/cli/io/io.js";
@@ -204,7 +205,7 @@ const run = {
     throw new Error("nothing is run here");
   },
 };
-const { root: program } = buildProgram(run, { text: "", error: "" });
+const { root: program } = buildProgram(run, { text: "", error: "" }, { commands: COMMANDS });
 
 /** What is wrong with a command line as a page shows it, judged by the commands that are declared. */
 function problemWith(line: string): string | undefined {

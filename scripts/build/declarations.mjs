@@ -1,64 +1,27 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join, relative, resolve } from "node:path";
-
-/** The bundled packages whose types an entry point exports, with the file that declares them. */
-const PACKAGES = { "openapi-fetch": "dist/index.d.mts", "openapi-typescript-helpers": "dist/index.d.mts" };
-const FOLDER = "types";
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join, resolve } from "node:path";
 
 /**
- * Copies the declarations of bundled packages into a folder beside ours, and makes all declarations refer to the copies:
- * those packages are not installed.
+ * Writes the declarations that the entry points reach.
  *
- * @param {string} made the folder of the build
  * @param {string} root the folder of the project
- * @returns the files that were copied
- */
-export function addPackageTypes(made, root) {
-  const copied = Object.entries(PACKAGES).map(([name, file]) => [name, join(root, "node_modules", name, file)]);
-  for (const [name, file] of copied) {
-    const text = readFileSync(file, "utf8");
-    mkdirSync(join(made, FOLDER, name), { recursive: true });
-    writeFileSync(join(made, FOLDER, name, "index.d.ts"), text.replace(/^\/\/# sourceMappingURL=.*$/m, ""));
-  }
-  for (const path of declarationsIn(made)) {
-    const text = readFileSync(path, "utf8");
-    const own = text.replaceAll(/(?<=\bfrom |\bimport\()["']([^"'./][^"']*)["']/g, (specifier, name) => {
-      return name in PACKAGES ? JSON.stringify(specifierOf(path, join(made, FOLDER, name, "index.js"))) : specifier;
-    });
-    if (own !== text) writeFileSync(path, own);
-  }
-  return copied.map(([, file]) => file);
-}
-
-/**
- * Reduces the declarations in a folder to those that the entry points reach.
- *
  * @param {string} made the folder of the build
  * @param {readonly string[]} entries the entry points' declarations, relative to `made`
  */
-export function reduceDeclarations(made, entries) {
-  const reached = reachedFrom(entries.map((entry) => join(made, entry)));
-  for (const path of declarationsIn(made)) if (!reached.has(path)) rmSync(path);
-}
-
-function declarationsIn(made) {
-  const names = readdirSync(made, { recursive: true });
-  return names.filter((name) => name.endsWith(".d.ts")).map((name) => join(made, name));
-}
-
-/** The declarations that others import, directly or through more of them. */
-function reachedFrom(entries) {
-  const reached = new Set(entries);
+export function writeDeclarations(root, made, entries) {
+  const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
+  const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--emitDeclarationOnly", "--outDir", made];
+  if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
+  const reached = new Set(entries.map((entry) => join(made, entry)));
   for (const path of reached) {
-    const text = readFileSync(path, "utf8");
-    for (const [, from] of text.matchAll(/(?:from |import\()"(\.[^"]+)\.js"/g))
+    for (const [, from] of readFileSync(path, "utf8").matchAll(/(?:from |import\()"(\.[^"]+)\.js"/g)) {
       reached.add(`${resolve(dirname(path), from)}.d.ts`);
+    }
   }
-  return reached;
-}
-
-/** The specifier with which the module in one file imports another file. */
-function specifierOf(from, to) {
-  const path = relative(dirname(from), to).replaceAll("\\", "/");
-  return path.startsWith(".") ? path : `./${path}`;
+  for (const name of readdirSync(made, { recursive: true })) {
+    const path = join(made, name);
+    if (name.endsWith(".d.ts") && !reached.has(path)) rmSync(path);
+  }
 }

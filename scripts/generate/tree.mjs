@@ -5,12 +5,13 @@ import { pathToFileURL } from "node:url";
 import { build } from "esbuild";
 
 const ENTRY = `
+import { COMMANDS } from "./src/cli/commands/all.gen.ts";
 import { buildProgram } from "./src/cli/program.ts";
 import { OUTPUT_FORMATS } from "./src/cli/flags/formats.ts";
 import { loginCommandOf } from "./src/cli/commands/sandbox/vendor-command.ts";
 import { SERVER_SHAPES } from "./src/sandbox/like/catalogue.ts";
 import { describeProgram } from "./src/cli/commands/commands/command-tree.ts";
-const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" });
+const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" }, { commands: COMMANDS });
 export const tree = describeProgram(root);
 export const formats = Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => ({ name, about }));
 export const servers = SERVER_SHAPES.map((shape) => ({ ...shape, command: loginCommandOf(shape) }));

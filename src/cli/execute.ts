@@ -9,6 +9,7 @@ import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
+import type { CommandDeclaration } from "./runtime/declaration.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { diagnosed } from "./runtime/hints.js";
 import type { Host } from "./runtime/host.js";
@@ -27,8 +28,12 @@ const SECRET_VARIABLES = [
   "AGENTAUTH_SUBJECT_TOKEN",
 ];
 
-/** Parses and runs one command line, prints the error, and returns the exit code. */
-export async function runProgram(argv: readonly string[], host: Host): Promise<number> {
+/** Parses and runs one command line of these commands, prints the error, and returns the exit code. */
+export async function run(
+  argv: readonly string[],
+  host: Host,
+  commands: readonly CommandDeclaration[],
+): Promise<number> {
   const words = beforeDashes(argv);
   const io = createIo(host, {
     quiet: words.includes("--quiet") || words.includes("-q"),
@@ -77,7 +82,7 @@ export async function runProgram(argv: readonly string[], host: Host): Promise<n
     signals.leave(EXIT_CODES.internal);
   });
   try {
-    const program = buildProgram(context, printed, { agent, word: argv[0] });
+    const program = buildProgram(context, printed, { commands, agent, word: argv[0] });
     try {
       const exitCode = await program.run(argv);
       return signals.exitCode() ?? exitCode;

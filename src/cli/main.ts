@@ -2,6 +2,7 @@ import { VERSION } from "../http/user-agent.js";
 import { firstSteps } from "./config/first-steps.js";
 import { enableCompileCache } from "./fast-path/compile-cache.js";
 import { printAtOnce, printRootHelp } from "./fast-path/root-help.js";
+import { BUNDLE_OF_WORD } from "./groups/words.gen.js";
 import type { Host } from "./runtime/host.js";
 
 /**
@@ -29,5 +30,13 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
 async function run(argv: readonly string[], host: Host): Promise<number> {
   // Another program that runs a command line loads its modules as it likes.
   if (host === process) enableCompileCache(host.env);
-  return (await import("./execute.js")).runProgram(argv, host);
+  const { runProgram } = await load(BUNDLE_OF_WORD.get(argv[0] ?? ""));
+  return runProgram(argv, host);
+}
+
+/** Loads the bundle of the commands that the first word names. */
+async function load(bundle: "lists" | "tokens" | undefined): Promise<typeof import("./groups/all.js")> {
+  if (bundle === "lists") return import("./groups/lists.js");
+  if (bundle === "tokens") return import("./groups/tokens.js");
+  return import("./groups/all.js");
 }

@@ -2,13 +2,12 @@ import type { Command, OptionValues } from "commander";
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
 import { createCommandContext } from "./clients/context.js";
-import { COMMANDS } from "./commands/all.gen.js";
 import { withAgentDefaults } from "./config/agent-defaults.js";
 import { addGlobalFlags } from "./flags/global.js";
 import { WIDEST_HELP } from "./io/terminal-size.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
-import { declareInOrder } from "./runtime/declaration.js";
+import { type CommandDeclaration, declareInOrder } from "./runtime/declaration.js";
 import { HelpedCommand } from "./runtime/help/helped-command.js";
 import type { HelpLayout } from "./runtime/help/parts.js";
 import { givenLoginFlags } from "./runtime/hint-flags.js";
@@ -25,17 +24,23 @@ export interface Program {
   run(argv: readonly string[]): Promise<number>;
 }
 
+export interface ProgramOptions {
+  commands: readonly CommandDeclaration[];
+  /** The AI agent that runs us, if one does. */
+  agent?: AgentMode | undefined;
+  /** The first word of the command line: where it names commands, only these are declared. */
+  word?: string | undefined;
+}
+
 /**
  * Builds the command tree. What a command needs to run is loaded when it runs.
  *
  * @param printed collects what the parser prints: help in `text`, errors in `error`
- * @param options `agent` where an AI agent runs us; `word`, the first of the command line, declares no other commands than
- * it names
  */
 export function buildProgram(
   context: RunContext,
   printed: { text: string; error: string },
-  { agent, word }: { agent?: AgentMode | undefined; word?: string | undefined } = {},
+  { commands, agent, word }: ProgramOptions,
 ): Program {
   let exitCode = 0;
   const root = addGlobalFlags(new HelpedCommand("agentauth", layoutOf(context)))
@@ -78,7 +83,7 @@ export function buildProgram(
           })) ?? 0;
       },
   };
-  declareInOrder(COMMANDS, registry, word);
+  declareInOrder(commands, registry, word);
   nameCommandInErrors(root, "agentauth");
   return {
     root,

@@ -51,7 +51,7 @@ export function chosenByEnvironment(env: BrowserOptions["env"]): string | undefi
 }
 
 async function startDefault(target: string): Promise<ChildProcess> {
-  const { default: open } = await import("open");
+  const { open } = await import("#packages/open");
   return open(target);
 }
 

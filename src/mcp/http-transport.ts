@@ -1,4 +1,4 @@
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { StreamableHTTPClientTransport } from "#packages/mcp-client";
 import { AgentAuthError } from "../errors.js";
 import { escapeText } from "../redact.js";
 import { currentRequest } from "./pending-requests.js";

@@ -7,6 +7,6 @@ import { system } from "./system.js";
  */
 export async function spawner(): Promise<typeof spawn> {
   if (system.name !== "win32") return spawn;
-  const { default: crossSpawn } = await import("cross-spawn");
+  const { crossSpawn } = await import("#packages/cross-spawn");
   return crossSpawn as typeof spawn;
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Command } from "commander";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
+import { COMMANDS } from "../../src/cli/commands/all.gen.js";
 import { buildProgram } from "../../src/cli/program.js";
 
 const SRC = join(import.meta.dirname, "../../src");
@@ -18,7 +19,8 @@ function namesOf(command: Command): { commands: string[]; flags: string[] } {
 }
 
 const { commands, flags } = namesOf(
-  buildProgram({ io: { stdout: { columns: 80 } }, argv: [] } as never, { text: "", error: "" }).root,
+  buildProgram({ io: { stdout: { columns: 80 } }, argv: [] } as never, { text: "", error: "" }, { commands: COMMANDS })
+    .root,
 );
 const NAMES = new RegExp(
   `\\bagentauth (?:${[...new Set(commands)].join("|")})\\b|(?<![\\w-])(?:${[...new Set(flags)].join("|")})(?![\\w-])`,

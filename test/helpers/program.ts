@@ -1,3 +1,4 @@
+import { COMMANDS } from "../../src/cli/commands/all.gen.js";
 import { createMemoryIo } from "../../src/cli/io/io.js";
 import { buildProgram } from "../../src/cli/program.js";
 import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
@@ -20,5 +21,5 @@ export function declaredProgram(argv: readonly string[] = []) {
       throw new Error("nothing is run here");
     },
   };
-  return buildProgram(run, { text: "", error: "" }).root;
+  return buildProgram(run, { text: "", error: "" }, { commands: COMMANDS }).root;
 }

@@ -53,3 +53,23 @@ export const COMMANDS = [
   tokenCommand,
   treeCommand,
 ] as const;
+
+export const LISTS = [
+  apiCommand,
+  listCommand,
+  reportCommand,
+  treeCommand,
+] as const;
+
+export const TOKENS = [
+  discoverCommand,
+  exchangeCommand,
+  execCommand,
+  introspectCommand,
+  loginCommand,
+  logoutCommand,
+  mcpCommand,
+  requestCommand,
+  statusCommand,
+  tokenCommand,
+] as const;

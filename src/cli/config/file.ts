@@ -170,7 +170,7 @@ export function readConfig(home: string): Config {
 /** Checks and writes the settings file, whole or not at all. */
 export async function writeConfig(home: string, config: Config): Promise<void> {
   makePrivateFolder(home);
-  const { default: Conf } = await import("conf");
+  const { Conf } = await import("#packages/conf");
   const path = configPath(home);
   try {
     const file = new Conf<Record<string, unknown>>({

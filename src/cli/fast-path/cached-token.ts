@@ -118,7 +118,7 @@ function checkValues(url: string, values: ReadonlyMap<string, string>): Argument
 /** Has the whole program report why stdout cannot be written; by then the stream itself only reports that it is closed. */
 async function reportFailure(error: unknown, argv: readonly string[], host: Host): Promise<number> {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : new Error(String(error));
-  const { runProgram } = await import("../execute.js");
+  const { runProgram } = await import("../groups/tokens.js");
   return runProgram(argv, {
     get stdin() {
       return host.stdin;

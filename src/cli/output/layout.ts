@@ -26,7 +26,7 @@ export function rowText(
 
 /** All rows of a bounded table as lines, drawn by cli-table3: its time grows with the square of the rows. */
 export async function tableText(rows: readonly (readonly string[])[], gap = GAP): Promise<string> {
-  const { default: Table } = await import("cli-table3");
+  const { Table } = await import("#packages/cli-table3");
   const table = new Table({
     chars: { ...Object.fromEntries(BORDERS.map((name) => [name, ""])), middle: " ".repeat(gap) },
     style: { "padding-left": 0, "padding-right": 0, head: [], border: [], compact: true },

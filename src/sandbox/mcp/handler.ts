@@ -44,7 +44,7 @@ export const sampleMcp: McpHandler = async (request, authInfo) => {
 
 /** The handler is stateless, so that one serves every sandbox of the process. */
 async function createHandler(): Promise<McpHttpHandler> {
-  const { createMcpHandler, Server } = await import("@modelcontextprotocol/server");
+  const { createMcpHandler, Server } = await import("#packages/mcp-server");
   return createMcpHandler(
     ({ authInfo }) => {
       const server = new Server({ name: "sandbox", version: "1.0.0" }, { capabilities: { tools: {} } });

@@ -13,7 +13,7 @@ export function ownMcp(create: CreateMcpServer, closed: Promise<void>): McpHandl
 }
 
 async function load(create: CreateMcpServer, closed: Promise<void>): Promise<McpHandler> {
-  const sdk = await import("@modelcontextprotocol/server");
+  const sdk = await import("#packages/mcp-server");
   const serverOf = (era: "modern" | "legacy") => create({ sdk, era, notify: modern.notify }) as McpServer;
   const quiet = { onerror: () => {}, keepAliveMs: 0 };
   const modern = sdk.createMcpHandler(() => serverOf("modern"), { ...quiet, legacy: "reject" });

@@ -150,15 +150,6 @@ export interface InteractionResult {
 
 /** Loads oidc-provider by its modules, since its entry point prints a warning about the version of Node.js. */
 export async function loadOidc(): Promise<OidcModule> {
-  const [{ Provider }, errors, { default: read }, { applyDpopBinding: bind }] = await Promise.all([
-    // @ts-expect-error: the package has no types
-    import("oidc-provider/lib/provider.js") as Promise<Pick<OidcModule, "Provider">>,
-    // @ts-expect-error: the package has no types
-    import("oidc-provider/lib/helpers/errors.js") as Promise<OidcErrors>,
-    // @ts-expect-error: the package has no types
-    import("oidc-provider/lib/helpers/validate_dpop.js") as Promise<{ default: OidcProofs["read"] }>,
-    // @ts-expect-error: the package has no types
-    import("oidc-provider/lib/helpers/grant_common.js") as Promise<{ applyDpopBinding: OidcProofs["bind"] }>,
-  ]);
+  const { Provider, errors, readProof: read, applyDpopBinding: bind } = await import("#packages/oidc-provider");
   return { Provider, errors, proofs: { read, bind } };
 }

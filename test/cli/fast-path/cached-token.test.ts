@@ -2,8 +2,8 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, symlinkSync, 
 import { dirname, join } from "node:path";
 import { Readable, Writable } from "node:stream";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { runProgram } from "../../../src/cli/execute.js";
 import { cachedToken } from "../../../src/cli/fast-path/cached-token.js";
+import { runProgram } from "../../../src/cli/groups/tokens.js";
 import { main } from "../../../src/cli/main.js";
 import type { Host } from "../../../src/cli/runtime/host.js";
 import type { Grant } from "../../../src/oauth/grant/grant.js";

@@ -30,9 +30,9 @@ describe("the commands", () => {
   });
 
   it("are the same where only those are declared that the first word names", () => {
-    const whole = describeProgram(buildProgram(CONTEXT, { text: "", error: "" }).root);
+    const whole = describeProgram(buildProgram(CONTEXT, { text: "", error: "" }, { commands: COMMANDS }).root);
     for (const word of COMMANDS.flatMap(({ names = [] }) => names)) {
-      const { root } = buildProgram(CONTEXT, { text: "", error: "" }, { word });
+      const { root } = buildProgram(CONTEXT, { text: "", error: "" }, { commands: COMMANDS, word });
       expect(root.commands.length, word).toBeLessThanOrEqual(MOST_TOGETHER);
       expect(describeProgram(root).commands.find(({ name }) => name === word)).toEqual(
         whole.commands.find(({ name }) => name === word),

@@ -1,5 +1,6 @@
 import type { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
+import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
 import { buildProgram } from "../../../src/cli/program.js";
 import { usageError } from "../../../src/cli/runtime/usage-error.js";
 import { startRun } from "../run-support.js";
@@ -7,7 +8,7 @@ import { startRun } from "../run-support.js";
 /** What is reported of a command line that cannot be parsed. */
 async function reported(line: string): Promise<{ message: string; hint: string | undefined }> {
   const { context } = startRun();
-  const { run } = buildProgram(context, { text: "", error: "" });
+  const { run } = buildProgram(context, { text: "", error: "" }, { commands: COMMANDS });
   const thrown = await run(line.split(" ")).then(
     () => undefined,
     (error: CommanderError) => error,

@@ -1,4 +1,4 @@
-import { stringify } from "yaml";
+import { stringify } from "#packages/yaml";
 import type { McpHost } from "./host.js";
 
 /** The text of a snippet in the host's language, ending in a line break. */

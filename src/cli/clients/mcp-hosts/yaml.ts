@@ -1,4 +1,4 @@
-import { isScalar, isMap as isYamlMap, type Pair, parseDocument, stringify, type YAMLMap } from "yaml";
+import { isScalar, isMap as isYamlMap, type Pair, parseDocument, stringify, type YAMLMap } from "#packages/yaml";
 import { isMap, lineAt, lineBreakOf, type SettingsLanguage, SettingsSyntaxError, withLastBreak } from "./language.js";
 
 /** YAML with the servers as a block; the parser finds the place, and the text around it stays. */

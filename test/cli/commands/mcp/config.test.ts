@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
+import { COMMANDS } from "../../../../src/cli/commands/all.gen.js";
 import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { buildProgram } from "../../../../src/cli/program.js";
 import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
@@ -30,7 +31,7 @@ async function config(args: readonly string[], env: Record<string, string> = {})
       throw new Error("nothing is started here");
     },
   };
-  await buildProgram(run, { text: "", error: "" }).run(run.argv);
+  await buildProgram(run, { text: "", error: "" }, { commands: COMMANDS }).run(run.argv);
   return { out: io.out(), err: io.err() };
 }
 

@@ -1,0 +1,52 @@
+// What is inside dist/ and was written by others: the licences that must be distributed with it, and a bill of materials
+// for the tools that look for packages with known vulnerabilities.
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { notices } from "./notices.mjs";
+
+/**
+ * Writes THIRD-PARTY-NOTICES.txt and sbom.cdx.json (CycloneDX 1.6).
+ *
+ * @param {string} root the folder of the project
+ * @param {string} made the folder of the build
+ * @param {readonly object[]} metafiles of the bundles
+ */
+export function describeBundledPackages(root, made, metafiles) {
+  const paths = metafiles.flatMap(({ outputs }) => Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs)));
+  const folders = new Set(paths.flatMap((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []));
+  const packages = [...folders].sort().map((folder) => readManifest(join(root, folder)));
+  writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices(packages));
+  const components = new Map(packages.map((manifest) => [purlOf(manifest), componentOf(manifest)]));
+  const bill = {
+    bomFormat: "CycloneDX",
+    specVersion: "1.6",
+    version: 1,
+    metadata: { component: componentOf(readManifest(root)) },
+    components: [...components.values()],
+  };
+  writeFileSync(join(made, "sbom.cdx.json"), `${JSON.stringify(bill, null, 1)}\n`);
+}
+
+function readManifest(folder) {
+  return { ...JSON.parse(readFileSync(join(folder, "package.json"), "utf8")), folder };
+}
+
+function purlOf({ name, version }) {
+  return `pkg:npm/${name.replace("@", "%40")}@${version}`;
+}
+
+function componentOf({ name, version, license }) {
+  const [own, group] = name.split("/").reverse();
+  const known = typeof license === "string" ? license : undefined;
+  const isExpression = known !== undefined && /\s/.test(known);
+  const purl = purlOf({ name, version });
+  return {
+    type: "library",
+    "bom-ref": purl,
+    group,
+    name: own,
+    version,
+    licenses: known && [isExpression ? { expression: known } : { license: { id: known } }],
+    purl,
+  };
+}

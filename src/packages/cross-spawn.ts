@@ -1,0 +1,1 @@
+export { default as crossSpawn } from "cross-spawn";

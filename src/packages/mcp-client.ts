@@ -1,0 +1,1 @@
+export { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
