@@ -71,7 +71,8 @@ async function buildLibrary(entries) {
 async function buildPackages() {
   const names = readdirSync(join(root, "src/packages")).map((name) => name.replace(".ts", ""));
   const entryPoints = Object.fromEntries(names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]));
-  const { metafile } = await build({ ...PROGRAM, entryPoints });
+  // oidc-provider reads the names of its classes, and a bundle changes one of two that are equal.
+  const { metafile } = await build({ ...PROGRAM, entryPoints, keepNames: true });
   return metafile;
 }
 

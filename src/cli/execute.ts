@@ -11,6 +11,7 @@ import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
+import { installFetchClasses } from "./runtime/fetch-classes.js";
 import { diagnosed } from "./runtime/hints.js";
 import type { Host } from "./runtime/host.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
@@ -83,6 +84,7 @@ export async function run(
   });
   try {
     const program = buildProgram(context, printed, { commands, agent, word: argv[0] });
+    if (host === process) program.root.hook("preAction", (_root, command) => prepareProcess(command.name()));
     try {
       const exitCode = await program.run(argv);
       return signals.exitCode() ?? exitCode;
@@ -128,6 +130,20 @@ async function settle(thrown: unknown, { argv, io, redactor, signals, printed, a
   const exitCode = signals.exitCode();
   const shown = reportError(error, { io, json, exitCode, redactor, debug: argv.includes("--debug") });
   return exitCode ?? exitCodeOf(shown.class);
+}
+
+/** The commands in which the sandbox runs. */
+const RUN_SANDBOX: readonly string[] = ["demo", "start"];
+/** The command whose package prints with the console. */
+const PRINTS_SCRIPT = "completion";
+
+/** Sets up this process, which runs one command: a program that runs a command line in its own process keeps its globals. */
+function prepareProcess(name: string): void {
+  if (!RUN_SANDBOX.includes(name)) installFetchClasses();
+  // The text of a server may contain control sequences, and packages print it.
+  if (name !== PRINTS_SCRIPT) {
+    for (const method of ["debug", "dir", "error", "info", "log", "trace", "warn"] as const) console[method] = () => {};
+  }
 }
 
 /** A command line that cannot be parsed still decides the format of its errors. */
