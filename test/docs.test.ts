@@ -5,7 +5,7 @@ import type { Command } from "commander";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../src/cli/commands/all.gen.js";
-import { PROFILE_KEYS } from "../src/cli/config/file.js";
+import { PROFILE_KEYS } from "../src/profile/settings-file.js";
 import { FORMATS } from "../src/cli/flags/formats.js";
 import { createMemoryIo } from "../src/cli/io/io.js";
 import { buildProgram } from "../src/cli/program.js";

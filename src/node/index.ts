@@ -11,7 +11,7 @@ export {
   type ProfileAgentOptions,
   type ProfileManagementOptions,
   type ProfileNetworkOptions,
-} from "../cli/library.js";
+} from "../profile/clients.js";
 export { type OpenBrowser, openBrowser } from "../login/browser.js";
 export type { LoginDisplay } from "../login/login-display.js";
 export type { OptionText } from "../login/option-text.js";

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from "vitest";
-import { LIST_ENV, startCertificateServer } from "../cli/clients/certificate-server.js";
+import { LIST_ENV, startCertificateServer } from "../profile/certificate-server.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { runProcess, temporaryFolder } from "../helpers/cli.js";
 

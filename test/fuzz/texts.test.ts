@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isProfileKey, readConfig } from "../../src/cli/config/file.js";
+import { isProfileKey, readConfig } from "../../src/profile/settings-file.js";
 import { parseStrictJson, StrictJsonError } from "../../src/http/strict-json.js";
 import { checkPaste } from "../../src/login/paste-check.js";
 import { bearerChallenge, parseChallenges } from "../../src/oauth/discovery/challenge.js";

@@ -3,7 +3,7 @@ import type { HttpHandler } from "msw";
 import type { Interceptor } from "nock";
 import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from "undici";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { createAgentClient, createManagementClient, type ProfileManagementOptions } from "../../src/cli/library.js";
+import { createAgentClient, createManagementClient, type ProfileManagementOptions } from "../../src/profile/clients.js";
 import { nodeNetwork } from "../../src/node/network.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import { memoryStore } from "../../src/store/memory.js";

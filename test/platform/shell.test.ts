@@ -3,7 +3,7 @@ import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { createIo } from "../../src/cli/io/io.js";
-import { storingToken } from "../../src/cli/runtime/storing-token.js";
+import { storingToken } from "../../src/profile/storing-token.js";
 import {
   changingMode,
   moveAway,

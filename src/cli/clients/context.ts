@@ -1,5 +1,5 @@
-import { homeFolder } from "../config/home.js";
-import { settingsOf } from "../config/settings.js";
+import { homeFolder } from "../../profile/home.js";
+import { settingsOf } from "../../profile/resolve-settings.js";
 import { type CommandContext, type ContextFlags, mayLogin, type RunContext } from "../runtime/context.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
@@ -23,13 +23,13 @@ export function createCommandContext(
     mayLogin: () => mayLogin(flags, run),
     async network() {
       const [{ agentNetwork }, { networkOptions }] = await Promise.all([
-        import("./agent-network.js"),
-        import("./network.js"),
+        import("../../profile/agent-network.js"),
+        import("../../profile/network.js"),
       ]);
       return agentNetwork(networkOptions(flags, settings(), run), run.redactor);
     },
     store: once(async () => {
-      const { openProfileStore } = await import("./store.js");
+      const { openProfileStore } = await import("../../profile/open-store.js");
       return openProfileStore(context);
     }),
     with({ flags: ownFlags, settings: decided, ...changes }) {

@@ -6,7 +6,7 @@ import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import type { MachineGrant } from "../../oauth/machine/types.js";
 import { changingMode } from "../../platform/shell.js";
 import { quote } from "../../redact.js";
-import { readSecretFile } from "../config/secret-file.js";
+import { readSecretFile } from "../../profile/secret-file.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext } from "../runtime/context.js";
 

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { AgentMode } from "../runtime/agent-mode.js";
 import type { RunContext } from "../runtime/context.js";
-import { settingsOf } from "./settings.js";
+import { settingsOf } from "../../profile/resolve-settings.js";
 
 interface Given {
   output?: unknown;

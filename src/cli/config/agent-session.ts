@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { readPrivateFile, writePrivateFile } from "../../store/file/private-file.js";
-import type { Env } from "../io/env.js";
-import { homeFolder } from "./home.js";
+import type { Env } from "../../platform/env.js";
+import { homeFolder } from "../../profile/home.js";
 
 /** The variables by which agents name their session. */
 const SESSION_VARIABLES = [

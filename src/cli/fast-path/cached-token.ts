@@ -5,12 +5,12 @@ import { coversScope, isFresh } from "../../oauth/grant/grant.js";
 import { lookupByPlatform } from "../../platform/environment.js";
 import { Redactor } from "../../redact.js";
 import { fileStore } from "../../store/file/file.js";
-import { outletOf } from "../clients/network.js";
+import { outletOf } from "../../profile/network.js";
 import { formatToken, UNKNOWN_ASKER } from "../clients/token-formats.js";
-import { readConfig } from "../config/file.js";
-import { homeFolder } from "../config/home.js";
-import { writtenProfile } from "../config/profile.js";
-import { resolveSettings } from "../config/settings.js";
+import { readConfig } from "../../profile/settings-file.js";
+import { homeFolder } from "../../profile/home.js";
+import { writtenProfile } from "../../profile/profile.js";
+import { resolveSettings } from "../../profile/resolve-settings.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
 import type { Host } from "../runtime/host.js";
 

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
-import { inOrder, missingService, WITHOUT_SERVICE } from "../config/missing-service.js";
-import type { Settings } from "../runtime/settings.js";
+import { inOrder, missingService, WITHOUT_SERVICE } from "../../profile/missing-service.js";
+import type { Settings } from "../../profile/settings.js";
 
 /**
  * An identifier is sent as it is: a control character in it can only be a mistake of the caller's.

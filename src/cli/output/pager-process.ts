@@ -5,7 +5,7 @@ import { commandWords } from "../../login/command-words.js";
 import { withoutOurs } from "../../platform/environment.js";
 import { spawner } from "../../platform/spawner.js";
 import { quote } from "../../redact.js";
-import type { Env } from "../io/env.js";
+import type { Env } from "../../platform/env.js";
 import type { Io } from "../io/io.js";
 import { fileOf } from "../io/stream.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";

@@ -8,12 +8,12 @@ import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import type { Redactor } from "../../redact.js";
 import type { AgentFlags } from "../flags/agent.js";
 import type { GlobalFlags } from "../flags/global.js";
-import type { Env } from "../io/env.js";
+import type { Env } from "../../platform/env.js";
 import type { Io } from "../io/io.js";
 import type { HintContext } from "./hints.js";
 import type { Machine } from "./host.js";
 import type { PendingSaves } from "./pending-saves.js";
-import type { Settings } from "./settings.js";
+import type { Settings } from "../../profile/settings.js";
 
 /** Our own process, lent to a command that runs another program in its place. */
 export interface LentProcess {

@@ -7,7 +7,7 @@ import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy
 import { flagText } from "./flag-text.js";
 import { isWhole, type LoginCommandContext, loginCommand, loginCommandWith, optionsOf } from "./login-command.js";
 import { CLIENT_ID, operand, urlToPaste, wordOf } from "./pasted-words.js";
-import { storingToken } from "./storing-token.js";
+import { storingToken } from "../../profile/storing-token.js";
 
 /** What a hint depends on beside its error. */
 export interface HintContext extends LoginCommandContext {

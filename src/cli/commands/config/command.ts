@@ -1,4 +1,4 @@
-import { PROFILE_KEYS } from "../../config/file.js";
+import { PROFILE_KEYS } from "../../../profile/settings-file.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";

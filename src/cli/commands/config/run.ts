@@ -13,8 +13,8 @@ import {
   type Profile,
   readConfig,
   SANDBOX_PROFILE,
-} from "../../config/file.js";
-import { storeChoiceOf } from "../../config/store.js";
+} from "../../../profile/settings-file.js";
+import { storeChoiceOf } from "../../../profile/store-choice.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";

@@ -1,4 +1,4 @@
-import type { Profile } from "../../config/file.js";
+import type { Profile } from "../../../profile/settings-file.js";
 
 /** The entries of a profile, and the reference to an API token that was dropped. */
 export interface Rebound {

@@ -3,7 +3,7 @@ import { parseUrl } from "../../../http/url.js";
 import { proxyChooser } from "../../../node/proxies.js";
 import { probeTls, type TlsProbe } from "../../../node/tls-probe.js";
 import { quote } from "../../../redact.js";
-import { networkOptions, outletOf } from "../../clients/network.js";
+import { networkOptions, outletOf } from "../../../profile/network.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Check, type Finding, ok, skipped } from "./check.js";
 import type { DoctorFlags } from "./options.js";

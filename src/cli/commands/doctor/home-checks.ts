@@ -15,7 +15,7 @@ import { changingMode, takingOwnership } from "../../../platform/shell.js";
 import { nameOnce } from "../../../store/file/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
-import type { Sourced } from "../../runtime/settings.js";
+import type { Sourced } from "../../../profile/settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";

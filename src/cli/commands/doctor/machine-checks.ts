@@ -6,8 +6,8 @@ import { commandWords } from "../../../login/command-words.js";
 import { detectEnvironment, type LoginEnvironment } from "../../../login/platform.js";
 import { system } from "../../../platform/system.js";
 import { quote } from "../../../redact.js";
-import { readSandboxState } from "../../config/sandbox-state.js";
-import type { Env } from "../../io/env.js";
+import { readSandboxState } from "../../../profile/sandbox-state.js";
+import type { Env } from "../../../platform/env.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The oldest supported Node; a test compares it with package.json. */

@@ -7,7 +7,7 @@ import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { shellWord } from "../../../redact.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { Settings } from "../../runtime/settings.js";
+import type { Settings } from "../../../profile/settings.js";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The outcome of the one request to the service. */

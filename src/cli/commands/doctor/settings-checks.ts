@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { isAgentAuthError } from "../../../errors.js";
-import { type Config, checkSetting, configPath, readConfig } from "../../config/file.js";
-import { profileOf } from "../../config/profile.js";
-import { resolveSettings } from "../../config/settings.js";
+import { type Config, checkSetting, configPath, readConfig } from "../../../profile/settings-file.js";
+import { profileOf } from "../../../profile/profile.js";
+import { resolveSettings } from "../../../profile/resolve-settings.js";
 import type { SettingFlags } from "../../flags/global.js";
-import type { Env } from "../../io/env.js";
-import type { Settings, Sourced } from "../../runtime/settings.js";
-import { storingToken } from "../../runtime/storing-token.js";
+import type { Env } from "../../../platform/env.js";
+import type { Settings, Sourced } from "../../../profile/settings.js";
+import { storingToken } from "../../../profile/storing-token.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The settings of this run as far as they can be read, and the problems with the others. */

@@ -12,7 +12,7 @@ import { EARLIER_GRANTS, GRANTS } from "../../../store/file/grant-places.js";
 import { checkPrivateFolder, readPublishedFile } from "../../../store/file/private-file.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
-import type { StoreChoice } from "../../config/store.js";
+import type { StoreChoice } from "../../../profile/store-choice.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 /** The folders of private files, each with the decoder of its files; a token may be any text. */

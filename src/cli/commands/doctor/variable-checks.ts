@@ -1,7 +1,7 @@
 import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
-import type { Config } from "../../config/file.js";
-import type { Env } from "../../io/env.js";
+import type { Config } from "../../../profile/settings-file.js";
+import type { Env } from "../../../platform/env.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 const PREFIX = "AGENTAUTH_";

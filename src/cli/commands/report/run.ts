@@ -10,7 +10,7 @@ import { documentedValues } from "../../listing/source.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { Settings } from "../../runtime/settings.js";
+import type { Settings } from "../../../profile/settings.js";
 import { createAggregate } from "./aggregate.js";
 import { REPORT_FORMATS } from "./formats.js";
 import { checkHtmlFile, writeHtmlFile } from "./html-file.js";

@@ -9,7 +9,7 @@ import {
   removeSandboxState,
   type SandboxState,
   writeSandboxState,
-} from "../../config/sandbox-state.js";
+} from "../../../profile/sandbox-state.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";

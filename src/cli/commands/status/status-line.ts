@@ -1,8 +1,8 @@
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
-import { profileOf } from "../../config/profile.js";
-import { isEngine, storeChoiceOf } from "../../config/store.js";
+import { profileOf } from "../../../profile/profile.js";
+import { isEngine, storeChoiceOf } from "../../../profile/store-choice.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { Settings } from "../../runtime/settings.js";
+import type { Settings } from "../../../profile/settings.js";
 
 /**
  * The logins that a command read, and the sources of that choice, in one line.

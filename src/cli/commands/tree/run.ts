@@ -11,7 +11,7 @@ import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { Settings } from "../../runtime/settings.js";
+import type { Settings } from "../../../profile/settings.js";
 import { readBriefTree } from "./brief-tree.js";
 import { branches, type Line, treeLine } from "./tree-line.js";
 import { type UnusableList, Walk } from "./walk.js";

@@ -3,7 +3,7 @@
 import { AgentAuthError } from "../../../../errors.js";
 import type { ListFlags } from "../../../flags/list.js";
 import type { Io } from "../../../io/io.js";
-import type { Settings } from "../../../runtime/settings.js";
+import type { Settings } from "../../../../profile/settings.js";
 
 /** The output of a watched list: a screen that is redrawn, or one event per line. */
 export type WatchFormat = "table" | "wide" | "ndjson";

@@ -5,7 +5,7 @@ import { type Servers, SettingsSyntaxError } from "../../../clients/mcp-hosts/la
 import { fileOf, type HostMachine } from "../../../clients/mcp-hosts/places.js";
 import { previewOf } from "../../../clients/mcp-hosts/preview.js";
 import { type HostFile, readHostFile, writeHostFile } from "../../../clients/mcp-hosts/settings-file.js";
-import { userFolder } from "../../../config/home.js";
+import { userFolder } from "../../../../profile/home.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { usage } from "../entry.js";
 

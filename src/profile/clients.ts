@@ -1,0 +1,170 @@
+/** The clients that programs build from what the CLI uses: its settings, its store and its environment. */
+
+import { MANAGEMENT_OPTIONS, ManagementClient, type ManagementClientOptions } from "../api/client.js";
+import { AgentAuthError } from "../errors.js";
+import { checkOptionNames, type OptionNames } from "../http/option-names.js";
+import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
+import { AGENT_OPTIONS } from "../oauth/agent-options.js";
+import type { PreRegisteredClient } from "../oauth/client/pre-registered-client.js";
+import type { GrantStore } from "../oauth/grant/grant-store.js";
+import { lookupByPlatform } from "../platform/environment.js";
+import { Redactor } from "../redact.js";
+import { agentNetwork } from "./agent-network.js";
+import { certificateFiles } from "./certificate.js";
+import { type NetworkOptions, networkFetch, sourced } from "./network.js";
+import { requireBaseUrl, serviceOptions } from "./service-settings.js";
+import { openStore } from "./open-store.js";
+import { checkSetting, readConfig } from "./settings-file.js";
+import { homeFolder } from "./home.js";
+import { resolveSettings } from "./resolve-settings.js";
+import { storeChoiceOf } from "./store-choice.js";
+import type { Env } from "../platform/env.js";
+import type { Settings } from "./settings.js";
+
+/**
+ * How the clients of a profile reach the network, beside the environment. A client that is given a `fetch` sends every request
+ * with it: `fetch` and `network` contradict these.
+ */
+export interface ProfileNetworkOptions {
+  /** A file with certificates of authorities to trust beside the usual ones and `NODE_EXTRA_CA_CERTS`, PEM. */
+  caFile?: string | undefined;
+  /**
+   * The address (http:// or https://) of the proxy for every host that `NO_PROXY` does not name. Default: that of
+   * `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY`.
+   */
+  proxy?: string | undefined;
+}
+
+/** Options of {@link createAgentClient}: each that is set replaces what the profile and the environment name. */
+export type ProfileAgentOptions = Partial<AgentClientOptions> & ProfileNetworkOptions;
+
+/** Options of {@link createManagementClient}: each that is set replaces what the profile and the environment name. */
+export interface ProfileManagementOptions extends Partial<ManagementClientOptions>, ProfileNetworkOptions {
+  /** The profile to use. Default: that of `AGENTAUTH_PROFILE`, else that of the settings file. */
+  profile?: string | undefined;
+}
+
+const PROFILE_OPTIONS: OptionNames<Pick<ProfileManagementOptions, "profile"> & ProfileNetworkOptions> = {
+  profile: true,
+  caFile: true,
+  proxy: true,
+};
+
+/** What one call reads: later changes of the environment do not count. */
+interface Surroundings {
+  env: Env;
+  home: string;
+  settings: Settings;
+}
+
+/**
+ * An agent client with the store, profile, issuer, proxies and client certificate of the CLI, so that one login
+ * (`agentauth login <mcp_url>`) serves every process of this user. It asks no user to log in: `login` adds that.
+ *
+ * Reads the settings file and the environment when it is called.
+ *
+ * @throws `AgentAuthError` `usage` for a setting that is wrong, or a profile that does not exist; `TypeError` for an
+ * unknown option
+ *
+ * @example
+ * const agent = createAgentClient();
+ * const { value } = await agent.token("https://mcp.example/mcp");
+ */
+export function createAgentClient(options: ProfileAgentOptions = {}): AgentClient {
+  checkOptionNames(options, { ...AGENT_OPTIONS, ...PROFILE_OPTIONS }, "createAgentClient");
+  const { caFile, proxy, ...given } = set(options);
+  const surroundings = read({ profile: given.profile });
+  const { settings, env } = surroundings;
+  const network = networkOf(surroundings, { caFile, proxy }, given);
+  const { profile, clientCert } = settings;
+  const names = [given.client?.issuer, given.grant?.issuer, given.issuer];
+  const issuer = names.every((one) => one === undefined) ? settings.issuer : undefined;
+  if (issuer) checkSetting("issuer", issuer.value, issuer.source);
+  return new AgentClient({
+    store: given.store ?? storeOf(surroundings),
+    mutualTls: clientCert !== undefined,
+    ...(issuer && { issuer: issuer.value }),
+    ...(network && { network: agentNetwork(network, new Redactor()) }),
+    ...given,
+    profile: profile.value,
+    ...(given.client && { client: withSecret(given.client, env) }),
+  });
+}
+
+/**
+ * A management client with the service, token, proxies and client certificate of the CLI's profile.
+ *
+ * Reads the settings file and the environment when it is called; a token in a file is read again for each request.
+ *
+ * @throws `AgentAuthError` `usage` for a setting that is wrong, a profile that does not exist, or no base URL; `TypeError`
+ * for an unknown option
+ *
+ * @example
+ * const service = createManagementClient();
+ * for await (const device of service.devices.list({ pool_id })) console.log(device.title);
+ */
+export function createManagementClient(options: ProfileManagementOptions = {}): ManagementClient {
+  checkOptionNames(options, { ...MANAGEMENT_OPTIONS, ...PROFILE_OPTIONS }, "createManagementClient");
+  const { profile, caFile, proxy, ...given } = set(options);
+  const surroundings = read({ profile, baseUrl: given.baseUrl });
+  const network = networkOf(surroundings, { caFile, proxy }, given);
+  const { settings } = surroundings;
+  return new ManagementClient({
+    baseUrl: requireBaseUrl(settings),
+    ...serviceOptions(settings),
+    ...(network && { fetch: networkFetch(network, new Redactor()) }),
+    ...given,
+  });
+}
+
+/**
+ * The store where the CLI stores the logins of a profile, for an {@link AgentClient} that is built by hand.
+ *
+ * @throws `AgentAuthError` `usage` for a setting that is wrong, or a profile that does not exist
+ */
+export function defaultStore(options: { profile?: string | undefined } = {}): GrantStore {
+  return storeOf(read(options));
+}
+
+/** The options without those that are undefined. */
+function set<Options extends object>(options: Options): Options {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
+}
+
+function read({ profile, baseUrl }: { profile?: string | undefined; baseUrl?: string | undefined }): Surroundings {
+  const env = lookupByPlatform(Object.fromEntries(Object.entries(process.env).filter(([, value]) => value)));
+  const home = homeFolder(env);
+  const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
+  return { env, home, settings: resolveSettings(flags, env, readConfig(home), home, (name) => `the option ${name}`) };
+}
+
+function storeOf({ env, home, settings }: Surroundings): GrantStore {
+  const warn = (text: string) => process.emitWarning(text, "AgentAuthWarning");
+  return openStore(storeChoiceOf(settings.profile.value, env, home), home, { env, warn });
+}
+
+/** The network of the profile; undefined where the caller's own replaces it. */
+function networkOf(
+  { env, settings }: Surroundings,
+  { caFile, proxy }: ProfileNetworkOptions,
+  own: Pick<AgentClientOptions, "fetch" | "network">,
+): NetworkOptions | undefined {
+  const named = { proxy: sourced(proxy, "the option proxy"), caFile: sourced(caFile, "the option caFile") };
+  const replacement = (["network", "fetch"] as const).find((name) => own[name] !== undefined);
+  if (replacement === undefined) return { env, ...named, clientCertificate: certificateFiles(settings) };
+  const lost = named.caFile ?? named.proxy;
+  if (lost) throw contradiction(lost.source, replacement);
+  return undefined;
+}
+
+function contradiction(source: string, replacement: string): AgentAuthError {
+  const message = `${source} and the option ${replacement} exclude each other: ${replacement} makes its own connections`;
+  return new AgentAuthError("usage", message, { class: "usage", hint: `leave out one of them` });
+}
+
+/** The client with the secret of the environment, where it has no other proof. */
+function withSecret(client: PreRegisteredClient, env: Env): PreRegisteredClient {
+  const secret = env["AGENTAUTH_CLIENT_SECRET"];
+  const isProven = client.clientSecret !== undefined || client.privateKey !== undefined;
+  return isProven || secret === undefined ? client : { ...client, clientSecret: secret };
+}

@@ -1,0 +1,50 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { AgentAuthError } from "../../errors.js";
+import type { EngineKind } from "../store-choice.js";
+
+/** The packages that can reach an engine, in the order in which they are looked for. */
+export const PACKAGES = {
+  redis: ["redis", "ioredis", "iovalkey"],
+  postgres: ["pg", "postgres"],
+} as const satisfies Readonly<Record<EngineKind, readonly string[]>>;
+
+/** The name of a package that can reach an engine. */
+export type PackageName = (typeof PACKAGES)[EngineKind][number];
+
+/** A package that was found. */
+export interface ClientPackage {
+  name: PackageName;
+  load(): Promise<Record<string, unknown>>;
+}
+
+/**
+ * The user's package for an engine: beside this program, else in the folder of the settings. The working folder is not
+ * searched: it may be a checkout of others, and the package gets the keys of every login.
+ *
+ * @param home the folder of the settings
+ * @throws `AgentAuthError` `usage` with the command that installs one
+ */
+export function findPackage(kind: EngineKind, home: string, beside: string = import.meta.url): ClientPackage {
+  for (const name of PACKAGES[kind]) {
+    for (const from of [beside, join(home, "package.json")]) {
+      const path = resolved(name, from);
+      if (path !== undefined) return { name, load: () => import(pathToFileURL(path).href) };
+    }
+  }
+  const names = PACKAGES[kind];
+  throw new AgentAuthError(
+    "usage",
+    `the store ${kind} needs a client package, and none of ${names.join(", ")} is installed`,
+    { class: "usage", hint: `npm install ${names[0]} (add --global if agentauth is installed globally)` },
+  );
+}
+
+function resolved(name: string, from: string): string | undefined {
+  try {
+    return createRequire(from).resolve(name);
+  } catch {
+    return undefined;
+  }
+}

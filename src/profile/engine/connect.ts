@@ -1,0 +1,117 @@
+import type { PostgresAccess } from "../../store/postgres/client.js";
+import { postgresDriver } from "../../store/postgres/postgres-driver.js";
+import type { RedisConnection } from "../../store/redis/connection.js";
+import { redisDriver } from "../../store/redis/redis-driver.js";
+import { redisError } from "../../store/redis/redis-error.js";
+import type { ClientPackage, PackageName } from "./client-package.js";
+import type { Connection } from "./lazy-driver.js";
+import type { EngineAddress } from "./store-url.js";
+
+type Module = Readonly<Record<string, unknown>>;
+type Connect = (module: Module, address: EngineAddress) => Promise<Connection>;
+
+const CONNECT_MS = 2000;
+const MAX_CONNECTIONS = 4;
+/** A logout is to reach the near caches of other processes. */
+const ANNOUNCED = { notify: true };
+
+/** Connects with a package of the user. @throws `AgentAuthError` as the driver of the engine */
+export async function connectWith({ name, load }: ClientPackage, address: EngineAddress): Promise<Connection> {
+  return CONNECT[name](await load(), address);
+}
+
+const CONNECT: Readonly<Record<PackageName, Connect>> = {
+  redis: nodeRedis,
+  ioredis: ioRedis,
+  iovalkey: ioRedis,
+  pg: nodePostgres,
+  postgres: postgresJs,
+};
+
+/** The client of `redis`, as far as it is used here. */
+interface NodeRedis {
+  on(event: "error", listener: (error: unknown) => void): unknown;
+  connect(): Promise<unknown>;
+  destroy(): void;
+  sendCommand(...args: never[]): Promise<unknown>;
+}
+
+async function nodeRedis(module: Module, { url, location }: EngineAddress): Promise<Connection> {
+  const createClient = exported<(options: object) => NodeRedis>(module, "createClient");
+  const client = createClient({ url, socket: { connectTimeout: CONNECT_MS, reconnectStrategy: false } });
+  return connectRedis(client, location, async () => client.destroy());
+}
+
+/** The client of `ioredis` and `iovalkey`, as far as it is used here. */
+interface IoRedis {
+  on(event: "error", listener: (error: unknown) => void): unknown;
+  connect(): Promise<unknown>;
+  disconnect(): void;
+  call(...args: never[]): Promise<unknown>;
+}
+
+async function ioRedis(module: Module, { url, location }: EngineAddress): Promise<Connection> {
+  const Redis = exported<new (url: string, options: object) => IoRedis>(module, "Redis");
+  const options = { lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, retryStrategy: () => null };
+  const client = new Redis(url, options);
+  return connectRedis(client, location, async () => client.disconnect());
+}
+
+async function connectRedis(
+  client: NodeRedis | IoRedis,
+  location: string,
+  close: () => Promise<void>,
+): Promise<Connection> {
+  // A client without a listener ends the process, and some report the reason only there.
+  let reported: unknown;
+  client.on("error", (error) => {
+    reported = error;
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    await close().catch(() => {});
+    throw redisError(reported ?? error, location.replace(/^redis at /, ""));
+  }
+  return { driver: redisDriver({ client } as RedisConnection), close };
+}
+
+/** The pool of `pg`, as far as it is used here. */
+interface Pool {
+  on(event: "error", listener: () => void): unknown;
+  query(text: string, values: (string | null)[]): Promise<{ rows: unknown[] }>;
+  end(): Promise<void>;
+}
+
+async function nodePostgres(module: Module, { url, host, port, database }: EngineAddress): Promise<Connection> {
+  const Pool = exported<new (options: object) => Pool>(module, "Pool");
+  // The driver names what is not in the connection string, and the connection string decides.
+  const named = { host, port, ...(database !== "" && { database }) };
+  const limits = { max: MAX_CONNECTIONS, connectionTimeoutMillis: CONNECT_MS, allowExitOnIdle: true };
+  const client = new Pool({ ...named, connectionString: url, ...limits });
+  client.on("error", () => {});
+  return { driver: postgresDriver({ client }, ANNOUNCED), close: () => client.end() };
+}
+
+/** `sql` of `postgres`, as far as it is used here. */
+interface Sql {
+  unsafe(text: string, values: (string | null)[]): Promise<unknown[]>;
+  end(options: { timeout: number }): Promise<void>;
+}
+
+async function postgresJs(module: Module, { url, host, port }: EngineAddress): Promise<Connection> {
+  const postgres = exported<(url: string, options: object) => Sql>(module, "default");
+  const limits = { max: MAX_CONNECTIONS, connect_timeout: CONNECT_MS / 1000, onnotice() {} };
+  // This package would send a host among the parameters to the server, as a setting.
+  const address = new URL(url);
+  address.searchParams.delete("host");
+  const client = postgres(address.href, { host, port, ...limits });
+  return { driver: postgresDriver({ client } as PostgresAccess, ANNOUNCED), close: () => client.end({ timeout: 1 }) };
+}
+
+/** What a module exports; one in CommonJS may have it only in its default export. */
+function exported<T>(module: Module, name: string): T {
+  const found = module[name] ?? (Object(module["default"]) as Module)[name];
+  if (typeof found !== "function") throw new TypeError(`the package exports no ${name}`);
+  return found as T;
+}

@@ -1,0 +1,60 @@
+import { hostname } from "node:os";
+import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import { grantStore } from "../../store/driver/grant-store.js";
+import type { KeyRing } from "../../store/seal/key-ring.js";
+import type { EngineKind, EngineSettings } from "../store-choice.js";
+import { readKeys } from "../store-keys.js";
+import type { CommandContext } from "../../cli/runtime/context.js";
+import { findPackage } from "./client-package.js";
+import { engineClients } from "./engine-clients.js";
+import { type ClosableDriver, lazyDriver } from "./lazy-driver.js";
+import { readAddress } from "./store-url.js";
+
+/** A store in an engine, which is connected when it is first used. */
+export interface EngineStore {
+  kind: EngineKind;
+  driver: ClosableDriver;
+  ring: KeyRing | "none";
+  store: GrantStore;
+}
+
+/** What an engine is opened with. */
+export interface EngineHost {
+  /** The folder of the settings. */
+  home: string;
+  /** Receives each secret, so that every output masks it. */
+  hide?: ((secret: string) => void) | undefined;
+  /** Does something before the run ends. */
+  atEnd?: ((work: () => Promise<void>) => void) | undefined;
+}
+
+/** What a run opens an engine with. */
+export function engineHost({ home, redactor, atEnd }: Pick<CommandContext, "home" | "redactor" | "atEnd">): EngineHost {
+  return { home: home(), hide: (secret) => redactor.add(secret), atEnd };
+}
+
+/** @throws `AgentAuthError` `usage` for a setting that is wrong or missing, or if no client package is installed */
+export function openEngine(
+  kind: EngineKind,
+  settings: EngineSettings | undefined,
+  { home, hide, atEnd }: EngineHost,
+): EngineStore {
+  const { url, keys, takeover, tenant } = settings ?? {};
+  const address = readAddress(kind, url, hide);
+  const ring = readKeys(keys, `the store ${kind}`, hide);
+  const client = findPackage(kind, home);
+  const driver = lazyDriver({
+    system: kind === "redis" ? "redis" : "postgresql",
+    location: address.location,
+    connect: async () => (await import("./connect.js")).connectWith(client, address),
+  });
+  atEnd?.(() => driver.close());
+  const listClients = () => engineClients(driver, ring);
+  const holder = `process ${process.pid} on ${hostname()}`;
+  return {
+    kind,
+    driver,
+    ring,
+    store: { ...grantStore(driver, { seal: ring, takeover, tenant, holder }), listClients },
+  };
+}

@@ -1,0 +1,95 @@
+import { AgentAuthError } from "../../errors.js";
+import { escapeText, quote } from "../../redact.js";
+import type { SecretSetting } from "../secret-reference.js";
+import type { EngineKind } from "../store-choice.js";
+
+/** The address of an engine. */
+export interface EngineAddress {
+  /** With its credentials. */
+  url: string;
+  /** Without them: text for the user. */
+  location: string;
+  host: string;
+  port: number;
+  database: string;
+}
+
+const ENGINES: Readonly<
+  Record<EngineKind, { name: string; schemes: readonly string[]; port: number; example: string }>
+> = {
+  redis: { name: "Redis", schemes: ["redis:", "rediss:"], port: 6379, example: "redis://127.0.0.1:6379/0" },
+  postgres: {
+    name: "PostgreSQL",
+    schemes: ["postgres:", "postgresql:"],
+    port: 5432,
+    example: "postgres://127.0.0.1:5432/agentauth",
+  },
+};
+
+/**
+ * Reads and checks the address of an engine. No message shows more of it than its scheme.
+ *
+ * @param hide receives what is secret in it, so that every output masks it
+ * @throws `AgentAuthError` `usage`
+ */
+export function readAddress(
+  kind: EngineKind,
+  setting: SecretSetting | undefined,
+  hide: (secret: string) => void = () => {},
+): EngineAddress {
+  const { schemes, port: usual, example } = ENGINES[kind];
+  if (setting === undefined) {
+    throw wrong(
+      `the store ${kind} needs the address of the engine, and store_url is not set`,
+      `set AGENTAUTH_STORE_URL, for example to ${example}; or keep it: agentauth config set store_url file:<path>`,
+    );
+  }
+  const text = setting.read();
+  const where = `store_url (${setting.source})`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) throw wrong(`${where} is not an address`, `it must be like ${example}`);
+  hideSecrets(url, text, hide);
+  if (!schemes.includes(url.protocol)) {
+    const problem = `${where} begins with ${quote(url.protocol)}: the store ${kind} needs ${schemes.join(" or ")}`;
+    throw wrong(problem, `it must be like ${example}`);
+  }
+  // PostgreSQL takes the folder of its Unix socket as a parameter.
+  const host = (kind === "postgres" && url.searchParams.get("host")) || url.hostname;
+  if (host === "") throw wrong(`${where} names no host`, `it must be like ${example}`);
+  const database = decoded(url.pathname.slice(1), where);
+  if (kind === "redis" && !/^\d*$/.test(database))
+    throw wrong(`${where} has a path that is no number of a database`, `it must be like ${example}`);
+  const port = url.port === "" ? usual : Number(url.port);
+  return { url: text, host, port, database, location: locationOf(kind, `${host}:${port}`, database) };
+}
+
+function locationOf(kind: EngineKind, host: string, database: string): string {
+  if (kind === "redis") return escapeText(`redis at ${host}/${database || "0"}`);
+  return escapeText(`PostgreSQL table agentauth_record at ${host}${database === "" ? "" : `, database ${database}`}`);
+}
+
+/** A password is masked as it is written, and as it is meant. */
+function hideSecrets({ password }: URL, text: string, hide: (secret: string) => void): void {
+  if (password === "") return;
+  for (const secret of [text, password, decodeLoosely(password)]) hide(secret);
+}
+
+function decodeLoosely(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function decoded(path: string, where: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    throw wrong(`${where} has a path that is not percent-encoded`, undefined);
+  }
+}
+
+function wrong(message: string, hint: string | undefined): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint });
+}

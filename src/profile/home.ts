@@ -1,0 +1,42 @@
+import { existsSync } from "node:fs";
+import { homedir } from "node:os";
+import { join, resolve } from "node:path";
+import { system } from "../platform/system.js";
+import type { Env } from "../platform/env.js";
+import type { Sourced } from "./settings.js";
+
+/** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */
+export function homeFolder(env: Env): string {
+  return locateHome(env).value;
+}
+
+/** The folder, and the variable that names it or `default`. */
+export function locateHome(env: Env): Sourced {
+  const set = env["AGENTAUTH_HOME"];
+  // Paths below it are written into the settings, which are read in other folders too.
+  if (set) return { value: resolve(set), source: "AGENTAUTH_HOME" };
+  if (system.name === "win32") return windowsFolder(env);
+  if (system.name === "darwin") return below(env, undefined, "Library", "Application Support");
+  return below(env, "XDG_CONFIG_HOME", ".config");
+}
+
+/** @param otherwise the folder of the user where the variable is empty */
+function below(env: Env, variable: string | undefined, ...otherwise: string[]): Sourced {
+  const set = variable && env[variable];
+  return {
+    value: join(set || join(userFolder(env), ...otherwise), "agentauth"),
+    source: (set && variable) || "default",
+  };
+}
+
+/** The user's own folder: by the environment of the run, else by the system. */
+export function userFolder(env: Env): string {
+  return env[system.name === "win32" ? "USERPROFILE" : "HOME"] ?? homedir();
+}
+
+/** Locks and sealed logins belong to one machine: the roaming folder counts only where an earlier version has made it. */
+function windowsFolder(env: Env): Sourced {
+  const local = below(env, "LOCALAPPDATA", "AppData", "Local");
+  const roaming = below(env, "APPDATA", "AppData", "Roaming");
+  return !existsSync(local.value) && existsSync(roaming.value) ? roaming : local;
+}

@@ -1,0 +1,194 @@
+import { readFileSync } from "node:fs";
+import { AgentAuthError } from "../errors.js";
+import { isRequest, ownFetch } from "../http/own-fetch.js";
+import { parseUrl, percentDecoded } from "../http/url.js";
+import { createFetch, type DispatcherOptions } from "../node/dispatcher.js";
+import type { Proxies } from "../node/proxies.js";
+import { quote, type Redactor } from "../redact.js";
+import type { GlobalFlags } from "../cli/flags/global.js";
+import type { Env } from "../platform/env.js";
+import type { RunContext } from "../cli/runtime/context.js";
+import type { Settings, Sourced } from "./settings.js";
+import { type CertificateFiles, certificateFiles, readClientCertificate } from "./certificate.js";
+
+const PROXY_FLAG = "--proxy";
+const CA_FLAG = "--ca-file";
+
+/** What decides how requests leave this machine. */
+export interface NetworkOptions {
+  /** Used for every host that `NO_PROXY` does not name. */
+  proxy: Sourced | undefined;
+  /** The file with certificates of authorities to trust beside the usual ones, PEM. */
+  caFile: Sourced | undefined;
+  /** The client certificate, for servers that request one. */
+  clientCertificate?: CertificateFiles | undefined;
+  /** Milliseconds; see `OutletOptions`. */
+  idleTimeoutMs?: number | undefined;
+  env: Env;
+}
+
+/**
+ * How requests leave this machine, by flags, settings and environment.
+ *
+ * @throws `AgentAuthError` `usage` for settings that contradict each other
+ */
+export function networkOptions(
+  flags: Pick<GlobalFlags, "proxy" | "caFile">,
+  settings: Settings,
+  { io }: Pick<RunContext, "io">,
+): NetworkOptions {
+  return {
+    proxy: sourced(flags.proxy, PROXY_FLAG),
+    caFile: sourced(flags.caFile, CA_FLAG),
+    clientCertificate: certificateFiles(settings),
+    env: io.env,
+  };
+}
+
+/** A value with its source, if there is one. */
+export function sourced(value: string | undefined, source: string): Sourced | undefined {
+  return value === undefined ? undefined : { value, source };
+}
+
+type Fetch = typeof globalThis.fetch;
+
+/**
+ * The `fetch` for the management interface, whose address the user has set: it uses the proxies, authorities and the
+ * certificate that are named. Nothing global is changed.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function networkFetch(options: NetworkOptions, redactor: Redactor): Fetch {
+  const fetch = createFetch(outletOf(options, redactor), undefined);
+  return isUnchecked(options.env) ? withCertificates(fetch) : fetch;
+}
+
+/** Whether Node is set to accept every certificate. */
+export function isUnchecked(env: NetworkOptions["env"]): boolean {
+  return env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0";
+}
+
+/**
+ * Where Node is set to accept every certificate, nothing is sent over TLS: a request would either send tokens to any
+ * server that responds, or fail at a certificate that the user believes is not checked.
+ */
+export function withCertificates(send: Fetch): Fetch {
+  return ownFetch(async (input, init) => {
+    const url = new URL(isRequest(input) ? input.url : String(input));
+    if (url.protocol !== "https:") return send(input, init);
+    throw new AgentAuthError(
+      "tls_failed",
+      `NODE_TLS_REJECT_UNAUTHORIZED is 0: any server could impersonate ${url.host} and read the tokens, so nothing was sent`,
+      { class: "refused", hint: "unset it; --ca-file <file> trusts a certificate authority of your own" },
+    );
+  }, send);
+}
+
+/**
+ * Proxies and authorities, as flags and environment name them.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function outletOf(
+  { proxy, caFile, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
+  redactor: Redactor,
+): DispatcherOptions & { proxies: Proxies } {
+  // Programs read these in small letters first, and an empty one is unset.
+  const read = (name: string) => env[name.toLowerCase()] || env[name];
+  const ca = caFile === undefined ? undefined : authorities(caFile, env);
+  return {
+    proxies: readProxies(proxy, read, redactor),
+    noProxy: read("NO_PROXY"),
+    ca,
+    idleTimeoutMs: idleTimeout,
+    clientCertificate: clientCertificate && readClientCertificate(clientCertificate),
+  };
+}
+
+function authorities(caFile: Sourced, env: NetworkOptions["env"]): string[] {
+  const { rootCertificates } = process.getBuiltinModule("node:tls");
+  return [...rootCertificates, ...extraAuthorities(env), readAuthorities(caFile)];
+}
+
+function readProxies(
+  named: Sourced | undefined,
+  read: (name: string) => string | undefined,
+  redactor: Redactor,
+): Proxies {
+  const proxy = (name: string) => checkProxy(read(name), name, redactor);
+  const given = named && checkProxy(named.value, named.source, redactor);
+  if (given !== undefined) return { https: given, http: given };
+  const [https, http] = [proxy("HTTPS_PROXY"), proxy("HTTP_PROXY")];
+  // What is named for one scheme comes before what is named for all.
+  return https === undefined && http === undefined ? { https: proxy("ALL_PROXY") } : { https, http };
+}
+
+function checkProxy(value: string | undefined, source: string, redactor: Redactor): string | undefined {
+  if (value === undefined || value === "") return undefined;
+  const withScheme = value.includes("://") ? value : `http://${value}`;
+  const url = parseUrl(withScheme);
+  for (const password of url?.password ? [url.password, percentDecoded(url.password)] : []) redactor.add(password);
+  if (source === PROXY_FLAG && url?.password) throw passwordTyped();
+  if (url?.protocol === "http:" || url?.protocol === "https:") return url.href;
+  const isSocks = url !== undefined && /^socks/.test(url.protocol);
+  const rule = isSocks ? "is a SOCKS proxy, which is not supported: it must be" : "is not";
+  throw new AgentAuthError(
+    "usage",
+    `${source} ${quote(redactor.redact(value))} ${rule} an http:// or https:// address`,
+    {
+      class: "usage",
+      hint: isSocks
+        ? "name an HTTP proxy with --proxy or HTTPS_PROXY, or unset it"
+        : `correct or unset ${source}, such as ${assignment(source)}http://proxy.example:3128`,
+    },
+  );
+}
+
+/** How a value is written for a flag or a variable; the value of an option is written alone. */
+function assignment(source: string): string {
+  if (source.startsWith("--")) return `${source} `;
+  return /^\w+$/.test(source) ? `${source}=` : "";
+}
+
+function passwordTyped(): AgentAuthError {
+  return new AgentAuthError(
+    "usage",
+    "--proxy: a password must not be on the command line, where other programs can read it and the shell stores it",
+    {
+      class: "usage",
+      hint: "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
+    },
+  );
+}
+
+/** What Node trusts because of NODE_EXTRA_CA_CERTS: our own list would otherwise replace it. */
+function extraAuthorities(env: NetworkOptions["env"]): string[] {
+  const path = env["NODE_EXTRA_CA_CERTS"];
+  if (path === undefined) return [];
+  try {
+    return [readFileSync(path, "utf8")];
+  } catch {
+    // Node has warned about it at its start.
+    return [];
+  }
+}
+
+function readAuthorities(file: Sourced): string {
+  let text: string;
+  try {
+    text = readFileSync(file.value, "utf8");
+  } catch (cause) {
+    throw badAuthorities(file, "cannot be read", cause);
+  }
+  if (!text.includes("-----BEGIN CERTIFICATE-----")) throw badAuthorities(file, "contains no PEM certificate");
+  return text;
+}
+
+function badAuthorities({ value, source }: Sourced, why: string, cause?: unknown): AgentAuthError {
+  const flag = source === CA_FLAG ? ": --ca-file <file>" : "";
+  return new AgentAuthError("usage", `${source} ${quote(value)} ${why}`, {
+    class: "usage",
+    hint: `name a file with the certificates of your authorities, in PEM form${flag}`,
+    cause,
+  });
+}

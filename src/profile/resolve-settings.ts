@@ -1,0 +1,145 @@
+import { AgentAuthError } from "../errors.js";
+import { parseBaseUrl } from "../http/address.js";
+import { suggest } from "../http/suggest.js";
+import { quote, shellWord } from "../redact.js";
+import type { SettingFlags } from "../cli/flags/global.js";
+import type { Env } from "../platform/env.js";
+import type { RunContext } from "../cli/runtime/context.js";
+import { flagText } from "../cli/runtime/flag-text.js";
+import type { ApiTokenSetting, Settings, Sourced } from "./settings.js";
+import { type Config, checkSetting, isProfileName, type Profile, readConfig, SANDBOX_PROFILE } from "./settings-file.js";
+import { homeFolder } from "./home.js";
+import { profileNames } from "./profile.js";
+import { readSandboxState } from "./sandbox-state.js";
+import { keepApart } from "./sandbox-token.js";
+import { referencedSecret } from "./secret-reference.js";
+import { isEngine, type StoreKind } from "./store-choice.js";
+
+/**
+ * Decides every setting.
+ *
+ * @param nameOf what messages call a flag
+ * @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist
+ */
+export function resolveSettings(
+  flags: SettingFlags,
+  env: Env,
+  config: Config,
+  home: string,
+  nameOf: (flag: keyof SettingFlags) => string = flagText,
+): Settings {
+  const flag = (name: keyof SettingFlags): [string | undefined, string] => [flags[name], nameOf(name)];
+  const profile = first(
+    flag("profile"),
+    [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"],
+    [config.profile, "settings file"],
+  );
+  if (!profile) throw new TypeError("a profile always has a name");
+  // In an engine that the environment names, a profile may be a user of a program, whom no settings file knows.
+  const isForeign =
+    isEngine(env["AGENTAUTH_STORE"] as StoreKind) && !profileNames(config, home).includes(profile.value);
+  const entries = isForeign ? {} : profileEntries(profile, config, home);
+  const from = `profile ${profile.value}`;
+  const baseUrl = first(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
+  if (baseUrl) checkSetting("base_url", baseUrl.value, baseUrl.source);
+  return {
+    profile,
+    baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
+    apiToken: withSandboxCheck(apiToken(entries, baseUrl, env, from), baseUrl, home),
+    authHeader: first([entries.auth_header, from]),
+    sorting: first([entries.sorting, from]),
+    issuer: first(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
+    account: first(flag("account"), [entries.account, from]),
+    domain: first(flag("domain"), [entries.domain, from]),
+    pool: first(flag("pool"), [entries.pool, from]),
+    output: first(flag("output"), [entries.output, from]),
+    clientCert: first(flag("clientCert"), [entries.client_cert, from]),
+    // The profile's key is that of the profile's certificate.
+    clientKey: first(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
+  };
+}
+
+/** A sandbox never gets the token of a real service, nor a real service that of a sandbox. */
+function withSandboxCheck(
+  token: ApiTokenSetting | undefined,
+  baseUrl: Sourced | undefined,
+  home: string,
+): ApiTokenSetting | undefined {
+  if (token === undefined || baseUrl === undefined) return token;
+  const { source } = token;
+  return { ...token, read: () => keepApart({ value: token.read(), source }, baseUrl, home) };
+}
+
+function first(...candidates: [string | undefined, string][]): Sourced | undefined {
+  for (const [value, source] of candidates) if (value !== undefined && value !== "") return { value, source };
+  return undefined;
+}
+
+interface Entries extends Profile {
+  /** The sandbox's own token, which no settings file has. */
+  sandbox_token?: string;
+}
+
+function profileEntries(profile: Sourced, config: Config, home: string): Entries {
+  const { value: name, source } = profile;
+  if (!isProfileName(name)) {
+    throw new AgentAuthError(
+      "usage",
+      `${source} ${quote(name)} is not a valid profile name: letters, digits, "-", "_" and "."`,
+      { class: "usage" },
+    );
+  }
+  const own = Object.hasOwn(config.profiles, name) ? config.profiles[name] : undefined;
+  if (own) return own;
+  if (name === SANDBOX_PROFILE) {
+    const state = readSandboxState(home);
+    if (!state) {
+      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+    }
+    const { account_id: account, domain_id: domain, pool_id: pool } = state;
+    return { base_url: state.base_url, sandbox_token: state.api_token, account, domain, pool };
+  }
+  // The default profile need not be written down; a name that the user typed must be.
+  if (name === "default") return {};
+  const suggestion = suggest(name, profileNames(config, home));
+  throw new AgentAuthError("usage", `there is no profile ${quote(name)} (${source})`, {
+    class: "usage",
+    hint:
+      suggestion === undefined
+        ? `agentauth config set base_url <url> --profile ${shellWord(name)}`
+        : `did you mean ${suggestion}?`,
+  });
+}
+
+function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): ApiTokenSetting | undefined {
+  const inEnv = env["AGENTAUTH_API_TOKEN"];
+  if (inEnv) return { read: () => inEnv, source: "AGENTAUTH_API_TOKEN" };
+  const { api_token: reference, sandbox_token: sandbox, base_url: bound } = entries;
+  if (reference === undefined && sandbox === undefined) return undefined;
+  const named = { reference: { value: reference ?? "(that of the sandbox)", source: from } };
+  // A profile's token goes to the profile's service alone, whatever sets another base URL.
+  if (baseUrl && (bound === undefined || new URL(bound).origin !== new URL(baseUrl.value).origin)) {
+    return {
+      ...named,
+      source: from,
+      read() {
+        throw new AgentAuthError(
+          "usage",
+          `the API token of ${from} belongs to ${bound ?? "no base_url yet"}, not to ${baseUrl.value} (${baseUrl.source})`,
+          {
+            class: "usage",
+            hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use another profile",
+          },
+        );
+      },
+    };
+  }
+  if (sandbox !== undefined) return { ...named, read: () => sandbox, source: from };
+  return { ...named, ...referencedSecret(reference ?? "", from, env) };
+}
+
+/** Every setting of this run with its source. */
+export function settingsOf(flags: SettingFlags, { io }: Pick<RunContext, "io">): Settings {
+  const home = homeFolder(io.env);
+  return resolveSettings(flags, io.env, readConfig(home), home);
+}

@@ -1,0 +1,258 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { SORTING_ENCODINGS } from "../api/query.js";
+import { AgentAuthError } from "../errors.js";
+import { parseBaseUrl } from "../http/address.js";
+import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
+import { suggest } from "../http/suggest.js";
+import { withoutByteOrderMark } from "../platform/text.js";
+import { quote } from "../redact.js";
+import { makePrivateFolder } from "../store/file/private-file.js";
+import { storeError } from "../store/store-error.js";
+import { FORMATS } from "../cli/flags/formats.js";
+import { placeIn, type SettingsFile } from "./location.js";
+import { issuerAddress, must, nonEmpty, oneOf, type SettingRule } from "./rules.js";
+import { isReference } from "./secret-reference.js";
+
+/** What a profile can set. */
+export interface Profile {
+  /** The service's base address. */
+  base_url?: string;
+  /** Where the API token is: `env:NAME` or `file:PATH`; never the token itself. */
+  api_token?: string;
+  /** The only issuer that clients, secrets and assertions of the profile are used with. */
+  issuer?: string;
+  /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
+  auth_header?: string;
+  /** How the order of a list is sent: one of {@link SORTING_ENCODINGS}. */
+  sorting?: string;
+  /** The account, domain and pool to use when none is named. */
+  account?: string;
+  domain?: string;
+  pool?: string;
+  /** The output format when none is named. */
+  output?: string;
+  /** Where logins are stored: one of {@link STORES}. */
+  store?: string;
+  /** What happens where the keychain cannot be used: one of {@link STORE_FALLBACKS}. */
+  store_fallback?: string;
+  /** Where the address of the engine is that stores the logins: `env:NAME` or `file:PATH`; never the address itself. */
+  store_url?: string;
+  /** Where the key ring is that seals them, as {@link store_url}; `none`: nothing is sealed. */
+  store_keys?: string;
+  /** When another process takes over a refresh that may have been sent: one of {@link TAKEOVERS}. */
+  store_takeover?: string;
+  /** The tenant of an engine whose logins are used. */
+  store_tenant?: string;
+  /** The file of the certificate for servers that ask for one, PEM. */
+  client_cert?: string;
+  /** The file of its private key, where that is another one. */
+  client_key?: string;
+}
+
+/** Where logins can be stored. */
+export const STORES = ["file", "keyring", "memory", "redis", "postgres"] as const;
+
+/** The value of `store_keys` that stores logins unsealed. */
+export const NO_KEYS = "none";
+
+/** What can happen where the keychain cannot be used: `none` ends with an error, `file` stores logins unsealed. */
+export const STORE_FALLBACKS = ["none", "file"] as const;
+
+/** The values of `takeover` of a store in an engine; the first one is the default. */
+export const TAKEOVERS = ["patient", "fast"] as const;
+
+/** The settings file. */
+export interface Config {
+  schema: 1;
+  /** The profile that is used when none is named. */
+  profile: string;
+  profiles: Record<string, Profile>;
+}
+
+// parseBaseUrl names the field in its complaint, and checkSetting puts the right name there.
+const BASE_URL_FIELD = "base_url";
+
+/** What is known of a setting. */
+interface SettingInfo {
+  /** What it is for. */
+  about: string;
+  check: SettingRule;
+  /** The values that are possible, where they are few. */
+  choices?: readonly string[];
+}
+
+/** Each setting of a profile: what it is for, and what a value must be. */
+export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
+  base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
+  api_token: {
+    about: "where the API token is: env:NAME or file:PATH",
+    check: (value) => must(isReference(value), "must be env:NAME or file:PATH, never the token itself"),
+  },
+  auth_header: {
+    about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
+    check: (value) =>
+      must(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
+  },
+  sorting: {
+    about: `how the order of a list (--sort) is sent: ${SORTING_ENCODINGS.join(", ")}`,
+    check: oneOf(SORTING_ENCODINGS),
+    choices: SORTING_ENCODINGS,
+  },
+  issuer: { about: "the only issuer that clients, secrets and assertions are used with", check: issuerAddress },
+  account: { about: "the default account", check: nonEmpty },
+  domain: { about: "the default domain", check: nonEmpty },
+  pool: { about: "the default pool", check: nonEmpty },
+  output: {
+    about: `the output format: ${FORMATS.join(", ")}`,
+    check: oneOf(FORMATS),
+    choices: FORMATS,
+  },
+  store: { about: `where logins are stored: ${STORES.join(", ")}`, check: oneOf(STORES), choices: STORES },
+  store_fallback: {
+    about: "where the keychain cannot be used: none (an error), file (stored unsealed)",
+    check: oneOf(STORE_FALLBACKS),
+    choices: STORE_FALLBACKS,
+  },
+  store_url: {
+    about: "for redis and postgres, where the address of the engine is: env:NAME or file:PATH",
+    check: (value) => must(isReference(value), "must be env:NAME or file:PATH, never the address itself"),
+  },
+  store_keys: {
+    about: "for redis, postgres and exports, where the key ring is: env:NAME, file:PATH, or none to seal nothing",
+    check: (value) =>
+      must(value === NO_KEYS || isReference(value), "must be env:NAME, file:PATH or none, never the keys themselves"),
+  },
+  store_takeover: {
+    about: "for redis and postgres, when others take over an interrupted refresh: patient, fast",
+    check: oneOf(TAKEOVERS),
+    choices: TAKEOVERS,
+  },
+  store_tenant: { about: "for redis and postgres, the tenant whose logins are used", check: nonEmpty },
+  client_cert: { about: "a client certificate (PEM file), for servers that ask for one", check: nonEmpty },
+  client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
+};
+
+/** The profile that is reserved for the running sandbox. It is never written down. */
+export const SANDBOX_PROFILE = "sandbox";
+
+export function isProfileKey(key: string): key is keyof Profile {
+  return Object.hasOwn(PROFILE_KEYS, key);
+}
+
+/** A profile's name: what a shell and a file name can carry. */
+export function isProfileName(name: string): boolean {
+  return /^[A-Za-z0-9][\w.-]{0,63}$/.test(name) && name !== "__proto__";
+}
+
+export function configPath(home: string): string {
+  return join(home, "config.json");
+}
+
+/**
+ * Reads the settings file; a missing one is an empty one. Anything in it that is not understood is an error that names
+ * the place, since a setting that is silently passed over is a request sent to another place than intended.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function readConfig(home: string): Config {
+  const path = configPath(home);
+  let text: string;
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return { schema: 1, profile: "default", profiles: {} };
+    throw storeError(`the settings file ${path} cannot be read`, cause);
+  }
+  return checkConfig(parse(withoutByteOrderMark(text, `the settings file ${path}`), path), { path, text });
+}
+
+/** Checks and writes the settings file, whole or not at all. */
+export async function writeConfig(home: string, config: Config): Promise<void> {
+  makePrivateFolder(home);
+  const { Conf } = await import("#packages/conf");
+  const path = configPath(home);
+  try {
+    const file = new Conf<Record<string, unknown>>({
+      cwd: home,
+      configName: "config",
+      configFileMode: 0o600,
+      accessPropertiesByDotNotation: false,
+      serialize: (value) => `${JSON.stringify(value, null, 2)}\n`,
+    });
+    file.store = { ...checkConfig(config, { path, text: "" }) };
+  } catch (cause) {
+    if (cause instanceof AgentAuthError) throw cause;
+    throw storeError(`the settings file ${path} cannot be written`, cause);
+  }
+}
+
+function parse(text: string, path: string): unknown {
+  try {
+    return parseStrictJson(text);
+  } catch (cause) {
+    const why = cause instanceof StrictJsonError ? cause.message : String(cause);
+    throw invalid({ path, text }, `it is not valid JSON: ${why}`);
+  }
+}
+
+function checkConfig(value: unknown, file: SettingsFile): Config {
+  if (!isJsonObject(value)) throw invalid(file, "it must be a JSON object");
+  const { schema = 1, profile = "default", profiles = {}, ...unknown } = value;
+  const stranger = Object.keys(unknown)[0];
+  if (stranger !== undefined) throw invalid(file, `unknown key ${quote(stranger)}`, stranger);
+  if (schema !== 1) throw invalid(file, `schema is ${quote(schema)}; this version reads 1`, "schema");
+  if (typeof profile !== "string" || !isProfileName(profile))
+    throw invalid(file, `profile ${quote(profile)} is not a valid profile name`, "profile");
+  if (!isJsonObject(profiles)) throw invalid(file, "profiles must be an object", "profiles");
+  for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, file);
+  return { schema: 1, profile, profiles: profiles as Record<string, Profile> };
+}
+
+function checkProfile(name: string, entries: unknown, file: SettingsFile): void {
+  if (!isProfileName(name)) throw invalid(file, `${quote(name)} is not a valid profile name`, "profiles", name);
+  if (name === SANDBOX_PROFILE)
+    throw invalid(file, `the profile ${name} is reserved for the running sandbox`, "profiles", name);
+  if (!isJsonObject(entries)) throw invalid(file, `profiles.${name} must be an object`, "profiles", name);
+  for (const [key, value] of Object.entries(entries)) {
+    if (!isProfileKey(key)) {
+      const known = Object.keys(PROFILE_KEYS).join(", ");
+      throw invalid(file, `unknown key ${quote(`profiles.${name}.${key}`)}; known are ${known}`, "profiles", name, key);
+    }
+    if (typeof value !== "string")
+      throw invalid(file, `profiles.${name}.${key} is ${quote(value)}, not a string`, "profiles", name, key);
+    checkSetting(key, value, `profiles.${name}.${key} in ${placeIn(file, "profiles", name, key)}`);
+  }
+}
+
+/** How a secret is set. What was given in its place may be the secret: no message repeats it. */
+const SAFE_WAYS: Readonly<Partial<Record<keyof Profile, string>>> = {
+  api_token: "agentauth config set api_token - reads a token from stdin",
+  store_url: "agentauth config set store_url file:<path>, with the address in a file that only you can read",
+  store_keys: "agentauth store keys <path> makes a key ring; agentauth config set store_keys file:<path>",
+};
+
+/** @throws `AgentAuthError` `usage` that names the setting, the value and the rule */
+export function checkSetting(key: keyof Profile, value: string, where: string = key): void {
+  try {
+    PROFILE_KEYS[key].check(value);
+  } catch (cause) {
+    const rule = cause instanceof Error ? cause.message : String(cause);
+    if (key === "base_url") throw wrong(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
+    const safeWay = SAFE_WAYS[key];
+    if (safeWay !== undefined) throw wrong(`${where} ${rule}`, safeWay, cause);
+    const suggestion = suggest(value, PROFILE_KEYS[key].choices ?? []);
+    throw wrong(`${where} ${quote(value)} ${rule}`, suggestion && `did you mean ${suggestion}?`, cause);
+  }
+}
+
+function wrong(message: string, hint: string | undefined, cause: unknown): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+}
+
+function invalid(file: SettingsFile, what: string, ...keys: string[]): AgentAuthError {
+  return new AgentAuthError("usage", `the settings file ${placeIn(file, ...keys)}: ${what}`, {
+    class: "usage",
+    hint: "correct it, or move it away",
+  });
+}

@@ -1,0 +1,140 @@
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
+import { relative } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { hasOpenssl } from "../helpers/certificates.js";
+import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { type CertificateServer, LIST_ENV, startCertificateServer } from "./certificate-server.js";
+
+const openssl = hasOpenssl("the tests of client certificates");
+
+let at: CertificateServer;
+beforeAll(async () => {
+  if (openssl) at = await startCertificateServer();
+});
+beforeEach(() => {
+  if (openssl) at.callers.length = 0;
+});
+afterAll(() => at?.close());
+
+const REQUIRES_CERTIFICATE =
+  /^error: 127\.0\.0\.1:\d+: TLS failed \(ERR_SSL_\w*ALERT.*\nhint: --client-cert <file> gives a client certificate.*; agentauth doctor https:/;
+const list = (args: readonly string[] = [], env: Record<string, string> = {}) =>
+  runCli([...at.list, ...args], { env: { ...LIST_ENV, ...env } });
+
+describe.skipIf(!openssl)("a server that asks for a client certificate", () => {
+  it("gets the one that is named, and its key stays here", async () => {
+    const { code, stdout, stderr } = await list([
+      "--client-cert",
+      at.mine.cert,
+      "--client-key",
+      at.mine.key,
+      "--debug",
+    ]);
+    expect([code, stdout, at.callers]).toEqual([0, "dev_1\n", ["the agent"]]);
+    expect(stderr).not.toContain("PRIVATE KEY");
+  });
+
+  it("gets it from one file that has both", async () => {
+    const both = at.authority.path("both.pem");
+    writeFileSync(both, readFileSync(at.mine.cert, "utf8") + readFileSync(at.mine.key, "utf8"), { mode: 0o600 });
+    expect((await list(["--client-cert", both])).code).toBe(0);
+    expect(at.callers).toEqual(["the agent"]);
+  });
+
+  it("gets it from the profile, whose paths hold in every folder", async () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    const { cert, key } = at.mine;
+    await runCli(["config", "set", "client_cert", relative(process.cwd(), cert)], { env });
+    await runCli(["config", "set", "client_key", relative(process.cwd(), key)], { env });
+    const { stdout } = await runCli(["config", "get", "client_cert"], { env });
+    expect([stdout, (await list([], env)).code, at.callers]).toEqual([`${cert}\n`, 0, ["the agent"]]);
+  });
+
+  it("is shown a flag's certificate with its own key, never with the profile's", async () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder() };
+    await runCli(["config", "set", "client_cert", at.stranger.cert], { env });
+    await runCli(["config", "set", "client_key", at.stranger.key], { env });
+    const { code, stderr } = await list(["--client-cert", at.mine.cert], env);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("holds a certificate, and no private key")]);
+  });
+
+  it("gets it from the requests for tokens too", async () => {
+    const discover = ["discover", `${at.origin}/mcp`, "--ca-file", at.authority.ca, "--retries", "0"];
+    const without = await runCli(discover);
+    expect([without.code, at.callers]).toEqual([5, []]);
+    expect(without.stderr).toMatch(REQUIRES_CERTIFICATE);
+    const { stdout } = await runCli(["doctor", `${at.origin}/mcp`, "--ca-file", at.authority.ca, "-o", "json"]);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; found: string; hint?: string }[] };
+    const check = checks.find(({ name }) => name === "server certificate");
+    expect(check?.found).toMatch(/^127\.0\.0\.1:\d+: .* requires a client certificate does \(ERR_SSL_\w*ALERT/);
+    expect(check?.hint).toMatch(/^--client-cert <file> gives a client certificate/);
+    expect(at.callers).toEqual([]);
+    await runCli([...discover, "--client-cert", at.mine.cert, "--client-key", at.mine.key]);
+    expect(at.callers[0]).toBe("the agent");
+    expect(new Set(at.callers).size).toBe(1);
+  });
+
+  it("and gets none: exit 5, with the flag that helps", async () => {
+    const { code, stdout, stderr } = await list();
+    expect([code, stdout, at.callers]).toEqual([5, "", []]);
+    expect(stderr).toMatch(REQUIRES_CERTIFICATE);
+  });
+
+  it("and gets one that it does not take: exit 5, and the token stays here", async () => {
+    const { code, stdout } = await list(["--client-cert", at.stranger.cert, "--client-key", at.stranger.key]);
+    expect([code, stdout, at.callers]).toEqual([5, "", []]);
+  });
+});
+
+describe.skipIf(!openssl)("a client certificate that cannot be used is refused before anything is sent", () => {
+  const refused = async (args: readonly string[]) => {
+    const { code, stdout, stderr } = await list(args);
+    expect([stdout, at.callers]).toEqual(["", []]);
+    return { code, stderr };
+  };
+
+  it("where others can read its key, with the command that helps", async () => {
+    const open = at.authority.path("open.key");
+    copyFileSync(at.mine.key, open);
+    chmodSync(open, 0o640);
+    const { code, stderr } = await refused(["--client-cert", at.mine.cert, "--client-key", open]);
+    expect([code, stderr]).toEqual([8, expect.stringContaining(`hint: chmod 600 ${open}`)]);
+  });
+
+  it("where its key is encrypted, with the command that makes a plain one", async () => {
+    at.authority.openssl("pkey", "-in", "mine.key", "-aes256", "-passout", "pass:secret", "-out", "sealed.key");
+    const sealed = at.authority.path("sealed.key");
+    chmodSync(sealed, 0o600);
+    const { code, stderr } = await refused(["--client-cert", at.mine.cert, "--client-key", sealed]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("is encrypted")]);
+    expect(stderr).toContain(`hint: (umask 077; openssl pkey -in ${sealed} -out ${sealed}.plain)`);
+  });
+
+  it.each<[string, () => string[], RegExp]>([
+    [
+      "the key is another's",
+      () => ["--client-cert", at.mine.cert, "--client-key", at.stranger.key],
+      /is not that of the certi/,
+    ],
+    ["there is a key alone", () => ["--client-key", at.mine.key], /and no client certificate/],
+    ["there is no such file", () => ["--client-cert", "/nowhere.pem", "--client-key", at.mine.key], /cannot be read/],
+    ["there is no such key", () => ["--client-cert", at.mine.cert, "--client-key", "/nowhere.key"], /is not there/],
+    ["it is none", () => ["--client-cert", at.mine.key, "--client-key", at.mine.key], /contains no PEM certificate/],
+    [
+      "the key is none",
+      () => ["--client-cert", at.mine.cert, "--client-key", privateCopy()],
+      /contains no private key/,
+    ],
+  ])("where %s", async (_what, args, words) => {
+    const { code, stderr } = await refused(args());
+    expect([code, stderr]).toEqual([2, expect.stringMatching(words)]);
+    expect(stderr).toContain("\nhint: ");
+  });
+
+  function privateCopy(): string {
+    const copy = at.authority.path("copy.pem");
+    copyFileSync(at.mine.cert, copy);
+    chmodSync(copy, 0o600);
+    return copy;
+  }
+});

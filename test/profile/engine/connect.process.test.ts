@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PackageName } from "../../../src/profile/engine/client-package.js";
+import { connectWith } from "../../../src/profile/engine/connect.js";
+import type { EngineAddress } from "../../../src/profile/engine/store-url.js";
+import { storeSql } from "../../../src/store/postgres/store-sql.js";
+import { HAS_REDIS, startRedis } from "../../helpers/redis-server.js";
+import { MISSING_SERVER, type PostgresServer, startPostgres } from "../../store/postgres/postgres-server.js";
+
+const KEY = { kind: "grant", partition: "p", id: "i" } as const;
+
+async function roundTrip(name: PackageName, address: EngineAddress): Promise<string | undefined> {
+  const { driver, close } = await connectWith({ name, load: () => import(name) }, address);
+  try {
+    await driver.put(KEY, name, (await driver.get(KEY))?.version);
+    return (await driver.get(KEY))?.value;
+  } finally {
+    await close();
+  }
+}
+
+describe.skipIf(!HAS_REDIS)("a client package of Redis (needs redis-server)", () => {
+  let redis: Awaited<ReturnType<typeof startRedis>>;
+  const address = (port: number) => {
+    const url = `redis://127.0.0.1:${port}/3`;
+    return { url, host: "127.0.0.1", port, database: "3", location: `redis at 127.0.0.1:${port}/3` };
+  };
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis?.close());
+
+  it.each(["redis", "ioredis", "iovalkey"] as const)(
+    "%s connects, and fails at once without a server",
+    async (name) => {
+      expect(await roundTrip(name, address(redis.port))).toBe(name);
+      await expect(roundTrip(name, address(1))).rejects.toMatchObject({
+        code: "store_unavailable",
+        message: "the Redis server at 127.0.0.1:1/3 cannot be used now: ECONNREFUSED",
+      });
+    },
+  );
+});
+
+describe.skipIf(MISSING_SERVER !== "")(`a client package of PostgreSQL${MISSING_SERVER}`, () => {
+  let server: PostgresServer;
+  const address = (host: string) => {
+    const url = `postgres://postgres@localhost/postgres?host=${host}`;
+    return { url, host, port: 5432, database: "postgres", location: "PostgreSQL" };
+  };
+  beforeAll(async () => {
+    server = await startPostgres();
+    const { default: pg } = await import("pg");
+    const client = new pg.Client(server.options);
+    await client.connect();
+    await client.query(storeSql());
+    await client.end();
+  });
+  afterAll(() => server?.close());
+
+  it.each(["pg", "postgres"] as const)("%s connects", async (name) => {
+    expect(await roundTrip(name, address(server.options.host))).toBe(name);
+  });
+});

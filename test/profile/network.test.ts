@@ -1,0 +1,233 @@
+import { createServer } from "node:http";
+import { fileURLToPath } from "node:url";
+import { describe, expect } from "vitest";
+import { hasOpenssl } from "../helpers/certificates.js";
+import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { CLOSED_PORT } from "../helpers/port.js";
+import { sendJson, startServer } from "../helpers/server.js";
+import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
+
+const openssl = hasOpenssl("the tests of proxies and TLS");
+
+const it = proxiedTest;
+
+const PASSWORD = "s3cret-of-the-proxy";
+
+/** Lists the devices of `https://service.test`, without retries. */
+function list(args: readonly string[] = [], env: Record<string, string> = {}) {
+  return runCli([...LIST, ...args], { env: { AGENTAUTH_API_TOKEN: TOKEN, ...env } });
+}
+
+describe.skipIf(!openssl)("a proxy", () => {
+  it("is asked for a tunnel, and sees nothing of what goes through it", async ({ service }) => {
+    expect(await list(["--proxy", service.proxyUrl(), "--ca-file", service.ca])).toMatchObject(LISTED);
+    expect(service.seen.proxied.map(({ target }) => target)).toEqual(["service.test:443"]);
+    expect(JSON.stringify(service.seen.proxied)).not.toContain(TOKEN);
+    expect(service.seen.served).toEqual([{ path: "/api/v1/device", token: `Bearer ${TOKEN}` }]);
+  });
+
+  it.for(["HTTPS_PROXY", "https_proxy"])("is taken from %s", async (name, { service }) => {
+    expect(await list(["--ca-file", service.ca], { [name]: service.proxyUrl() })).toMatchObject(LISTED);
+    expect(service.seen.proxied).toHaveLength(1);
+  });
+
+  it("is named by the flag before the environment, also without http://", async ({ service }) => {
+    const args = ["--proxy", service.proxyUrl().replace("http://", ""), "--ca-file", service.ca];
+    expect(await list(args, { HTTPS_PROXY: "http://127.0.0.1:9" })).toMatchObject(LISTED);
+  });
+
+  it.for(["service.test", ".test", "other.example, service.test", "*"])(
+    "is passed by for what NO_PROXY=%s names",
+    async (names, { service }) => {
+      const { code, stderr } = await list(["--ca-file", service.ca], {
+        HTTPS_PROXY: service.proxyUrl(),
+        NO_PROXY: names,
+      });
+      expect([code, service.seen.proxied]).toEqual([5, []]);
+      expect(stderr).toContain("service.test: the host name could not be resolved");
+    },
+  );
+
+  it("gets its user and password", async ({ service }) => {
+    expect(await list(["--ca-file", service.ca], { HTTPS_PROXY: service.proxyUrl(`me:${PASSWORD}@`) })).toMatchObject(
+      LISTED,
+    );
+    const basic = Buffer.from(`me:${PASSWORD}`).toString("base64");
+    expect(service.seen.proxied[0]?.headers["proxy-authorization"]).toBe(`Basic ${basic}`);
+  });
+
+  it.for<[string, RegExp]>([
+    ["407 Proxy Authentication Required", /requires a user name and password/],
+    ["403 Forbidden", /refused the connection \(HTTP 403\)/],
+    ["502 Bad Gateway", /refused the connection \(HTTP 502\)/],
+  ])("that answers %s: exit 5, the proxy is named, its password is not", async ([answer, words], { service }) => {
+    service.seen.refusal = answer;
+    for (const flags of [[], ["-v"], ["--debug"], ["-o", "json"]]) {
+      const { code, stdout, stderr } = await list(["--ca-file", service.ca, ...flags], {
+        HTTPS_PROXY: service.proxyUrl(`me:${PASSWORD}@`),
+      });
+      expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
+      expect(stderr).toMatch(words);
+      expect(stderr).toContain(`service.test: the proxy ${service.proxyHost} `);
+      expect(stderr).not.toContain(PASSWORD);
+      expect(stderr).not.toContain(Buffer.from(`me:${PASSWORD}`).toString("base64"));
+    }
+    expect(service.seen.served).toEqual([]);
+  });
+
+  it("that is not there: exit 5, and it is the proxy that is named", async () => {
+    const url = `http://me:${PASSWORD}@127.0.0.1:${CLOSED_PORT}`;
+    const { code, stderr } = await list(["--debug"], { HTTPS_PROXY: url });
+    expect(code).toBe(5);
+    expect(stderr).toMatch(
+      /error: service\.test: the proxy 127\.0\.0\.1:\d+ cannot be reached \(ECONNREFUSED\)\nhint: check (?:--proxy|HTTPS_PROXY)/,
+    );
+    expect(stderr).not.toContain(PASSWORD);
+  });
+
+  it("with an address that is none does not show its password either", async () => {
+    const { code, stderr } = await list([], { HTTPS_PROXY: `socks5://me:${PASSWORD}@127.0.0.1:1` });
+    expect([code, stderr.includes(PASSWORD)]).toEqual([2, false]);
+  });
+
+  it.for(["http", "socks5"])(
+    "as a flag with a password is refused, and no request is sent (%s)",
+    async (scheme, { service }) => {
+      const { code, stderr } = await list(["--proxy", `${scheme}://me:${PASSWORD}@${service.proxyHost}`]);
+      expect([code, stderr.includes(PASSWORD), service.seen.proxied]).toEqual([2, false, []]);
+      expect(stderr).toContain("--proxy: a password must not be on the command line");
+      expect(stderr).toContain("HTTPS_PROXY");
+    },
+  );
+
+  it("is never used for this machine, since it would see the token", async ({ service }) => {
+    const local = await listening(createServer(service.serve));
+    try {
+      for (const host of ["127.0.0.1", "localhost"]) {
+        const args = ["--base-url", `http://${host}:${portOf(local)}`, "--proxy", service.proxyUrl()];
+        expect(await list(args, { HTTP_PROXY: service.proxyUrl() })).toMatchObject(LISTED);
+      }
+      expect([service.seen.proxied, service.seen.served.length]).toEqual([[], 2]);
+    } finally {
+      local.close();
+    }
+  });
+});
+
+/** The check of the certificate in a report of doctor. */
+function checkOf(report: string): { state: string; found: string; hint?: string } | undefined {
+  const { checks } = JSON.parse(report) as { checks: { name: string; state: string; found: string; hint?: string }[] };
+  return checks.find(({ name }) => name.endsWith(" certificate"));
+}
+
+describe.skipIf(!openssl)("TLS", () => {
+  it("with an unknown authority: exit 5, and the token stays here", async ({ service }) => {
+    const { code, stdout, stderr } = await list(["--proxy", service.proxyUrl()]);
+    expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
+    expect(stderr).toMatch(
+      /^error: service\.test: TLS failed \(UNABLE_TO_VERIFY_LEAF_SIGNATURE: .*\nhint: --ca-file <file> trusts .*; agentauth doctor https:\/\/service\.test shows who issued the certificate\n$/,
+    );
+    expect([service.seen.served, service.seen.proxied.length]).toEqual([[], 1]);
+  });
+
+  it("with an unknown authority: doctor names it", async ({ service }) => {
+    const doctor = (args: readonly string[]) =>
+      runCli(["doctor", ...args, "--proxy", service.proxyUrl(), "-o", "json"]);
+    for (const args of [["https://service.test/mcp"], ["--online", "--base-url", "https://service.test"]]) {
+      const { code, stdout } = await doctor(args);
+      const check = checkOf(stdout);
+      expect([code, check?.state]).toEqual([5, "failed"]);
+      expect(check?.found).toBe(
+        'service.test: TLS failed: the certificate was issued by "ca of a test, Testers", which is not trusted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)',
+      );
+      expect(check?.hint).toMatch(/^--ca-file <file> trusts/);
+    }
+    const { stdout } = await doctor(["https://service.test/mcp", "--ca-file", service.ca]);
+    expect(checkOf(stdout)).toMatchObject({
+      state: "ok",
+      found: 'service.test: issued by "ca of a test, Testers", which is trusted',
+    });
+  });
+
+  it("with a certificate for another name: exit 5", async ({ service }) => {
+    const { code, stderr } = await list([
+      "--proxy",
+      service.proxyUrl(),
+      "--ca-file",
+      service.ca,
+      "--base-url",
+      "https://other.test",
+    ]);
+    expect([code, stderr]).toEqual([
+      5,
+      expect.stringMatching(/^error: other\.test: TLS failed \(ERR_TLS_CERT_ALTNAME_INVALID/),
+    ]);
+    expect(service.seen.served).toEqual([]);
+  });
+
+  it("trusts --ca-file without a proxy too", async ({ service }) => {
+    const url = ["--base-url", service.origin];
+    expect((await list(url)).code).toBe(5);
+    expect(await list([...url, "--ca-file", service.ca])).toMatchObject(LISTED);
+  });
+
+  it("does not trust another authority", async ({ service }) => {
+    expect((await list(["--proxy", service.proxyUrl(), "--ca-file", service.otherCa])).code).toBe(5);
+  });
+
+  it("trusts NODE_EXTRA_CA_CERTS beside --ca-file, and a file of it that is absent is no error", async ({
+    service,
+  }) => {
+    const flags = ["--proxy", service.proxyUrl(), "--ca-file"];
+    expect(await list([...flags, service.otherCa], { NODE_EXTRA_CA_CERTS: service.ca })).toMatchObject(LISTED);
+    expect(await list([...flags, service.ca], { NODE_EXTRA_CA_CERTS: "/nowhere.pem" })).toMatchObject(LISTED);
+  });
+
+  it("shows no password of a proxy that has a % which encodes nothing", async ({ service }) => {
+    const { stdout, stderr } = await list(["--debug"], { HTTPS_PROXY: service.proxyUrl("me:a%zzb-planted@") });
+    expect([stdout, stderr.includes("planted")]).toEqual(["", false]);
+  });
+});
+
+describe("a list that sends nothing", () => {
+  const nothing = async (args: readonly string[], env: Record<string, string> = {}) => {
+    const { code, stdout, stderr } = await list(args, env);
+    expect(stdout).toBe("");
+    return { code, stderr };
+  };
+
+  it("where Node is set to accept every certificate: exit 3", async () => {
+    const { code, stderr } = await nothing([], { NODE_TLS_REJECT_UNAUTHORIZED: "0" });
+    expect([code, stderr]).toEqual([3, expect.stringContaining("any server could impersonate service.test")]);
+  });
+
+  it("where the file of authorities is absent, or has none: exit 2", async () => {
+    const absent = await nothing(["--ca-file", "/nowhere.pem"]);
+    expect([absent.code, absent.stderr]).toEqual([
+      2,
+      expect.stringContaining('--ca-file "/nowhere.pem" cannot be read'),
+    ]);
+    const own = fileURLToPath(import.meta.url);
+    const none = await nothing(["--ca-file", own]);
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining("contains no PEM certificate")]);
+  });
+
+  it("where no service is configured: exit 2", async () => {
+    const { code, stderr } = await runCli(["devices", "list", "--pool", "p"]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining("no service is configured")]);
+  });
+});
+
+it.each([
+  ["X-Api-Key", "x-api-key", TOKEN],
+  ["Authorization: Token", "authorization", `Token ${TOKEN}`],
+])("sends the API token in the header that the profile names: %s", async (given, name, value) => {
+  const { origin, requests } = await startServer((response) =>
+    sendJson(response, { status: "success", pagination: {}, summaries: [] }),
+  );
+  const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_API_TOKEN: TOKEN };
+  expect((await runCli(["config", "set", "auth_header", given], { env })).code).toBe(0);
+  const { code } = await runCli(["devices", "list", "--pool", "p", "--base-url", origin], { env });
+  expect(code).toBe(0);
+  expect(requests[0]?.headers[name]).toBe(value);
+});

@@ -1,0 +1,167 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { type Config, readConfig } from "../../src/profile/settings-file.js";
+import { writeSandboxState } from "../../src/profile/sandbox-state.js";
+import { resolveSettings } from "../../src/profile/resolve-settings.js";
+import type { SettingFlags } from "../../src/cli/flags/global.js";
+import { temporaryFolder } from "../helpers/cli.js";
+
+const CONFIG: Config = {
+  schema: 1,
+  profile: "default",
+  profiles: {
+    default: {
+      base_url: "https://default.example/",
+      api_token: "env:DEFAULT_TOKEN",
+      pool: "pool_default",
+      output: "json",
+    },
+    other: { base_url: "https://other.example", pool: "pool_other", auth_header: "X-Api-Key" },
+    tokenless: { api_token: "env:LONELY_TOKEN" },
+  },
+};
+const resolve = (flags: SettingFlags = {}, env: Record<string, string> = {}, config = CONFIG, home = "/nowhere") =>
+  resolveSettings(flags, env, config, home);
+
+describe("flag before environment before profile before default", () => {
+  it("the base URL", () => {
+    const env = { AGENTAUTH_BASE_URL: "https://env.example" };
+    expect(resolve({ baseUrl: "https://flag.example" }, env).baseUrl).toEqual({
+      value: "https://flag.example",
+      source: "--base-url",
+    });
+    expect(resolve({}, env).baseUrl).toEqual({ value: "https://env.example", source: "AGENTAUTH_BASE_URL" });
+    expect(resolve().baseUrl).toEqual({ value: "https://default.example", source: "profile default" });
+    expect(resolve({}, {}, { ...CONFIG, profiles: {} }).baseUrl).toBeUndefined();
+  });
+
+  it("the profile", () => {
+    const config = { ...CONFIG, profile: "other" };
+    expect(resolve({ profile: "default" }, { AGENTAUTH_PROFILE: "other" }).profile).toEqual({
+      value: "default",
+      source: "--profile",
+    });
+    expect(resolve({}, { AGENTAUTH_PROFILE: "other" }).profile).toEqual({
+      value: "other",
+      source: "AGENTAUTH_PROFILE",
+    });
+    expect(resolve({}, {}, config).profile).toEqual({ value: "other", source: "settings file" });
+    expect(resolve({}, {}, config).pool).toEqual({ value: "pool_other", source: "profile other" });
+  });
+
+  it("scopes and the format", () => {
+    const given = resolve({ pool: "pool_flag", output: "csv" });
+    expect([given.pool, given.output]).toEqual([
+      { value: "pool_flag", source: "--pool" },
+      { value: "csv", source: "--output" },
+    ]);
+    expect([resolve().pool, resolve().output, resolve().domain]).toEqual([
+      { value: "pool_default", source: "profile default" },
+      { value: "json", source: "profile default" },
+      undefined,
+    ]);
+  });
+
+  it("what is empty is not set", () => {
+    expect(resolve({ baseUrl: "" }, { AGENTAUTH_BASE_URL: "" }).baseUrl?.source).toBe("profile default");
+  });
+});
+
+describe("the API token", () => {
+  it("comes from the environment before the profile", () => {
+    expect(resolve({}, { AGENTAUTH_API_TOKEN: "tok_env", DEFAULT_TOKEN: "tok_profile" }).apiToken?.read()).toBe(
+      "tok_env",
+    );
+    expect(resolve({}, { DEFAULT_TOKEN: "tok_profile" }).apiToken?.read()).toBe("tok_profile");
+    expect(resolve({ profile: "other" }).apiToken).toBeUndefined();
+  });
+
+  it("is read when it is needed, not before", () => {
+    const { apiToken } = resolve();
+    expect(apiToken?.source).toBe("profile default, DEFAULT_TOKEN");
+    expect(() => apiToken?.read()).toThrow(/environment variable DEFAULT_TOKEN, named by profile default, is not set/);
+  });
+
+  it("comes from a file, one line break at its end left out", () => {
+    const path = join(temporaryFolder(), "token:with:colons");
+    writeFileSync(path, "tok_file\r\n", { mode: 0o600 });
+    const config = { ...CONFIG, profiles: { default: { base_url: "https://x.example", api_token: `file:${path}` } } };
+    expect(resolve({}, {}, config).apiToken?.read()).toBe("tok_file");
+  });
+
+  it.each<[string, SettingFlags, Record<string, string>]>([
+    ["a flag", { baseUrl: "https://evil.example" }, {}],
+    ["the environment", {}, { AGENTAUTH_BASE_URL: "https://evil.example" }],
+    ["another port", { baseUrl: "https://default.example:8443" }, {}],
+    [
+      "a profile without an address",
+      { profile: "tokenless", baseUrl: "https://evil.example" },
+      { LONELY_TOKEN: "tok_profile" },
+    ],
+  ])("of a profile is not drawn out by %s", (_what, flags, env) => {
+    const { apiToken } = resolve(flags, { DEFAULT_TOKEN: "tok_profile", ...env });
+    expect(() => apiToken?.read()).toThrow(
+      expect.objectContaining({ class: "usage", message: expect.stringMatching(/belongs to .*, not to https:\/\//) }),
+    );
+  });
+
+  it("goes along to another path of the same origin", () => {
+    const { apiToken } = resolve({ baseUrl: "https://default.example/v2" }, { DEFAULT_TOKEN: "tok_profile" });
+    expect(apiToken?.read()).toBe("tok_profile");
+  });
+});
+
+describe("profiles", () => {
+  it("that do not exist are refused, except the default one", () => {
+    expect(() => resolve({ profile: "nope" })).toThrow(/there is no profile "nope" \(--profile\)/);
+    expect(() => resolve({}, { AGENTAUTH_PROFILE: "nope" })).toThrow(
+      /there is no profile "nope" \(AGENTAUTH_PROFILE\)/,
+    );
+    expect(resolve({}, {}, { schema: 1, profile: "default", profiles: {} }).baseUrl).toBeUndefined();
+  });
+
+  it("are suggested where a name comes near one", () => {
+    const config = { schema: 1, profile: "default", profiles: { staging: {} } } as const;
+    expect(() => resolve({ profile: "stagin" }, {}, config)).toThrow(
+      expect.objectContaining({ hint: "did you mean staging?" }),
+    );
+    expect(() => resolve({ profile: "nope" }, {}, config)).toThrow(
+      expect.objectContaining({ hint: "agentauth config set base_url <url> --profile nope" }),
+    );
+  });
+
+  it.each(["", " ", "a b", "../x", "-x", "__proto__", "x".repeat(65), "a\nb"])("%j is no name", (name) => {
+    if (name === "") expect(resolve({ profile: name }).profile.source).toBe("settings file");
+    else expect(() => resolve({ profile: name })).toThrow(/is not a valid profile name/);
+  });
+
+  it.each(["constructor", "toString"])("%s is a name like any other", (name) => {
+    expect(() => resolve({ profile: name })).toThrow(/there is no profile/);
+  });
+
+  it("sandbox is the one that runs, with a token for it alone", () => {
+    const home = temporaryFolder();
+    expect(() => resolve({ profile: "sandbox" }, {}, CONFIG, home)).toThrow(/no sandbox is running/);
+    const ids = { account_id: "acc_1", domain_id: "dom_1", pool_id: "pool_1", mcp_url: "http://127.0.0.1:1/mcp" };
+    writeSandboxState(home, {
+      pid: process.pid,
+      base_url: "http://127.0.0.1:4711",
+      api_token: "sandbox_t",
+      control_token: "c",
+      ...ids,
+    });
+    const settings = resolve({ profile: "sandbox" }, {}, CONFIG, home);
+    expect([settings.baseUrl?.value, settings.pool?.value, settings.apiToken?.read()]).toEqual([
+      "http://127.0.0.1:4711",
+      "pool_1",
+      "sandbox_t",
+    ]);
+    const elsewhere = resolve({ profile: "sandbox", baseUrl: "https://real.example" }, {}, CONFIG, home);
+    expect(() => elsewhere.apiToken?.read()).toThrow(/belongs to http:\/\/127\.0\.0\.1:4711/);
+  });
+});
+
+it("a missing settings file is an empty one", () => {
+  expect(readConfig(temporaryFolder())).toEqual({ schema: 1, profile: "default", profiles: {} });
+});

@@ -1,0 +1,90 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import {
+  forgetSandboxState,
+  readSandboxState,
+  removeSandboxState,
+  type SandboxState,
+  writeSandboxState,
+} from "../../src/profile/sandbox-state.js";
+import { temporaryFolder } from "../helpers/cli.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
+
+const STATE: SandboxState = {
+  pid: process.pid,
+  base_url: "http://127.0.0.1:4711",
+  api_token: "sandbox_a",
+  control_token: "sandbox_control_a",
+  account_id: "acc_1",
+  domain_id: "dom_1",
+  pool_id: "pool_1",
+  mcp_url: "http://127.0.0.1:1/mcp",
+};
+let home: string;
+let file: string;
+
+beforeEach(() => {
+  home = temporaryFolder();
+  file = join(home, "sandbox.json");
+});
+
+/** The number of a process that has ended. */
+async function endedProcess(): Promise<number> {
+  const child = spawn("true");
+  await once(child, "close");
+  return child.pid ?? 0;
+}
+
+describe("what is known of the running sandbox", () => {
+  it("is read as it was written, by no other user", () => {
+    writeSandboxState(home, STATE);
+    expect(readSandboxState(home)).toEqual(STATE);
+    if (!ON_WINDOWS) expect((statSync(file).mode & 0o777).toString(8)).toBe("600");
+  });
+
+  it("is nothing where no sandbox ran, or where its process has ended", async () => {
+    expect(readSandboxState(home)).toBeUndefined();
+    writeSandboxState(home, { ...STATE, pid: await endedProcess() });
+    expect(readSandboxState(home)).toBeUndefined();
+  });
+
+  it.each(["", "{", "null", "[]", "{}", '{"pid":"1"}', '{"pid":1.5}', '{"pid":1,"pid":1}'])(
+    "is nothing where the file says %s",
+    (text) => {
+      writeFileSync(file, text, { mode: 0o600 });
+      expect(readSandboxState(home)).toBeUndefined();
+    },
+  );
+
+  it.each([0, -1])("is nothing where the number is %i, which would mean a group of processes", (pid) => {
+    writeFileSync(file, JSON.stringify({ ...STATE, pid }), { mode: 0o600 });
+    expect(readSandboxState(home)).toBeUndefined();
+  });
+
+  it.skipIf(ON_WINDOWS)("is nothing where others could have written it", () => {
+    writeSandboxState(home, STATE);
+    chmodSync(file, 0o666);
+    expect(readSandboxState(home)).toBeUndefined();
+  });
+
+  it("is removed by the process it belongs to, and by no other while that lives", async () => {
+    writeSandboxState(home, { ...STATE, pid: process.ppid });
+    removeSandboxState(home, process.pid);
+    expect(existsSync(file)).toBe(true);
+    removeSandboxState(home, process.ppid);
+    expect(existsSync(file)).toBe(false);
+    writeSandboxState(home, { ...STATE, pid: await endedProcess() });
+    removeSandboxState(home, process.pid);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("is forgotten when asked, also where there is nothing", () => {
+    writeSandboxState(home, STATE);
+    forgetSandboxState(home);
+    forgetSandboxState(home);
+    expect(existsSync(file)).toBe(false);
+  });
+});

@@ -1,0 +1,161 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { openStore } from "../../src/profile/open-store.js";
+import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../src/profile/settings-file.js";
+import { chooseStore, type StoreChoice } from "../../src/profile/store-choice.js";
+import { createMemoryIo } from "../../src/cli/io/io.js";
+import { madeGrant } from "../helpers/grant.js";
+import { grantFile, grantFiles } from "../helpers/grant-files.js";
+import { ON_LINUX } from "../helpers/systems.js";
+
+const profile = (entries: Profile = {}) => ({ name: "work", entries });
+
+function refusal(choose: () => unknown): unknown {
+  try {
+    return choose();
+  } catch (error) {
+    return error;
+  }
+}
+
+describe("the store of a run", () => {
+  it.each<[string, Record<string, string>, { store?: string; store_fallback?: string }, StoreChoice]>([
+    ["is files", {}, {}, { value: "file", source: "default", fallback: "none" }],
+    [
+      "is what the profile says",
+      {},
+      { store: "keyring" },
+      { value: "keyring", source: "profile work", fallback: "none" },
+    ],
+    [
+      "is what the variable says, whatever the profile says",
+      { AGENTAUTH_STORE: "memory" },
+      { store: "keyring" },
+      { value: "memory", source: "AGENTAUTH_STORE", fallback: "none" },
+    ],
+    [
+      "is what the profile says where the variable is empty",
+      { AGENTAUTH_STORE: "" },
+      { store: "memory" },
+      { value: "memory", source: "profile work", fallback: "none" },
+    ],
+    [
+      "has the profile's fallback, whoever chose the store",
+      { AGENTAUTH_STORE: "keyring" },
+      { store_fallback: "file" },
+      { value: "keyring", source: "AGENTAUTH_STORE", fallback: "file" },
+    ],
+  ])("%s", (_what, env, entries, wanted) => {
+    expect(chooseStore(env, profile(entries))).toEqual(wanted);
+  });
+
+  it.each<[string, Record<string, string>, Profile, object]>([
+    ["patient, and that of no tenant", {}, {}, { takeover: "patient", tenant: undefined }],
+    [
+      "what the profile says",
+      {},
+      { store_takeover: "fast", store_tenant: "acme" },
+      { takeover: "fast", tenant: "acme" },
+    ],
+    [
+      "what the variables say, whatever the profile says",
+      { AGENTAUTH_STORE_TAKEOVER: "patient", AGENTAUTH_STORE_TENANT: "other" },
+      { store_takeover: "fast", store_tenant: "acme" },
+      { takeover: "patient", tenant: "other" },
+    ],
+  ])("in an engine is %s", (_what, env, entries, wanted) => {
+    expect(chooseStore({ ...env, AGENTAUTH_STORE: "redis" }, { name: "work", entries }).engine).toMatchObject(wanted);
+  });
+
+  it.each<[Record<string, string>, Profile, string]>([
+    [
+      { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_TAKEOVER: "slow" },
+      {},
+      'AGENTAUTH_STORE_TAKEOVER "slow" must be one of patient, fast',
+    ],
+    [{}, { store: "redis", store_takeover: "no" }, 'store_takeover of profile work "no" must be one of patient, fast'],
+    [{ AGENTAUTH_STORE: "disk" }, {}, 'AGENTAUTH_STORE "disk" must be one of file, keyring, memory, redis, postgres'],
+    [{ AGENTAUTH_STORE: "File" }, {}, 'AGENTAUTH_STORE "File" must be one of file, keyring, memory, redis, postgres'],
+    [{}, { store: "disk" }, 'store of profile work "disk" must be one of file, keyring, memory, redis, postgres'],
+    [{}, { store_fallback: "memory" }, 'store_fallback of profile work "memory" must be one of none, file'],
+    [
+      { AGENTAUTH_STORE: "\u001b[2J" },
+      {},
+      'AGENTAUTH_STORE "\\e[2J" must be one of file, keyring, memory, redis, postgres',
+    ],
+  ])("is refused by name and value: %j %j", (env, entries, message) => {
+    expect(refusal(() => chooseStore(env, profile(entries)))).toMatchObject({ code: "usage", class: "usage", message });
+  });
+});
+
+describe("the settings of the store", () => {
+  it("are settings of a profile", () => {
+    for (const key of ["store", "store_fallback"]) expect(isProfileKey(key)).toBe(true);
+    expect(PROFILE_KEYS.store.about).toContain("file, keyring, memory");
+  });
+
+  it.each<["store" | "store_fallback", string, string]>([
+    ["store", "disk", 'store "disk" must be one of file, keyring, memory, redis, postgres'],
+    ["store_fallback", "", 'store_fallback "" must be one of none, file'],
+  ])("are checked when they are set: %s %j", (key, value, message) => {
+    expect(refusal(() => checkSetting(key, value))).toMatchObject({ class: "usage", message });
+  });
+});
+
+describe("a store that is opened", () => {
+  const choice = (value: StoreChoice["value"], fallback: StoreChoice["fallback"] = "none"): StoreChoice => ({
+    value,
+    source: "default",
+    fallback,
+  });
+
+  function home(): string {
+    const path = mkdtempSync(join(tmpdir(), "agentauth-store-choice-"));
+    onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+    return path;
+  }
+
+  it("is the one that was chosen", () => {
+    const io = createMemoryIo();
+    expect(openStore(choice("memory"), "/h", io).location).toBe("memory");
+    expect(openStore(choice("file"), "/h", io).location).toBe("/h");
+    expect(openStore(choice("keyring"), "/h", io).location).toBe(
+      "files under /h, sealed with a key in the OS keychain",
+    );
+  });
+
+  it("writes nothing to the disk when it is memory", async () => {
+    const folder = home();
+    const store = openStore(choice("memory"), folder, createMemoryIo());
+    await store.save(madeGrant(), undefined);
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  // Elsewhere there always is a keychain, which these tests leave alone.
+  const onLinux = it.runIf(ON_LINUX);
+  const env = { DBUS_SESSION_BUS_ADDRESS: "unix:path=/nowhere" };
+
+  onLinux("fails where it is the keyring and there is none", async () => {
+    const folder = home();
+    const io = createMemoryIo({ env });
+    const saving = openStore(choice("keyring"), folder, io).save(madeGrant(), undefined);
+    await expect(saving).rejects.toMatchObject({
+      code: "store_failed",
+      hint: expect.stringMatching(/AGENTAUTH_STORE=file$/),
+    });
+    expect(grantFiles(folder)).toEqual([]);
+    expect(io.err()).toBe("");
+  });
+
+  onLinux("warns once, and keeps files, where the settings say so", async () => {
+    const folder = home();
+    const io = createMemoryIo({ quiet: true, env });
+    const store = openStore(choice("keyring", "file"), folder, io);
+    await store.save(madeGrant(), undefined);
+    await store.save(madeGrant({ generation: 2 }), 1);
+    expect(io.err().match(/^warning: .*no keychain here.*stored unsealed.*$/gm)).toHaveLength(1);
+    expect(readFileSync(grantFile(folder), "utf8")).toContain('"access-token-1"');
+  });
+});
