@@ -5,8 +5,6 @@ import type { Command } from "commander";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../src/cli/commands/all.gen.js";
-import { PROFILE_KEYS } from "../src/profile/settings-file.js";
-import { FORMATS } from "../src/cli/flags/formats.js";
 import { createMemoryIo } from "../src/cli/io/io.js";
 import { buildProgram } from "../src/cli/program.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/runtime/exit-codes.js";
@@ -14,6 +12,8 @@ import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../src/cli/runtime/signals.js";
 import { SERVICE_ERROR_CODES } from "../src/error-codes.js";
 import { systemClock } from "../src/http/deadline.js";
+import { FORMATS } from "../src/profile/output-formats.js";
+import { PROFILE_KEYS } from "../src/profile/settings-file.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
 

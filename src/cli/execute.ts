@@ -1,9 +1,9 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
+import { isReference } from "../profile/secret-reference.js";
 import { Redactor } from "../redact.js";
 import { isNewSession } from "./config/agent-session.js";
-import { isReference } from "../profile/secret-reference.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";

@@ -4,6 +4,11 @@
  *
  * @module
  */
+
+export { type OpenBrowser, openBrowser } from "../login/browser.js";
+export type { LoginDisplay } from "../login/login-display.js";
+export type { OptionText } from "../login/option-text.js";
+export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";
 export {
   createAgentClient,
   createManagementClient,
@@ -12,10 +17,6 @@ export {
   type ProfileManagementOptions,
   type ProfileNetworkOptions,
 } from "../profile/clients.js";
-export { type OpenBrowser, openBrowser } from "../login/browser.js";
-export type { LoginDisplay } from "../login/login-display.js";
-export type { OptionText } from "../login/option-text.js";
-export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";
 export { fileStore } from "../store/file/file.js";
 export type { Keychain } from "../store/keychain/keychain.js";
 export { type KeyringStoreOptions, keyringStore } from "../store/keychain/keyring.js";

@@ -7,19 +7,19 @@ import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
 import { AGENT_OPTIONS } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/pre-registered-client.js";
 import type { GrantStore } from "../oauth/grant/grant-store.js";
+import type { Env } from "../platform/environment.js";
 import { lookupByPlatform } from "../platform/environment.js";
 import { Redactor } from "../redact.js";
 import { agentNetwork } from "./agent-network.js";
 import { certificateFiles } from "./certificate.js";
-import { type NetworkOptions, networkFetch, sourced } from "./network.js";
-import { requireBaseUrl, serviceOptions } from "./service-settings.js";
-import { openStore } from "./open-store.js";
-import { checkSetting, readConfig } from "./settings-file.js";
 import { homeFolder } from "./home.js";
+import { type NetworkOptions, networkFetch, sourced } from "./network.js";
+import { openStore } from "./open-store.js";
 import { resolveSettings } from "./resolve-settings.js";
-import { storeChoiceOf } from "./store-choice.js";
-import type { Env } from "../platform/env.js";
+import { requireBaseUrl, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
+import { checkSetting, readConfig } from "./settings-file.js";
+import { storeChoiceOf } from "./store-choice.js";
 
 /**
  * How the clients of a profile reach the network, beside the environment. A client that is given a `fetch` sends every request

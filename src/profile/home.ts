@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import type { Env } from "../platform/environment.js";
 import { system } from "../platform/system.js";
-import type { Env } from "../platform/env.js";
 import type { Sourced } from "./settings.js";
 
 /** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */

@@ -1,5 +1,5 @@
+import { withInput } from "../platform/shell.js";
 import type { Settings } from "./settings.js";
-import { storingToken } from "./storing-token.js";
 
 /** A required setting that is not set, and the command that sets it. */
 export interface MissingSetting {
@@ -30,4 +30,9 @@ export function missingService({
 export function inOrder(missing: readonly MissingSetting[]): string {
   if (missing.length < 2) return missing.map(({ command }) => command).join("");
   return missing.map(({ command }, index) => `${index + 1}. ${command}`).join("; ");
+}
+
+/** The command that stores the API token. It reads a file, since a command line is seen by others. */
+export function storingToken(): string {
+  return withInput("agentauth config set api_token -", "token.txt");
 }

@@ -4,15 +4,13 @@ import { isRequest, ownFetch } from "../http/own-fetch.js";
 import { parseUrl, percentDecoded } from "../http/url.js";
 import { createFetch, type DispatcherOptions } from "../node/dispatcher.js";
 import type { Proxies } from "../node/proxies.js";
+import type { Env } from "../platform/environment.js";
 import { quote, type Redactor } from "../redact.js";
-import type { GlobalFlags } from "../cli/flags/global.js";
-import type { Env } from "../platform/env.js";
-import type { RunContext } from "../cli/runtime/context.js";
-import type { Settings, Sourced } from "./settings.js";
-import { type CertificateFiles, certificateFiles, readClientCertificate } from "./certificate.js";
+import { type CertificateFiles, readClientCertificate } from "./certificate.js";
+import type { Sourced } from "./settings.js";
 
-const PROXY_FLAG = "--proxy";
-const CA_FLAG = "--ca-file";
+export const PROXY_FLAG = "--proxy";
+export const CA_FLAG = "--ca-file";
 
 /** What decides how requests leave this machine. */
 export interface NetworkOptions {
@@ -25,24 +23,6 @@ export interface NetworkOptions {
   /** Milliseconds; see `OutletOptions`. */
   idleTimeoutMs?: number | undefined;
   env: Env;
-}
-
-/**
- * How requests leave this machine, by flags, settings and environment.
- *
- * @throws `AgentAuthError` `usage` for settings that contradict each other
- */
-export function networkOptions(
-  flags: Pick<GlobalFlags, "proxy" | "caFile">,
-  settings: Settings,
-  { io }: Pick<RunContext, "io">,
-): NetworkOptions {
-  return {
-    proxy: sourced(flags.proxy, PROXY_FLAG),
-    caFile: sourced(flags.caFile, CA_FLAG),
-    clientCertificate: certificateFiles(settings),
-    env: io.env,
-  };
 }
 
 /** A value with its source, if there is one. */

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
+import { readSandboxState } from "./sandbox-state.js";
 import type { Sourced } from "./settings.js";
 import { type Config, configPath, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
-import { readSandboxState } from "./sandbox-state.js";
 
 /** The profile with its source: one that no settings file names is the default. */
 export function profileOf(profile: Sourced, home: string): Sourced {

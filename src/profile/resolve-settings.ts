@@ -1,18 +1,14 @@
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
+import type { Env } from "../platform/environment.js";
 import { quote, shellWord } from "../redact.js";
-import type { SettingFlags } from "../cli/flags/global.js";
-import type { Env } from "../platform/env.js";
-import type { RunContext } from "../cli/runtime/context.js";
-import { flagText } from "../cli/runtime/flag-text.js";
-import type { ApiTokenSetting, Settings, Sourced } from "./settings.js";
-import { type Config, checkSetting, isProfileName, type Profile, readConfig, SANDBOX_PROFILE } from "./settings-file.js";
-import { homeFolder } from "./home.js";
 import { profileNames } from "./profile.js";
 import { readSandboxState } from "./sandbox-state.js";
 import { keepApart } from "./sandbox-token.js";
 import { referencedSecret } from "./secret-reference.js";
+import type { ApiTokenSetting, SettingFlags, Settings, Sourced } from "./settings.js";
+import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
 
 /**
@@ -26,7 +22,7 @@ export function resolveSettings(
   env: Env,
   config: Config,
   home: string,
-  nameOf: (flag: keyof SettingFlags) => string = flagText,
+  nameOf: (flag: keyof SettingFlags) => string,
 ): Settings {
   const flag = (name: keyof SettingFlags): [string | undefined, string] => [flags[name], nameOf(name)];
   const profile = first(
@@ -136,10 +132,4 @@ function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from
   }
   if (sandbox !== undefined) return { ...named, read: () => sandbox, source: from };
   return { ...named, ...referencedSecret(reference ?? "", from, env) };
-}
-
-/** Every setting of this run with its source. */
-export function settingsOf(flags: SettingFlags, { io }: Pick<RunContext, "io">): Settings {
-  const home = homeFolder(io.env);
-  return resolveSettings(flags, io.env, readConfig(home), home);
 }

@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import { quote } from "../redact.js";
-import type { Sourced } from "./settings.js";
 import { readSandboxState } from "./sandbox-state.js";
+import type { Sourced } from "./settings.js";
 
 /** The prefix of every token of the sandbox. */
 const SANDBOX_PREFIX = "sandbox_";

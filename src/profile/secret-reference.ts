@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../errors.js";
-import type { Env } from "../platform/env.js";
+import type { Env } from "../platform/environment.js";
 import { readSecretFile } from "./secret-file.js";
 
 /** A secret that is read when it is needed. */

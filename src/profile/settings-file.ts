@@ -9,8 +9,8 @@ import { withoutByteOrderMark } from "../platform/text.js";
 import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/file/private-file.js";
 import { storeError } from "../store/store-error.js";
-import { FORMATS } from "../cli/flags/formats.js";
 import { placeIn, type SettingsFile } from "./location.js";
+import { FORMATS } from "./output-formats.js";
 import { issuerAddress, must, nonEmpty, oneOf, type SettingRule } from "./rules.js";
 import { isReference } from "./secret-reference.js";
 

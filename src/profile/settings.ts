@@ -1,3 +1,18 @@
+import type { Format } from "./output-formats.js";
+
+/** What flags of the command line, or options of a program, can set. */
+export interface SettingFlags {
+  profile?: string;
+  baseUrl?: string;
+  account?: string;
+  domain?: string;
+  pool?: string;
+  issuer?: string;
+  output?: Format;
+  clientCert?: string;
+  clientKey?: string;
+}
+
 /** A value and where it comes from, such as `--pool`, `AGENTAUTH_BASE_URL` or `profile default`. */
 export interface Sourced {
   /** The value. */

@@ -1,7 +1,14 @@
-import type { Io } from "../cli/io/io.js";
-import { checkSetting, type Profile, readConfig, type STORE_FALLBACKS, type STORES, TAKEOVERS } from "./settings-file.js";
+import type { Env } from "../platform/environment.js";
 import { writtenProfile } from "./profile.js";
 import { isReference, referencedSecret, type SecretSetting } from "./secret-reference.js";
+import {
+  checkSetting,
+  type Profile,
+  readConfig,
+  type STORE_FALLBACKS,
+  type STORES,
+  TAKEOVERS,
+} from "./settings-file.js";
 
 /** A kind of store. */
 export type StoreKind = (typeof STORES)[number];
@@ -49,7 +56,7 @@ export interface StoreEntries {
  * @param profile the profile's name and what is set in it
  * @throws `AgentAuthError` `usage` that names the variable or the setting, its value and what is allowed
  */
-export function chooseStore(env: Io["env"], profile: StoreEntries): StoreChoice {
+export function chooseStore(env: Env, profile: StoreEntries): StoreChoice {
   const from = `profile ${profile.name}`;
   const { store, store_fallback: fallback = "none" } = profile.entries;
   checkSetting("store_fallback", fallback, `store_fallback of ${from}`);
@@ -66,7 +73,7 @@ export function chooseStore(env: Io["env"], profile: StoreEntries): StoreChoice 
 }
 
 /** {@link chooseStore} for a profile of the settings file. */
-export function storeChoiceOf(profile: string, env: Io["env"], home: string): StoreChoice {
+export function storeChoiceOf(profile: string, env: Env, home: string): StoreChoice {
   return chooseStore(env, writtenProfile(profile, readConfig(home)));
 }
 
@@ -76,7 +83,7 @@ export function storeChoiceOf(profile: string, env: Io["env"], home: string): St
  *
  * @throws `AgentAuthError` `usage`
  */
-export function engineSettings(env: Io["env"], { name, entries }: StoreEntries): EngineSettings {
+export function engineSettings(env: Env, { name, entries }: StoreEntries): EngineSettings {
   const secret = (key: "store_url" | "store_keys", variable: string): SecretSetting | undefined => {
     const set = env[variable];
     const [value, source] = set ? [set, variable] : [entries[key], `profile ${name}`];

@@ -3,8 +3,8 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { type KeyRing, type KeyRingOptions, keyRing } from "../store/seal/key-ring.js";
-import { NO_KEYS } from "./settings-file.js";
 import type { SecretSetting } from "./secret-reference.js";
+import { NO_KEYS } from "./settings-file.js";
 
 const KEY_BYTES = 32;
 const MEMBERS = ["current", "keys", "name_key"] as const;

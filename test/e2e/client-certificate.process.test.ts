@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from "vitest";
-import { LIST_ENV, startCertificateServer } from "../profile/certificate-server.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { runProcess, temporaryFolder } from "../helpers/cli.js";
+import { LIST_ENV, startCertificateServer } from "../profile/certificate-server.js";
 
 const openssl = hasOpenssl("the tests of client certificates");
 

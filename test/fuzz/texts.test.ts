@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { isProfileKey, readConfig } from "../../src/profile/settings-file.js";
 import { parseStrictJson, StrictJsonError } from "../../src/http/strict-json.js";
 import { checkPaste } from "../../src/login/paste-check.js";
 import { bearerChallenge, parseChallenges } from "../../src/oauth/discovery/challenge.js";
@@ -9,6 +8,7 @@ import { CodecError, decodeClient, decodeGrant, encodeClient, encodeGrant } from
 import { checkCallback, type PendingAuthorization } from "../../src/oauth/login/authorization.js";
 import { decodeLogin, encodeLogin } from "../../src/oauth/login/login-codec.js";
 import { parseScope } from "../../src/oauth/token/scope.js";
+import { isProfileKey, readConfig } from "../../src/profile/settings-file.js";
 import { Secret } from "../../src/redact.js";
 import { FAULT_KINDS } from "../../src/sandbox/faults/faults.js";
 import { parseFault } from "../../src/sandbox/faults/parse.js";

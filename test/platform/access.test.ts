@@ -2,9 +2,9 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkHome } from "../../src/cli/commands/doctor/home-checks.js";
-import { locateHome } from "../../src/profile/home.js";
 import { ACCESS_TEXT, homeAccess } from "../../src/cli/config/home-access.js";
 import { othersWithAccess } from "../../src/platform/access.js";
+import { locateHome } from "../../src/profile/home.js";
 import { temporaryFolder } from "../helpers/cli.js";
 import { onSystem } from "./support.js";
 

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { createIo } from "../../src/cli/io/io.js";
-import { storingToken } from "../../src/profile/storing-token.js";
 import {
   changingMode,
   moveAway,
@@ -16,6 +15,7 @@ import {
   takingOwnership,
   wakingUp,
 } from "../../src/platform/shell.js";
+import { storingToken } from "../../src/profile/missing-service.js";
 import { pasting, shellWord, wordFor } from "../../src/redact.js";
 import { onSystem } from "./support.js";
 

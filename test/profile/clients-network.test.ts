@@ -2,10 +2,10 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
 import { createAgentClient, createManagementClient } from "../../src/node/index.js";
+import { proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { rejection } from "../helpers/service.js";
-import { proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 
 const openssl = hasOpenssl("the tests of authorities and proxies of the clients");
 const PROXIES = ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"];

@@ -1,11 +1,11 @@
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
+import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { CLOSED_PORT } from "../helpers/port.js";
 import { sendJson, startServer } from "../helpers/server.js";
-import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 
 const openssl = hasOpenssl("the tests of proxies and TLS");
 

@@ -1,10 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { type Config, readConfig } from "../../src/profile/settings-file.js";
-import { writeSandboxState } from "../../src/profile/sandbox-state.js";
+import { flagText } from "../../src/cli/runtime/flag-text.js";
 import { resolveSettings } from "../../src/profile/resolve-settings.js";
-import type { SettingFlags } from "../../src/cli/flags/global.js";
+import { writeSandboxState } from "../../src/profile/sandbox-state.js";
+import type { SettingFlags } from "../../src/profile/settings.js";
+import { type Config, readConfig } from "../../src/profile/settings-file.js";
 import { temporaryFolder } from "../helpers/cli.js";
 
 const CONFIG: Config = {
@@ -22,7 +23,7 @@ const CONFIG: Config = {
   },
 };
 const resolve = (flags: SettingFlags = {}, env: Record<string, string> = {}, config = CONFIG, home = "/nowhere") =>
-  resolveSettings(flags, env, config, home);
+  resolveSettings(flags, env, config, home, flagText);
 
 describe("flag before environment before profile before default", () => {
   it("the base URL", () => {

@@ -12,8 +12,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { readSecretFile, writeSecretFile } from "../../src/profile/secret-file.js";
 import { AgentAuthError } from "../../src/errors.js";
+import { readSecretFile, writeSecretFile } from "../../src/profile/secret-file.js";
 import { temporaryFolder } from "../helpers/cli.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
 

@@ -4,8 +4,8 @@ import { describe, expect, it } from "vitest";
 import type { ConfigOptions } from "../../src/cli/commands/config/options.js";
 import { CONFIG_RUNS } from "../../src/cli/commands/config/run.js";
 import { changeConfig } from "../../src/cli/config/change.js";
-import { temporaryFolder } from "../helpers/folder.js";
 import { startRun } from "../cli/run-support.js";
+import { temporaryFolder } from "../helpers/folder.js";
 
 function contextOf(home: string, tty: boolean) {
   return startRun({ tty, env: { AGENTAUTH_HOME: home } });

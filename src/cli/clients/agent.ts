@@ -1,14 +1,14 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
-import { quote } from "../../redact.js";
+import { agentNetwork } from "../../profile/agent-network.js";
 import { checkSetting } from "../../profile/settings-file.js";
+import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
-import { agentNetwork } from "../../profile/agent-network.js";
 import { confirm } from "./confirm.js";
 import { readGrantInputs } from "./grant.js";
 import { loginMethod, mayConfirm } from "./login-method.js";
-import { networkOptions } from "../../profile/network.js";
+import { networkOptions } from "./network.js";
 import { eventLogger, tracedNetwork, traceOptions } from "./trace.js";
 import { traceLine } from "./trace-line.js";
 

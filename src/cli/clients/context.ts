@@ -1,12 +1,12 @@
 import { homeFolder } from "../../profile/home.js";
-import { settingsOf } from "../../profile/resolve-settings.js";
+import { settingsOf } from "../config/settings.js";
 import { type CommandContext, type ContextFlags, mayLogin, type RunContext } from "../runtime/context.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
 export function createCommandContext(
   run: RunContext,
   flags: ContextFlags,
-  settings = once(() => settingsOf(flags, run)),
+  settings = once(() => settingsOf(flags, run.io.env)),
 ): CommandContext {
   const context: CommandContext = {
     ...run,
@@ -24,12 +24,12 @@ export function createCommandContext(
     async network() {
       const [{ agentNetwork }, { networkOptions }] = await Promise.all([
         import("../../profile/agent-network.js"),
-        import("../../profile/network.js"),
+        import("./network.js"),
       ]);
       return agentNetwork(networkOptions(flags, settings(), run), run.redactor);
     },
     store: once(async () => {
-      const { openProfileStore } = await import("../../profile/open-store.js");
+      const { openProfileStore } = await import("./store.js");
       return openProfileStore(context);
     }),
     with({ flags: ownFlags, settings: decided, ...changes }) {

@@ -5,8 +5,8 @@ import type { PreRegisteredClient } from "../../oauth/client/pre-registered-clie
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import type { MachineGrant } from "../../oauth/machine/types.js";
 import { changingMode } from "../../platform/shell.js";
-import { quote } from "../../redact.js";
 import { readSecretFile } from "../../profile/secret-file.js";
+import { quote } from "../../redact.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext } from "../runtime/context.js";
 

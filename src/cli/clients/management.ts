@@ -1,7 +1,7 @@
 import { ManagementClient } from "../../api/client.js";
+import { requireBaseUrl, serviceOptions } from "../../profile/service-settings.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";
-import { requireBaseUrl, serviceOptions } from "../../profile/service-settings.js";
 import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
 
 /**
@@ -13,7 +13,10 @@ export async function createManagementClient(flags: GlobalFlags, context: Comman
   const settings = context.settings();
   const { apiToken } = settings;
   const baseUrl = requireBaseUrl(settings);
-  const { networkFetch, networkOptions } = await import("../../profile/network.js");
+  const [{ networkFetch }, { networkOptions }] = await Promise.all([
+    import("../../profile/network.js"),
+    import("./network.js"),
+  ]);
   const trace = traceOptions(flags, context, true);
   const fetch = tracedFetch(networkFetch(networkOptions(flags, settings, context), context.redactor), trace);
   return new ManagementClient({

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { AgentMode } from "../runtime/agent-mode.js";
 import type { RunContext } from "../runtime/context.js";
-import { settingsOf } from "../../profile/resolve-settings.js";
+import { settingsOf } from "./settings.js";
 
 interface Given {
   output?: unknown;
@@ -74,7 +74,7 @@ function form(command: Command, given: Given, context: RunContext): Form {
 
 function profileHasFormat(flags: object, context: RunContext): boolean {
   try {
-    return settingsOf(flags, context).output !== undefined;
+    return settingsOf(flags, context.io.env).output !== undefined;
   } catch {
     // The command itself reports what is wrong with its settings.
     return false;

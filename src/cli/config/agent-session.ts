@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import { readPrivateFile, writePrivateFile } from "../../store/file/private-file.js";
-import type { Env } from "../../platform/env.js";
+import type { Env } from "../../platform/environment.js";
 import { homeFolder } from "../../profile/home.js";
+import { readPrivateFile, writePrivateFile } from "../../store/file/private-file.js";
 
 /** The variables by which agents name their session. */
 const SESSION_VARIABLES = [

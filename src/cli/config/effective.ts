@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
-import type { Env } from "../../platform/env.js";
-import type { Settings, Sourced } from "../../profile/settings.js";
-import { type Config, configPath, isProfileKey, type Profile, TAKEOVERS } from "../../profile/settings-file.js";
+import type { Env } from "../../platform/environment.js";
 import { placeIn, type SettingsFile } from "../../profile/location.js";
 import { profileOf, writtenProfile } from "../../profile/profile.js";
+import type { Settings, Sourced } from "../../profile/settings.js";
+import { type Config, configPath, isProfileKey, type Profile, TAKEOVERS } from "../../profile/settings-file.js";
 
 /** A setting and what decided it; without a value where nothing did. */
 export interface EffectiveSetting extends Partial<Sourced> {

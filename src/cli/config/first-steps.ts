@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
-import type { Env } from "../../platform/env.js";
+import type { Env } from "../../platform/environment.js";
 import { homeFolder } from "../../profile/home.js";
+import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
 
 const FIRST_STEPS = [
   "Nothing is set up here yet. Without an account: agentauth demo",

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { readConfig } from "../../profile/settings-file.js";
 import { writeSecretFile } from "../../profile/secret-file.js";
+import { readConfig } from "../../profile/settings-file.js";
 
 /**
  * The file where `config set api_token -` stores a profile's token. Its name is a digest: on Windows and macOS the names

@@ -3,15 +3,16 @@ import { parseMcpUrl } from "../../oauth/discovery/resource.js";
 import { AccessToken } from "../../oauth/grant/access-token.js";
 import { coversScope, isFresh } from "../../oauth/grant/grant.js";
 import { lookupByPlatform } from "../../platform/environment.js";
-import { Redactor } from "../../redact.js";
-import { fileStore } from "../../store/file/file.js";
-import { outletOf } from "../../profile/network.js";
-import { formatToken, UNKNOWN_ASKER } from "../clients/token-formats.js";
-import { readConfig } from "../../profile/settings-file.js";
 import { homeFolder } from "../../profile/home.js";
+import { outletOf } from "../../profile/network.js";
 import { writtenProfile } from "../../profile/profile.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
+import { readConfig } from "../../profile/settings-file.js";
+import { Redactor } from "../../redact.js";
+import { fileStore } from "../../store/file/file.js";
+import { formatToken, UNKNOWN_ASKER } from "../clients/token-formats.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
+import { flagText } from "../runtime/flag-text.js";
 import type { Host } from "../runtime/host.js";
 
 /**
@@ -54,7 +55,7 @@ export async function cachedToken(
     const config = readConfig(home);
     // No proxy is needed, but one that is no address is refused.
     outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
-    const { profile: named, issuer } = resolveSettings(given.profile, set, config, home);
+    const { profile: named, issuer } = resolveSettings(given.profile, set, config, home, flagText);
     const { value: profile } = named;
     if ((set["AGENTAUTH_STORE"] ?? writtenProfile(profile, config).entries.store ?? "file") !== "file")
       return undefined;

@@ -1,9 +1,9 @@
 import { lstatSync, mkdirSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
+import type { Env } from "../../platform/environment.js";
 import { system } from "../../platform/system.js";
 import { homeFolder, userFolder } from "../../profile/home.js";
 import { accessOf } from "../config/home-access.js";
-import type { Env } from "../../platform/env.js";
 
 /** What `node:module` has since 22.8: the types are those of Node 20, where a named import fails. */
 interface CompileCache {

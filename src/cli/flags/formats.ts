@@ -1,5 +1,6 @@
 /** The output formats: the one table that help, flags, completion and the choice of a writer come from. */
 
+import type { Format } from "../../profile/output-formats.js";
 import type { ObjectPrinter, Writer, WriterContext } from "../output/writer-types.js";
 
 /** One value of `--output`. */
@@ -81,10 +82,4 @@ export const OUTPUT_FORMATS = {
     list: async (context) => (await plain()).idWriter(context),
     object: async () => (await plain()).idObject,
   },
-} as const satisfies Readonly<Record<string, OutputFormat>>;
-
-/** The name of an output format. */
-export type Format = keyof typeof OUTPUT_FORMATS;
-
-/** The values of `--output`. */
-export const FORMATS = Object.keys(OUTPUT_FORMATS) as readonly Format[];
+} as const satisfies Readonly<Record<Format, OutputFormat>>;

@@ -1,19 +1,6 @@
 import { type Command, Option } from "commander";
-import type { Format } from "./formats.js";
+import type { SettingFlags } from "../../profile/settings.js";
 import { seconds, wholeNumber } from "./values.js";
-
-/** What flags can set, by the names they have on the command line. */
-export interface SettingFlags {
-  profile?: string;
-  baseUrl?: string;
-  account?: string;
-  domain?: string;
-  pool?: string;
-  issuer?: string;
-  output?: Format;
-  clientCert?: string;
-  clientKey?: string;
-}
 
 /** The flags that every command knows, as commander names them. */
 export interface GlobalFlags extends SettingFlags {

@@ -1,8 +1,8 @@
 import type { Page } from "../../api/page.js";
 import { isUnusableItems } from "../../api/pages.js";
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import type { Format } from "../../profile/output-formats.js";
 import { quote } from "../../redact.js";
-import type { Format } from "../flags/formats.js";
 import type { ListFlags } from "../flags/list.js";
 import { formatOf } from "../output/chosen-format.js";
 import type { ColumnSet } from "../output/columns.js";

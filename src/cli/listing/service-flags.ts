@@ -1,5 +1,5 @@
-import { shellWord } from "../../redact.js";
 import type { Settings } from "../../profile/settings.js";
+import { shellWord } from "../../redact.js";
 
 /** The settings by flags that another command has to repeat. */
 export type ServiceSettings = Pick<Settings, "profile" | "baseUrl" | "clientCert" | "clientKey">;

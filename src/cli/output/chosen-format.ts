@@ -1,7 +1,7 @@
-import type { Format } from "../flags/formats.js";
+import type { Format } from "../../profile/output-formats.js";
+import type { Settings } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
-import type { Settings } from "../../profile/settings.js";
 
 /** The output format: the flag, else the profile's, else the default for a terminal or a pipe. */
 export function formatOf(options: OutputFlags, settings: Pick<Settings, "output">, io: Io): Format {

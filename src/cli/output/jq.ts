@@ -2,8 +2,9 @@
 
 import { createRequire } from "node:module";
 import { AgentAuthError } from "../../errors.js";
+import type { Format } from "../../profile/output-formats.js";
 import { escapeText } from "../../redact.js";
-import { type Format, OUTPUT_FORMATS } from "../flags/formats.js";
+import { OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
 import { escapeJson, stringifyItems } from "./safe-json.js";
 import type { Writer, WriterContext } from "./writer-types.js";

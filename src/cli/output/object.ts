@@ -1,6 +1,7 @@
 /** Prints one object, for the commands that return a single one. */
 
-import { type Format, OUTPUT_FORMATS } from "../flags/formats.js";
+import type { Format } from "../../profile/output-formats.js";
+import { OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
 import { selectColumns } from "./columns.js";
 import { jqFilter, printResults, refuseJqWith } from "./jq.js";

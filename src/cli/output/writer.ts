@@ -1,13 +1,13 @@
 /** Chooses the writer of a list. */
 
-import { type Format, OUTPUT_FORMATS } from "../flags/formats.js";
+import type { Format } from "../../profile/output-formats.js";
+import { OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { jqWriter, refuseJqWith } from "./jq.js";
 import type { Writer, WriterContext } from "./writer-types.js";
 
-export { FORMATS, type Format } from "../flags/formats.js";
 export type { Writer } from "./writer-types.js";
 
 /** What flags and the kind of list decide. */

@@ -5,15 +5,15 @@ import type { Clock } from "../../http/deadline.js";
 import type { Network } from "../../http/network.js";
 import type { AgentClient } from "../../oauth/agent.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { Env } from "../../platform/environment.js";
+import type { Settings } from "../../profile/settings.js";
 import type { Redactor } from "../../redact.js";
 import type { AgentFlags } from "../flags/agent.js";
 import type { GlobalFlags } from "../flags/global.js";
-import type { Env } from "../../platform/env.js";
 import type { Io } from "../io/io.js";
 import type { HintContext } from "./hints.js";
 import type { Machine } from "./host.js";
 import type { PendingSaves } from "./pending-saves.js";
-import type { Settings } from "../../profile/settings.js";
 
 /** Our own process, lent to a command that runs another program in its place. */
 export interface LentProcess {

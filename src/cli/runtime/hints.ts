@@ -2,12 +2,12 @@ import { type AgentAuthError, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/url.js";
 import { NO_RESOURCE } from "../../oauth/discovery/resource.js";
 import { LOGIN_HINT } from "../../oauth/login/login-hint.js";
+import { storingToken } from "../../profile/missing-service.js";
 import { quote, shellWord } from "../../redact.js";
 import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
 import { flagText } from "./flag-text.js";
 import { isWhole, type LoginCommandContext, loginCommand, loginCommandWith, optionsOf } from "./login-command.js";
 import { CLIENT_ID, operand, urlToPaste, wordOf } from "./pasted-words.js";
-import { storingToken } from "../../profile/storing-token.js";
 
 /** What a hint depends on beside its error. */
 export interface HintContext extends LoginCommandContext {

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
+import type { Env } from "../../platform/environment.js";
 import { quote } from "../../redact.js";
-import type { Env } from "../../platform/env.js";
 
 /** What `AGENTAUTH_LOG` sets, as the flags that do the same. */
 const LEVELS = { info: { verbose: true }, debug: { verbose: true, debug: true } } as const;

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
+import { storingToken } from "../../profile/missing-service.js";
 import type { Redactor } from "../../redact.js";
-import { storingToken } from "../../profile/storing-token.js";
 
 const giveApiToken = () => `set AGENTAUTH_API_TOKEN, or keep it: ${storingToken()}`;
 const GIVE_CLIENT_SECRET = "set AGENTAUTH_CLIENT_SECRET, or give --client-secret-file <file> (- reads stdin)";

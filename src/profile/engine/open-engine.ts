@@ -4,7 +4,6 @@ import { grantStore } from "../../store/driver/grant-store.js";
 import type { KeyRing } from "../../store/seal/key-ring.js";
 import type { EngineKind, EngineSettings } from "../store-choice.js";
 import { readKeys } from "../store-keys.js";
-import type { CommandContext } from "../../cli/runtime/context.js";
 import { findPackage } from "./client-package.js";
 import { engineClients } from "./engine-clients.js";
 import { type ClosableDriver, lazyDriver } from "./lazy-driver.js";
@@ -26,11 +25,6 @@ export interface EngineHost {
   hide?: ((secret: string) => void) | undefined;
   /** Does something before the run ends. */
   atEnd?: ((work: () => Promise<void>) => void) | undefined;
-}
-
-/** What a run opens an engine with. */
-export function engineHost({ home, redactor, atEnd }: Pick<CommandContext, "home" | "redactor" | "atEnd">): EngineHost {
-  return { home: home(), hide: (secret) => redactor.add(secret), atEnd };
 }
 
 /** @throws `AgentAuthError` `usage` for a setting that is wrong or missing, or if no client package is installed */

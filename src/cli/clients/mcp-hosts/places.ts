@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import type { Env } from "../../../platform/env.js";
+import type { Env } from "../../../platform/environment.js";
 import type { HostScope, McpHost, Places } from "./host.js";
 
 /** What the files of hosts depend on. */

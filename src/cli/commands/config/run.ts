@@ -1,8 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
-import { escapeText, quote, shellWord } from "../../../redact.js";
-import { changeConfig } from "../../config/change.js";
-import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
 import {
   type Config,
   checkSetting,
@@ -15,6 +12,9 @@ import {
   SANDBOX_PROFILE,
 } from "../../../profile/settings-file.js";
 import { storeChoiceOf } from "../../../profile/store-choice.js";
+import { escapeText, quote, shellWord } from "../../../redact.js";
+import { changeConfig } from "../../config/change.js";
+import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";

@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import { system } from "../../../platform/system.js";
-import type { Profile } from "../../../profile/settings-file.js";
 import { userFolder } from "../../../profile/home.js";
+import { storingToken } from "../../../profile/missing-service.js";
+import type { Profile } from "../../../profile/settings-file.js";
 import { storeToken } from "../../config/token-file.js";
 import { readHiddenLine } from "../../io/hidden-line.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { storingToken } from "../../../profile/storing-token.js";
 import type { ConfigOptions } from "./options.js";
 
 const FILES: ReadonlySet<keyof Profile> = new Set(["client_cert", "client_key"]);

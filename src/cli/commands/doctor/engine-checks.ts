@@ -1,8 +1,8 @@
 import { isAgentAuthError } from "../../../errors.js";
-import { quote } from "../../../redact.js";
 import { type EngineReport, engineReport } from "../../../profile/engine/health.js";
 import { type EngineHost, type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
 import { isEngine, type StoreChoice } from "../../../profile/store-choice.js";
+import { quote } from "../../../redact.js";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
 
 const CLOCK_SLACK_MS = 10_000;

@@ -12,10 +12,10 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 import { othersWithAccess } from "../../../platform/access.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
+import type { Sourced } from "../../../profile/settings.js";
 import { nameOnce } from "../../../store/file/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
-import type { Sourced } from "../../../profile/settings.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";

@@ -1,6 +1,6 @@
 import { isAgentAuthError } from "../../../errors.js";
-import type { Keychain } from "../../../store/keychain/keychain.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";
+import type { Keychain } from "../../../store/keychain/keychain.js";
 import { type Finding, ok, skipped, warning } from "./check.js";
 
 /** Milliseconds that the keychain may take, including a prompt to the user. */

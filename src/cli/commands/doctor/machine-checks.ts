@@ -4,10 +4,10 @@ import { delimiter, join } from "node:path";
 import { chosenByEnvironment } from "../../../login/browser.js";
 import { commandWords } from "../../../login/command-words.js";
 import { detectEnvironment, type LoginEnvironment } from "../../../login/platform.js";
+import type { Env } from "../../../platform/environment.js";
 import { system } from "../../../platform/system.js";
-import { quote } from "../../../redact.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
-import type { Env } from "../../../platform/env.js";
+import { quote } from "../../../redact.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The oldest supported Node; a test compares it with package.json. */

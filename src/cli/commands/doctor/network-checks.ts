@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { parseUrl, percentDecoded } from "../../../http/url.js";
-import { MASK, quote } from "../../../redact.js";
+import type { Env } from "../../../platform/environment.js";
 import { certificateFiles, readClientCertificate } from "../../../profile/certificate.js";
-import type { Env } from "../../../platform/env.js";
 import type { Settings, Sourced } from "../../../profile/settings.js";
+import { MASK, quote } from "../../../redact.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 /** The proxies for requests, and the hosts that bypass them. */

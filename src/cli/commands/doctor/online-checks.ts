@@ -4,10 +4,10 @@ import type { Page } from "../../../api/page.js";
 import { SORTING_ENCODINGS } from "../../../api/query.js";
 import type { OpenSorting, Sorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import type { Settings } from "../../../profile/settings.js";
 import { shellWord } from "../../../redact.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { Settings } from "../../../profile/settings.js";
 import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The outcome of the one request to the service. */

@@ -1,7 +1,7 @@
 import { chosenByEnvironment } from "../../../login/browser.js";
-import { effectiveSettings } from "../../config/effective.js";
-import type { Env } from "../../../platform/env.js";
+import type { Env } from "../../../platform/environment.js";
 import type { Sourced } from "../../../profile/settings.js";
+import { effectiveSettings } from "../../config/effective.js";
 import { proxiesOf, shownProxy } from "./network-checks.js";
 import type { DoctorFlags } from "./options.js";
 import type { KnownSettings } from "./settings-checks.js";

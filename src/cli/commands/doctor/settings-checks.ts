@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { isAgentAuthError } from "../../../errors.js";
-import { type Config, checkSetting, configPath, readConfig } from "../../../profile/settings-file.js";
+import type { Env } from "../../../platform/environment.js";
+import { storingToken } from "../../../profile/missing-service.js";
 import { profileOf } from "../../../profile/profile.js";
 import { resolveSettings } from "../../../profile/resolve-settings.js";
-import type { SettingFlags } from "../../flags/global.js";
-import type { Env } from "../../../platform/env.js";
-import type { Settings, Sourced } from "../../../profile/settings.js";
-import { storingToken } from "../../../profile/storing-token.js";
+import type { SettingFlags, Settings, Sourced } from "../../../profile/settings.js";
+import { type Config, checkSetting, configPath, readConfig } from "../../../profile/settings-file.js";
+import { flagText } from "../../runtime/flag-text.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The settings of this run as far as they can be read, and the problems with the others. */
@@ -32,7 +32,7 @@ export function knownSettings(flags: SettingFlags, env: Env, home: string): Know
   const { AGENTAUTH_PROFILE: variable, ...plainEnv } = env;
   const named = outcome(() => {
     const alone = { ...(flag !== undefined && { profile: flag }) };
-    return resolveSettings(alone, { AGENTAUTH_PROFILE: variable }, written, home);
+    return resolveSettings(alone, { AGENTAUTH_PROFILE: variable }, written, home, flagText);
   });
   const isUnknownProfile = "error" in named;
   // If the settings file cannot be read, the profile cannot be checked.
@@ -42,7 +42,7 @@ export function knownSettings(flags: SettingFlags, env: Env, home: string): Know
     env: isUnknownProfile ? plainEnv : env,
     config: isUnknownProfile ? EMPTY : written,
   };
-  const whole = outcome(() => resolveSettings(used.flags, used.env, used.config, home));
+  const whole = outcome(() => resolveSettings(used.flags, used.env, used.config, home, flagText));
   const profile = profileOf(isUnknownProfile ? chosenProfile(flag, variable, written) : named.value.profile, home);
   if (!("error" in whole)) {
     return { settings: { ...whole.value, profile }, config: written, wrongBaseUrl: undefined, problems };
@@ -50,7 +50,7 @@ export function knownSettings(flags: SettingFlags, env: Env, home: string): Know
   problems.baseUrl = whole.error;
   const { baseUrl, ...otherFlags } = used.flags;
   const { AGENTAUTH_BASE_URL: _, ...otherEnv } = used.env;
-  const rest = resolveSettings(otherFlags, otherEnv, used.config, home);
+  const rest = resolveSettings(otherFlags, otherEnv, used.config, home, flagText);
   const wrongBaseUrl = baseUrl ? "--base-url" : "AGENTAUTH_BASE_URL";
   return { settings: { ...rest, profile, baseUrl: undefined }, config: written, wrongBaseUrl, problems };
 }

@@ -5,6 +5,7 @@ import { CodecError, decodeClient, decodeGrant } from "../../../oauth/grant/code
 import { decodeStartedLogin } from "../../../oauth/login/login-codec.js";
 import { moveAway } from "../../../platform/shell.js";
 import { statOf } from "../../../platform/stat.js";
+import type { StoreChoice } from "../../../profile/store-choice.js";
 import { quote, shellWord } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
 import { fileStore } from "../../../store/file/file.js";
@@ -12,7 +13,6 @@ import { EARLIER_GRANTS, GRANTS } from "../../../store/file/grant-places.js";
 import { checkPrivateFolder, readPublishedFile } from "../../../store/file/private-file.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
-import type { StoreChoice } from "../../../profile/store-choice.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 /** The folders of private files, each with the decoder of its files; a token may be any text. */

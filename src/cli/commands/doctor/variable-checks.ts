@@ -1,7 +1,7 @@
 import { suggest } from "../../../http/suggest.js";
-import { quote } from "../../../redact.js";
+import type { Env } from "../../../platform/environment.js";
 import type { Config } from "../../../profile/settings-file.js";
-import type { Env } from "../../../platform/env.js";
+import { quote } from "../../../redact.js";
 import { type Finding, failed, ok, warning } from "./check.js";
 
 const PREFIX = "AGENTAUTH_";

@@ -1,10 +1,11 @@
 import { AgentAuthError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
-import { quote } from "../../../redact.js";
-import { changeConfig } from "../../config/change.js";
-import { type Config, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
 import { profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
+import type { Sourced } from "../../../profile/settings.js";
+import { type Config, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
+import { quote } from "../../../redact.js";
+import { changeConfig } from "../../config/change.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
@@ -12,7 +13,6 @@ import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { Sourced } from "../../../profile/settings.js";
 
 type Run = (options: ProfileOptions, context: CommandContext) => Promise<number | undefined>;
 

@@ -1,7 +1,8 @@
 import { basename, dirname, extname, join } from "node:path";
 import { AgentAuthError, withHint } from "../../../errors.js";
+import type { Format } from "../../../profile/output-formats.js";
+import type { Settings } from "../../../profile/settings.js";
 import { quote } from "../../../redact.js";
-import type { Format } from "../../flags/formats.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope } from "../../listing/scope.js";
@@ -10,7 +11,6 @@ import { documentedValues } from "../../listing/source.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { Settings } from "../../../profile/settings.js";
 import { createAggregate } from "./aggregate.js";
 import { REPORT_FORMATS } from "./formats.js";
 import { checkHtmlFile, writeHtmlFile } from "./html-file.js";

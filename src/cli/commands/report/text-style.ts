@@ -1,4 +1,4 @@
-import type { Env } from "../../../platform/env.js";
+import type { Env } from "../../../platform/environment.js";
 import type { Colors, OutStream } from "../../io/stream.js";
 import { isAscii } from "../../io/terminal-features.js";
 import { isolate } from "../../output/paint.js";

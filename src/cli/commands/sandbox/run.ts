@@ -2,7 +2,6 @@ import { AgentAuthError } from "../../../errors.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
-import { quote, shellWord } from "../../../redact.js";
 import {
   forgetSandboxState,
   readSandboxState,
@@ -10,6 +9,7 @@ import {
   type SandboxState,
   writeSandboxState,
 } from "../../../profile/sandbox-state.js";
+import { quote, shellWord } from "../../../redact.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";

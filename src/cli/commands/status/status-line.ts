@@ -1,8 +1,8 @@
-import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import { profileOf } from "../../../profile/profile.js";
-import { isEngine, storeChoiceOf } from "../../../profile/store-choice.js";
-import type { CommandContext } from "../../runtime/context.js";
 import type { Settings } from "../../../profile/settings.js";
+import { isEngine, storeChoiceOf } from "../../../profile/store-choice.js";
+import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 /**
  * The logins that a command read, and the sources of that choice, in one line.

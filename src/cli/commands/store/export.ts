@@ -1,7 +1,7 @@
 import type { AgentAuthError } from "../../../errors.js";
 import type { GrantStore } from "../../../oauth/grant/grant-store.js";
-import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { writeSecretFile } from "../../../profile/secret-file.js";
+import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { encodeRecords } from "./records-file.js";
 
 /** What was exported, as `store export -o json` prints it. */

@@ -1,7 +1,8 @@
 import type { Domain } from "../../../api/types.js";
 import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import type { Format } from "../../../profile/output-formats.js";
+import type { Settings } from "../../../profile/settings.js";
 import { escapeText, quote } from "../../../redact.js";
-import type { Format } from "../../flags/formats.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { sayBrief } from "../../listing/brief.js";
@@ -11,7 +12,6 @@ import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { Settings } from "../../../profile/settings.js";
 import { readBriefTree } from "./brief-tree.js";
 import { branches, type Line, treeLine } from "./tree-line.js";
 import { type UnusableList, Walk } from "./walk.js";

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
 import { SHELLS } from "../../../../src/cli/commands/completion/options.js";
 import { KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
-import { FORMATS } from "../../../../src/cli/flags/formats.js";
 import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
+import { FORMATS } from "../../../../src/profile/output-formats.js";
 import { declaredProgram } from "../../../helpers/program.js";
 
 const tree = describeProgram(declaredProgram());

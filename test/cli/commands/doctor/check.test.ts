@@ -30,8 +30,8 @@ import {
 import { redactReport } from "../../../../src/cli/commands/doctor/report.js";
 import { checkFiles, checkLeftovers, checkStore } from "../../../../src/cli/commands/doctor/store-checks.js";
 import { checkTls, checkVariables, KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
-import { locateHome } from "../../../../src/profile/home.js";
 import { AgentAuthError } from "../../../../src/errors.js";
+import { locateHome } from "../../../../src/profile/home.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";

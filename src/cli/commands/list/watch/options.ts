@@ -1,9 +1,9 @@
 /** The flags of a watched list, and the flags that do not work with it. */
 
 import { AgentAuthError } from "../../../../errors.js";
+import type { Settings } from "../../../../profile/settings.js";
 import type { ListFlags } from "../../../flags/list.js";
 import type { Io } from "../../../io/io.js";
-import type { Settings } from "../../../../profile/settings.js";
 
 /** The output of a watched list: a screen that is redrawn, or one event per line. */
 export type WatchFormat = "table" | "wide" | "ndjson";

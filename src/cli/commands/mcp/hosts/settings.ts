@@ -1,3 +1,4 @@
+import { userFolder } from "../../../../profile/home.js";
 import { quote } from "../../../../redact.js";
 import { changeServer, type SettingsChange, serversIn } from "../../../clients/mcp-hosts/edit.js";
 import { HOST_SCOPES, type HostScope, type McpHost } from "../../../clients/mcp-hosts/host.js";
@@ -5,7 +6,6 @@ import { type Servers, SettingsSyntaxError } from "../../../clients/mcp-hosts/la
 import { fileOf, type HostMachine } from "../../../clients/mcp-hosts/places.js";
 import { previewOf } from "../../../clients/mcp-hosts/preview.js";
 import { type HostFile, readHostFile, writeHostFile } from "../../../clients/mcp-hosts/settings-file.js";
-import { userFolder } from "../../../../profile/home.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { usage } from "../entry.js";
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { keychainPatience } from "../../src/profile/open-store.js";
-import { runCli, temporaryFolder } from "../helpers/cli.js";
+import { keychainPatience } from "../../../src/cli/clients/store.js";
+import { runCli, temporaryFolder } from "../../helpers/cli.js";
 
 const AT = "https://mcp.example/mcp";
 

@@ -1,0 +1,27 @@
+import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { EngineHost } from "../../profile/engine/open-engine.js";
+import { openStore } from "../../profile/open-store.js";
+import { storeChoiceOf } from "../../profile/store-choice.js";
+import { KEYCHAIN_TIMEOUT } from "../../store/keychain/keychain.js";
+import type { CommandContext } from "../runtime/context.js";
+
+/**
+ * The store of the profile, as settings and environment choose it.
+ *
+ * @throws `AgentAuthError` `usage` for a choice that is none
+ */
+export function openProfileStore(context: CommandContext): GrantStore {
+  const { io, home, settings, pendingSaves } = context;
+  const choice = storeChoiceOf(settings().profile.value, io.env, home());
+  return pendingSaves.watch(openStore(choice, home(), io, engineHost(context), keychainPatience(io)));
+}
+
+/** How long the keychain may wait for its user's password, in milliseconds: where there is a terminal, a person may type it. */
+export function keychainPatience({ stdin, stderr }: { stdin: { isTTY: boolean }; stderr: { isTTY: boolean } }): number {
+  return stdin.isTTY && stderr.isTTY ? 60_000 : KEYCHAIN_TIMEOUT;
+}
+
+/** What a run opens an engine with. */
+export function engineHost({ home, redactor, atEnd }: Pick<CommandContext, "home" | "redactor" | "atEnd">): EngineHost {
+  return { home: home(), hide: (secret) => redactor.add(secret), atEnd };
+}

@@ -1,0 +1,12 @@
+import type { Env } from "../../platform/environment.js";
+import { homeFolder } from "../../profile/home.js";
+import { resolveSettings } from "../../profile/resolve-settings.js";
+import type { SettingFlags, Settings } from "../../profile/settings.js";
+import { readConfig } from "../../profile/settings-file.js";
+import { flagText } from "../runtime/flag-text.js";
+
+/** Every setting of a command line with its source. */
+export function settingsOf(flags: SettingFlags, env: Env): Settings {
+  const home = homeFolder(env);
+  return resolveSettings(flags, env, readConfig(home), home, flagText);
+}
