@@ -1,24 +1,20 @@
-// Who may import whom: bin > cli > { sandbox, mcp, login, node, testing, store } > { api, oauth, resource-server } > http >
+// Who may import whom: bin > cli > { profile, sandbox, mcp, login, node, testing, store } > { api, oauth, resource-server } > http >
 // errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
 
 /** `errors.ts` is made of the two after it. */
 const BASE = "^src/(errors|error-codes|remedy|redact)\\.ts$";
 const HTTP = "^src/http/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
-const RUNTIME = "^src/(sandbox|mcp|login|node|store|testing)/";
+const RUNTIME = "^src/(profile|sandbox|mcp|login|node|store|testing)/";
 /** What differs between operating systems. */
 const PLATFORM = "^src/platform/";
-/** What needs Node; its packages are bundled with it. */
+/** The packages that are bundled as they were published, each in a file of its own, reached by `#packages/*`. */
+const BUNDLED = "^src/packages/";
+/** What needs Node. */
 const OF_NODE = [
-  "^src/(sandbox|mcp|login|node|platform|cli)/",
+  "^src/(profile|sandbox|mcp|login|node|platform|packages|cli)/",
   "^src/store/(?!(index|memory|memory-leases)\\.ts$|(driver|seal|redis|postgres)/)",
 ];
-
-/** The packages that the library may import; scripts/build/library.mjs bundles them. */
-const OF_LIBRARY = "(?:dpop|ipaddr\\.js|jose|oauth4webapi|openapi-fetch)";
-
-/** An entry point: no module of ours imports it, so that nothing below the command line depends on it. */
-const NODE_ENTRY = "^src/node/index\\.ts$";
 
 /** Names writers, which are above it, and loads them only when they print. */
 const FORMATS = "^src/cli/flags/formats\\.ts$";
@@ -26,12 +22,14 @@ const FORMATS = "^src/cli/flags/formats\\.ts$";
 /** Each of these packages is known in one place, so that it can be exchanged there. */
 const PACKAGES = {
   commander: "^src/cli/",
-  "cli-table3": "^src/cli/output/",
-  "cross-spawn": "^src/platform/spawner\\.ts$",
-  conf: "^src/cli/config/file\\.ts$",
+  "cli-table3": BUNDLED,
+  "cross-spawn": BUNDLED,
+  conf: BUNDLED,
   "openapi-fetch": "^src/api/client\\.ts$",
   oauth4webapi: "^src/oauth/",
-  open: "^src/login/browser\\.ts$",
+  open: BUNDLED,
+  "oidc-provider": BUNDLED,
+  yaml: BUNDLED,
   "topojson-client": "^src/cli/commands/report/html/",
   "world-atlas": "^src/cli/commands/report/html/",
 };
@@ -59,7 +57,7 @@ module.exports = {
       "platform-below-runtime",
       "platform/ imports itself and the base",
       { path: PLATFORM },
-      { path: "^(src|bin|dist)/", pathNot: [PLATFORM, BASE] },
+      { path: "^(src|bin|dist)/", pathNot: [PLATFORM, BASE, BUNDLED] },
     ),
     forbid(
       "features-below-runtime",
@@ -69,15 +67,15 @@ module.exports = {
     ),
     forbid(
       "runtime-below-cli",
-      "sandbox/, mcp/, login/, node/, testing/ and store/ never import the command line",
-      { path: RUNTIME, pathNot: NODE_ENTRY },
+      "profile/, sandbox/, mcp/, login/, node/, testing/ and store/ never import the command line",
+      { path: RUNTIME },
       { path: "^(src/cli|bin|dist)/" },
     ),
     forbid(
-      "node-entry-exports-the-library",
-      "of the command line the entry point for Node exports the clients with its settings alone",
-      { path: NODE_ENTRY },
-      { path: "^(src/cli|bin|dist)/", pathNot: "^src/cli/library\\.ts$" },
+      "packages-hold-packages",
+      "packages/ exports what is bundled as it was published",
+      { path: BUNDLED },
+      { path: "^(src|bin|dist)/" },
     ),
     forbid(
       "cli-below-bin",
@@ -149,8 +147,9 @@ module.exports = {
       { path: "^src/cli/commands/(?!doctor/)" },
       {
         path: [
-          "^src/cli/config/settings\\.ts$",
-          "^src/cli/clients/(context|management|agent|agent-network|network|certificate|trace|store)\\.ts$",
+          "^src/(cli/config/settings|profile/resolve-settings)\\.ts$",
+          "^src/cli/clients/(context|management|agent|network|trace)\\.ts$",
+          "^src/profile/(agent-network|network|certificate|open-store)\\.ts$",
         ],
       },
     ),
@@ -182,17 +181,17 @@ module.exports = {
     ),
     forbid(
       "node-modules-of-node",
-      "the library runs on web-standard interfaces: node:* is for sandbox/, mcp/, login/, node/, store/ and cli/",
+      "the library runs on web-standard interfaces: node:* is for profile/, sandbox/, mcp/, login/, node/, store/ and cli/",
       { path: "^src/", pathNot: OF_NODE },
       { dependencyTypes: ["core"] },
     ),
     forbid(
       "installed-with-us",
-      "the library imports the few packages that are bundled into it, or what is among the dependencies",
-      { path: "^src/", pathNot: OF_NODE },
+      "the library imports what is among the dependencies, and other packages through packages/ alone",
+      { path: "^src/", pathNot: ["^src/(packages|cli)/"] },
       {
-        pathNot: `(^|/)node_modules/${OF_LIBRARY}/|^${OF_LIBRARY}$`,
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "unknown", "undetermined"],
+        dependencyTypesNot: ["type-only"],
       },
     ),
     forbid(
@@ -204,7 +203,7 @@ module.exports = {
     forbid(
       "no-orphans",
       "a module that nobody imports and that imports nobody is dead",
-      { orphan: true, path: "^src/" },
+      { orphan: true, path: "^src/", pathNot: "\\.d\\.ts$" },
       {},
     ),
   ],
@@ -214,7 +213,7 @@ module.exports = {
     doNotFollow: { path: ["node_modules", "^dist/"] },
     enhancedResolveOptions: {
       exportsFields: ["exports"],
-      conditionNames: ["types", "import", "node", "default"],
+      conditionNames: ["agentauth-source", "types", "import", "node", "default"],
       mainFields: ["types", "main"],
     },
   },

@@ -61,7 +61,9 @@ async function buildLibrary(entries) {
     format: "esm",
     splitting: true,
     chunkNames: "chunks/[name]-[hash]",
+    // A stack trace names a file and a line of the sources; their text is in the repository.
     sourcemap: "linked",
+    sourcesContent: false,
     external: [...Object.keys({ ...dependencies, ...optionalDependencies }), "#packages/*"],
   });
   return metafile;
@@ -72,7 +74,7 @@ async function buildPackages() {
   const names = readdirSync(join(root, "src/packages")).map((name) => name.replace(".ts", ""));
   const entryPoints = Object.fromEntries(names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]));
   // oidc-provider reads the names of its classes, and a bundle changes one of two that are equal.
-  const { metafile } = await build({ ...PROGRAM, entryPoints, keepNames: true });
+  const { metafile } = await build({ ...PROGRAM, minify: true, entryPoints, keepNames: true });
   return metafile;
 }
 
@@ -98,6 +100,7 @@ async function buildFrequent() {
     entryPoints: ["src/cli/main.ts", "src/cli/fast-path/cached-token.ts"],
     outbase: "src",
     packages: "external",
+    external: ["#packages/*"],
     plugins: [
       {
         name: "to-program",

@@ -96,6 +96,7 @@ function tryEverything(target) {
     runProgram(`${name}.mjs`, target);
     checkTypes(`${name}.ts`, target, types);
   }
+  runProgram("one-library.mjs", target);
   assert.equal(run("npx", ["--no-install", "agentauth", "--version"], target).trim(), version);
   assert.match(
     run("npx", ["--no-install", "agentauth", "demo"], target),

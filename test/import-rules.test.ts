@@ -107,16 +107,16 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
   },
   {
     rule: "runtime-below-cli",
-    broken: ["sandbox", "mcp", "login", "node", "store", "testing"].map((folder) => ({
+    broken: ["profile", "sandbox", "mcp", "login", "node", "store", "testing"].map((folder) => ({
       [`src/${folder}/a.ts`]: ["../cli/b.js"],
       "src/cli/b.ts": [],
     })),
     fine: { "src/node/a.ts": ["../api/b.js", "../login/c.js"], "src/api/b.ts": [], "src/login/c.ts": [] },
   },
   {
-    rule: "node-entry-exports-the-library",
-    broken: [{ "src/node/index.ts": ["../cli/b.js"], "src/cli/b.ts": [] }],
-    fine: { "src/node/index.ts": ["../cli/library.js"], "src/cli/library.ts": [] },
+    rule: "packages-hold-packages",
+    broken: [{ "src/packages/a.ts": ["../redact.js"], "src/redact.ts": [] }],
+    fine: { "src/packages/a.ts": ["tool"], "src/login/b.ts": ["../packages/a.js"] },
   },
   {
     rule: "cli-below-bin",
@@ -249,7 +249,7 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     broken: [
       { "src/cli/commands/x/run.ts": ["../../config/settings.js"], "src/cli/config/settings.ts": [] },
       { "src/cli/commands/x/run.ts": ["../../clients/agent.js"], "src/cli/clients/agent.ts": [] },
-      { "src/cli/commands/x/run.ts": ["../../clients/store.js"], "src/cli/clients/store.ts": [] },
+      { "src/cli/commands/x/run.ts": ["../../../profile/network.js"], "src/profile/network.ts": [] },
     ],
     fine: {
       "src/cli/commands/x/run.ts": ["../../clients/mcp-url.js"],
@@ -288,12 +288,14 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
   },
   ...[
     { name: "commander", home: "src/cli/deep/a.ts", elsewhere: "src/sandbox/a.ts" },
-    { name: "cli-table3", home: "src/cli/output/a.ts", elsewhere: "src/cli/a.ts" },
-    { name: "conf", home: "src/cli/config/file.ts", elsewhere: "src/cli/config/files.ts" },
-    { name: "cross-spawn", home: "src/platform/spawner.ts", elsewhere: "src/platform/system.ts" },
+    { name: "cli-table3", home: "src/packages/a.ts", elsewhere: "src/cli/a.ts" },
+    { name: "conf", home: "src/packages/a.ts", elsewhere: "src/profile/a.ts" },
+    { name: "cross-spawn", home: "src/packages/a.ts", elsewhere: "src/platform/a.ts" },
     { name: "openapi-fetch", home: "src/api/client.ts", elsewhere: "src/api/listing.ts" },
     { name: "oauth4webapi", home: "src/oauth/a.ts", elsewhere: "src/cli/a.ts" },
-    { name: "open", home: "src/login/browser.ts", elsewhere: "src/login/loopback.ts" },
+    { name: "oidc-provider", home: "src/packages/a.ts", elsewhere: "src/sandbox/a.ts" },
+    { name: "open", home: "src/packages/a.ts", elsewhere: "src/login/a.ts" },
+    { name: "yaml", home: "src/packages/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "topojson-client", home: "src/cli/commands/report/html/a.ts", elsewhere: "src/cli/a.ts" },
     { name: "world-atlas", home: "src/cli/commands/report/html/a.ts", elsewhere: "src/cli/a.ts" },
   ].map(({ name, home, elsewhere }) => {
@@ -325,9 +327,17 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
       .concat("src/store/memory.ts", "src/store/driver/a.ts", "src/testing/a.ts")
       .flatMap((path) => [{ [path]: ["node:fs"] }, { [path]: ["crypto"] }]),
     fine: Object.fromEntries(
-      ["login/a", "node/a", "mcp/a", "sandbox/a", "cli/a", "store/file", "store/keyring", "store/private-file"].map(
-        (name) => [`src/${name}.ts`, ["node:fs"]],
-      ),
+      [
+        "profile/a",
+        "login/a",
+        "node/a",
+        "mcp/a",
+        "sandbox/a",
+        "cli/a",
+        "store/file",
+        "store/keyring",
+        "store/private-file",
+      ].map((name) => [`src/${name}.ts`, ["node:fs"]]),
     ),
   },
   {
@@ -336,13 +346,13 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
       { "src/api/a.ts": ["tool"] },
       { "src/index.ts": ["tool"] },
       { "src/store/memory.ts": ["tool"] },
+      { "src/sandbox/a.ts": ["tool"] },
       { "src/http/a.ts": ["not-installed"] },
     ],
     fine: {
       "src/api/a.ts": ["allowed"],
-      "src/http/a.ts": ["jose"],
+      "src/packages/a.ts": ["tool"],
       "src/cli/a.ts": ["tool"],
-      "src/sandbox/a.ts": ["tool"],
     },
   },
   {
@@ -424,7 +434,7 @@ describe("the source", () => {
     ]);
   });
 
-  it("reads the environment, prints and exits in cli/ alone", async () => {
+  it("reads the environment, prints and exits in cli/ alone, and reads the environment in profile/", async () => {
     const found: string[] = [];
     for (const path of (await sources("src")).filter((one) => !one.startsWith("src/cli/"))) {
       const text = await read(path);
@@ -444,6 +454,6 @@ describe("the source", () => {
       };
       visit(parse(path, text));
     }
-    expect(found).toEqual([]);
+    expect(found).toEqual(["src/profile/clients.ts: process.env"]);
   });
 });

@@ -9,18 +9,22 @@ export const title = "Start of the command";
 export const start = "in every figure";
 export const shows =
   "CPU of a process that starts, prints and exits, against `node -e 0` on the same Node, and of other command lines that " +
-  "print their version. Newer majors start in less time themselves, so the same command has a higher ratio there. It does " +
+  "print their version; and of importing an entry point, against a module that imports nothing. Newer majors start in less time themselves, so the same command has a higher ratio there. It does " +
   "not show a cold disk.";
 
-/** Without a login and without a network: nothing is asked. */
+/** Without a login and without a network: nothing is asked. The goals are those of Node 20. */
 const COMMANDS = [
   { words: ["--version"], goal: 1.3 },
-  { words: ["--help"], goal: 1.5 },
-  { words: ["devices", "list", "--help"], goal: 1.5 },
-  { words: ["devices", "list", "--unknown"], codes: [2], goal: 1.5 },
-  { words: ["config", "list"], goal: 1.7 },
-  { words: ["status", "--json"], codes: [0, 4], goal: 1.9 },
+  { words: ["--help"], goal: 1.3 },
+  { words: ["devices", "list", "--help"], goal: 1.9 },
+  { words: ["devices", "list", "--unknown"], codes: [2], goal: 1.9 },
+  { words: ["wrong-word"], codes: [2], goal: 1.9 },
+  { words: ["config", "list"], goal: 1.9 },
+  { words: ["status", "--json"], codes: [0, 4], goal: 2.2 },
 ];
+
+/** The entry points, against a module that imports nothing. */
+const ENTRIES = { agentauth: 1.6, "agentauth/node": 1.95, "agentauth/resource-server": 1.55, "agentauth/sandbox": 2.2 };
 
 const PEERS = {
   wrangler: "wrangler/bin/wrangler.js",
@@ -42,7 +46,17 @@ export async function measure({ quick }) {
       ...COMMANDS.map(({ words, ...options }) => starts(`agentauth ${words.join(" ")}`, [CLI, ...words], env, options)),
       ...peers({ ...env, HOME: env.AGENTAUTH_HOME, CI: "1", WRANGLER_SEND_METRICS: "false" }),
     ];
-    return [startsTable(sides, await compare(sides, rounds), rounds)];
+    const module = (text) => ["--input-type=module", "-e", text];
+    const imports = [
+      starts("an empty module", module(""), env),
+      ...Object.entries(ENTRIES).map(([name, goal]) =>
+        starts(`import "${name}"`, module(`import ${JSON.stringify(name)}`), env, { goal }),
+      ),
+    ];
+    return [
+      startsTable(sides, await compare(sides, rounds), rounds),
+      startsTable(imports, await compare(imports, rounds), rounds),
+    ];
   });
 }
 

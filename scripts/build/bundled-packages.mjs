@@ -1,6 +1,6 @@
 // What is inside dist/ and was written by others: the licences that must be distributed with it, and a bill of materials
 // for the tools that look for packages with known vulnerabilities.
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { notices } from "./notices.mjs";
 
@@ -14,6 +14,7 @@ import { notices } from "./notices.mjs";
 export function describeBundledPackages(root, made, metafiles) {
   const paths = metafiles.flatMap(({ outputs }) => Object.values(outputs).flatMap(({ inputs }) => Object.keys(inputs)));
   const folders = new Set(paths.flatMap((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []));
+  checkUnedited(root, metafiles);
   const packages = [...folders].sort().map((folder) => readManifest(join(root, folder)));
   writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices(packages));
   const components = new Map(packages.map((manifest) => [purlOf(manifest), componentOf(manifest)]));
@@ -25,6 +26,15 @@ export function describeBundledPackages(root, made, metafiles) {
     components: [...components.values()],
   };
   writeFileSync(join(made, "sbom.cdx.json"), `${JSON.stringify(bill, null, 1)}\n`);
+}
+
+/** What was bundled of a package must be its file as it is installed: a plugin that edits one would show here. */
+function checkUnedited(root, metafiles) {
+  const inputs = metafiles.flatMap((metafile) => Object.entries(metafile.inputs));
+  const edited = inputs.filter(
+    ([path, { bytes }]) => !path.startsWith("src/") && statSync(join(root, path)).size !== bytes,
+  );
+  if (edited.length > 0) throw new Error(`not as published: ${edited.map(([path]) => path).join(", ")}`);
 }
 
 function readManifest(folder) {

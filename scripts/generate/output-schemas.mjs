@@ -22,7 +22,7 @@ const OUTPUTS = {
   profile: ["commands/profile/run.ts", "ProfileRow"],
   client: ["commands/client/run.ts", "ClientRow"],
   "client-forgotten": ["commands/client/run.ts", "RemovalRow"],
-  "store-health": ["clients/engine/health.ts", "EngineReport"],
+  "store-health": ["../profile/engine/health.ts", "EngineReport"],
   "store-reseal": ["commands/store/run.ts", "ResealRow"],
   "store-export": ["commands/store/export.ts", "ExportReport"],
   "store-import": ["commands/store/import.ts", "ImportReport"],

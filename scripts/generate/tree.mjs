@@ -42,5 +42,7 @@ export async function readTree(root) {
 
 /** Excludes modules that a command loads only when it runs. */
 function leaveOutWhatRuns({ onResolve }) {
-  onResolve({ filter: /^\./ }, ({ kind, path }) => (kind === "dynamic-import" ? { path, external: true } : undefined));
+  onResolve({ filter: /^[.#]/ }, ({ kind, path }) =>
+    kind === "dynamic-import" ? { path, external: true } : undefined,
+  );
 }

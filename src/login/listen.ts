@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import type { RequestListener, Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { SocketPool } from "./socket-pool.js";
 
@@ -60,7 +60,8 @@ function bind(
   pool: SocketPool,
   handle: RequestListener,
 ): Promise<Server> {
-  const server = createServer({
+  // Imported by an ES module, it would load all of fetch.
+  const server = process.getBuiltinModule("node:http").createServer({
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: requestTimeoutMs,
     requestTimeout: requestTimeoutMs,

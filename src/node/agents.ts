@@ -34,7 +34,7 @@ export function idleMs(socket: Duplex): number {
   return now - (idleSince.get(socket) ?? now);
 }
 
-/** Node's module for a scheme, loaded when it is needed. */
+/** Node's module for a scheme, loaded when it is needed; imported by an ES module, it would load all of fetch. */
 export function httpModule(isTls: boolean): typeof import("node:https") {
   return process.getBuiltinModule(isTls ? "node:https" : "node:http") as typeof import("node:https");
 }

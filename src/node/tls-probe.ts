@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import { request } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { withoutBrackets } from "../http/address.js";
+import { httpModule } from "./agents.js";
 import type { ClientCertificate } from "./client-certificate.js";
 import { proxyAuthorization } from "./proxies.js";
 
@@ -134,7 +134,7 @@ async function tunnel(url: URL, proxy: URL, ca: TlsProbeOptions["ca"], signal: A
 function connectThrough(url: URL, proxy: URL, proxySocket: Socket | undefined, signal: AbortSignal): Promise<Socket> {
   const target = `${url.hostname}:${url.port || 443}`;
   const authorization = proxyAuthorization(proxy);
-  const connectRequest = request({
+  const connectRequest = httpModule(false).request({
     ...(proxySocket
       ? { createConnection: () => proxySocket }
       : { host: withoutBrackets(proxy.hostname), port: Number(proxy.port || 80) }),

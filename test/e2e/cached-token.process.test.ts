@@ -33,7 +33,7 @@ beforeAll(async () => {
 });
 
 /** The whole program, as it runs where the quick way gives up. */
-const WHOLE = `const { runProgram } = await import(${JSON.stringify(new URL("execute.cjs", DIST).href)});
+const WHOLE = `const { runProgram } = await import(${JSON.stringify(new URL("tokens.cjs", DIST).href)});
 process.exitCode = await runProgram(process.argv.slice(1), process);`;
 
 function whole(args: readonly string[], stdout: "pipe" | number = "pipe"): Promise<CliResult> {
@@ -138,7 +138,7 @@ describe("what is loaded for it", () => {
     expect(quick.builtins.filter((name) => heavy.test(name))).toEqual([]);
     // That the list would name them is seen on a command that sends a request.
     const slow = await loadedBy(["discover", `http://127.0.0.1:${await freePort()}/mcp`], 5);
-    expect(slow.files).toContain("dist/cli/execute.cjs");
+    expect(slow.files).toContain("dist/cli/tokens.cjs");
     expect(slow.builtins.filter((name) => heavy.test(name))).not.toEqual([]);
   });
 

@@ -20,6 +20,8 @@ export async function compileExample(name: string): Promise<string> {
     format: "esm",
     target: "node20.19",
     logLevel: "silent",
+    // The paths of our tsconfig.json lead to the sources.
+    tsconfigRaw: "{}",
   });
   return outfile;
 }

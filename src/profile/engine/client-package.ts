@@ -1,6 +1,5 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { AgentAuthError } from "../../errors.js";
 import type { EngineKind } from "../store-choice.js";
 
@@ -16,6 +15,7 @@ export type PackageName = (typeof PACKAGES)[EngineKind][number];
 /** A package that was found. */
 export interface ClientPackage {
   name: PackageName;
+  /** Its exports; what CommonJS exports as a whole is the default one. */
   load(): Promise<Record<string, unknown>>;
 }
 
@@ -28,10 +28,8 @@ export interface ClientPackage {
  */
 export function findPackage(kind: EngineKind, home: string, beside: string = import.meta.url): ClientPackage {
   for (const name of PACKAGES[kind]) {
-    for (const from of [beside, join(home, "package.json")]) {
-      const path = resolved(name, from);
-      if (path !== undefined) return { name, load: () => import(pathToFileURL(path).href) };
-    }
+    const found = packageFrom(beside, name) ?? packageFrom(join(home, "package.json"), name);
+    if (found !== undefined) return found;
   }
   const names = PACKAGES[kind];
   throw new AgentAuthError(
@@ -41,9 +39,12 @@ export function findPackage(kind: EngineKind, home: string, beside: string = imp
   );
 }
 
-function resolved(name: string, from: string): string | undefined {
+/** A package that a module would get by its name; undefined if none is installed there. */
+export function packageFrom(module: string, name: PackageName): ClientPackage | undefined {
+  const require = createRequire(module);
   try {
-    return createRequire(from).resolve(name);
+    const path = require.resolve(name);
+    return { name, load: async () => ({ default: require(path), ...require(path) }) };
   } catch {
     return undefined;
   }

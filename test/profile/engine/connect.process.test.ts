@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { PackageName } from "../../../src/profile/engine/client-package.js";
+import { type PackageName, packageFrom } from "../../../src/profile/engine/client-package.js";
 import { connectWith } from "../../../src/profile/engine/connect.js";
 import type { EngineAddress } from "../../../src/profile/engine/store-url.js";
 import { storeSql } from "../../../src/store/postgres/store-sql.js";
@@ -9,7 +9,9 @@ import { MISSING_SERVER, type PostgresServer, startPostgres } from "../../store/
 const KEY = { kind: "grant", partition: "p", id: "i" } as const;
 
 async function roundTrip(name: PackageName, address: EngineAddress): Promise<string | undefined> {
-  const { driver, close } = await connectWith({ name, load: () => import(name) }, address);
+  const installed = packageFrom(import.meta.url, name);
+  if (installed === undefined) throw new Error(`${name} is not installed`);
+  const { driver, close } = await connectWith(installed, address);
   try {
     await driver.put(KEY, name, (await driver.get(KEY))?.version);
     return (await driver.get(KEY))?.value;

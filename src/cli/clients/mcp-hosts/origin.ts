@@ -15,8 +15,8 @@ const URL_FIELDS = ["url", "serverUrl", "httpUrl", "uri"];
 export function originOf(entry: unknown): EntryOrigin {
   if (!isMap(entry)) return { url: undefined, isByAgentauth: false };
   const words = [entry["command"] ?? entry["cmd"], entry["args"]].flat().filter((word) => typeof word === "string");
-  // The command may have any name, which --command sets, or be Node and our script.
-  const verb = [1, 2].find((at) => words[at] === "mcp" && words[at + 1] === "proxy");
+  // The command may have any name, which --command sets, or be Node and our script, or npx.
+  const verb = [1, 2, 3, 5].find((at) => words[at] === "mcp" && words[at + 1] === "proxy");
   const proxied = verb === undefined ? undefined : words[verb + 2];
   if (proxied !== undefined && URL.canParse(proxied)) return { url: proxied, isByAgentauth: true };
   const url = URL_FIELDS.map((field) => entry[field]).find((value) => typeof value === "string");

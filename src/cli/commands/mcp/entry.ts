@@ -69,6 +69,11 @@ export function sayNextSteps({ url, env }: HostEntry, options: EntryFlags, conte
   if (options.style === "headers-helper" && Object.keys(env).length > 0) {
     io.say(`start the host with the same ${Object.keys(env).join(" and ")} as now`);
   }
+  if (isByNpx(context.program) && options.command === undefined) {
+    io.say(
+      "the host starts agentauth with npx, which takes half a second more each time: install it, and add this again",
+    );
+  }
   io.say(
     `log in once, if not done yet: agentauth login ${[shellWord(url), ...loginFlags(options, context)].join(" ")}`,
   );
@@ -98,6 +103,13 @@ function dataOf(
   return host.helper({ url, helper: platform === "win32" ? windowsLine(words) : words.map(posixWord).join(" ") });
 }
 
+const NPX = ["npx", "--yes", "agentauth"] as const satisfies [string, ...string[]];
+
+/** Whether npx started this run: npm may empty its cache, so an entry cannot name a file there. */
+function isByNpx(program: CommandContext["program"]): boolean {
+  return program !== undefined && /[\\/]_npx[\\/]/.test(program[1]);
+}
+
 /**
  * The words that start agentauth. A host on Windows cannot start `agentauth.cmd` without a shell, and one that was
  * started from a window of macOS finds neither `agentauth` nor `node`. The settings of a project are shared: paths of this
@@ -109,6 +121,7 @@ function startWords(
   { program }: Pick<CommandContext, "program">,
 ): [string, ...string[]] {
   if (command !== undefined) return [command];
+  if (isByNpx(program)) return platform === "win32" ? ["cmd", "/c", ...NPX] : NPX;
   const isLost = (platform === "win32" || platform === "darwin") && scope !== "project";
   return program !== undefined && isLost ? [...program] : ["agentauth"];
 }

@@ -5,6 +5,11 @@ import type { CommandContext } from "../../../../src/cli/runtime/context.js";
 
 const URL_OF_SERVER = "https://mcp.example/mcp";
 const WINDOWS = ["C:\\Program Files\\nodejs\\node.exe", "C:\\npm\\agentauth\\bin\\agentauth.cjs"] as const;
+const NPX = ["/usr/bin/node", "/home/ann/.npm/_npx/62a2/node_modules/agentauth/bin/agentauth.cjs"] as const;
+const NPX_OF_WINDOWS = [
+  "C:\\node.exe",
+  "C:\\npm-cache\\_npx\\62a2\\node_modules\\agentauth\\bin\\agentauth.cjs",
+] as const;
 const MACOS = ["/opt/homebrew/bin/node", "/opt/homebrew/lib/agentauth/bin/agentauth.cjs"] as const;
 
 /** The entry of Claude Code that a platform gets. */
@@ -24,11 +29,16 @@ describe("the entry of a host that starts programs without a shell", () => {
     ["darwin", MACOS, [...MACOS]],
     ["linux", MACOS, ["agentauth"]],
     ["win32", undefined, ["agentauth"]],
-  ] as const)("on %s names Node and our script where it finds neither: %j", (platform, program, words) => {
-    const entry = entryOn(platform, program);
-    expect([entry["command"], ...(entry["args"] as string[])]).toEqual([...words, "mcp", "proxy", URL_OF_SERVER]);
-    expect(originOf(entry)).toEqual({ url: URL_OF_SERVER, isByAgentauth: true });
-  });
+    ["linux", NPX, ["npx", "--yes", "agentauth"]],
+    ["win32", NPX_OF_WINDOWS, ["cmd", "/c", "npx", "--yes", "agentauth"]],
+  ] as const)(
+    "on %s names Node and our script where it finds neither, and no file of npx: %j",
+    (platform, program, words) => {
+      const entry = entryOn(platform, program);
+      expect([entry["command"], ...(entry["args"] as string[])]).toEqual([...words, "mcp", "proxy", URL_OF_SERVER]);
+      expect(originOf(entry)).toEqual({ url: URL_OF_SERVER, isByAgentauth: true });
+    },
+  );
 
   it("names no path of this machine in the settings of a project", () => {
     expect(entryOn("win32", WINDOWS, { scope: "project" })["command"]).toBe("agentauth");
