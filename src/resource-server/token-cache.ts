@@ -1,5 +1,4 @@
-import { base64url } from "jose";
-import { nodeCrypto } from "./node-crypto.js";
+import { toBase64url } from "../http/base64url.js";
 
 /** Results about tokens, by their digests: it holds no token. Evicts the least recently used. */
 export class TokenCache<T> {
@@ -35,9 +34,15 @@ export class TokenCache<T> {
   }
 }
 
+/** `node:crypto`, whose hash costs a fortieth of that of Web Crypto, where there is one. */
+interface WithNodeCrypto {
+  process?: { getBuiltinModule?: (name: "node:crypto") => { hash?: Hash } | undefined };
+}
+type Hash = (algorithm: "sha256", text: string, encoding: "base64url") => string;
+
 /** The SHA-256 of a token in base64url: the `ath` of its proofs (RFC 9449 section 4.2). */
 export async function digestOf(token: string): Promise<string> {
-  const node = nodeCrypto();
-  if (node) return node.createHash("sha256").update(token).digest("base64url");
-  return base64url.encode(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token))));
+  const node = (globalThis as WithNodeCrypto).process?.getBuiltinModule?.("node:crypto");
+  if (node?.hash) return node.hash("sha256", token, "base64url");
+  return toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(token))));
 }

@@ -39,6 +39,20 @@ function otherEncodings(part: string): string[] {
   return texts.filter((text) => text !== part && Buffer.from(text, "base64").equals(bytes));
 }
 
+/** Every algorithm that is accepted where the options name none. */
+const ALGORITHMS = [
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+  ...["PS256", "PS384", "PS512", "RS256", "RS384", "RS512"],
+];
+
+/** An ECDSA signature in DER (RFC 3279 section 2.2.3), as other protocols have it. */
+function derOf(bytes: Uint8Array): Uint8Array {
+  const integer = (part: Uint8Array) => [0x02, part.length + 1, 0, ...part];
+  const half = bytes.length / 2;
+  const content = [...integer(bytes.subarray(0, half)), ...integer(bytes.subarray(half))];
+  return new Uint8Array([0x30, content.length, ...content]);
+}
+
 describe("algorithms (V2)", () => {
   it.for(["none", "None", "nOnE", "HS256", "ES256K", "RSA-OAEP", "", 5, undefined])(
     "refuses alg %j",
@@ -73,6 +87,27 @@ describe("algorithms (V2)", () => {
   it("takes no algorithm that the key is not for", async ({ signer, refused }) => {
     signer.keys.push({ ...rsa.jwk, alg: "PS256" });
     await refused(await signer.sign({}, { alg: "RS256", kid: "rsa" }, rsa), "key", signer.server());
+  });
+
+  it.for(ALGORITHMS)("accepts %s by a key of its own, in the one form of its signature", async (alg, { signer }) => {
+    const key = await makeKey("own", alg);
+    signer.keys.push(key.jwk);
+    const fresh = signer.server();
+    const token = await signer.sign({}, { alg, kid: "own" }, key);
+    await expect(fresh.verify(token)).resolves.toMatchObject({ subject: "alice" });
+    const forms: ((bytes: Uint8Array) => Uint8Array)[] = [
+      (bytes) => bytes.subarray(1),
+      (bytes) => new Uint8Array([0, ...bytes]),
+      (bytes) => new Uint8Array([...bytes, 0]),
+      (bytes) => new Uint8Array(bytes.length),
+    ];
+    if (alg.startsWith("ES")) forms.push(derOf);
+    for (const form of forms) {
+      const [head, body, signature = ""] = token.split(".");
+      const changed = Buffer.from(form(Buffer.from(signature, "base64url"))).toString("base64url");
+      await expect(fresh.verify(`${head}.${body}.${changed}`)).rejects.toMatchObject({ code: "invalid_token" });
+    }
+    expect(fresh.reasons()).toEqual(forms.map(() => "signature"));
   });
 
   it.for([["none"], ["HS256"], ["ES256", "HS512"], []] as const)(
