@@ -98,6 +98,12 @@ module.exports = {
       { path: "^src/(api|oauth)/" },
     ),
     forbid(
+      "jose-on-demand",
+      "a resource server loads jose with the first token: importing the entry point stays cheap",
+      { path: "^src/resource-server/" },
+      { path: "(^|/)node_modules/jose/|^jose(/|$)", dependencyTypesNot: ["dynamic-import", "type-only"] },
+    ),
+    forbid(
       "index-for-outsiders",
       "an index.ts is for users of the package: import the module that it exports from",
       { path: "^src/" },

@@ -163,6 +163,19 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     },
   },
   {
+    rule: "jose-on-demand",
+    broken: [
+      { "src/resource-server/a.ts": 'import { compactVerify } from "jose";\nexport { compactVerify };\n' },
+      { "src/resource-server/a.ts": 'export { base64url } from "jose";\n' },
+    ],
+    fine: {
+      "src/resource-server/a.ts":
+        'import type { x } from "jose";\nexport const load = (): Promise<{ x: typeof x }> => import("jose");\n',
+      "node_modules/jose/package.json": '{ "name": "jose", "version": "6.0.0", "main": "index.js" }',
+      "node_modules/jose/index.js": "export const x = 1;\n",
+    },
+  },
+  {
     rule: "index-for-outsiders",
     broken: [
       { "src/cli/a.ts": 'export const load = () => import("../sandbox/index.js");\n', "src/sandbox/index.ts": [] },

@@ -1,4 +1,4 @@
-import { base64url } from "jose";
+import { toBase64url } from "../http/base64url.js";
 import type { Clock } from "../http/deadline.js";
 
 /** The nonces that a server requires in proofs (RFC 9449 section 9). */
@@ -22,7 +22,7 @@ export function createNonces(clock: Pick<Clock, "epoch">): Nonces {
     secret ??= crypto.getRandomValues(new Uint8Array(32));
     const key = await crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
     const mac = await crypto.subtle.sign("HMAC", key, new TextEncoder().encode(String(step)));
-    return base64url.encode(new Uint8Array(mac));
+    return toBase64url(new Uint8Array(mac));
   };
   const step = () => Math.floor(clock.epoch() / STEP_MS);
   return {

@@ -1,18 +1,10 @@
-import {
-  base64url,
-  type CompactJWSHeaderParameters,
-  type CryptoKey,
-  calculateJwkThumbprint,
-  compactVerify,
-  EmbeddedJWK,
-  type JWK,
-} from "jose";
-import { isBase64url } from "../http/base64url.js";
+import type { JWK } from "jose";
+import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { parseUrl } from "../http/url.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
-import { decodePart, mediaTypeOf } from "./jwt.js";
+import { decodePart, loadVerifier, mediaTypeOf } from "./jwt.js";
 import type { TokenCache } from "./token-cache.js";
 
 /** The rules that a proof must meet. */
@@ -33,13 +25,11 @@ export interface ProofRules {
   skew: number;
 }
 
-/** The header of a proof, and the key in it. */
+/** The key in the header of a proof; jose imports it once, and not before it is known to be the key of the token. */
 export interface ProofKey {
-  header: CompactJWSHeaderParameters;
+  jwk: JWK;
   /** The thumbprint of the key (RFC 7638). */
   thumbprint: string;
-  /** Undefined until it is imported: not before it is known to be the key of the token. */
-  key: CryptoKey | undefined;
 }
 
 /** The facts of a valid proof. */
@@ -95,17 +85,18 @@ export async function readProof(
   if (holder.thumbprint !== rules.boundTo) {
     throw new TokenRefusal("bound", "the proof is by another key than the token's");
   }
-  const key = holder.key ?? (await EmbeddedJWK(holder.header).catch(unusable));
-  await compactVerify(value, key, { algorithms: [...PROOF_ALGORITHMS] }).catch(unusable);
-  keys.put(head, { ...holder, key }, Number.POSITIVE_INFINITY);
+  const { compactVerify } = await loadVerifier();
+  await compactVerify(value, holder.jwk, { algorithms: [...PROOF_ALGORITHMS] }).catch(unusable);
+  keys.put(head, holder, Number.POSITIVE_INFINITY);
   return { ...facts, thumbprint: holder.thumbprint };
 }
 
 async function readHeader(head: string): Promise<ProofKey> {
   const header = decodePart(head);
   if (!header) throw notOneJwt();
-  const thumbprint = await calculateJwkThumbprint(readKey(header), "sha256").catch(unusable);
-  return { header: header as ProofKey["header"], thumbprint, key: undefined };
+  const jwk = readKey(header);
+  const { calculateJwkThumbprint } = await import("jose/jwk/thumbprint");
+  return { jwk, thumbprint: await calculateJwkThumbprint(jwk, "sha256").catch(unusable) };
 }
 
 function notOneJwt(): TokenRefusal {
@@ -142,13 +133,9 @@ function checkRsaKey({ n, e }: JsonObject): void {
 
 /** The length of a number of a key in bits; 0 where it is none. */
 function bitsOf(value: unknown): number {
-  try {
-    const bytes = base64url.decode(value as string);
-    const first = bytes.findIndex((byte) => byte !== 0);
-    return first < 0 ? 0 : (bytes.length - first) * 8 - (Math.clz32(bytes[first] ?? 0) - 24);
-  } catch {
-    return 0;
-  }
+  const bytes = (typeof value === "string" && fromBase64url(value)) || new Uint8Array();
+  const first = bytes.findIndex((byte) => byte !== 0);
+  return first < 0 ? 0 : (bytes.length - first) * 8 - (Math.clz32(bytes[first] ?? 0) - 24);
 }
 
 function readClaims(claims: JsonObject, rules: ProofRules): Omit<ProofFacts, "thumbprint"> {

@@ -1,6 +1,6 @@
-import { base64url, compactVerify, createLocalJWKSet, errors, type JSONWebKeySet, type LocalJWKSet } from "jose";
+import type { errors, JSONWebKeySet, LocalJWKSet } from "jose";
 import { AgentAuthError } from "../errors.js";
-import { isBase64url } from "../http/base64url.js";
+import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import { TokenRefusal } from "./events.js";
@@ -21,13 +21,29 @@ export interface Keys {
   missing: string | undefined;
 }
 
+/** The header and claims of a JWT, to be trusted only after {@link verifySignature}. */
+export interface ParsedJwt {
+  header: JsonObject;
+  claims: JsonObject;
+}
+
 /** More keys than this fit no token without a `kid`: anyone could make the server try them all. */
 const MAX_CANDIDATES = 8;
+
+/** jose is loaded for the first signature, so that importing this module costs little. */
+const importVerifier = () => import("jose/jws/compact/verify");
+let verifier: ReturnType<typeof importVerifier> | undefined;
+
+/** The verifier of jose. */
+export function loadVerifier(): ReturnType<typeof importVerifier> {
+  verifier ??= importVerifier();
+  return verifier;
+}
 
 /** The keys of an issuer, read when they are first needed. */
 export function keysOf(issuer: Issuer, { keyTtlSeconds, clock }: Pick<Settings, "keyTtlSeconds" | "clock">): Keys {
   const read = async (signal: AbortSignal) => {
-    const document = await issuer.keys(signal);
+    const [document, { createLocalJWKSet }] = await Promise.all([issuer.keys(signal), import("jose/jwks/local")]);
     try {
       const set = document as unknown as JSONWebKeySet;
       return { find: createLocalJWKSet(set), isEmpty: set.keys.length === 0 };
@@ -49,10 +65,9 @@ export function looksLikeJwt(token: string): boolean {
 /**
  * Parses a JWT without trusting it, and refuses a wrong type, algorithm or extension, which no key could repair.
  *
- * @returns its claims, to be trusted only after {@link verifySignature}
  * @throws TokenRefusal
  */
-export function readJwt(token: string, { algorithms, legacyTyp }: Settings): JsonObject {
+export function readJwt(token: string, { algorithms, legacyTyp }: Settings): ParsedJwt {
   const parts = token.split(".");
   if (parts.length === 5) throw new TokenRefusal("encrypted", "the token is encrypted (JWE), which is not supported");
   const [head = "", body = ""] = parts;
@@ -74,7 +89,7 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Jso
   // Claims that mark an ID token where the type does not: the hash of an access token, or of a code.
   const ofIdToken = ["at_hash", "c_hash"].find((name) => claims[name] !== undefined);
   if (ofIdToken !== undefined) throw new TokenRefusal("typ", `${ofIdToken} is a claim of ID tokens`);
-  return claims;
+  return { header, claims };
 }
 
 /**
@@ -90,74 +105,87 @@ export function readJwt(token: string, { algorithms, legacyTyp }: Settings): Jso
  */
 export async function verifySignature(
   token: string,
+  { alg, kid }: JsonObject,
   keys: Keys,
-  { algorithms }: Settings,
+  algorithms: string[],
   signal: AbortSignal | undefined,
   before: KeySet | undefined = keys.cache.current,
 ): Promise<KeySet> {
   const set = await keys.cache.get(signal);
-  return tryKeys(token, set, algorithms).catch(async (error: unknown) => {
-    if (error instanceof TokenRefusal && error.reason === "signature") throw error;
-    const fresh = await keys.cache.refresh(signal);
-    if (fresh !== set) return tryKeys(token, fresh, algorithms).catch(noteMissing(token, keys));
-    if (set !== before) return noteMissing(token, keys)(error);
-    throw error instanceof TokenRefusal && keys.missing !== keyOf(token) ? unknownKey(error, keys) : error;
-  });
+  const failure = await tryKeys(token, kid, set, algorithms);
+  if (!failure) return set;
+  if (failure instanceof TokenRefusal && failure.reason === "signature") throw failure;
+  const fresh = await keys.cache.refresh(signal);
+  const again = fresh === set ? failure : await tryKeys(token, kid, fresh, algorithms);
+  if (!again) return fresh;
+  if (!(again instanceof TokenRefusal) || again.reason !== "key") throw again;
+  const key = JSON.stringify([alg, kid]);
+  // Keys that were read after the token came lack its key: the next token of that key is refused at once.
+  if (fresh !== before) keys.missing = key;
+  if (keys.missing === key) throw again;
+  const retryAfter = keys.cache.cooldown;
+  throw new AgentAuthError("unknown_key", again.message, { class: "unavailable", retryAfter });
 }
 
-/** Records a key that is missing from a fresh key set: the next token of that key is refused at once. */
-function noteMissing(token: string, keys: Keys): (error: unknown) => never {
-  return (error) => {
-    if (error instanceof TokenRefusal && error.reason === "key") keys.missing = keyOf(token);
-    throw error;
-  };
-}
-
-/** The algorithm and key id of a token. */
-function keyOf(token: string): string {
-  const { alg, kid } = decodePart(token.split(".")[0] ?? "") ?? {};
-  return JSON.stringify([alg, kid]);
-}
-
-function unknownKey({ message }: TokenRefusal, { cache }: Keys): AgentAuthError {
-  return new AgentAuthError("unknown_key", message, { class: "unavailable", retryAfter: cache.cooldown });
-}
-
-/** Tries the key that a token names; where several have that name, or the token names none, each of them. */
-async function tryKeys(token: string, set: KeySet, algorithms: readonly string[]): Promise<KeySet> {
-  if (set.isEmpty) throw unusable("the key set has no keys");
-  const options = { algorithms: [...algorithms] };
+/**
+ * Tries the key that a token names; where several have that name, or the token names none, each of them.
+ *
+ * @returns why none has signed the token; undefined where one has
+ */
+async function tryKeys(
+  token: string,
+  kid: unknown,
+  { find, isEmpty }: KeySet,
+  algorithms: string[],
+): Promise<TokenRefusal | AgentAuthError | undefined> {
+  if (isEmpty) return unusable("the key set has no keys");
+  const { compactVerify } = await loadVerifier();
   try {
-    await compactVerify(token, set.find, options);
-    return set;
+    await compactVerify(token, find, { algorithms });
+    return undefined;
   } catch (error) {
-    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw toError(token, error);
-    let failure: unknown = unusable("none of the keys can be used that the token may have been signed with");
+    if (!isMultipleKeys(error)) return failureOf(error, kid);
+    let failure: TokenRefusal | AgentAuthError = unusable(
+      "none of the keys can be used that may have signed the token",
+    );
     let tried = 0;
     for await (const key of error) {
       if (++tried > MAX_CANDIDATES) break;
-      const found = await compactVerify(token, key, options).then(
+      const found = await compactVerify(token, key, { algorithms }).then(
         () => undefined,
-        (keyError: unknown) => toError(token, keyError),
+        (keyError: unknown) => failureOf(keyError, kid),
       );
-      if (!found) return set;
+      if (!found) return undefined;
       // A refusal by one key takes precedence over the failure of another.
       if (!(failure instanceof TokenRefusal)) failure = found;
     }
-    throw failure;
+    return failure;
   }
 }
 
-/** The refusal of a token, or the error of an unusable key, which says nothing about the token. */
-function toError(token: string, error: unknown): TokenRefusal | AgentAuthError {
-  const detail = escapeText(error instanceof Error ? error.message : "the signature is not good");
-  if (error instanceof errors.JWKSNoMatchingKey) return new TokenRefusal("key", detail);
-  if (ABOUT_TOKENS.some((kind) => error instanceof kind)) return new TokenRefusal("signature", detail);
-  const kid = decodePart(token.split(".")[0] ?? "")?.["kid"] ?? "";
-  return unusable(`the key ${quote(kid)} cannot be used: ${detail}`, error);
+function isMultipleKeys(error: unknown): error is errors.JWKSMultipleMatchingKeys {
+  return codeOf(error) === "ERR_JWKS_MULTIPLE_MATCHING_KEYS";
 }
 
-const ABOUT_TOKENS = [errors.JWSSignatureVerificationFailed, errors.JWSInvalid, errors.JOSEAlgNotAllowed];
+/** The codes of jose's errors about a token; any other is about the key. */
+const REASONS: Readonly<Record<string, "key" | "signature">> = {
+  ERR_JWKS_NO_MATCHING_KEY: "key",
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "signature",
+  ERR_JWS_INVALID: "signature",
+  ERR_JOSE_ALG_NOT_ALLOWED: "signature",
+};
+
+/** The refusal of a token, or the error of an unusable key, which says nothing about the token. */
+function failureOf(error: unknown, kid: unknown): TokenRefusal | AgentAuthError {
+  const detail = escapeText(error instanceof Error ? error.message : "the signature is not good");
+  const reason = REASONS[codeOf(error)];
+  if (reason) return new TokenRefusal(reason, detail);
+  return unusable(`the key ${quote(kid ?? "")} cannot be used: ${detail}`, error);
+}
+
+function codeOf(error: unknown): string {
+  return String((error as { code?: unknown } | undefined)?.code);
+}
 
 function unusable(message: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("bad_envelope", message, { class: "refused", cause });
@@ -174,10 +202,12 @@ export function mediaTypeOf(typ: unknown): string | undefined {
   return typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : undefined;
 }
 
-/** One part of a JWT; undefined unless it is a JSON object. */
+/** One part of a JWT; undefined unless it is a JSON object in base64url without padding. */
 export function decodePart(part: string): JsonObject | undefined {
+  const bytes = fromBase64url(part);
+  if (!bytes) return undefined;
   try {
-    const value = parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(base64url.decode(part)));
+    const value = parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;

@@ -15,7 +15,7 @@ export interface Settings {
   tokens: "jwt" | "introspection" | "both";
   /** The issuer that introspects tokens. */
   introspected: string | undefined;
-  algorithms: readonly string[];
+  algorithms: string[];
   legacyTyp: boolean;
   dpop: "off" | "supported" | "required";
   dpopNonces: boolean;
@@ -121,7 +121,7 @@ export function readDpop({ dpop, dpopNonces }: Pick<ResourceServerOptions, "dpop
   return oneOf("dpop", dpop, ["off", "supported", "required"] as const) ?? "supported";
 }
 
-function readAlgorithms(given: readonly string[] = ALGORITHMS): readonly string[] {
+function readAlgorithms(given: readonly string[] = ALGORITHMS): string[] {
   const bad = given.find((name) => !ALGORITHMS.includes(name));
   if (bad !== undefined || given.length === 0) {
     const rule = `must be among ${ALGORITHMS.join(", ")}: only these have a public key (RFC 8725 section 3.1)`;

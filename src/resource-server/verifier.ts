@@ -59,18 +59,20 @@ export function createTokenVerifier(settings: Settings, issuers: readonly Issuer
     signal: AbortSignal | undefined,
     before: KeySet | undefined,
   ): Promise<SignedClaims> => {
-    const claims = freeze(readJwt(token, settings));
+    const { header, claims } = readJwt(token, settings);
     const issuer = claims["iss"];
     // A token of another issuer causes no request.
     const keys = typeof issuer === "string" ? known.get(issuer) : undefined;
     if (!keys || typeof issuer !== "string")
       throw new TokenRefusal("issuer", `iss ${quote(issuer)} is not an accepted issuer`);
-    const keySet = await verifySignature(token, keys, settings, signal, before).catch((error: unknown) => {
-      // The key of an expired token does not matter: its client must not wait for the keys.
-      if (isAgentAuthError(error) && error.code === "unknown_key") checkClaims(claims, rulesOf(issuer));
-      return asUnavailable(issuer)(error);
-    });
-    return { issuer, claims, keys, keySet };
+    const keySet = await verifySignature(token, header, keys, settings.algorithms, signal, before).catch(
+      (error: unknown) => {
+        // The key of an expired token does not matter: its client must not wait for the keys.
+        if (isAgentAuthError(error) && error.code === "unknown_key") checkClaims(claims, rulesOf(issuer));
+        return asUnavailable(issuer)(error);
+      },
+    );
+    return { issuer, claims: freeze(claims), keys, keySet };
   };
   const introspectToken = async (token: string, digest: string, signal: AbortSignal | undefined) => {
     if (!introspectingIssuer || !introspect)
