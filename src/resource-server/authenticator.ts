@@ -1,14 +1,13 @@
 import { AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import { answerTo, askForToken, type ChallengeContext } from "./challenge.js";
+import { type Answer, answerTo, askForToken, type ChallengeContext } from "./challenge.js";
+import type { VerifiedToken } from "./claims.js";
 import { type Credentials, readCredentials } from "./credentials.js";
-import { ACCEPTED_SCHEMES, BEARER, type Dpop, type Presentation } from "./dpop.js";
-import type { Answer } from "./error-response.js";
-import { TokenRefusal } from "./events.js";
-import type { Settings } from "./resolved-options.js";
-import { readScopes } from "./resolved-options.js";
-import type { VerifiedToken } from "./verified-token.js";
-import { refusal, type TokenVerifier } from "./verifier.js";
+import type { Dpop, Presentation } from "./dpop.js";
+import type { Metadata } from "./metadata.js";
+import { readScopes, type Settings } from "./options.js";
+import { refusal, TokenRefusal } from "./refusal.js";
+import type { TokenVerifier } from "./verifier.js";
 
 /** Scopes, or a function that returns those that a request with a valid token needs. */
 export type Scopes<R> = readonly string[] | ((request: R) => readonly string[] | Promise<readonly string[]>);
@@ -24,7 +23,7 @@ export interface PresentedRequest extends Pick<Presentation, "method" | "url"> {
 /** The result: a verified token, and headers for the response to the request; or the response to send instead. */
 export type Authenticated =
   | { verified: VerifiedToken; headers: Readonly<Record<string, string>>; answer?: undefined }
-  | { verified?: undefined; answer: Answer };
+  | { verified?: undefined; headers?: undefined; answer: Answer };
 
 /** The options of `verify`. */
 export interface VerifyOptions {
@@ -38,6 +37,8 @@ export interface VerifyOptions {
 
 /** Authenticates requests. */
 export interface Authenticator {
+  /** The metadata of the resource server, which challenges name. */
+  readonly metadata: Metadata;
   /**
    * Verifies a token and its scopes.
    *
@@ -49,6 +50,8 @@ export interface Authenticator {
   authenticate<R>(presented: PresentedRequest, request: R, scopes: Scopes<R> | undefined): Promise<Authenticated>;
 }
 
+/** The presentation of a token without further information. */
+const BEARER: Presentation = { scheme: "Bearer", method: "GET", url: "/" };
 const NO_TOKEN = "there is no access token to verify";
 
 /** Checked at run time: a program may pass on a header that a request does not have. */
@@ -58,11 +61,10 @@ const isToken = (token: unknown): boolean => typeof token === "string" && token.
 export function createAuthenticator(
   verifyToken: TokenVerifier,
   dpop: Dpop,
-  settings: Settings,
-  metadataUrl: string,
+  { requiredScopes, log }: Settings,
+  metadata: Metadata,
 ): Authenticator {
-  const { requiredScopes, log } = settings;
-  const acceptedSchemes = ACCEPTED_SCHEMES[settings.dpop];
+  const { acceptedSchemes } = dpop;
   const withRequired = (scopes: readonly string[]) => [
     ...new Set([...requiredScopes, ...readScopes("scopes", scopes)]),
   ];
@@ -85,6 +87,7 @@ export function createAuthenticator(
     }
   };
   return {
+    metadata,
     async verify(token, { scopes = [], presented = BEARER, signal }) {
       if (!isToken(token)) {
         log({ type: "refused", reason: "missing", detail: "no token" });
@@ -96,7 +99,7 @@ export function createAuthenticator(
     async authenticate({ authorization, ...presented }, request, scopes) {
       const [scheme = "Bearer"] = acceptedSchemes;
       const nonce = await dpop.nonce();
-      const context: ChallengeContext = { metadataUrl, acceptedSchemes, scheme, nonce, scopes: [] };
+      const context: ChallengeContext = { metadataUrl: metadata.url, acceptedSchemes, scheme, nonce, scopes: [] };
       try {
         context.scopes = withRequired(typeof scopes === "function" ? [] : (scopes ?? []));
         const credentials = read(authorization);

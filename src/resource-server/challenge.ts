@@ -1,26 +1,14 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Scheme } from "./credentials.js";
 import { PROOF_ALGORITHMS } from "./dpop-proof.js";
-import { type Answer, jsonAnswer } from "./error-response.js";
+import { REFUSALS, type RefusalCode } from "./refusal.js";
 
-/**
- * The description of a refused token, by the error of RFC 6750 section 3.1 or RFC 9449 sections 7.1 and 9: the same
- * for every broken rule, which only the log names.
- */
-export const REFUSALS = {
-  invalid_token: "the access token was not accepted",
-  invalid_dpop_proof: "the DPoP proof was not accepted",
-  use_dpop_nonce: "the DPoP proof needs the nonce of this answer",
-} as const;
-
-/** The error code of a refused token. */
-export type RefusalCode = keyof typeof REFUSALS;
-
-/** The description where a token could not be verified. */
-export const UNVERIFIABLE = "the access token could not be checked";
-
-/** Seconds for `Retry-After`, where the error does not say. */
-const RETRY_AFTER = 5;
+/** A response to send, independent of the server. */
+export interface Answer {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
 
 /** The context of a response to a request without a valid token. */
 export interface ChallengeContext {
@@ -34,6 +22,15 @@ export interface ChallengeContext {
   scheme: Scheme;
   /** The nonce that proofs need from here on; undefined where they need none. */
   nonce: string | undefined;
+}
+
+const HEADERS = { "content-type": "application/json", "cache-control": "no-store" };
+/** Seconds for `Retry-After`, where the error does not say. */
+const RETRY_AFTER = 5;
+
+/** A response with a JSON body. */
+export function jsonAnswer(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
+  return { status, headers: { ...HEADERS, ...headers }, body: JSON.stringify(body) };
 }
 
 /** The 401 for a request without credentials, which names no error (RFC 6750 section 3.1). */

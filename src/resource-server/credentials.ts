@@ -1,4 +1,4 @@
-import { TokenRefusal } from "./events.js";
+import { TokenRefusal } from "./refusal.js";
 
 /** How a token can be presented: as a bearer token (RFC 6750), or with a proof of its key (RFC 9449). */
 export type Scheme = "Bearer" | "DPoP";

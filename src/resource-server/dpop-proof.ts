@@ -3,8 +3,8 @@ import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { parseUrl } from "../http/url.js";
 import { escapeText, quote } from "../redact.js";
-import { TokenRefusal } from "./events.js";
 import { decodePart, loadVerifier, mediaTypeOf } from "./jwt.js";
+import { TokenRefusal } from "./refusal.js";
 import type { TokenCache } from "./token-cache.js";
 
 /** The rules that a proof must meet. */
@@ -34,8 +34,6 @@ export interface ProofKey {
 
 /** The facts of a valid proof. */
 export interface ProofFacts {
-  /** The thumbprint of its key (RFC 7638). */
-  thumbprint: string;
   /** Its identifier among the proofs by the same key. */
   jti: string;
   /** The nonce, not checked. */
@@ -88,7 +86,7 @@ export async function readProof(
   const { compactVerify } = await loadVerifier();
   await compactVerify(value, holder.jwk, { algorithms: [...PROOF_ALGORITHMS] }).catch(unusable);
   keys.put(head, holder, Number.POSITIVE_INFINITY);
-  return { ...facts, thumbprint: holder.thumbprint };
+  return facts;
 }
 
 async function readHeader(head: string): Promise<ProofKey> {
@@ -138,7 +136,7 @@ function bitsOf(value: unknown): number {
   return first < 0 ? 0 : (bytes.length - first) * 8 - (Math.clz32(bytes[first] ?? 0) - 24);
 }
 
-function readClaims(claims: JsonObject, rules: ProofRules): Omit<ProofFacts, "thumbprint"> {
+function readClaims(claims: JsonObject, rules: ProofRules): ProofFacts {
   const { htm, htu, iat, jti, ath, nonce } = claims;
   const { digest, method, address, now, window } = rules;
   if (htm !== method) throw invalidProof(`htm ${quote(htm)} must be ${quote(method)}`);

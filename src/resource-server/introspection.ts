@@ -1,17 +1,26 @@
 import { SingleFlight } from "../http/single-flight.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { MASK, quote } from "../redact.js";
-import { TokenRefusal } from "./events.js";
 import type { Issuer } from "./issuer.js";
-import type { Settings } from "./resolved-options.js";
+import type { Settings } from "./options.js";
+import { TokenRefusal } from "./refusal.js";
 import { TokenCache } from "./token-cache.js";
 
-/** Introspects a token of a digest, or returns the cached response. @throws TokenRefusal `inactive`, or the error of the request */
+/**
+ * Introspects a token of a digest, or returns the cached response.
+ *
+ * @throws TokenRefusal `inactive`, or `typ` where the token is no access token; or the error of the request
+ */
 export type Introspect = (token: string, digest: string, signal: AbortSignal | undefined) => Promise<JsonObject>;
 
 const MAX_ENTRIES = 1000;
 /** A token that the issuer does not know yet may be valid in a moment. */
 const MAX_INACTIVE_S = 10;
+/** What issuers call an access token: by how it is used (RFC 6749 section 7.1), or by what it is. */
+const ACCESS_TOKEN_KINDS: readonly unknown[] = [
+  ...[undefined, null, "bearer", "dpop"],
+  ...["access", "access_token", "urn:ietf:params:oauth:token-type:access_token"],
+];
 
 /**
  * Creates the function that introspects tokens. Concurrent requests with the same token share one introspection.
@@ -40,10 +49,24 @@ export function createIntrospect(
   return async (token, digest, signal) => {
     const refused = inactive.get(digest, clock.now());
     if (refused !== undefined) throw new TokenRefusal("inactive", refused);
-    return (
-      active.get(digest, clock.now()) ?? flights.run(digest, (own) => requestIntrospection(token, digest, own), signal)
-    );
+    const claims =
+      active.get(digest, clock.now()) ??
+      (await flights.run(digest, (own) => requestIntrospection(token, digest, own), signal));
+    checkKind(claims);
+    return claims;
   };
+}
+
+/**
+ * Checks that a response is about an access token: introspection covers refresh tokens as well, and those are active,
+ * too. Some issuers distinguish them by `token_use`.
+ */
+function checkKind(answer: JsonObject): void {
+  for (const name of ["token_type", "token_use"]) {
+    const kind = answer[name];
+    if (ACCESS_TOKEN_KINDS.includes(typeof kind === "string" ? kind.toLowerCase() : kind)) continue;
+    throw new TokenRefusal("typ", `${name} ${quote(kind)} is no access token`);
+  }
 }
 
 /** Masks the token, which a server may repeat in its response; the strict parser bounds the depth. */

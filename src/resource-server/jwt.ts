@@ -3,10 +3,10 @@ import { AgentAuthError } from "../errors.js";
 import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
-import { TokenRefusal } from "./events.js";
 import type { Issuer } from "./issuer.js";
+import type { Settings } from "./options.js";
 import { RefreshingCache } from "./refreshing-cache.js";
-import type { Settings } from "./resolved-options.js";
+import { TokenRefusal } from "./refusal.js";
 
 /** A parsed key set; each read of an issuer's keys makes another. */
 export interface KeySet {

@@ -1,8 +1,7 @@
 import { resourceMetadataAddress } from "../http/well-known.js";
+import { type Answer, jsonAnswer } from "./challenge.js";
 import { PROOF_ALGORITHMS } from "./dpop-proof.js";
-import { type Answer, jsonAnswer } from "./error-response.js";
-import type { ResourceServerOptions } from "./options.js";
-import { readDpop, readScopes } from "./resolved-options.js";
+import type { Settings } from "./options.js";
 
 /** The metadata of a protected resource (RFC 9728 section 2). */
 export interface ResourceMetadataDocument {
@@ -30,25 +29,6 @@ export interface Metadata {
   answer: Answer;
 }
 
-/** Builds the metadata. @throws TypeError */
-export function metadataOf(options: ResourceServerOptions): Metadata {
-  const { resource, authorizationServers, requiredScopes, metadata } = options;
-  const scopes = readScopes("scopesSupported", options.scopesSupported ?? requiredScopes);
-  const hasScopes = options.scopesSupported !== undefined || scopes.length > 0;
-  const dpop = readDpop(options);
-  const url = resourceMetadataAddress(resource);
-  const document = {
-    ...metadata,
-    resource,
-    authorization_servers: [...authorizationServers],
-    ...(hasScopes && { scopes_supported: scopes }),
-    ...(dpop !== "off" && { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }),
-    ...(dpop === "required" && { dpop_bound_access_tokens_required: true }),
-  };
-  const answer = jsonAnswer(200, document, { ...CORS, "cache-control": "public, max-age=300" });
-  return { document, url, path: new URL(url).pathname, answer };
-}
-
 // Readable from any web page: it is the same for everyone, and holds no secret.
 const CORS = { "access-control-allow-origin": "*" };
 const PREFLIGHT = {
@@ -57,6 +37,21 @@ const PREFLIGHT = {
   "access-control-allow-headers": "*",
   "access-control-max-age": "86400",
 };
+
+/** Builds the metadata. */
+export function metadataOf({ resource, issuers, scopesSupported, dpop, metadata }: Settings): Metadata {
+  const url = resourceMetadataAddress(resource);
+  const document = {
+    ...metadata,
+    resource,
+    authorization_servers: issuers,
+    ...(scopesSupported && { scopes_supported: scopesSupported }),
+    ...(dpop !== "off" && { dpop_signing_alg_values_supported: PROOF_ALGORITHMS }),
+    ...(dpop === "required" && { dpop_bound_access_tokens_required: true }),
+  };
+  const answer = jsonAnswer(200, document, { ...CORS, "cache-control": "public, max-age=300" });
+  return { document, url, path: new URL(url).pathname, answer };
+}
 
 /** The response to a request for the metadata, by its method. */
 export function answerMetadata({ answer }: Metadata, method: string): Answer {

@@ -1,18 +1,19 @@
 import { createAuthenticator, type Scopes, type VerifyOptions } from "./authenticator.js";
-import { createDpop } from "./dpop.js";
+import type { VerifiedToken } from "./claims.js";
+import { Dpop } from "./dpop.js";
+import { httpIssuer, type Issuer } from "./issuer.js";
+import { metadataOf, type ResourceMetadataDocument } from "./metadata.js";
 import {
   createHono,
+  createMiddleware,
   createProtected,
   type HonoMiddleware,
   metadataResponse,
+  type NodeMiddleware,
+  type NodeRequest,
   type ProtectedHandler,
-} from "./fetch-handlers.js";
-import { httpIssuer, type Issuer } from "./issuer.js";
-import { metadataOf, type ResourceMetadataDocument } from "./metadata.js";
-import { createMiddleware, type NodeMiddleware, type NodeRequest } from "./node-middleware.js";
-import type { ResourceServerOptions } from "./options.js";
-import { checkAddresses, readSettings, type Settings } from "./resolved-options.js";
-import type { VerifiedToken } from "./verified-token.js";
+} from "./middleware.js";
+import { checkAddresses, type ResourceServerOptions, readSettings, type Settings } from "./options.js";
 import { createTokenVerifier } from "./verifier.js";
 
 /** Protects one server: an MCP server, or any other that accepts bearer tokens. */
@@ -79,14 +80,14 @@ export function resourceServerOf(
   overrides: Partial<Pick<Settings, "proofClock">> = {},
 ): ResourceServer {
   const settings = { ...readSettings(options), ...overrides };
-  const metadata = metadataOf(options);
-  const dpop = createDpop(settings);
-  const authenticator = createAuthenticator(createTokenVerifier(settings, issuers, dpop), dpop, settings, metadata.url);
+  const metadata = metadataOf(settings);
+  const dpop = new Dpop(settings);
+  const authenticator = createAuthenticator(createTokenVerifier(settings, issuers, dpop), dpop, settings, metadata);
   return {
     verify: (token, how = {}) => authenticator.verify(token, how),
-    protect: (handler, { scopes } = {}) => createProtected(authenticator, metadata, handler, scopes),
-    middleware: ({ scopes } = {}) => createMiddleware(authenticator, metadata, scopes),
-    hono: ({ scopes } = {}) => createHono(authenticator, metadata, scopes),
+    protect: (handler, { scopes } = {}) => createProtected(authenticator, handler, scopes),
+    middleware: ({ scopes } = {}) => createMiddleware(authenticator, scopes),
+    hono: ({ scopes } = {}) => createHono(authenticator, scopes),
     metadata: () => structuredClone(metadata.document),
     metadataPath: metadata.path,
     handleMetadata: (request) => metadataResponse(metadata, request),

@@ -1,16 +1,14 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { MASK, quote } from "../redact.js";
-import { REFUSALS, type RefusalCode, UNVERIFIABLE } from "./challenge.js";
-import { type ClaimRules, checkClaims, checkKind, type TokenClaims } from "./claim-checks.js";
+import { type ClaimRules, checkClaims, type TokenClaims, type VerifiedToken } from "./claims.js";
 import { checkLength } from "./credentials.js";
 import type { Dpop, Presentation } from "./dpop.js";
-import { type RefusalReason, TokenRefusal } from "./events.js";
 import { createIntrospect } from "./introspection.js";
 import type { Issuer } from "./issuer.js";
 import { type KeySet, type Keys, keysOf, looksLikeJwt, readJwt, verifySignature } from "./jwt.js";
-import type { Settings } from "./resolved-options.js";
+import type { Settings } from "./options.js";
+import { refusal, TokenRefusal } from "./refusal.js";
 import { digestOf, TokenCache } from "./token-cache.js";
-import { type VerifiedToken, verifiedToken } from "./verified-token.js";
 
 /** The result of a verification. */
 export interface Verified {
@@ -42,11 +40,13 @@ interface SignedClaims {
 }
 
 const MAX_SIGNED = 2000;
+/** The message where a token could not be verified. */
+const UNVERIFIABLE = "the access token could not be checked";
 
 /** Creates the token verifier of a resource server. */
 export function createTokenVerifier(settings: Settings, issuers: readonly Issuer[], dpop: Dpop): TokenVerifier {
   const known = new Map(issuers.map((issuer) => [issuer.issuer, keysOf(issuer, settings)]));
-  const introspectingIssuer = issuers.find(({ issuer }) => issuer === settings.introspected);
+  const introspectingIssuer = issuers.find(({ issuer }) => issuer === settings.introspectedBy);
   const introspect = introspectingIssuer && createIntrospect(introspectingIssuer, settings);
 
   const rulesOf = (issuer: string): ClaimRules => {
@@ -68,7 +68,7 @@ export function createTokenVerifier(settings: Settings, issuers: readonly Issuer
     const keySet = await verifySignature(token, header, keys, settings.algorithms, signal, before).catch(
       (error: unknown) => {
         // The key of an expired token does not matter: its client must not wait for the keys.
-        if (isAgentAuthError(error) && error.code === "unknown_key") checkClaims(claims, rulesOf(issuer));
+        if (isAgentAuthError(error) && error.code === "unknown_key") checkClaims(token, claims, rulesOf(issuer));
         return asUnavailable(issuer)(error);
       },
     );
@@ -78,7 +78,6 @@ export function createTokenVerifier(settings: Settings, issuers: readonly Issuer
     if (!introspectingIssuer || !introspect)
       throw new TokenRefusal("not_a_jwt", "the token is no JWT, and introspection is not configured");
     const claims = await introspect(token, digest, signal).catch(asUnavailable(introspectingIssuer.issuer));
-    checkKind(claims);
     return { issuer: introspectingIssuer.issuer, claims };
   };
   const verify: TokenVerifier = async (token, presented, signal) => {
@@ -93,10 +92,9 @@ export function createTokenVerifier(settings: Settings, issuers: readonly Issuer
     const isJwt = settings.tokens === "jwt" || (settings.tokens === "both" && looksLikeJwt(token));
     const jwt = known ?? (isJwt ? await verifyJwt(token, signal, before) : undefined);
     const { issuer, claims } = jwt ?? (await introspectToken(token, digest, signal));
-    const facts = checkClaims(claims, rulesOf(issuer));
+    const { verified, boundTo } = checkClaims(token, claims, rulesOf(issuer));
     if (jwt && !known) signed.put(digest, jwt, settings.clock.now() + settings.tokenCacheSeconds * 1000);
-    const { isNonceOld } = await dpop.check(digest, presented, facts.boundTo);
-    return { verified: verifiedToken(token, issuer, facts, claims), isNonceOld };
+    return { verified, isNonceOld: await dpop.check(digest, presented, boundTo) };
   };
   return (token, presented, signal) =>
     verify(token, presented, signal).catch((error: unknown) => report(error, token, settings));
@@ -138,15 +136,3 @@ function report(error: unknown, token: string, { log }: Settings): never {
   log({ type: "unavailable", issuer: error.issuer, code, detail: shown(message) });
   throw new AgentAuthError(code, UNVERIFIABLE, { class: "unavailable", status: 503, retryable: true, retryAfter });
 }
-
-/** The error for any refused token; it reveals only the failures of a proof that the client can know itself. */
-export function refusal(reason: RefusalReason): AgentAuthError {
-  const code = PROOF_ERRORS[reason] ?? "invalid_token";
-  return new AgentAuthError(code, REFUSALS[code], { class: "auth", status: 401 });
-}
-
-const PROOF_ERRORS: Partial<Record<RefusalReason, RefusalCode>> = {
-  proof: "invalid_dpop_proof",
-  replayed: "invalid_dpop_proof",
-  nonce: "use_dpop_nonce",
-};

@@ -7,9 +7,9 @@ import {
   SignJWT,
 } from "jose";
 import { it as base } from "vitest";
-import type { ResourceServerEvent } from "../../src/resource-server/events.js";
 import { createResourceServer, type ResourceServer } from "../../src/resource-server/index.js";
 import type { ResourceServerOptions } from "../../src/resource-server/options.js";
+import type { ResourceServerEvent } from "../../src/resource-server/refusal.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Handler, startIssuer, type TestIssuer } from "../helpers/issuer.js";
 

@@ -1,0 +1,165 @@
+import type { Authenticator, Scopes } from "./authenticator.js";
+import type { Answer } from "./challenge.js";
+import { type AuthInfo, authInfoOf, type VerifiedToken } from "./claims.js";
+import { answerMetadata, type Metadata } from "./metadata.js";
+
+/** What a protected handler receives beside the request. */
+export interface Admission {
+  /** The verified token. */
+  readonly verified: VerifiedToken;
+  /** The same in the form of the official MCP SDK: `handler.fetch(request, { authInfo })`. */
+  readonly authInfo: AuthInfo;
+}
+
+/** Handles requests with a valid token. */
+export type ProtectedHandler = (request: Request, admission: Admission) => Response | Promise<Response>;
+
+/** The part of Hono's context that the middleware uses. */
+export interface HonoContext {
+  /** The request, as `fetch` has it in `raw`. */
+  req: { raw: Request };
+  /** Stores a value for later handlers. */
+  set(name: string, value: unknown): void;
+  /** Sets a header of the response. */
+  header(name: string, value: string): void;
+}
+
+/** A middleware for Hono: it sets `auth` to the {@link Admission}. */
+export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>;
+
+/** The part of a request of Node's `http`, Express or Connect that the middleware uses. */
+export interface NodeRequest {
+  /** The HTTP method. */
+  method?: string | undefined;
+  /** Path and query; a router may have removed its prefix. */
+  url?: string | undefined;
+  /** The path before a router removed its prefix. */
+  originalUrl?: string | undefined;
+  /** The headers, by their names in lower case. */
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Names and values in turn, as sent. */
+  rawHeaders?: readonly string[] | undefined;
+  /** The verified token, in the form that the official MCP SDK reads here. */
+  auth?: unknown;
+}
+
+/** The part of a response of Node's `http` that the middleware uses. */
+export interface NodeResponse {
+  /** The HTTP status to send. */
+  statusCode: number;
+  /** Sets a header. */
+  setHeader(name: string, value: string): unknown;
+  /** Sends the response. */
+  end(body?: string): unknown;
+}
+
+/** A middleware for Express, Connect, or a handler of Node's `http`; it settles with the result of `next`. */
+export type NodeMiddleware<R extends NodeRequest = NodeRequest> = (
+  request: R,
+  response: NodeResponse,
+  next: (error?: unknown) => unknown,
+) => Promise<void>;
+
+/** The response to a request that is not admitted, or its admission. */
+type AdmissionResult =
+  | { response: Response; admission?: undefined }
+  | { response?: undefined; admission: Admission; headers: readonly [name: string, value: string][] };
+
+async function admit(
+  authenticator: Authenticator,
+  request: Request,
+  scopes: Scopes<Request> | undefined,
+): Promise<AdmissionResult> {
+  const metadataReply = metadataResponse(authenticator.metadata, request);
+  if (metadataReply) return { response: metadataReply };
+  const { method, url } = request;
+  const valuesOf = (name: string) => [request.headers.get(name) ?? []].flat();
+  const presented = { authorization: valuesOf("authorization"), proof: valuesOf("dpop"), method, url };
+  const { answer, verified, headers } = await authenticator.authenticate(presented, request, scopes);
+  if (answer) return { response: responseOf(answer) };
+  const authInfo = authInfoOf(verified, authenticator.metadata.document.resource);
+  return { admission: { verified, authInfo }, headers: Object.entries(headers) };
+}
+
+/** The response to a request for the metadata; undefined for any other. */
+export function metadataResponse(metadata: Metadata, request: Request): Response | undefined {
+  if (new URL(request.url).pathname !== metadata.path) return undefined;
+  return responseOf(answerMetadata(metadata, request.method));
+}
+
+function responseOf({ status, headers, body }: Answer): Response {
+  return new Response(status === 204 ? null : body, { status, headers });
+}
+
+/** Creates a fetch-style handler that admits only requests with a valid token, and serves the metadata to everyone. */
+export function createProtected(
+  authenticator: Authenticator,
+  handler: ProtectedHandler,
+  scopes: Scopes<Request> | undefined,
+): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const result = await admit(authenticator, request, scopes);
+    if (result.response) return result.response;
+    return withHeaders(await handler(request, result.admission), result.headers);
+  };
+}
+
+function withHeaders(response: Response, added: readonly [name: string, value: string][]): Response {
+  if (added.length === 0) return response;
+  try {
+    for (const [name, value] of added) response.headers.set(name, value);
+    return response;
+  } catch {
+    // The headers of a fetched response are immutable.
+    const headers = new Headers([...response.headers, ...added]);
+    return new Response(response.body, { status: response.status, statusText: response.statusText, headers });
+  }
+}
+
+/** The same as a middleware for Hono. */
+export function createHono(authenticator: Authenticator, scopes: Scopes<Request> | undefined): HonoMiddleware {
+  return async (context, next) => {
+    const result = await admit(authenticator, context.req.raw, scopes);
+    if (result.response) return result.response;
+    context.set("auth", result.admission);
+    await next();
+    for (const [name, value] of result.headers) context.header(name, value);
+    return undefined;
+  };
+}
+
+/** The same as a middleware for Express, Connect and Node's `http`. */
+export function createMiddleware<R extends NodeRequest>(
+  authenticator: Authenticator,
+  scopes: Scopes<R> | undefined,
+): NodeMiddleware<R> {
+  const { metadata } = authenticator;
+  return async (request, response, next) => {
+    try {
+      const { method = "GET", originalUrl, url: routedUrl = "/" } = request;
+      const url = originalUrl ?? routedUrl;
+      if (url.split("?")[0] === metadata.path) return write(response, answerMetadata(metadata, method));
+      const [authorization, proof] = [valuesOf(request, "authorization"), valuesOf(request, "dpop")];
+      const presented = { authorization, proof, method, url };
+      const { answer, verified, headers } = await authenticator.authenticate(presented, request, scopes);
+      if (answer) return write(response, answer);
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      request.auth = authInfoOf(verified, metadata.document.resource);
+    } catch (error) {
+      return void next(error);
+    }
+    await next();
+  };
+}
+
+/** Every value of a header: of several, `headers` keeps the first and hides the others, or joins them. */
+function valuesOf({ headers, rawHeaders }: NodeRequest, name: string): string[] {
+  if (!rawHeaders) return [headers[name] ?? []].flat();
+  return rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name);
+}
+
+function write(response: NodeResponse, { status, headers, body }: Answer): void {
+  response.statusCode = status;
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  response.end(body);
+}
