@@ -30,6 +30,8 @@ const SPACE = /[ \t\r\n]*/y;
  * @throws StrictJsonError
  */
 export function parseStrictJson(text: string): unknown {
+  const compact = parseCompactJson(text);
+  if (compact !== undefined) return compact;
   const reader = new Reader(text);
   const value = reader.value(0);
   reader.end();
@@ -42,6 +44,29 @@ export type JsonObject = Record<string, unknown>;
 /** Whether parsed JSON is an object: neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Parses a text that is exactly what `JSON.stringify` writes, as most tokens are, in a fraction of the time: such a text
+ * has no name twice, which would be written once, and no number that is too large, which would be written as null.
+ *
+ * @returns undefined for any other text
+ */
+function parseCompactJson(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return JSON.stringify(value) === text && removePrototypes(value, 0) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Removes the prototypes of all objects, unless the value is nested too deep. */
+function removePrototypes(value: unknown, depth: number): boolean {
+  if (depth > MAX_DEPTH) return false;
+  if (typeof value !== "object" || value === null) return true;
+  if (!Array.isArray(value)) Object.setPrototypeOf(value, null);
+  return Object.values(value).every((member) => removePrototypes(member, depth + 1));
 }
 
 class Reader {

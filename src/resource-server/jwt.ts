@@ -202,12 +202,14 @@ export function mediaTypeOf(typ: unknown): string | undefined {
   return typeof typ === "string" ? typ.toLowerCase().replace(/^application\//, "") : undefined;
 }
 
+const UTF_8 = new TextDecoder("utf-8", { fatal: true });
+
 /** One part of a JWT; undefined unless it is a JSON object in base64url without padding. */
 export function decodePart(part: string): JsonObject | undefined {
   const bytes = fromBase64url(part);
   if (!bytes) return undefined;
   try {
-    const value = parseStrictJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    const value = parseStrictJson(UTF_8.decode(bytes));
     return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;

@@ -33,6 +33,8 @@ describe("strict JSON", () => {
     ['{"a":1,\n "a":2}', 'the name "a" appears twice in one object (line 2, column 2)'],
     ['{"a":{"b":1,"\\u0062":2}}', 'the name "b" appears twice'],
     ["[".repeat(40), "nested deeper than 32"],
+    [`${"[".repeat(33)}1${"]".repeat(33)}`, "nested deeper than 32"],
+    [`${'{"a":'.repeat(33)}1${"}".repeat(33)}`, "nested deeper than 32"],
     ["1e400", "too large"],
     ["[1,]", "a value was expected (line 1, column 4)"],
     ['{"a":1} x', "something follows"],
@@ -43,6 +45,17 @@ describe("strict JSON", () => {
     ['{"a":', "ends too early"],
   ])("refuses %j and says where", (text, message) => {
     expect(() => parseStrictJson(text)).toThrow(message);
+  });
+
+  it.each(['{"a":{"b":[{}]}}', '{ "a": { "b": [{}] } }'])("makes objects without a prototype of %s", (text) => {
+    const value = parseStrictJson(text) as { a: { b: [object] } };
+    expect([value, value.a, value.a.b[0]].map((object) => Object.getPrototypeOf(object))).toEqual([null, null, null]);
+    expect(Object.getPrototypeOf(value.a.b)).toBe(Array.prototype);
+  });
+
+  it("reads 32 levels", () => {
+    const text = `${"[".repeat(32)}1${"]".repeat(32)}`;
+    expect(JSON.stringify(parseStrictJson(text))).toBe(text);
   });
 
   it("takes __proto__ for a name like any other", () => {
