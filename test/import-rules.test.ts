@@ -33,8 +33,8 @@ function textOf(content: readonly string[] | string): string {
 async function rulesBrokenBy(tree: Tree): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), "agentauth-imports-"));
   made.push(folder);
-  const manifest = { name: "made-up", dependencies: { allowed: "1" }, devDependencies: { tool: "1" } };
-  const packages = ["allowed", "tool"].flatMap((name) => [
+  const manifest = { name: "made-up", dependencies: { allowed: "1", jose: "6" }, devDependencies: { tool: "1" } };
+  const packages = ["allowed", "jose", "tool"].flatMap((name) => [
     [`node_modules/${name}/package.json`, JSON.stringify({ name, version: "1.0.0", main: "index.js" })],
     [`node_modules/${name}/index.js`, "export const x = 1;\n"],
   ]);
@@ -171,8 +171,6 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     fine: {
       "src/resource-server/a.ts":
         'import type { x } from "jose";\nexport const load = (): Promise<{ x: typeof x }> => import("jose");\n',
-      "node_modules/jose/package.json": '{ "name": "jose", "version": "6.0.0", "main": "index.js" }',
-      "node_modules/jose/index.js": "export const x = 1;\n",
     },
   },
   {
