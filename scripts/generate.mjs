@@ -38,7 +38,7 @@ settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS
 const { tree, formats, servers } = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);
-settle("docs/servers.md", serversPage(servers), "src/sandbox/like");
+settle("docs/servers.md", serversPage(servers), "src/sandbox/vendors");
 const LISTS = "docs/lists.md";
 settle(LISTS, withFormats(readFileSync(join(root, LISTS), "utf8"), formats), "src/cli/flags/formats.ts");
 const results = readResults();

@@ -6,7 +6,7 @@ export function serversPage(servers) {
   const count = (list) => String(list.length);
   const parts = [
     "# Real servers",
-    "<!-- Generated from src/sandbox/like by scripts/generate.mjs. Do not edit. -->",
+    "<!-- Generated from src/sandbox/vendors by scripts/generate.mjs. Do not edit. -->",
     `${count(servers)} shapes of MCP servers and of their authorization servers, ${count(known)} of them from a public ` +
       "record: what the server published on that day, not what it publishes today. An address that a record does not " +
       "name is an example. The tests replay each of them.",

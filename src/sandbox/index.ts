@@ -13,11 +13,11 @@ export {
 } from "./faults/faults.js";
 export { parseFault } from "./faults/parse.js";
 export type { LoggedRequest, RequestLog } from "./http/request-log.js";
-export { serverShapes } from "./like/server-shapes.js";
-export type { ServerShape, ShapeRefusal } from "./like/shape.js";
 export type { CreateMcpServer, McpNotifier, McpServerContext } from "./mcp/own-server-options.js";
 export type { OAuthOptions } from "./oauth/issuer-settings.js";
 export type { SandboxMachine, TokenClaims } from "./oauth/machine.js";
 export { type Sandbox, startSandbox } from "./sandbox.js";
 export type { SandboxOptions } from "./settings.js";
+export { serverShapes } from "./vendors/server-shapes.js";
+export type { ServerShape, ShapeRefusal } from "./vendors/shape.js";
 export type { Device, DeviceStatus, Domain, InteractionDetails, Pool, SessionType } from "./wire-types.js";

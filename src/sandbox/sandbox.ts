@@ -7,8 +7,6 @@ import { Origins } from "./http/origins.js";
 import { createRequestLog, type RequestLog } from "./http/request-log.js";
 import { json, type Part, Refusal } from "./http/round-trip.js";
 import { Sleeps } from "./http/sleeps.js";
-import type { RunningShape } from "./like/like.js";
-import type { ServerShape } from "./like/shape.js";
 import { managementPart } from "./management/management.js";
 import { mcpPart } from "./mcp/mcp-server.js";
 import { authorizationPart } from "./oauth/authorization-server.js";
@@ -16,6 +14,8 @@ import { identityProviderPart } from "./oauth/identity-provider.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
 import { readSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
+import type { ServerShape } from "./vendors/shape.js";
+import type { RunningShape } from "./vendors/shape-server.js";
 
 const DAY_MS = 86_400_000;
 
@@ -132,7 +132,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
 /** The shape of an option; the catalogue is loaded only where a name is looked up. @throws AgentAuthError `usage` */
 async function shapeOf(like: SandboxSettings["like"]): Promise<ServerShape | undefined> {
   if (typeof like !== "string") return like;
-  return (await import("./like/catalogue.js")).findShape(like);
+  return (await import("./vendors/catalogue.js")).findShape(like);
 }
 
 interface LikeContext {
@@ -149,7 +149,7 @@ async function openLike(
 ): Promise<RunningShape> {
   const subject = settings.oauth.autoApprove ?? "alice";
   try {
-    const { startLike } = await import("./like/like.js");
+    const { startLike } = await import("./vendors/shape-server.js");
     return await startLike(recorded, { origin, clock, subject, open: () => origins.open(0) });
   } catch (error) {
     await close();

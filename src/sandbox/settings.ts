@@ -7,7 +7,6 @@ import type { DataSize } from "./data/data.js";
 import { MAX_POOLS } from "./data/ids.js";
 import type { Fault } from "./faults/faults.js";
 import { isLoopback } from "./http/request-guard.js";
-import type { ServerShape } from "./like/shape.js";
 import type { CreateMcpServer } from "./mcp/own-server-options.js";
 import {
   integer,
@@ -17,6 +16,7 @@ import {
   readOAuthSettings,
   wrong,
 } from "./oauth/issuer-settings.js";
+import type { ServerShape } from "./vendors/shape.js";
 
 /** The options of {@link startSandbox}. */
 export interface SandboxOptions extends OAuthOptions {

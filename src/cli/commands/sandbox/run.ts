@@ -17,7 +17,7 @@ import type { SandboxCommandOptions } from "./options.js";
 import { loginCommandOf } from "./vendor-command.js";
 
 type SandboxOptions = import("../../../sandbox/settings.js").SandboxOptions;
-type ServerShape = import("../../../sandbox/like/shape.js").ServerShape;
+type ServerShape = import("../../../sandbox/vendors/shape.js").ServerShape;
 type Run = (options: SandboxCommandOptions, context: CommandContext) => Promise<number | undefined>;
 
 /** The output of `sandbox start` (`ready`) and `sandbox status` (`running`) with `-o json`. */

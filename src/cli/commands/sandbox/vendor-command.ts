@@ -1,5 +1,5 @@
 import { shellWord } from "../../../redact.js";
-import type { ServerShape } from "../../../sandbox/like/shape.js";
+import type { ServerShape } from "../../../sandbox/vendors/shape.js";
 import { flagWords } from "../../runtime/flag-text.js";
 
 /** The flags with which a login at a server succeeds, each with its value. */
