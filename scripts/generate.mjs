@@ -1,7 +1,8 @@
 // Writes what is derived: from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
-// the manual page and docs/cli.md; from the output formats their table in docs/lists.md; from the recorded servers
-// docs/servers.md; from the results of the benchmarks docs/performance.md and the tables in bench/README.md.
+// the manual page and docs/cli.md; from the output formats their table in docs/lists.md; from the recorded servers the
+// list of them and docs/servers.md; from the results of the benchmarks docs/performance.md and the tables in
+// bench/README.md.
 // With --check it writes nothing and fails where a file is not what it should be.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -19,10 +20,12 @@ import { serversPage } from "./generate/servers-page.mjs";
 import { serviceSchemasText } from "./generate/service-schemas.mjs";
 import { shapesText } from "./generate/shapes.mjs";
 import { readTree } from "./generate/tree.mjs";
+import { vendorListText } from "./generate/vendor-list.mjs";
 
 const CONTRACT = "openapi.yaml";
 const COMMANDS = "the command tree";
 const FOLDERS = "src/cli/commands";
+const VENDORS = "src/sandbox/vendors";
 const TYPES = "src/api/schema.gen.ts";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -35,10 +38,11 @@ if (typesAreWrong()) complain(TYPES, CONTRACT);
 settle("src/cli/commands/schema/outputs.gen.ts", outputSchemasText(root), "the types of the outputs");
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
 settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS);
+settle(`${VENDORS}/catalogue.gen.ts`, vendorListText(root, VENDORS), VENDORS);
 const { tree, formats, servers } = await readTree(root);
 settle("man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);
-settle("docs/servers.md", serversPage(servers), "src/sandbox/vendors");
+settle("docs/servers.md", serversPage(servers), VENDORS);
 const LISTS = "docs/lists.md";
 settle(LISTS, withFormats(readFileSync(join(root, LISTS), "utf8"), formats), "src/cli/flags/formats.ts");
 const results = readResults();

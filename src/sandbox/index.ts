@@ -18,6 +18,6 @@ export type { OAuthOptions } from "./oauth/issuer-settings.js";
 export type { SandboxMachine, TokenClaims } from "./oauth/machine.js";
 export { type Sandbox, startSandbox } from "./sandbox.js";
 export type { SandboxOptions } from "./settings.js";
-export { serverShapes } from "./vendors/server-shapes.js";
+export { serverShapes } from "./vendors/catalogue.js";
 export type { ServerShape, ShapeRefusal } from "./vendors/shape.js";
 export type { Device, DeviceStatus, Domain, InteractionDetails, Pool, SessionType } from "./wire-types.js";

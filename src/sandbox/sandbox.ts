@@ -14,6 +14,7 @@ import { identityProviderPart } from "./oauth/identity-provider.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
 import { readSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
+import { findShape } from "./vendors/catalogue.js";
 import type { ServerShape } from "./vendors/shape.js";
 import type { RunningShape } from "./vendors/shape-server.js";
 
@@ -68,7 +69,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const { signal } = options;
   if (signal?.aborted) throw abortedError(signal);
   const settings = readSettings(options);
-  const recorded = await shapeOf(settings.like);
+  const recorded = typeof settings.like === "string" ? await findShape(settings.like) : settings.like;
   const clock = new Clock(settings.now);
   const data = new SandboxData(settings.seed, settings.size, Math.floor(clock.now() / DAY_MS) * (DAY_MS / 1000));
   const faults = new FaultController(settings.seed);
@@ -127,12 +128,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const { apiToken, controlToken } = settings;
   Object.defineProperties(sandbox, { apiToken: { get: () => apiToken }, controlToken: { get: () => controlToken } });
   return sandbox as Sandbox;
-}
-
-/** The shape of an option; the catalogue is loaded only where a name is looked up. @throws AgentAuthError `usage` */
-async function shapeOf(like: SandboxSettings["like"]): Promise<ServerShape | undefined> {
-  if (typeof like !== "string") return like;
-  return (await import("./vendors/catalogue.js")).findShape(like);
 }
 
 interface LikeContext {

@@ -27,9 +27,9 @@ export interface ServerShape {
   /** What is special, in one sentence. */
   readonly about: string;
   /** The public record; undefined where none is known. */
-  readonly source: string | undefined;
+  readonly source?: string | undefined;
   /** The date of the record: `2026-08-25` or `2026-08`. */
-  readonly date: string | undefined;
+  readonly date?: string | undefined;
   /** Whether this package logs in without options. */
   readonly byDefault: boolean;
   /** The options with which it logs in, each with its value, or true. */

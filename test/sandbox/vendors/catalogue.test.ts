@@ -1,9 +1,13 @@
+import { readdir } from "node:fs/promises";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import formats from "ajv-formats";
 import { describe, expect, it } from "vitest";
 import { loginFlagsOf } from "../../../src/cli/commands/sandbox/vendor-command.js";
 import { systemClock } from "../../../src/http/deadline.js";
-import { startSandbox } from "../../../src/sandbox/index.js";
-import { SERVER_SHAPES } from "../../../src/sandbox/vendors/catalogue.js";
+import { serverShapes, startSandbox } from "../../../src/sandbox/index.js";
+import { SERVER_SHAPES } from "../../../src/sandbox/vendors/catalogue.gen.js";
 import type { ServerShape } from "../../../src/sandbox/vendors/shape.js";
+import schema from "../../../src/sandbox/vendors/shape.schema.json" with { type: "json" };
 import { FETCH_BROWSER } from "../../flow/support.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";
 
@@ -78,5 +82,48 @@ describe("the recorded shapes", () => {
     } finally {
       await sandbox.close();
     }
+  });
+});
+
+describe("the catalogue", () => {
+  const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });
+  formats.default(ajv);
+  const validate = ajv.compile(schema);
+  const [complete] = SERVER_SHAPES;
+
+  it.each(SERVER_SHAPES.map((shape) => [shape.id, shape] as const))("%s follows the schema", (_id, shape) => {
+    validate(shape);
+    expect(validate.errors).toBeNull();
+  });
+
+  it.each([
+    ["a name with capitals", { id: "Asana" }],
+    ["no sentence", { about: "only clients with a secret" }],
+    ["a source without a date", { date: undefined }],
+    ["a date without a source", { source: undefined }],
+    ["a source that is not an https address", { source: "http://example.com" }],
+    ["a day of no month", { date: "2026-9-7" }],
+    ["neither that it works, nor options, nor a reason", { byDefault: false, options: {} }],
+    ["options for a server that works without them", { byDefault: true }],
+    ["options and a reason why none help", { refused: "for a reason" }],
+    ["a server without an address", { server: "mcp.asana.com" }],
+    ["a document without an address", { documents: { metadata: {} } }],
+    ["a refusal at an endpoint that no shape has", { refusals: [{ at: "introspect", body: {} }] }],
+    ["a refusal by no pattern", { refusals: [{ at: "token", when: { resource: "(" }, body: {} }] }],
+    ["a field that no shape has", { notes: "none" }],
+  ])("has a schema that refuses %s", (_what, fields) => {
+    expect(validate(JSON.parse(JSON.stringify({ ...complete, ...fields })))).toBe(false);
+  });
+
+  it("has each file once, in the order of the names, and each file has the name of its shape", async () => {
+    const files = await readdir(new URL("../../../src/sandbox/vendors/", import.meta.url));
+    const names = files
+      .filter((file) => /^(?!.*\.schema\.).*\.json$/.test(file))
+      .map((file) => file.replace(".json", ""));
+    expect(SERVER_SHAPES.map(({ id }) => id)).toEqual(names.sort());
+  });
+
+  it("has what it publishes", async () => {
+    expect(await serverShapes()).toBe(SERVER_SHAPES);
   });
 });

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { isAgentAuthError } from "../../../src/errors.js";
-import { type ServerShape, serverShapes, startSandbox } from "../../../src/sandbox/index.js";
+import { type ServerShape, startSandbox } from "../../../src/sandbox/index.js";
 
-const SHAPES = await serverShapes();
 const SMALL = { accounts: 1, domains: 1, pools: 1, devices: 0 };
 
 const OWN: ServerShape = {
@@ -180,26 +179,5 @@ describe("the authorization server of a shape", () => {
     sandbox.clock.advance(60_000);
     expect(await token({ code })).toEqual({ error: "invalid_grant" });
     await sandbox.close();
-  });
-});
-
-describe("the catalogue", () => {
-  it.each(SHAPES.map((shape) => [shape.id, shape] as const))("%s is complete", (id, shape) => {
-    expect(id).toMatch(/^[a-z\d]+(?:-[a-z\d]+)*$/);
-    expect(shape.about).toMatch(/^[A-Z][^\n]*\.$/);
-    if (shape.source === undefined) expect(shape.date).toBeUndefined();
-    else {
-      expect(shape.source).toMatch(/^https:\/\//);
-      expect(shape.date).toMatch(/^20\d\d-\d\d(?:-\d\d)?$/);
-    }
-    // A shape works without options, with options, or says why it never does.
-    expect(
-      [shape.byDefault, Object.keys(shape.options).length > 0, shape.refused !== undefined].filter(Boolean),
-    ).toEqual([true]);
-  });
-
-  it("has each name once, in order", () => {
-    const ids = SHAPES.map(({ id }) => id);
-    expect(ids).toEqual([...new Set(ids)].sort());
   });
 });

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../../errors.js";
 import { nearest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
-import { SERVER_SHAPES } from "../../../sandbox/vendors/catalogue.js";
+import { SERVER_SHAPES } from "../../../sandbox/vendors/catalogue.gen.js";
 import type { ServerShape } from "../../../sandbox/vendors/shape.js";
 import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { nearest } from "../../../../src/http/suggest.js";
-import { SERVER_SHAPES } from "../../../../src/sandbox/vendors/catalogue.js";
+import { SERVER_SHAPES } from "../../../../src/sandbox/vendors/catalogue.gen.js";
 import { collect, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
 import { startOwnSandbox } from "./support.js";
 
