@@ -1,6 +1,6 @@
-export type { SandboxClock } from "./clock.js";
 export type { Account, SandboxData } from "./data/data.js";
 export type { DeviceDraft } from "./data/pool-devices.js";
+export type { Device, DeviceStatus, Domain, InteractionDetails, Pool, SessionType } from "./data/wire-types.js";
 export type { FaultController, FaultState } from "./faults/controller.js";
 export {
   FAULT_ENDPOINTS,
@@ -12,6 +12,7 @@ export {
   type FaultSelector,
 } from "./faults/faults.js";
 export { parseFault } from "./faults/parse.js";
+export type { SandboxClock } from "./http/clock.js";
 export type { LoggedRequest, RequestLog } from "./http/request-log.js";
 export type { CreateMcpServer, McpNotifier, McpServerContext } from "./mcp/own-server-options.js";
 export type { OAuthOptions } from "./oauth/issuer-settings.js";
@@ -20,4 +21,3 @@ export { type Sandbox, startSandbox } from "./sandbox.js";
 export type { SandboxOptions } from "./settings.js";
 export { serverShapes } from "./vendors/catalogue.js";
 export type { ServerShape, ShapeRefusal } from "./vendors/shape.js";
-export type { Device, DeviceStatus, Domain, InteractionDetails, Pool, SessionType } from "./wire-types.js";

@@ -1,8 +1,8 @@
 import { abortedError } from "../errors.js";
-import { Clock, type SandboxClock } from "./clock.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController } from "./faults/controller.js";
 import { adminApi } from "./http/admin-api.js";
+import { Clock, type SandboxClock } from "./http/clock.js";
 import { Origins } from "./http/origins.js";
 import { createRequestLog, type RequestLog } from "./http/request-log.js";
 import { json, type Part, Refusal } from "./http/round-trip.js";

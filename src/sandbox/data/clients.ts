@@ -1,4 +1,4 @@
-import type { SessionType } from "../wire-types.js";
+import type { SessionType } from "./wire-types.js";
 
 /** A client program as the service sees it. */
 export interface ClientProfile {

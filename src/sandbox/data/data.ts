@@ -1,7 +1,7 @@
-import type { Device, Domain, Pool } from "../wire-types.js";
 import { deviceIdPrefix, idOf } from "./ids.js";
 import { type DeviceDraft, PoolDevices } from "./pool-devices.js";
 import { mix } from "./random.js";
+import type { Device, Domain, Pool } from "./wire-types.js";
 
 // As many in Latin script as there are by default, which every reader can show; others follow.
 const DOMAIN_TITLES = [

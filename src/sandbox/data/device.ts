@@ -1,7 +1,7 @@
-import type { Device, InteractionDetails, SessionType } from "../wire-types.js";
 import { CLIENTS, type ClientProfile } from "./clients.js";
 import { LATIN_PLACES, PLACES, type Place } from "./places.js";
 import { type Draw, drawsFrom, mix, pick } from "./random.js";
+import type { Device, InteractionDetails, SessionType } from "./wire-types.js";
 
 const DAY = 86_400;
 const NETWORKS = ["192.0.2", "198.51.100", "203.0.113"];

@@ -1,8 +1,8 @@
-import type { Device, Sorting } from "../wire-types.js";
 import { type DeviceContext, makeDevice } from "./device.js";
 import { ID_LIMIT, readId, writeId } from "./ids.js";
 import { mix } from "./random.js";
 import { positionIn, SortedList } from "./sorted-list.js";
+import type { Device, Sorting } from "./wire-types.js";
 
 /** An inserted id takes this part of the room between two ids, so that many can follow it on either side. */
 const ID_SHARE = 256;

@@ -1,4 +1,4 @@
-import type { Device, Domain, Pool, Sorting } from "../wire-types.js";
+import type { Device, Domain, Pool, Sorting } from "./wire-types.js";
 
 /** The fields that domains and pools can be sorted by. */
 export const SUMMARY_FIELDS = ["id", "status", "title"] as const;

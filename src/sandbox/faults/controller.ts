@@ -1,5 +1,5 @@
 import { mix } from "../data/random.js";
-import type { ResourceName } from "../wire-types.js";
+import type { ResourceName } from "../data/wire-types.js";
 import { checkFault } from "./check.js";
 import { EmptyPages } from "./empty-pages.js";
 import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "./faults.js";

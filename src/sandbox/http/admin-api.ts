@@ -1,11 +1,11 @@
 import type { IncomingMessage } from "node:http";
 import { isAgentAuthError } from "../../errors.js";
-import type { SandboxClock } from "../clock.js";
 import type { FaultController } from "../faults/controller.js";
 import type { Fault } from "../faults/faults.js";
 import { parseFault } from "../faults/parse.js";
 import type { SandboxMachine } from "../oauth/machine.js";
 import { readBody } from "./body.js";
+import type { SandboxClock } from "./clock.js";
 import { tokenGuard } from "./request-guard.js";
 import type { RequestLog } from "./request-log.js";
 import { type Answer, json, type Part, Refusal, type RoundTrip } from "./round-trip.js";

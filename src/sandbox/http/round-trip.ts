@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { ServiceErrorCode } from "../../error-codes.js";
+import type { ErrorEnvelope } from "../data/wire-types.js";
 import type { Due, FaultTarget } from "../faults/controller.js";
-import type { ErrorEnvelope } from "../wire-types.js";
 
 /** One HTTP request and its response. */
 export interface RoundTrip {

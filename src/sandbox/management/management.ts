@@ -2,11 +2,11 @@ import type { SandboxData } from "../data/data.js";
 import { ID_PREFIXES } from "../data/ids.js";
 import { PoolDevices } from "../data/pool-devices.js";
 import { DEVICE_FIELDS, SortedList, SUMMARY_FIELDS, type Summary } from "../data/sorted-list.js";
+import type { Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../data/wire-types.js";
 import { type Due, dueOf, type FaultController } from "../faults/controller.js";
 import { reshape } from "../faults/reshape.js";
 import { tokenGuard } from "../http/request-guard.js";
 import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
-import type { Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../wire-types.js";
 import { peekOffset, readListingQuery } from "./listing-query.js";
 import { type PageWindow, paginationOf } from "./pagination.js";
 

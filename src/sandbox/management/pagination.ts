@@ -1,4 +1,4 @@
-import type { PaginationOutput } from "../wire-types.js";
+import type { PaginationOutput } from "../data/wire-types.js";
 
 /** A page inside a list. */
 export interface PageWindow {

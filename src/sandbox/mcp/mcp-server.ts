@@ -1,8 +1,8 @@
 import { systemClock } from "../../http/deadline.js";
 import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
-import type { Clock } from "../clock.js";
 import { dueOf } from "../faults/controller.js";
 import { readBody } from "../http/body.js";
+import type { Clock } from "../http/clock.js";
 import { type Answer, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import { innerIssuer } from "../oauth/inner-issuer.js";
 import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";

@@ -1,7 +1,7 @@
-import type { Clock } from "../clock.js";
 import { dueOf } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import { readBody } from "../http/body.js";
+import type { Clock } from "../http/clock.js";
 import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import {
   introspectionAnswer,

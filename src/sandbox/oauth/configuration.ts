@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { splitScope } from "../../oauth/token/scope.js";
-import type { Clock } from "../clock.js";
 import { dueOf } from "../faults/controller.js";
+import type { Clock } from "../http/clock.js";
 import { findUser } from "./accounts.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "./consent.js";
 import { dueFor } from "./in-process-request.js";

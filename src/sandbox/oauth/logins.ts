@@ -1,7 +1,7 @@
-import type { Clock } from "../clock.js";
 import { CLIENTS } from "../data/clients.js";
 import type { SandboxData } from "../data/data.js";
-import type { InteractionDetails } from "../wire-types.js";
+import type { InteractionDetails } from "../data/wire-types.js";
+import type { Clock } from "../http/clock.js";
 import type { OidcClient } from "./oidc.js";
 
 // Users of a sandbox connect from loopback, for which there is no location.

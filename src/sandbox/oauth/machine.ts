@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { Clock } from "../clock.js";
+import type { Clock } from "../http/clock.js";
 import { createSigningKey, type SigningKey, signJwt } from "./keys.js";
 
 /** The claims of an assertion or an id token. */

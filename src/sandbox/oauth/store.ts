@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.js";
+import type { Clock } from "../http/clock.js";
 
 type Payload = Record<string, unknown>;
 

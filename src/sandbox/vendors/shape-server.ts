@@ -1,7 +1,7 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
-import type { SandboxClock } from "../clock.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import { readBody } from "../http/body.js";
+import type { SandboxClock } from "../http/clock.js";
 import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import { sampleMcp } from "../mcp/handler.js";
 import { answerOf, webRequest } from "../mcp/web-request.js";

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import type { SandboxClock } from "../clock.js";
+import type { SandboxClock } from "../http/clock.js";
 import type { ServerShape } from "./shape.js";
 
 /** A client that may log users in. */

@@ -4,7 +4,7 @@ import { SandboxData } from "../../../src/sandbox/data/data.js";
 import { PLACES } from "../../../src/sandbox/data/places.js";
 import { mix } from "../../../src/sandbox/data/random.js";
 import { DEVICE_FIELDS } from "../../../src/sandbox/data/sorted-list.js";
-import type { Device, Direction } from "../../../src/sandbox/wire-types.js";
+import type { Device, Direction } from "../../../src/sandbox/data/wire-types.js";
 import { fc } from "../../helpers/properties.js";
 
 const ANCHOR = 1_790_000_000;

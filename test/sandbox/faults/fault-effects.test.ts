@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
+import type { Device, ListEnvelope, Pool } from "../../../src/sandbox/data/wire-types.js";
 import { FAULT_KINDS, type Sandbox } from "../../../src/sandbox/index.js";
-import type { Device, ListEnvelope, Pool } from "../../../src/sandbox/wire-types.js";
 import { ask, it as base, devices, devicesUrl, failureOf, listUrl, raw, readAll, withFault } from "../support.js";
 
 const wholeIds = ({ data, ids }: Sandbox) => Array.from({ length: 100 }, (_, i) => data.device(ids.pool, i)?.id);

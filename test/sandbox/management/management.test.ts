@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
+import type { Device, Domain, ListEnvelope, PaginationOutput, Pool } from "../../../src/sandbox/data/wire-types.js";
 import { startSandbox } from "../../../src/sandbox/index.js";
-import type { Device, Domain, ListEnvelope, PaginationOutput, Pool } from "../../../src/sandbox/wire-types.js";
 import { fc } from "../../helpers/properties.js";
 import { sandboxTest } from "../sandbox-test.js";
 import { ask, devices, devicesUrl, failureOf, listUrl, raw, readAll } from "../support.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
-import { Clock } from "../../../src/sandbox/clock.js";
+import { Clock } from "../../../src/sandbox/http/clock.js";
 import { OAuthStore } from "../../../src/sandbox/oauth/store.js";
 
 const START = 1_790_000_000_000;

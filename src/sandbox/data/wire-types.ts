@@ -3,7 +3,7 @@
  * present. A client has to read more loosely than this.
  */
 
-import type { components } from "../api/schema.gen.js";
+import type { components } from "../../api/schema.gen.js";
 
 /** What kind of list: also the last segment of its path under `/api/v1`. */
 export type ResourceName = "pool" | "domain" | "device";
