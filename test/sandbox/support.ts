@@ -1,6 +1,7 @@
 import { connect } from "node:net";
 import { it as base } from "vitest";
-import type { Device, ErrorEnvelope, ListEnvelope } from "../../src/sandbox/data/wire-types.js";
+import type { Device, ListEnvelope } from "../../src/sandbox/data/wire-types.js";
+import type { ErrorEnvelope } from "../../src/sandbox/http/answer.js";
 import { type Fault, type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 
 interface SandboxFixtures {

@@ -54,10 +54,3 @@ export interface ListEnvelope<T> {
   sorting: Sorting;
   summaries: T[];
 }
-
-/** An error answer. */
-export interface ErrorEnvelope {
-  status: "error";
-  code: string;
-  message: string;
-}

@@ -1,5 +1,5 @@
 import type { ServiceErrorCode } from "../../error-codes.js";
-import { type Answer, failure, json } from "../http/round-trip.js";
+import { type Answer, failure, json } from "../http/answer.js";
 import { type Due, isReplacing } from "./controller.js";
 import type { FaultOf } from "./faults.js";
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Answer } from "./round-trip.js";
+import type { Answer } from "./answer.js";
 
 /** The response headers that an MCP client reads, beside those that every page may read. */
 const EXPOSED = "WWW-Authenticate, Mcp-Session-Id, DPoP-Nonce, Retry-After";

@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { withoutBrackets } from "../../http/address.js";
-import { Refusal } from "./round-trip.js";
+import { Refusal } from "./answer.js";
 
 /** Whether only this machine can reach a host to bind to. */
 export function isLoopback(host: string): boolean {

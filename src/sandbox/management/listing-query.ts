@@ -1,6 +1,6 @@
 import { quote } from "../../redact.js";
 import type { Direction, Sorting } from "../data/wire-types.js";
-import { Refusal } from "../http/round-trip.js";
+import { Refusal } from "../http/answer.js";
 
 /** The validated parameters of a list request. */
 export interface ListingQuery {

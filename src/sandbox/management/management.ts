@@ -5,8 +5,9 @@ import { DEVICE_FIELDS, SortedList, SUMMARY_FIELDS, type Summary } from "../data
 import type { Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../data/wire-types.js";
 import { type Due, dueOf, type FaultController } from "../faults/controller.js";
 import { reshape } from "../faults/reshape.js";
+import type { Part, RoundTrip } from "../faults/round-trip.js";
+import { type Answer, json, Refusal } from "../http/answer.js";
 import { tokenGuard } from "../http/request-guard.js";
-import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import { peekOffset, readListingQuery } from "./listing-query.js";
 import { type PageWindow, paginationOf } from "./pagination.js";
 

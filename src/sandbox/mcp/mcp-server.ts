@@ -1,9 +1,10 @@
 import { systemClock } from "../../http/deadline.js";
 import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
 import { dueOf } from "../faults/controller.js";
+import type { Part, RoundTrip } from "../faults/round-trip.js";
+import { type Answer, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
 import type { Clock } from "../http/clock.js";
-import { type Answer, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import { innerIssuer } from "../oauth/inner-issuer.js";
 import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";
 import { type McpHandler, REPORTS_SCOPE, REPORTS_TOOL, sampleMcp } from "./handler.js";

@@ -2,7 +2,8 @@ import type { ServerResponse } from "node:http";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
-import type { Answer, RoundTrip } from "../http/round-trip.js";
+import type { RoundTrip } from "../faults/round-trip.js";
+import type { Answer } from "../http/answer.js";
 
 /** Headers of the connection, and those that the next sender sets itself. */
 const DROPPED = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "host", "expect"]);

@@ -1,5 +1,5 @@
 import { parseUrl } from "../../http/url.js";
-import { type Answer, json } from "../http/round-trip.js";
+import { type Answer, json } from "../http/answer.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
 import { type Json, SIGNING_ALG } from "./keys.js";

@@ -1,8 +1,9 @@
 import { dueOf } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
+import type { Part, RoundTrip } from "../faults/round-trip.js";
+import { type Answer, json, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
 import type { Clock } from "../http/clock.js";
-import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import {
   introspectionAnswer,
   metadataAnswer,

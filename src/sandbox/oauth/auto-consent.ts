@@ -1,4 +1,4 @@
-import type { Answer } from "../http/round-trip.js";
+import type { Answer } from "../http/answer.js";
 import { readHiddenForm } from "./forms.js";
 import type { InnerRequest } from "./in-process-request.js";
 import { grantAll } from "./interaction.js";

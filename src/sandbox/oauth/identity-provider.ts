@@ -1,5 +1,6 @@
+import type { Part } from "../faults/round-trip.js";
+import { type Answer, json, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
-import { type Answer, json, type Part, Refusal } from "../http/round-trip.js";
 import { ID_JAG_TYP } from "./jwt-bearer.js";
 import { openJwt, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";

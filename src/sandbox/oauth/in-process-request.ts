@@ -1,7 +1,7 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { Due } from "../faults/controller.js";
-import type { Answer } from "../http/round-trip.js";
+import type { Answer } from "../http/answer.js";
 
 /** A request that is answered inside the process. */
 export interface InnerRequest {

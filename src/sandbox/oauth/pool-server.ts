@@ -1,6 +1,6 @@
 import { splitScope } from "../../oauth/token/scope.js";
 import type { SandboxData } from "../data/data.js";
-import type { Answer } from "../http/round-trip.js";
+import type { Answer } from "../http/answer.js";
 import { type ConfigurationSettings, configurationOf, describeResource } from "./configuration.js";
 import { type InnerRequest, inProcessRequest } from "./in-process-request.js";
 import { addJwtBearer } from "./jwt-bearer.js";

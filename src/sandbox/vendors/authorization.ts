@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
+import { type Answer, json } from "../http/answer.js";
 import type { SandboxClock } from "../http/clock.js";
-import { type Answer, json } from "../http/round-trip.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 import { type ShapeClientRecord, type ShapeToken, TokenDesk } from "./token-desk.js";
 

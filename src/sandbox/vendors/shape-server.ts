@@ -1,8 +1,9 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
 import type { FaultEndpoint } from "../faults/faults.js";
+import type { Part, RoundTrip } from "../faults/round-trip.js";
+import { type Answer, json, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
 import type { SandboxClock } from "../http/clock.js";
-import { type Answer, json, type Part, Refusal, type RoundTrip } from "../http/round-trip.js";
 import { sampleMcp } from "../mcp/handler.js";
 import { answerOf, webRequest } from "../mcp/web-request.js";
 import { ShapeAuthorization } from "./authorization.js";

@@ -1,7 +1,7 @@
-import { hostGuard } from "./request-guard.js";
-import type { Part } from "./round-trip.js";
+import type { Part } from "./faults/round-trip.js";
+import { hostGuard } from "./http/request-guard.js";
+import { type Listening, listen, type RequestHandler } from "./http/server.js";
 import { createRouter, type RouterSettings } from "./router.js";
-import { type Listening, listen, type RequestHandler } from "./server.js";
 
 /** What the origins share. */
 export type OriginSettings = Omit<RouterSettings, "parts" | "guard"> & { host: string };

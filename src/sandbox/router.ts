@@ -1,14 +1,15 @@
 import type { IncomingMessage } from "node:http";
-import { quote } from "../../redact.js";
-import { mix } from "../data/random.js";
-import type { FaultController } from "../faults/controller.js";
-import { replacement } from "../faults/replace.js";
-import { allowedOrigin, corsHeaders, preflightAnswer } from "./cors.js";
-import { type LoggedRequest, loggedQuery } from "./request-log.js";
-import { respond } from "./respond.js";
-import { type Answer, failure, type Part, Refusal, type RoundTrip } from "./round-trip.js";
-import type { RequestHandler } from "./server.js";
-import type { Sleeps } from "./sleeps.js";
+import { quote } from "../redact.js";
+import { mix } from "./data/random.js";
+import type { FaultController } from "./faults/controller.js";
+import { replacement } from "./faults/replace.js";
+import { respond } from "./faults/respond.js";
+import type { Part, RoundTrip } from "./faults/round-trip.js";
+import { type Answer, failure, Refusal } from "./http/answer.js";
+import { allowedOrigin, corsHeaders, preflightAnswer } from "./http/cors.js";
+import { type LoggedRequest, loggedQuery } from "./http/request-log.js";
+import type { RequestHandler } from "./http/server.js";
+import type { Sleeps } from "./http/sleeps.js";
 
 /** What the router needs. */
 export interface RouterSettings {

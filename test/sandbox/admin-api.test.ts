@@ -1,6 +1,6 @@
 import { describe, expect } from "vitest";
-import type { Sandbox } from "../../../src/sandbox/index.js";
-import { ask, it as base, devicesUrl, failureOf } from "../support.js";
+import type { Sandbox } from "../../src/sandbox/index.js";
+import { ask, it as base, devicesUrl, failureOf } from "./support.js";
 
 const controlOf =
   ({ origin, controlToken }: Sandbox) =>

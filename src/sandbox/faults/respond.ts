@@ -1,7 +1,8 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { dueOf } from "../faults/controller.js";
-import type { Answer, RoundTrip } from "./round-trip.js";
-import type { Sleeps } from "./sleeps.js";
+import type { Answer } from "../http/answer.js";
+import type { Sleeps } from "../http/sleeps.js";
+import { dueOf } from "./controller.js";
+import type { RoundTrip } from "./round-trip.js";
 
 const DRIP_BYTES = 16;
 const DRIP_MS = 100;

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { ServiceErrorCode } from "../../error-codes.js";
-import type { ErrorEnvelope } from "../data/wire-types.js";
-import type { Due, FaultTarget } from "../faults/controller.js";
+import type { Answer } from "../http/answer.js";
+import type { Due, FaultTarget } from "./controller.js";
 
 /** One HTTP request and its response. */
 export interface RoundTrip {
@@ -17,13 +16,6 @@ export interface RoundTrip {
   operation?: string;
   request: IncomingMessage;
   response: ServerResponse;
-}
-
-/** A response to send. */
-export interface Answer {
-  status: number;
-  headers: Readonly<Record<string, string | readonly string[]>>;
-  body: string | Buffer;
 }
 
 /** One part of the sandbox, such as the management API or the admin API. */
@@ -42,32 +34,4 @@ export interface Part {
   target?(roundTrip: RoundTrip): Omit<FaultTarget, "path"> | Promise<Omit<FaultTarget, "path">>;
   /** Returns the response, or `undefined` when it has sent one on `roundTrip.response` itself. */
   handle(roundTrip: RoundTrip): Answer | undefined | Promise<Answer | undefined>;
-}
-
-const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
-
-/** A response with a JSON body. */
-export function json(body: unknown, status = 200): Answer {
-  return { status, headers: JSON_HEADERS, body: JSON.stringify(body) };
-}
-
-/** An error response of the service. */
-export function failure(
-  status: number,
-  code: ServiceErrorCode,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): Answer {
-  const body: ErrorEnvelope = { status: "error", code, message };
-  return { ...json(body, status), headers: { ...JSON_HEADERS, ...headers } };
-}
-
-/** Rejects a request: the router sends its `answer`. */
-export class Refusal extends Error {
-  readonly answer: Answer;
-
-  constructor(status: number, code: ServiceErrorCode, message: string, headers?: Readonly<Record<string, string>>) {
-    super(message);
-    this.answer = failure(status, code, message, headers);
-  }
 }

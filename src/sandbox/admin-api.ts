@@ -1,14 +1,15 @@
 import type { IncomingMessage } from "node:http";
-import { isAgentAuthError } from "../../errors.js";
-import type { FaultController } from "../faults/controller.js";
-import type { Fault } from "../faults/faults.js";
-import { parseFault } from "../faults/parse.js";
-import type { SandboxMachine } from "../oauth/machine.js";
-import { readBody } from "./body.js";
-import type { SandboxClock } from "./clock.js";
-import { tokenGuard } from "./request-guard.js";
-import type { RequestLog } from "./request-log.js";
-import { type Answer, json, type Part, Refusal, type RoundTrip } from "./round-trip.js";
+import { isAgentAuthError } from "../errors.js";
+import type { FaultController } from "./faults/controller.js";
+import type { Fault } from "./faults/faults.js";
+import { parseFault } from "./faults/parse.js";
+import type { Part, RoundTrip } from "./faults/round-trip.js";
+import { type Answer, json, Refusal } from "./http/answer.js";
+import { readBody } from "./http/body.js";
+import type { SandboxClock } from "./http/clock.js";
+import { tokenGuard } from "./http/request-guard.js";
+import type { RequestLog } from "./http/request-log.js";
+import type { SandboxMachine } from "./oauth/machine.js";
 
 const PREFIX = "/_sandbox";
 const MAX_BODY = 64 * 1024;
