@@ -34,6 +34,17 @@ const PACKAGES = {
   "world-atlas": "^src/cli/commands/report/html/",
 };
 
+/** The folders of the sandbox, each with those that it may import; sandbox.ts and what is beside it import all of them. */
+const SANDBOX = {
+  http: "http",
+  data: "data|http",
+  faults: "faults|data|http",
+  management: "management|faults|data|http",
+  oauth: "oauth|faults|data|http",
+  mcp: "mcp|oauth|faults|data|http",
+  vendors: "vendors|mcp|faults|data|http",
+};
+
 function forbid(name, comment, from, to) {
   return { name, comment, severity: "error", from, to };
 }
@@ -177,6 +188,14 @@ module.exports = {
       { path: "^src/cli/fast-path/" },
       { path: ["^src/cli/commands/", "^src/cli/program\\.ts$"] },
     ),
+    ...Object.entries(SANDBOX).map(([folder, below]) =>
+      forbid(
+        `sandbox-${folder}`,
+        `of the sandbox ${folder}/ imports (${below})/ alone`,
+        { path: `^src/sandbox/${folder}/` },
+        { path: `^src/sandbox/(?!(${below})/)` },
+      ),
+    ),
     ...Object.entries(PACKAGES).map(([name, home]) =>
       forbid(
         `only-one-place-knows-${name}`,
@@ -206,6 +225,15 @@ module.exports = {
       { path: "^src/" },
       { circular: true },
     ),
+    {
+      ...forbid(
+        "no-folder-cycles",
+        "folders are floors: a type that two of them need lies in the lower one",
+        { path: "^src/sandbox(/|$)" },
+        { circular: true },
+      ),
+      scope: "folder",
+    },
     forbid(
       "no-orphans",
       "a module that nobody imports and that imports nobody is dead",

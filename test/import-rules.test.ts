@@ -297,6 +297,33 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     ],
     fine: { "src/cli/fast-path/a.ts": ["../clients/b.js"], "src/cli/clients/b.ts": [] },
   },
+  ...Object.entries({
+    http: ["data", []],
+    data: ["faults", ["http"]],
+    faults: ["management", ["data", "http"]],
+    management: ["oauth", ["faults", "data", "http"]],
+    oauth: ["mcp", ["faults", "data", "http"]],
+    mcp: ["vendors", ["oauth", "faults", "data", "http"]],
+    vendors: ["oauth", ["mcp", "faults", "data", "http"]],
+  } satisfies Record<string, [string, string[]]>).map(([folder, [above, below]]) => {
+    const from = `src/sandbox/${folder}/a.ts`;
+    return {
+      rule: `sandbox-${folder}`,
+      broken: [
+        { [from]: ["../sandbox.js"], "src/sandbox/sandbox.ts": [] },
+        { [from]: [`../${above}/b.js`], [`src/sandbox/${above}/b.ts`]: [] },
+        {
+          [from]: `import type { X } from "../${above}/b.js";\nexport type Y = X;\n`,
+          [`src/sandbox/${above}/b.ts`]: "export type X = 1;\n",
+        },
+      ],
+      fine: {
+        "src/sandbox/sandbox.ts": [`./${folder}/a.js`],
+        [from]: ["./b.js", ...below.map((one) => `../${one}/b.js`)],
+        ...Object.fromEntries([folder, ...below].map((one) => [`src/sandbox/${one}/b.ts`, []])),
+      },
+    };
+  }),
   ...[
     { name: "commander", home: "src/cli/deep/a.ts", elsewhere: "src/sandbox/a.ts" },
     { name: "cli-table3", home: "src/packages/a.ts", elsewhere: "src/cli/a.ts" },
@@ -384,6 +411,29 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
       "src/http/a.ts": ["./b.js", "./c.js"],
       "src/http/b.ts": 'import type { x } from "./c.js";\nexport type Y = typeof x;\n',
       "src/http/c.ts": [],
+    },
+  },
+  {
+    rule: "no-folder-cycles",
+    broken: [
+      {
+        "src/sandbox/one/a.ts": ["../two/a.js"],
+        "src/sandbox/two/a.ts": [],
+        "src/sandbox/two/b.ts": ["../one/b.js"],
+        "src/sandbox/one/b.ts": [],
+      },
+      {
+        "src/sandbox/one/a.ts": ["../two/a.js"],
+        "src/sandbox/two/a.ts": [],
+        "src/sandbox/two/b.ts": 'import type { x } from "../one/b.js";\nexport type Y = typeof x;\n',
+        "src/sandbox/one/b.ts": [],
+      },
+    ],
+    fine: {
+      "src/sandbox/one/a.ts": ["../two/a.js", "./b.js"],
+      "src/sandbox/one/b.ts": ["../two/b.js"],
+      "src/sandbox/two/a.ts": [],
+      "src/sandbox/two/b.ts": [],
     },
   },
   {
