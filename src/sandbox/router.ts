@@ -1,4 +1,3 @@
-import type { IncomingMessage } from "node:http";
 import { quote } from "../redact.js";
 import { mix } from "./data/random.js";
 import type { FaultController } from "./faults/controller.js";
@@ -7,26 +6,59 @@ import { respond } from "./faults/respond.js";
 import type { Part, RoundTrip } from "./faults/round-trip.js";
 import { type Answer, failure, Refusal } from "./http/answer.js";
 import { allowedOrigin, corsHeaders, preflightAnswer } from "./http/cors.js";
+import { type HostGuard, hostGuard } from "./http/request-guard.js";
 import { type LoggedRequest, loggedQuery } from "./http/request-log.js";
-import type { RequestHandler } from "./http/server.js";
+import { type Listening, listen, type RequestHandler } from "./http/server.js";
 import type { Sleeps } from "./http/sleeps.js";
 
-/** What the router needs. */
-export interface RouterSettings {
+/** What the origins share. */
+export interface OriginSettings {
   seed: number;
-  parts: readonly Part[];
+  host: string;
   faults: FaultController;
   /** The origins whose pages may use the parts that allow pages. */
   allowOrigins: readonly string[];
-  /** Rejects requests of web pages, except those of the origin `page`. @throws Refusal */
-  guard: (request: IncomingMessage, page?: string) => void;
   log: (entry: LoggedRequest) => void;
   now: () => number;
   sleeps: Sleeps;
 }
 
+/** The origins that a sandbox listens at: one, or one for each origin of a shape. */
+export class Origins {
+  readonly #settings: OriginSettings;
+  readonly #listening = new Map<string, Listening>();
+  readonly #routers = new Map<string, RequestHandler>();
+
+  constructor(settings: OriginSettings) {
+    this.#settings = settings;
+  }
+
+  /** Listens at a port; requests get no answer before {@link serve}. @returns the origin @throws AgentAuthError `usage` */
+  async open(port: number): Promise<string> {
+    // The parts need the origin, which is known only once the server listens.
+    const listening: Listening = await listen(this.#settings.host, port, async (request, response) => {
+      const router = this.#routers.get(listening.origin);
+      if (router) await router(request, response);
+      else response.destroy();
+    });
+    this.#listening.set(listening.origin, listening);
+    return listening.origin;
+  }
+
+  /** Serves an open origin. */
+  serve(origin: string, parts: readonly Part[]): void {
+    const port = this.#listening.get(origin)?.port ?? 0;
+    this.#routers.set(origin, createRouter(this.#settings, parts, hostGuard(this.#settings.host, port)));
+  }
+
+  /** Closes all of them, within a second. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#listening.values()].map((one) => one.close()));
+  }
+}
+
 /** Returns the handler that passes each request to the part that owns its path. */
-export function createRouter(settings: RouterSettings): RequestHandler {
+function createRouter(settings: OriginSettings, parts: readonly Part[], guard: HostGuard): RequestHandler {
   let count = 0;
   return async (request, response) => {
     count += 1;
@@ -35,10 +67,10 @@ export function createRouter(settings: RouterSettings): RequestHandler {
     const [path = "/", ...search] = url.split("?");
     const query = new URLSearchParams(search.join("?"));
     const roundTrip: RoundTrip = { method, path, query, due: [], request, response };
-    const part = settings.parts.find((candidate) => candidate.owns(path));
+    const part = parts.find((candidate) => candidate.owns(path));
     const entry: LoggedRequest = { method, path, query: loggedQuery(query), at: settings.now(), status: 0 };
     if (!part?.unlogged) settings.log(entry);
-    const answer = await answerOf(settings, part, roundTrip);
+    const answer = await answerOf(settings, guard, part, roundTrip);
     if (roundTrip.operation !== undefined) entry.operation = roundTrip.operation;
     if (roundTrip.due.length > 0) entry.fault = roundTrip.due.map(({ kind }) => kind).join(",");
     if (answer === undefined) entry.status = response.statusCode;
@@ -50,14 +82,15 @@ export function createRouter(settings: RouterSettings): RequestHandler {
 }
 
 async function answerOf(
-  settings: RouterSettings,
+  settings: OriginSettings,
+  guard: HostGuard,
   part: Part | undefined,
   roundTrip: RoundTrip,
 ): Promise<Answer | "reset" | undefined> {
   const { request, response, path } = roundTrip;
   try {
     const page = part?.allowsPages?.(path) ? allowedOrigin(request, settings.allowOrigins) : undefined;
-    settings.guard(request, page);
+    guard(request, page);
     if (page !== undefined) {
       for (const [name, value] of Object.entries(corsHeaders(page))) response.setHeader(name, value);
       const preflight = preflightAnswer(request);

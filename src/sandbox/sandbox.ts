@@ -13,7 +13,7 @@ import { authorizationPart } from "./oauth/authorization-server.js";
 import { identityProviderPart } from "./oauth/identity-provider.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
-import { Origins } from "./origins.js";
+import { Origins } from "./router.js";
 import { readSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
 import { findShape } from "./vendors/catalogue.js";
 import type { ServerShape } from "./vendors/shape.js";

@@ -9,13 +9,16 @@ export function isLoopback(host: string): boolean {
   return host === "localhost" || host === "::1" || (isIP(host) === 4 && host.startsWith("127."));
 }
 
+/** Rejects requests of web pages, except those of the origin `page`. @throws Refusal */
+export type HostGuard = (request: IncomingMessage, page?: string) => void;
+
 /**
  * Returns the check that rejects requests of web pages: a page of any site can make a browser send requests to loopback,
  * and with DNS rebinding read the responses too, but it can neither choose the Host header nor hide its Origin.
  *
  * Bound to more than loopback, any numeric address is an allowed host: rebinding needs a name.
  */
-export function hostGuard(host: string, port: number): (request: IncomingMessage, page?: string) => void {
+export function hostGuard(host: string, port: number): HostGuard {
   const names = new Set(["localhost", isIP(host) === 6 ? `[${host}]` : host]);
   const suffix = port === 80 ? "" : `:${port}`;
   const isAllowed = (authority: string) => {
