@@ -7,7 +7,6 @@ import type { SandboxClock } from "../http/clock.js";
 import { sampleMcp } from "../mcp/handler.js";
 import { answerOf, webRequest } from "../mcp/web-request.js";
 import { ShapeAuthorization } from "./authorization.js";
-import { originsOf, relocation } from "./hosts.js";
 import type { ServerShape } from "./shape.js";
 
 /** A shape that a running sandbox has. */
@@ -37,6 +36,7 @@ interface Route {
 
 const RESOURCE_METADATA = "/.well-known/oauth-protected-resource";
 const MAX_BODY = 1024 * 1024;
+const ORIGIN = /https:\/\/[\w.-]+(?::\d+)?/g;
 const GET: readonly string[] = ["GET", "HEAD"];
 
 /** Prepares the servers of a shape: one origin for each that the record has. */
@@ -44,12 +44,22 @@ export async function startLike(recorded: ServerShape, settings: LikeSettings): 
   const origins = new Map<string, string>();
   for (const origin of originsOf(recorded))
     origins.set(origin, origins.size === 0 ? settings.origin : await settings.open());
-  const relocate = relocation(origins);
   const { id, title, about, source, date, ...addressed } = recorded;
-  const shape = { id, title, about, source, date, ...relocate(addressed) };
+  const shape = { id, title, about, source, date, ...relocate(addressed, origins) };
   const routes = routesOf(shape, new ShapeAuthorization(shape, settings.clock, settings.subject));
   const parts = new Map([...origins.values()].map((origin) => [origin, partOf(origin, routes)]));
   return { shape, parts };
+}
+
+/** The recorded origins of a shape, that of the MCP server first. Scopes may look like addresses, but have no server. */
+function originsOf({ server, documents }: ServerShape): readonly string[] {
+  const text = JSON.stringify(documents, (key, value: unknown) => (key === "scopes_supported" ? undefined : value));
+  return [...new Set([server, text].flatMap((one) => one.match(ORIGIN) ?? []))];
+}
+
+/** Puts other origins in the place of the recorded ones, in all texts and names of a value. */
+function relocate<T>(value: T, origins: ReadonlyMap<string, string>): T {
+  return JSON.parse(JSON.stringify(value).replaceAll(ORIGIN, (origin) => origins.get(origin) ?? origin));
 }
 
 /** Serves one origin. Its paths end here: the sandbox's own MCP servers are not part of a shape. */
