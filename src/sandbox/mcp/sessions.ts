@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type {
   AuthInfo,
+  EventStore,
+  JSONRPCMessage,
   McpServer,
   WebStandardStreamableHTTPServerTransport as Transport,
 } from "@modelcontextprotocol/server";
-import { createEventStore } from "./event-store.js";
 
 interface Session {
   server: McpServer;
@@ -13,7 +14,14 @@ interface Session {
   owner: string;
 }
 
+interface StoredEvent {
+  id: string;
+  stream: string;
+  message: JSONRPCMessage;
+}
+
 const MAX_SESSIONS = 1000;
+const MAX_EVENTS = 1000;
 /** After which a client resumes a stream that the server has closed. */
 const RETRY_MS = 500;
 
@@ -76,4 +84,29 @@ function ownerOf({ clientId, extra }: AuthInfo): string {
 function noSession(): Response {
   const error = { code: -32001, message: "Session not found" };
   return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
+}
+
+/** The last events of a session, for clients that resume a stream. */
+function createEventStore(): EventStore {
+  const events: StoredEvent[] = [];
+  let last = 0;
+  const streamOf = (id: string) => events.find((event) => event.id === id)?.stream;
+  return {
+    async storeEvent(stream, message) {
+      last += 1;
+      const id = `event_${last}`;
+      events.push({ id, stream, message });
+      if (events.length > MAX_EVENTS) events.shift();
+      return id;
+    },
+    getStreamIdForEventId: async (id) => streamOf(id),
+    async replayEventsAfter(id, { send }) {
+      const stream = streamOf(id);
+      if (stream === undefined) throw new Error("the event is unknown");
+      const after = events.slice(events.findIndex((event) => event.id === id) + 1);
+      for (const event of after)
+        if (event.stream === stream && "jsonrpc" in event.message) await send(event.id, event.message);
+      return stream;
+    },
+  };
 }
