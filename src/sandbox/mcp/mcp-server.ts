@@ -1,12 +1,14 @@
 import { systemClock } from "../../http/deadline.js";
+import type { Issuer } from "../../resource-server/issuer.js";
 import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
 import { dueOf } from "../faults/controller.js";
 import type { Part, RoundTrip } from "../faults/round-trip.js";
 import { type Answer, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
 import type { Clock } from "../http/clock.js";
-import { innerIssuer } from "../oauth/inner-issuer.js";
+import type { PoolServer } from "../oauth/pool-server.js";
 import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";
+import { introspectionOf } from "../oauth/verify.js";
 import { type McpHandler, REPORTS_SCOPE, REPORTS_TOOL, sampleMcp } from "./handler.js";
 import { ownMcp } from "./own-server.js";
 import type { CreateMcpServer } from "./own-server-options.js";
@@ -85,6 +87,25 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
     // Clients write the machine's time into their proofs, wherever the sandbox's clock was moved.
     { proofClock: systemClock },
   );
+}
+
+/**
+ * The authorization server of a pool as its MCP servers see it. They call it inside the process: no fault strikes these
+ * calls, and the request log does not contain them.
+ */
+function innerIssuer(server: PoolServer): Issuer {
+  return {
+    issuer: server.issuer,
+    async keys() {
+      const { answer } = await server.run();
+      const { body } = await answer({ method: "GET", url: "/jwks", headers: {}, body: Buffer.alloc(0), due: [] });
+      return JSON.parse(body.toString()) as Record<string, unknown>;
+    },
+    async introspect(token) {
+      const facts = await server.inspect(token);
+      return facts ? introspectionOf(server.issuer, facts) : { active: false };
+    },
+  };
 }
 
 async function answer(
