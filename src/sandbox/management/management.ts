@@ -8,8 +8,7 @@ import { reshape } from "../faults/reshape.js";
 import type { Part, RoundTrip } from "../faults/round-trip.js";
 import { type Answer, json, Refusal } from "../http/answer.js";
 import { tokenGuard } from "../http/request-guard.js";
-import { peekOffset, readListingQuery } from "./listing-query.js";
-import { type PageWindow, paginationOf } from "./pagination.js";
+import { type PageWindow, paginationOf, peekOffset, readListingQuery } from "./listing.js";
 
 const PREFIX = "/api/v1";
 
