@@ -1,7 +1,6 @@
 import { mix } from "../data/random.js";
 import type { ResourceName } from "../data/wire-types.js";
 import { checkFault } from "./check.js";
-import { EmptyPages } from "./empty-pages.js";
 import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "./faults.js";
 
 /** The properties by which a fault selects a request. */
@@ -141,4 +140,51 @@ function matches(fault: Fault, target: FaultTarget): boolean {
   if (fault.kind === "empty-page") return true;
   if (fault.offset !== undefined) return fault.offset === offset;
   return !OF_LATER_PAGES.has(fault.kind) || (offset ?? 0) > 0;
+}
+
+/** A range of offsets without items. */
+interface Gap {
+  at: number;
+  length: number;
+}
+
+/**
+ * Gaps in the offsets of a list. The page after an empty one has a higher offset, and yet no item may be lost: so the
+ * offsets of the list get a gap, and every page behind it is shifted by the length of the gap.
+ *
+ * A gap stays in place, so that a list that is half read still adds up.
+ */
+export class EmptyPages {
+  readonly #lists = new Map<string, Gap[]>();
+
+  /** Adds a gap to a list; one that overlaps another is ignored. */
+  add(list: string, at: number, length: number): void {
+    const gaps = this.#lists.get(list) ?? [];
+    if (gaps.some((gap) => at < gap.at + gap.length && gap.at < at + length)) return;
+    this.#lists.set(
+      list,
+      [...gaps, { at, length }].sort((a, b) => a.at - b.at),
+    );
+  }
+
+  /** The first offset from `offset` on that lies in no gap. */
+  free(list: string, offset: number): number {
+    const behind = (at: number, gap: Gap) => (at >= gap.at && at < gap.at + gap.length ? gap.at + gap.length : at);
+    return (this.#lists.get(list) ?? []).reduce(behind, offset);
+  }
+
+  /** The position of the item at or behind an offset. */
+  position(list: string, offset: number): number {
+    const skipped = (this.#lists.get(list) ?? []).map(({ at, length }) => Math.max(0, Math.min(length, offset - at)));
+    return offset - skipped.reduce((sum, part) => sum + part, 0);
+  }
+
+  /** The offset behind the last item of a list of `count` items; a gap behind its end does not count. */
+  end(list: string, count: number): number {
+    return (this.#lists.get(list) ?? []).reduce((end, gap) => (gap.at < end ? end + gap.length : end), count);
+  }
+
+  clear(): void {
+    this.#lists.clear();
+  }
 }

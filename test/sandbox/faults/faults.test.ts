@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { FaultController } from "../../../src/sandbox/faults/controller.js";
-import { EmptyPages } from "../../../src/sandbox/faults/empty-pages.js";
+import { EmptyPages, FaultController } from "../../../src/sandbox/faults/controller.js";
 import { FAULT_KINDS, type Fault, type FaultKind, parseFault } from "../../../src/sandbox/index.js";
 import { fc } from "../../helpers/properties.js";
 
