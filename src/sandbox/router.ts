@@ -66,13 +66,13 @@ function createRouter(settings: OriginSettings, parts: readonly Part[], guard: H
     const { method = "GET", url = "/" } = request;
     const [path = "/", ...search] = url.split("?");
     const query = new URLSearchParams(search.join("?"));
-    const roundTrip: RoundTrip = { method, path, query, due: [], request, response };
+    const roundTrip: RoundTrip = { method, path, query, faults: [], request, response };
     const part = parts.find((candidate) => candidate.owns(path));
     const entry: LoggedRequest = { method, path, query: loggedQuery(query), at: settings.now(), status: 0 };
     if (!part?.unlogged) settings.log(entry);
     const answer = await answerOf(settings, guard, part, roundTrip);
     if (roundTrip.operation !== undefined) entry.operation = roundTrip.operation;
-    if (roundTrip.due.length > 0) entry.fault = roundTrip.due.map(({ kind }) => kind).join(",");
+    if (roundTrip.faults.length > 0) entry.fault = roundTrip.faults.map(({ kind }) => kind).join(",");
     if (answer === undefined) entry.status = response.statusCode;
     else if (answer !== "reset") entry.status = answer.status;
     if (answer) await respond(roundTrip, answer, settings.sleeps);
@@ -97,8 +97,8 @@ async function answerOf(
       if (preflight) return preflight;
     }
     if (!part) return failure(404, "not_found", "there is nothing at this path");
-    if (part.faulty) roundTrip.due = settings.faults.due({ path, ...(await part.target?.(roundTrip)) });
-    const replaced = replacement(roundTrip.due);
+    if (part.faulty) roundTrip.faults = settings.faults.select({ path, ...(await part.target?.(roundTrip)) });
+    const replaced = replacement(roundTrip.faults);
     await settings.sleeps.sleep(part.latency ?? 0);
     return replaced ?? (await part.handle(roundTrip));
   } catch (error) {

@@ -28,9 +28,6 @@ export interface FaultState {
   fired: number;
 }
 
-/** The faults that strike one request, in the order they were added. */
-export type Due = readonly Fault[];
-
 const REPLACING: ReadonlySet<FaultKind> = new Set(["status", "reset-before", "html", "redirect", "wrong-envelope"]);
 const DELIVERY: ReadonlySet<FaultKind> = new Set([
   "slow-headers",
@@ -49,9 +46,9 @@ const OF_DEVICES: ReadonlySet<FaultKind> = new Set(["insert", "delete"]);
 /** On the first page there is no listing to disturb yet. */
 const OF_LATER_PAGES: ReadonlySet<FaultKind> = new Set(["insert", "delete", "cycling-offset"]);
 
-/** The first of the due faults that is of a kind. */
-export function dueOf<K extends FaultKind>(due: Due, kind: K): FaultOf<K> | undefined {
-  return due.find((fault): fault is FaultOf<K> => fault.kind === kind);
+/** The first of some faults that is of a kind. */
+export function findFault<K extends FaultKind>(faults: readonly Fault[], kind: K): FaultOf<K> | undefined {
+  return faults.find((fault): fault is FaultOf<K> => fault.kind === kind);
 }
 
 /** Whether a fault replaces the whole response. */
@@ -100,17 +97,17 @@ export class FaultController {
   }
 
   /** Counts a request against all faults that match it, and returns those that strike it: of replacing ones the first. */
-  due(target: FaultTarget): Due {
+  select(target: FaultTarget): readonly Fault[] {
     if (this.#states.length === 0) return [];
-    const due: Fault[] = [];
+    const faults: Fault[] = [];
     let replaced = false;
     for (const state of this.#states) {
       if (replaced && !DELIVERY.has(state.fault.kind)) continue;
       if (!matches(state.fault, target) || !this.#strikes(state)) continue;
-      due.push(state.fault);
+      faults.push(state.fault);
       replaced ||= isReplacing(state.fault);
     }
-    return due;
+    return faults;
   }
 
   #strikes(state: FaultState): boolean {

@@ -1,7 +1,7 @@
 import type { ServiceErrorCode } from "../../error-codes.js";
 import { type Answer, failure, json } from "../http/answer.js";
-import { type Due, isReplacing } from "./controller.js";
-import type { FaultOf } from "./faults.js";
+import { isReplacing } from "./controller.js";
+import type { Fault, FaultOf } from "./faults.js";
 
 const LOGIN_PAGE =
   '<!doctype html><html><head><title>Log in</title></head><body><form method="post" action="/portal">' +
@@ -17,8 +17,8 @@ const CODES: Readonly<Record<number, ServiceErrorCode>> = {
 };
 
 /** What a fault puts in place of the response: another response, or a connection reset. */
-export function replacement(due: Due): Answer | "reset" | undefined {
-  const fault = due.find(isReplacing);
+export function replacement(faults: readonly Fault[]): Answer | "reset" | undefined {
+  const fault = faults.find(isReplacing);
   switch (fault?.kind) {
     case "reset-before":
       return "reset";

@@ -1,4 +1,3 @@
-import type { Due } from "./controller.js";
 import type { Fault } from "./faults.js";
 
 /** A list response whose fields faults change. */
@@ -62,7 +61,7 @@ const EDITS: { [K in Fault["kind"]]?: (body: LooseEnvelope, fault: Fault & { kin
   },
 };
 
-/** Changes a list response in place as the due faults require. */
-export function reshape(envelope: object, due: Due): void {
-  for (const fault of due) (EDITS[fault.kind] as Edit | undefined)?.(envelope as LooseEnvelope, fault);
+/** Changes a list response in place as the faults require. */
+export function reshape(envelope: object, faults: readonly Fault[]): void {
+  for (const fault of faults) (EDITS[fault.kind] as Edit | undefined)?.(envelope as LooseEnvelope, fault);
 }

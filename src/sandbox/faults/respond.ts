@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Answer } from "../http/answer.js";
 import type { Sleeps } from "../http/sleeps.js";
-import { dueOf } from "./controller.js";
+import { findFault } from "./controller.js";
 import type { RoundTrip } from "./round-trip.js";
 
 const DRIP_BYTES = 16;
@@ -9,19 +9,19 @@ const DRIP_MS = 100;
 /** Time for the first half of a body to reach the reader before the reset does. */
 const RESET_DELAY_MS = 20;
 
-/** Sends a response with the due delivery faults. Never throws: the reader may disconnect at any moment. */
+/** Sends a response with the delivery faults that strike it. Never throws: the reader may disconnect at any moment. */
 export async function respond(roundTrip: RoundTrip, answer: Answer | "reset", sleeps: Sleeps): Promise<void> {
-  const { request, response, due } = roundTrip;
-  const slow = dueOf(due, "slow-headers");
+  const { request, response, faults } = roundTrip;
+  const slow = findFault(faults, "slow-headers");
   if (slow) await sleeps.sleep(slow.ms);
-  if (answer === "reset" || dueOf(due, "reset-after")) return reset(request);
+  if (answer === "reset" || findFault(faults, "reset-after")) return reset(request);
   const whole = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
-  const body = dueOf(due, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
+  const body = findFault(faults, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
   if (response.destroyed || response.headersSent) return;
   const headers = { ...answer.headers, ...response.getHeaders(), "content-length": body.length };
   response.writeHead(answer.status, headers as OutgoingHttpHeaders);
-  if (dueOf(due, "reset-mid-body")) return resetMidBody(roundTrip, body, sleeps);
-  const drip = dueOf(due, "slow-body");
+  if (findFault(faults, "reset-mid-body")) return resetMidBody(roundTrip, body, sleeps);
+  const drip = findFault(faults, "slow-body");
   if (drip) return dripBody(response, body, drip.bytes ?? DRIP_BYTES, drip.ms ?? DRIP_MS, sleeps);
   response.end(body);
 }

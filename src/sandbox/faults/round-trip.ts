@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Answer } from "../http/answer.js";
-import type { Due, FaultTarget } from "./controller.js";
+import type { FaultTarget } from "./controller.js";
+import type { Fault } from "./faults.js";
 
 /** One HTTP request and its response. */
 export interface RoundTrip {
@@ -9,7 +10,7 @@ export interface RoundTrip {
   path: string;
   query: URLSearchParams;
   /** The faults that strike this request. */
-  due: Due;
+  faults: readonly Fault[];
   /** The whole body, where the part reads it before it selects faults. */
   body?: Buffer;
   /** The grant type of a token request, or the method of an MCP request. */

@@ -3,7 +3,8 @@ import { ID_PREFIXES } from "../data/ids.js";
 import { PoolDevices } from "../data/pool-devices.js";
 import { DEVICE_FIELDS, SortedList, SUMMARY_FIELDS, type Summary } from "../data/sorted-list.js";
 import type { Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../data/wire-types.js";
-import { type Due, dueOf, type FaultController } from "../faults/controller.js";
+import { type FaultController, findFault } from "../faults/controller.js";
+import type { Fault } from "../faults/faults.js";
 import { reshape } from "../faults/reshape.js";
 import type { Part, RoundTrip } from "../faults/round-trip.js";
 import { type Answer, json, Refusal } from "../http/answer.js";
@@ -85,18 +86,18 @@ export function managementPart(settings: ManagementSettings): Part {
   };
 }
 
-function answerList(settings: ManagementSettings, name: ResourceName, { query, due }: RoundTrip): Answer {
+function answerList(settings: ManagementSettings, name: ResourceName, { query, faults }: RoundTrip): Answer {
   const resource = RESOURCES[name];
   const listQuery = readListingQuery(query, { ...settings, ...resource });
   const list = resource.find(settings.data, listQuery.scope);
   if (!list) throw new Refusal(404, "not_found", `there is no such ${resource.scope}`);
-  if (list instanceof PoolDevices) drift(list, listQuery.sorting, due);
-  const size = dueOf(due, "page-size")?.size ?? listQuery.size;
+  if (list instanceof PoolDevices) drift(list, listQuery.sorting, faults);
+  const size = findFault(faults, "page-size")?.size ?? listQuery.size;
   const window = windowOf(
     settings.faults,
     `${name} ${listQuery.scope}`,
     { ...listQuery, size, count: list.count },
-    due,
+    faults,
   );
   const envelope: ListEnvelope<Summary> = {
     status: "success",
@@ -104,7 +105,7 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, d
     sorting: listQuery.sorting,
     summaries: list.slice(listQuery.sorting, window.start, window.end),
   };
-  reshape(envelope, due);
+  reshape(envelope, faults);
   return json(envelope);
 }
 
@@ -114,9 +115,9 @@ function windowOf(
   { emptyPages }: FaultController,
   list: string,
   { offset, size, count }: PageRequest,
-  due: Due,
+  faults: readonly Fault[],
 ): PageWindow {
-  const fault = dueOf(due, "empty-page");
+  const fault = findFault(faults, "empty-page");
   if (fault) {
     // A fault that strikes the first page empties the second: a reader that fetches ahead sees it too.
     const at = fault.offset ?? emptyPages.free(list, offset > 0 ? offset : size);
@@ -127,9 +128,9 @@ function windowOf(
   return { offset, size, count, start, end, last: emptyPages.end(list, count) };
 }
 
-/** Inserts and deletes devices as the due faults require. */
-function drift(devices: PoolDevices, order: Sorting, due: Due): void {
-  for (const fault of due) {
+/** Inserts and deletes devices as the faults require. */
+function drift(devices: PoolDevices, order: Sorting, faults: readonly Fault[]): void {
+  for (const fault of faults) {
     if (fault.kind !== "insert" && fault.kind !== "delete") continue;
     const { count = 1, position = 0 } = fault;
     if (fault.kind === "insert") for (let i = 0; i < count; i++) devices.insertAt(order, position);

@@ -1,7 +1,7 @@
 import { systemClock } from "../../http/deadline.js";
 import type { Issuer } from "../../resource-server/issuer.js";
 import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
-import { dueOf } from "../faults/controller.js";
+import { findFault } from "../faults/controller.js";
 import type { Part, RoundTrip } from "../faults/round-trip.js";
 import { type Answer, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
@@ -57,7 +57,7 @@ export function mcpPart(settings: McpSettings): Part {
       const mcpPath = isMetadata ? path.slice(METADATA.length) : path;
       const resource = resources.get(mcpPath) ?? createResource(settings, mcpPath);
       resources.set(mcpPath, resource);
-      return answer(resource, settings.origin, roundTrip, isMetadata ? undefined : handle);
+      return answerRequest(resource, settings.origin, roundTrip, isMetadata ? undefined : handle);
     },
   };
 }
@@ -83,7 +83,7 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
       introspection: { authenticate: () => {}, cacheTtlSeconds: 0 },
       clock: { ...systemClock, epoch: () => clock.now() },
     },
-    [innerIssuer(server)],
+    [localIssuer(server)],
     // Clients write the machine's time into their proofs, wherever the sandbox's clock was moved.
     { proofClock: systemClock },
   );
@@ -93,12 +93,12 @@ function createResource(settings: McpSettings, path: string): ResourceServer {
  * The authorization server of a pool as its MCP servers see it. They call it inside the process: no fault strikes these
  * calls, and the request log does not contain them.
  */
-function innerIssuer(server: PoolServer): Issuer {
+function localIssuer(server: PoolServer): Issuer {
   return {
     issuer: server.issuer,
     async keys() {
       const { answer } = await server.run();
-      const { body } = await answer({ method: "GET", url: "/jwks", headers: {}, body: Buffer.alloc(0), due: [] });
+      const { body } = await answer({ method: "GET", url: "/jwks", headers: {}, body: Buffer.alloc(0), faults: [] });
       return JSON.parse(body.toString()) as Record<string, unknown>;
     },
     async introspect(token) {
@@ -108,7 +108,7 @@ function innerIssuer(server: PoolServer): Issuer {
   };
 }
 
-async function answer(
+async function answerRequest(
   resource: ResourceServer,
   origin: string,
   roundTrip: RoundTrip,
@@ -120,7 +120,7 @@ async function answer(
   });
   const response = await protectedHandler(webRequest(origin, roundTrip));
   // A delivery fault needs the whole body, and a step-up needs none of it.
-  const isWhole = roundTrip.method === "POST" && roundTrip.due.some(({ kind }) => kind !== "step-up");
+  const isWhole = roundTrip.method === "POST" && roundTrip.faults.some(({ kind }) => kind !== "step-up");
   if (isStream(response) && !isWhole) {
     sendStream(response, roundTrip.response);
     return undefined;
@@ -133,7 +133,7 @@ async function answer(
 /** The scopes that a request needs. */
 function requiredScopes(roundTrip: RoundTrip): string[] {
   const calls = messagesOf(roundTrip).filter(({ method }) => method === "tools/call");
-  const stepUp = dueOf(roundTrip.due, "step-up")?.scope;
+  const stepUp = findFault(roundTrip.faults, "step-up")?.scope;
   const reports = calls.some(({ params }) => params?.name === REPORTS_TOOL) ? [REPORTS_SCOPE] : [];
   return stepUp === undefined || calls.length === 0 ? reports : [stepUp, ...reports];
 }

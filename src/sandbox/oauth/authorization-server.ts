@@ -1,4 +1,4 @@
-import { dueOf } from "../faults/controller.js";
+import { findFault } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { Part, RoundTrip } from "../faults/round-trip.js";
 import { type Answer, json, Refusal } from "../http/answer.js";
@@ -13,7 +13,7 @@ import {
 } from "./answers.js";
 import { autoConsent } from "./auto-consent.js";
 import { pageHeaders } from "./consent.js";
-import { type InnerRequest, inProcessRequest } from "./in-process-request.js";
+import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { handleInteraction } from "./interaction.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import type { PoolServer, Running } from "./pool-server.js";
@@ -32,7 +32,7 @@ interface Call {
   server: PoolServer;
   running: Running;
   roundTrip: RoundTrip;
-  request: Omit<InnerRequest, "originalUrl">;
+  request: Omit<ForwardedRequest, "originalUrl">;
 }
 
 interface Endpoint {
@@ -54,15 +54,15 @@ const GET: readonly string[] = ["GET", "HEAD"];
 const POST: readonly string[] = ["POST"];
 const BOTH: readonly string[] = [...GET, ...POST];
 
-const plain = ({ running, request }: Call) => running.answer(request);
+const forward = ({ running, request }: Call) => running.answer(request);
 
 /** An answer that is the same for every client: oidc-provider makes it for the first. */
 function once(answer: Endpoint["answer"]): Endpoint["answer"] {
   const made = new WeakMap<Running, Answer>();
   return async (call) => {
     const { running, request } = call;
-    const { method, url, body, due } = request;
-    const isPlain = method === "GET" && !url.includes("?") && body.length === 0 && due.length === 0;
+    const { method, url, body, faults } = request;
+    const isPlain = method === "GET" && !url.includes("?") && body.length === 0 && faults.length === 0;
     if (!isPlain) return answer(call);
     const found = made.get(running) ?? (await answer(call));
     if (found.status === 200) made.set(running, found);
@@ -75,31 +75,31 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     methods: GET,
     fault: "metadata",
     pages: true,
-    answer: once(async (call) => metadataAnswer(await plain(call), call.settings.oauth)),
+    answer: once(async (call) => metadataAnswer(await forward(call), call.settings.oauth)),
   },
-  "/authorize": { methods: GET, fault: "authorize", answer: browse },
-  "/authorize/*": { methods: GET, fault: "authorize", answer: browse },
+  "/authorize": { methods: GET, fault: "authorize", answer: answerBrowser },
+  "/authorize/*": { methods: GET, fault: "authorize", answer: answerBrowser },
   "/token": { methods: POST, fault: "token", pages: true, answer: answerToken },
   "/register": {
     methods: POST,
     fault: "register",
     pages: true,
-    answer: async (call) => registrationAnswer(await plain(call), call.settings.clock.skew),
+    answer: async (call) => registrationAnswer(await forward(call), call.settings.clock.skew),
   },
   "/introspect": {
     methods: POST,
     fault: "introspect",
     answer: async (call) =>
-      introspectionAnswer(await plain(call), call.server, formOf(call.roundTrip), call.settings.clock.skew),
+      introspectionAnswer(await forward(call), call.server, formOf(call.roundTrip), call.settings.clock.skew),
   },
-  "/revoke": { methods: POST, option: "revocation", pages: true, answer: plain },
-  "/jwks": { methods: GET, fault: "jwks", answer: once(plain) },
-  "/end_session": { methods: GET, fault: "end_session", answer: browse },
-  "/end_session/confirm": { methods: POST, answer: browse },
-  "/end_session/success": { methods: GET, answer: browse },
-  "/device_authorization": { methods: POST, fault: "device_authorization", option: "deviceFlow", answer: plain },
-  "/device": { methods: BOTH, option: "deviceFlow", answer: browse },
-  "/device/*": { methods: GET, option: "deviceFlow", answer: browse },
+  "/revoke": { methods: POST, option: "revocation", pages: true, answer: forward },
+  "/jwks": { methods: GET, fault: "jwks", answer: once(forward) },
+  "/end_session": { methods: GET, fault: "end_session", answer: answerBrowser },
+  "/end_session/confirm": { methods: POST, answer: answerBrowser },
+  "/end_session/success": { methods: GET, answer: answerBrowser },
+  "/device_authorization": { methods: POST, fault: "device_authorization", option: "deviceFlow", answer: forward },
+  "/device": { methods: BOTH, option: "deviceFlow", answer: answerBrowser },
+  "/device/*": { methods: GET, option: "deviceFlow", answer: answerBrowser },
   "/interaction/*": { methods: BOTH, answer: answerInteraction },
 };
 
@@ -126,8 +126,8 @@ export function authorizationPart(settings: AuthorizationSettings): Part {
         throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
       }
       const running = await server.run();
-      if (dueOf(roundTrip.due, "prune-clients")) running.store.forgetClients();
-      return endpoint.answer({ settings, server, running, roundTrip, request: innerRequest(roundTrip) });
+      if (findFault(roundTrip.faults, "prune-clients")) running.store.forgetClients();
+      return endpoint.answer({ settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });
     },
   };
 }
@@ -146,11 +146,11 @@ function splitPath(path: string): { poolId: string; rest: string } {
   return end < 0 ? { poolId: path.slice(1), rest: "" } : { poolId: path.slice(1, end), rest: path.slice(end) };
 }
 
-function innerRequest({ method, path, request, body = Buffer.alloc(0), due }: RoundTrip): Call["request"] {
+function forwardedRequest({ method, path, request, body = Buffer.alloc(0), faults }: RoundTrip): Call["request"] {
   // Without the origin: the router answers for the sandbox which pages may read a response.
   const { "transfer-encoding": _, "content-length": __, origin: ___, ...headers } = request.headers;
   const search = /\?.*$/s.exec(request.url ?? "")?.[0] ?? "";
-  return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body, due };
+  return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body, faults };
 }
 
 function formOf({ body }: RoundTrip): URLSearchParams {
@@ -158,20 +158,20 @@ function formOf({ body }: RoundTrip): URLSearchParams {
 }
 
 async function answerToken(call: Call): Promise<Answer> {
-  const { due } = call.roundTrip;
+  const { faults } = call.roundTrip;
   // Before any grant: a request without a proof must not use up a code.
   if (call.settings.oauth.dpop === "required" && call.request.headers["dpop"] === undefined) {
     return json({ error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" }, 400);
   }
-  if (dueOf(due, "refuse-refresh")) {
+  if (findFault(faults, "refuse-refresh")) {
     return json({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
   }
-  const answer = await plain(call);
-  return dueOf(due, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
+  const answer = await forward(call);
+  return findFault(faults, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
 }
 
 /** Answers a request of a browser. */
-async function browse({ settings, server, running, request }: Call): Promise<Answer> {
+async function answerBrowser({ settings, server, running, request }: Call): Promise<Answer> {
   const { oauth } = settings;
   const answer = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);
   const response = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
@@ -182,7 +182,7 @@ async function browse({ settings, server, running, request }: Call): Promise<Ans
 
 function answerInteraction({ running, roundTrip, request }: Call): Promise<Answer> {
   const form = formOf(roundTrip);
-  return inProcessRequest((inner, response) => handleInteraction(running.provider, inner, response, form), {
+  return inProcessRequest((message, response) => handleInteraction(running.provider, message, response, form), {
     ...request,
     originalUrl: roundTrip.path,
   });

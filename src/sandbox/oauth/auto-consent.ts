@@ -1,10 +1,10 @@
 import type { Answer } from "../http/answer.js";
 import { readHiddenForm } from "./forms.js";
-import type { InnerRequest } from "./in-process-request.js";
+import type { ForwardedRequest } from "./in-process-request.js";
 import { grantAll } from "./interaction.js";
 import type { Running } from "./pool-server.js";
 
-type Request = Omit<InnerRequest, "originalUrl">;
+type Request = Omit<ForwardedRequest, "originalUrl">;
 
 const MAX_STEPS = 8;
 
@@ -38,7 +38,7 @@ export async function autoConsent(
     if (target.origin !== issuer.origin || !target.pathname.startsWith(`${issuer.pathname}/`)) break;
     const headers = { ...request.headers, "content-type": "application/x-www-form-urlencoded" };
     const url = target.pathname.slice(issuer.pathname.length) + target.search;
-    answer = await go({ method, url, headers, body: Buffer.from(body), due: request.due });
+    answer = await go({ method, url, headers, body: Buffer.from(body), faults: request.faults });
   }
   const { "set-cookie": _, ...headers } = answer.headers;
   if (account !== undefined) return { ...answer, headers };

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { splitScope } from "../../oauth/token/scope.js";
-import { dueOf } from "../faults/controller.js";
+import { findFault } from "../faults/controller.js";
 import type { Clock } from "../http/clock.js";
 import { findUser } from "./accounts.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "./consent.js";
-import { dueFor } from "./in-process-request.js";
+import { faultsOf } from "./in-process-request.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { type Json, SIGNING_ALG, type SigningKey } from "./keys.js";
 import type { LoginDevices } from "./logins.js";
@@ -97,7 +97,7 @@ function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings)
     expiresWithSession: () => false,
     issueRefreshToken: (_ctx: OidcContext, client: OidcClient, source: { scopes: Set<string> }) =>
       client.grantTypeAllowed("refresh_token") && (!oauth.requireOfflineAccess || source.scopes.has("offline_access")),
-    rotateRefreshToken: (ctx: OidcContext) => !dueOf(dueFor(ctx.req), "omit-refresh-token"),
+    rotateRefreshToken: (ctx: OidcContext) => !findFault(faultsOf(ctx.req), "omit-refresh-token"),
     renderError: (ctx: OidcContext, error: Record<string, string>) => show(ctx, errorPage(error)),
   };
 }

@@ -1,10 +1,10 @@
 import { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
-import type { Due } from "../faults/controller.js";
+import type { Fault } from "../faults/faults.js";
 import type { Answer } from "../http/answer.js";
 
 /** A request that is answered inside the process. */
-export interface InnerRequest {
+export interface ForwardedRequest {
   method: string;
   /** Path and query below where the handler is mounted. */
   url: string;
@@ -12,27 +12,27 @@ export interface InnerRequest {
   originalUrl: string;
   headers: Readonly<Record<string, string>>;
   body: Buffer;
-  /** The faults that strike it; hooks of the handler read them with {@link dueFor}. */
-  due: Due;
+  /** The faults that strike it; hooks of the handler read them with {@link faultsOf}. */
+  faults: readonly Fault[];
 }
 
-class InnerMessage extends IncomingMessage {
-  readonly due: Due;
+class ForwardedMessage extends IncomingMessage {
+  readonly faults: readonly Fault[];
   readonly originalUrl: string;
 
-  constructor({ method, url, originalUrl, headers, body, due }: InnerRequest) {
+  constructor({ method, url, originalUrl, headers, body, faults }: ForwardedRequest) {
     super(new Socket());
     const length = body.length > 0 ? { "content-length": String(body.length) } : {};
     Object.assign(this, { method, url, headers: { ...headers, ...length }, httpVersion: "1.1" });
     this.originalUrl = originalUrl;
-    this.due = due;
+    this.faults = faults;
     if (body.length > 0) this.push(body);
     this.push(null);
   }
 }
 
 /** Buffers the response instead of sending it. */
-class InnerResponse extends ServerResponse {
+class CapturedResponse extends ServerResponse {
   readonly #chunks: Buffer[] = [];
   readonly #done: (answer: Answer) => void;
 
@@ -64,16 +64,16 @@ class InnerResponse extends ServerResponse {
 /** Calls a Node.js handler without a connection. */
 export function inProcessRequest(
   handler: (request: IncomingMessage, response: ServerResponse) => unknown,
-  inner: InnerRequest,
+  forwarded: ForwardedRequest,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const request = new InnerMessage(inner);
-    const answered = handler(request, new InnerResponse(request, resolve));
+    const request = new ForwardedMessage(forwarded);
+    const answered = handler(request, new CapturedResponse(request, resolve));
     Promise.resolve(answered).catch(reject);
   });
 }
 
 /** The faults that strike a request which {@link inProcessRequest} made. */
-export function dueFor(request: IncomingMessage): Due {
-  return request instanceof InnerMessage ? request.due : [];
+export function faultsOf(request: IncomingMessage): readonly Fault[] {
+  return request instanceof ForwardedMessage ? request.faults : [];
 }

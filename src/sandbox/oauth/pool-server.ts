@@ -2,7 +2,7 @@ import { splitScope } from "../../oauth/token/scope.js";
 import type { SandboxData } from "../data/data.js";
 import type { Answer } from "../http/answer.js";
 import { type ConfigurationSettings, configurationOf, describeResource } from "./configuration.js";
-import { type InnerRequest, inProcessRequest } from "./in-process-request.js";
+import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
 import { LoginDevices } from "./logins.js";
@@ -31,7 +31,7 @@ export interface Running {
   provider: OidcProvider;
   store: OAuthStore;
   /** Answers a request, whose `url` is the path below the pool's. */
-  answer(request: Omit<InnerRequest, "originalUrl">): Promise<Answer>;
+  answer(request: Omit<ForwardedRequest, "originalUrl">): Promise<Answer>;
 }
 
 const MAX_TOKENS = 10_000;

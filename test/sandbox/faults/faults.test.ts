@@ -9,12 +9,12 @@ const KINDS = Object.keys(FAULT_KINDS) as FaultKind[];
 function strikes(
   fault: Fault,
   count: number,
-  target: Parameters<FaultController["due"]>[0] = DEVICE,
+  target: Parameters<FaultController["select"]>[0] = DEVICE,
   seed = 1,
 ): number[] {
   const faults = new FaultController(seed);
   faults.add(fault);
-  return Array.from({ length: count }, (_, i) => i + 1).filter(() => faults.due(target).length > 0);
+  return Array.from({ length: count }, (_, i) => i + 1).filter(() => faults.select(target).length > 0);
 }
 
 describe("parseFault", () => {
@@ -156,9 +156,9 @@ describe("FaultController", () => {
       { kind: "extra-fields" },
       { kind: "slow-headers", ms: 1 },
     ]);
-    expect(faults.due(DEVICE).map(({ kind }) => kind)).toEqual(["status", "slow-headers"]);
-    expect(faults.due(DEVICE).map(({ kind }) => kind)).toEqual(["html"]);
-    expect(faults.due(DEVICE).map(({ kind }) => kind)).toEqual(["extra-fields"]);
+    expect(faults.select(DEVICE).map(({ kind }) => kind)).toEqual(["status", "slow-headers"]);
+    expect(faults.select(DEVICE).map(({ kind }) => kind)).toEqual(["html"]);
+    expect(faults.select(DEVICE).map(({ kind }) => kind)).toEqual(["extra-fields"]);
     expect(faults.list().map(({ id, matched, fired }) => [id, matched, fired])).toEqual([
       [1, 3, 1],
       [2, 2, 1],
