@@ -3,8 +3,8 @@ import { isAgentAuthError } from "../errors.js";
 import type { FaultController } from "./faults/controller.js";
 import type { Fault } from "./faults/faults.js";
 import { parseFault } from "./faults/parse.js";
-import type { Part, RoundTrip } from "./faults/round-trip.js";
-import { type Answer, json, Refusal } from "./http/answer.js";
+import type { RoundTrip, SandboxPart } from "./faults/round-trip.js";
+import { type Answer, jsonAnswer, Refusal } from "./http/answer.js";
 import { readBody } from "./http/body.js";
 import type { SandboxClock } from "./http/clock.js";
 import { tokenGuard } from "./http/request-guard.js";
@@ -28,35 +28,36 @@ type Action = (settings: AdminApiSettings, roundTrip: RoundTrip) => Answer | Pro
 
 const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
   "/faults": {
-    GET: ({ faults }) => json({ status: "success", faults: faults.list() }),
+    GET: ({ faults }) => jsonAnswer({ status: "success", faults: faults.list() }),
     POST: async ({ faults }, { request }) =>
-      json({ status: "success", faults: addFaults(faults, await readJson(request)) }, 201),
+      jsonAnswer({ status: "success", faults: addFaults(faults, await readJson(request)) }, 201),
     DELETE({ faults }) {
       faults.clear();
-      return json({ status: "success", faults: [] });
+      return jsonAnswer({ status: "success", faults: [] });
     },
   },
   "/requests": {
-    GET: ({ requests }) => json({ status: "success", total: requests.total, requests }),
+    GET: ({ requests }) => jsonAnswer({ status: "success", total: requests.total, requests }),
   },
   "/clock": {
-    GET: ({ clock }) => json({ status: "success", now: clock.now() }),
-    POST: async ({ clock }, { request }) => json({ status: "success", now: advance(clock, await readJson(request)) }),
+    GET: ({ clock }) => jsonAnswer({ status: "success", now: clock.now() }),
+    POST: async ({ clock }, { request }) =>
+      jsonAnswer({ status: "success", now: advance(clock, await readJson(request)) }),
   },
   "/machine": {
-    GET: ({ machines }) => json({ status: "success", machine: machines ? describe(machines) : null }),
+    GET: ({ machines }) => jsonAnswer({ status: "success", machine: machines ? describe(machines) : null }),
   },
   "/shutdown": {
     POST({ shutdown }, { response }) {
       response.once("close", shutdown);
       response.shouldKeepAlive = false;
-      return json({ status: "success" }, 202);
+      return jsonAnswer({ status: "success" }, 202);
     },
   },
 };
 
 /** The endpoints below `/_sandbox` with which another process controls the sandbox. */
-export function adminApi(settings: AdminApiSettings): Part {
+export function adminApi(settings: AdminApiSettings): SandboxPart {
   const authenticate = tokenGuard(settings.controlToken);
   return {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),

@@ -1,14 +1,14 @@
 import { quote } from "../redact.js";
 import { mix } from "./data/random.js";
 import type { FaultController } from "./faults/controller.js";
-import { replacement } from "./faults/replace.js";
+import { replacementFor } from "./faults/replace.js";
 import { respond } from "./faults/respond.js";
-import type { Part, RoundTrip } from "./faults/round-trip.js";
-import { type Answer, failure, Refusal } from "./http/answer.js";
+import type { RoundTrip, SandboxPart } from "./faults/round-trip.js";
+import { type Answer, errorAnswer, Refusal } from "./http/answer.js";
 import { allowedOrigin, corsHeaders, preflightAnswer } from "./http/cors.js";
 import { type HostGuard, hostGuard } from "./http/request-guard.js";
 import { type LoggedRequest, loggedQuery } from "./http/request-log.js";
-import { type Listening, listen, type RequestHandler } from "./http/server.js";
+import { type Listening, type RequestHandler, startServer } from "./http/server.js";
 import type { Sleeps } from "./http/sleeps.js";
 
 /** What the origins share. */
@@ -36,7 +36,7 @@ export class Origins {
   /** Listens at a port; requests get no answer before {@link serve}. @returns the origin @throws AgentAuthError `usage` */
   async open(port: number): Promise<string> {
     // The parts need the origin, which is known only once the server listens.
-    const listening: Listening = await listen(this.#settings.host, port, async (request, response) => {
+    const listening: Listening = await startServer(this.#settings.host, port, async (request, response) => {
       const router = this.#routers.get(listening.origin);
       if (router) await router(request, response);
       else response.destroy();
@@ -46,7 +46,7 @@ export class Origins {
   }
 
   /** Serves an open origin. */
-  serve(origin: string, parts: readonly Part[]): void {
+  serve(origin: string, parts: readonly SandboxPart[]): void {
     const port = this.#listening.get(origin)?.port ?? 0;
     this.#routers.set(origin, createRouter(this.#settings, parts, hostGuard(this.#settings.host, port)));
   }
@@ -58,7 +58,7 @@ export class Origins {
 }
 
 /** Returns the handler that passes each request to the part that owns its path. */
-function createRouter(settings: OriginSettings, parts: readonly Part[], guard: HostGuard): RequestHandler {
+function createRouter(settings: OriginSettings, parts: readonly SandboxPart[], guard: HostGuard): RequestHandler {
   let count = 0;
   return async (request, response) => {
     count += 1;
@@ -84,7 +84,7 @@ function createRouter(settings: OriginSettings, parts: readonly Part[], guard: H
 async function answerOf(
   settings: OriginSettings,
   guard: HostGuard,
-  part: Part | undefined,
+  part: SandboxPart | undefined,
   roundTrip: RoundTrip,
 ): Promise<Answer | "reset" | undefined> {
   const { request, response, path } = roundTrip;
@@ -96,13 +96,13 @@ async function answerOf(
       const preflight = preflightAnswer(request);
       if (preflight) return preflight;
     }
-    if (!part) return failure(404, "not_found", "there is nothing at this path");
+    if (!part) return errorAnswer(404, "not_found", "there is nothing at this path");
     if (part.faulty) roundTrip.faults = settings.faults.select({ path, ...(await part.target?.(roundTrip)) });
-    const replaced = replacement(roundTrip.faults);
+    const replaced = replacementFor(roundTrip.faults);
     await settings.sleeps.sleep(part.latency ?? 0);
     return replaced ?? (await part.handle(roundTrip));
   } catch (error) {
     if (error instanceof Refusal) return error.answer;
-    return failure(500, "unexpected", `the sandbox failed: ${quote(String(error))}`);
+    return errorAnswer(500, "unexpected", `the sandbox failed: ${quote(String(error))}`);
   }
 }

@@ -2,9 +2,9 @@ import { abortedError } from "../errors.js";
 import { adminApi } from "./admin-api.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController } from "./faults/controller.js";
-import type { Part } from "./faults/round-trip.js";
-import { json, Refusal } from "./http/answer.js";
-import { Clock, type SandboxClock } from "./http/clock.js";
+import type { SandboxPart } from "./faults/round-trip.js";
+import { jsonAnswer, Refusal } from "./http/answer.js";
+import { MovableClock, type SandboxClock } from "./http/clock.js";
 import { createRequestLog, type RequestLog } from "./http/request-log.js";
 import { Sleeps } from "./http/sleeps.js";
 import { managementPart } from "./management/management.js";
@@ -14,7 +14,7 @@ import { identityProviderPart } from "./oauth/identity-provider.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
 import { Origins } from "./router.js";
-import { readSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
+import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
 import { findShape } from "./vendors/catalogue.js";
 import type { ServerShape } from "./vendors/shape.js";
 import type { RunningShape } from "./vendors/shape-server.js";
@@ -69,9 +69,9 @@ export interface Sandbox {
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { signal } = options;
   if (signal?.aborted) throw abortedError(signal);
-  const settings = readSettings(options);
+  const settings = readSandboxSettings(options);
   const recorded = typeof settings.like === "string" ? await findShape(settings.like) : settings.like;
-  const clock = new Clock(settings.now);
+  const clock = new MovableClock(settings.now);
   const data = new SandboxData(settings.seed, settings.size, Math.floor(clock.now() / DAY_MS) * (DAY_MS / 1000));
   const faults = new FaultController(settings.seed);
   faults.add(settings.faults);
@@ -90,7 +90,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     return closed;
   };
   const origin = await origins.open(settings.port);
-  const like = recorded && (await openLike(recorded, { origin, clock, origins, settings }, close));
+  const like = recorded && (await openShape(recorded, { origin, clock, origins, settings }, close));
   const machines = settings.oauth.machineGrants
     ? new Machines(origin, clock, () => `${origin}/${data.first.pool}`)
     : undefined;
@@ -131,22 +131,22 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return sandbox as Sandbox;
 }
 
-interface LikeContext {
+interface ShapeContext {
   origin: string;
   clock: SandboxClock;
   origins: Origins;
   settings: SandboxSettings;
 }
 
-async function openLike(
+async function openShape(
   recorded: ServerShape,
-  { origin, clock, origins, settings }: LikeContext,
+  { origin, clock, origins, settings }: ShapeContext,
   close: () => Promise<void>,
 ): Promise<RunningShape> {
   const subject = settings.oauth.autoApprove ?? "alice";
   try {
-    const { startLike } = await import("./vendors/shape-server.js");
-    return await startLike(recorded, { origin, clock, subject, open: () => origins.open(0) });
+    const { startShape } = await import("./vendors/shape-server.js");
+    return await startShape(recorded, { origin, clock, subject, open: () => origins.open(0) });
   } catch (error) {
     await close();
     throw error;
@@ -154,12 +154,12 @@ async function openLike(
 }
 
 /** `GET /health` needs no token: it identifies the service as a sandbox. */
-function healthPart({ seed, size }: SandboxSettings): Part {
+function healthPart({ seed, size }: SandboxSettings): SandboxPart {
   return {
     owns: (path) => path === "/health",
     faulty: false,
     handle({ method }) {
-      if (method === "GET" || method === "HEAD") return json({ status: "ok", service: "sandbox", seed, size });
+      if (method === "GET" || method === "HEAD") return jsonAnswer({ status: "ok", service: "sandbox", seed, size });
       throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
     },
   };

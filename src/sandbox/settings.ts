@@ -9,12 +9,12 @@ import type { Fault } from "./faults/faults.js";
 import { isLoopback } from "./http/request-guard.js";
 import type { CreateMcpServer } from "./mcp/own-server-options.js";
 import {
-  integer,
+  invalidOption,
   OAUTH_OPTIONS,
   type OAuthOptions,
   type OAuthSettings,
   readOAuthSettings,
-  wrong,
+  readWholeNumber,
 } from "./oauth/issuer-settings.js";
 import type { ServerShape } from "./vendors/shape.js";
 
@@ -113,28 +113,28 @@ const MAX_DEVICES = 1_000_000;
 const MAX_PER_PARENT = 100_000;
 
 /** Validates the options and applies the defaults. @throws AgentAuthError `usage`, `TypeError` for an unknown option */
-export function readSettings(options: SandboxOptions): SandboxSettings {
+export function readSandboxSettings(options: SandboxOptions): SandboxSettings {
   checkOptionNames(options, OPTIONS, "startSandbox");
   const size: DataSize = {
-    accounts: integer("accounts", options.accounts, 2, 1, MAX_PER_PARENT),
-    domains: integer("domains", options.domains, 3, 1, MAX_PER_PARENT),
-    pools: integer("pools", options.pools, 4, 1, MAX_PER_PARENT),
-    devices: integer("devices", options.devices, 120, 0, MAX_DEVICES),
+    accounts: readWholeNumber("accounts", options.accounts, 2, 1, MAX_PER_PARENT),
+    domains: readWholeNumber("domains", options.domains, 3, 1, MAX_PER_PARENT),
+    pools: readWholeNumber("pools", options.pools, 4, 1, MAX_PER_PARENT),
+    devices: readWholeNumber("devices", options.devices, 120, 0, MAX_DEVICES),
   };
   const pools = size.accounts * size.domains * size.pools;
-  if (pools > MAX_POOLS) throw wrong("pools", pools, `at most ${MAX_POOLS} in all accounts together`);
-  const maxPageSize = integer("maxPageSize", options.maxPageSize, 1000, 1, MAX_DEVICES);
+  if (pools > MAX_POOLS) throw invalidOption("pools", pools, `at most ${MAX_POOLS} in all accounts together`);
+  const maxPageSize = readWholeNumber("maxPageSize", options.maxPageSize, 1000, 1, MAX_DEVICES);
   return {
-    seed: integer("seed", options.seed, 1, 0, 2 ** 32 - 1),
+    seed: readWholeNumber("seed", options.seed, 1, 0, 2 ** 32 - 1),
     host: readHost(options),
     allowOrigins: readOrigins(options.allowOrigins),
-    port: integer("port", options.port, 0, 0, 65_535),
+    port: readWholeNumber("port", options.port, 0, 0, 65_535),
     size,
-    latencyMs: integer("latencyMs", options.latencyMs, 0, 0, 3_600_000),
-    pageSize: Math.min(integer("pageSize", options.pageSize, 50, 1, MAX_DEVICES), maxPageSize),
+    latencyMs: readWholeNumber("latencyMs", options.latencyMs, 0, 0, 3_600_000),
+    pageSize: Math.min(readWholeNumber("pageSize", options.pageSize, 50, 1, MAX_DEVICES), maxPageSize),
     maxPageSize,
-    apiToken: token("apiToken", options.apiToken, "sandbox_"),
-    controlToken: token("controlToken", options.controlToken, "sandbox_control_"),
+    apiToken: readToken("apiToken", options.apiToken, "sandbox_"),
+    controlToken: readToken("controlToken", options.controlToken, "sandbox_control_"),
     faults: options.faults ?? [],
     like: options.like,
     now: options.now ?? Date.now,
@@ -155,10 +155,10 @@ function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptio
 function readOrigins(origins: readonly string[] = []): readonly string[] {
   const bad = origins.find((origin) => !/^https?:/.test(origin) || parseUrl(origin)?.origin !== origin);
   if (bad === undefined) return [...origins];
-  throw wrong("allowOrigins", bad, "exact origins such as http://localhost:5173");
+  throw invalidOption("allowOrigins", bad, "exact origins such as http://localhost:5173");
 }
 
-function token(name: string, value: string | undefined, prefix: string): string {
+function readToken(name: string, value: string | undefined, prefix: string): string {
   if (value === undefined) return prefix + randomBytes(24).toString("base64url");
   if (/^[\w\-.~+/]+=*$/.test(value)) return value;
   const message = `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`;

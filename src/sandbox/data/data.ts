@@ -1,4 +1,4 @@
-import { deviceIdPrefix, idOf } from "./ids.js";
+import { deviceIdPrefix, objectId } from "./ids.js";
 import { type DeviceDraft, PoolDevices } from "./pool-devices.js";
 import { mix } from "./random.js";
 import type { Device, Domain, Pool } from "./wire-types.js";
@@ -42,32 +42,36 @@ export class SandboxData {
 
   /** @param anchor the moment before which all interactions lie, Unix seconds */
   constructor(seed: number, size: DataSize, anchor: number) {
-    this.first = { account: idOf(seed, "account", 0), domain: idOf(seed, "domain", 0), pool: idOf(seed, "pool", 0) };
-    this.#accounts = children(0, size.accounts).map((n) => ({
-      id: idOf(seed, "account", n),
+    this.first = {
+      account: objectId(seed, "account", 0),
+      domain: objectId(seed, "domain", 0),
+      pool: objectId(seed, "pool", 0),
+    };
+    this.#accounts = childNumbers(0, size.accounts).map((n) => ({
+      id: objectId(seed, "account", n),
       title: `Account ${n + 1}`,
     }));
     for (const [account, { id: account_id }] of this.#accounts.entries()) {
-      const domains = children(account, size.domains);
+      const domains = childNumbers(account, size.domains);
       this.#domains.set(
         account_id,
-        domains.map((n) => ({ account_id, ...summary(seed, "domain", n, DOMAIN_TITLES) })),
+        domains.map((n) => ({ account_id, ...makeSummary(seed, "domain", n, DOMAIN_TITLES) })),
       );
       for (const domain of domains) {
-        const domain_id = idOf(seed, "domain", domain);
-        const authentication_ruleset_nid = idOf(seed, "ruleset", domain);
-        const pools = children(domain, size.pools);
+        const domain_id = objectId(seed, "domain", domain);
+        const authentication_ruleset_nid = objectId(seed, "ruleset", domain);
+        const pools = childNumbers(domain, size.pools);
         this.#pools.set(
           domain_id,
           pools.map((n) => ({
             account_id,
             authentication_ruleset_nid,
             domain_id,
-            ...summary(seed, "pool", n, POOL_TITLES),
+            ...makeSummary(seed, "pool", n, POOL_TITLES),
           })),
         );
         for (const n of pools) {
-          const pool_id = idOf(seed, "pool", n);
+          const pool_id = objectId(seed, "pool", n);
           const idPrefix = deviceIdPrefix(seed, n);
           const context = { seed: mix(mix(seed, 1), n), anchor, idPrefix, account_id, domain_id, pool_id };
           this.#devices.set(pool_id, () => new PoolDevices(context, size.devices));
@@ -107,12 +111,12 @@ export class SandboxData {
 
   /** Like {@link findDomains}. @throws TypeError where there is no such account */
   domains(accountId: string): Domain[] {
-    return this.findDomains(accountId) ?? missing("account", accountId);
+    return this.findDomains(accountId) ?? throwMissing("account", accountId);
   }
 
   /** Like {@link findPools}. @throws TypeError where there is no such domain */
   pools(domainId: string): Pool[] {
-    return this.findPools(domainId) ?? missing("domain", domainId);
+    return this.findPools(domainId) ?? throwMissing("domain", domainId);
   }
 
   /** How many devices a pool has now. @throws TypeError where there is no such pool */
@@ -159,23 +163,23 @@ export class SandboxData {
   }
 
   #pool(poolId: string): PoolDevices {
-    return this.findDevices(poolId) ?? missing("pool", poolId);
+    return this.findDevices(poolId) ?? throwMissing("pool", poolId);
   }
 }
 
 /** The fields that domains and pools share. The first of each kind is active, so that there is always one to try. */
-function summary<K extends "domain" | "pool">(seed: number, type: K, n: number, titles: readonly string[]) {
+function makeSummary<K extends "domain" | "pool">(seed: number, type: K, n: number, titles: readonly string[]) {
   const round = Math.floor(n / titles.length);
   const title = (titles[n % titles.length] ?? "") + (round === 0 ? "" : ` ${round + 1}`);
   const status = n === 0 ? "active" : (STATUSES[mix(seed, n) % STATUSES.length] ?? "");
-  return { id: idOf(seed, type, n), status, title, type };
+  return { id: objectId(seed, type, n), status, title, type };
 }
 
 /** The numbers of the children of the n-th object of a kind. */
-function children(parent: number, count: number): number[] {
+function childNumbers(parent: number, count: number): number[] {
   return Array.from({ length: count }, (_, index) => parent * count + index);
 }
 
-function missing(kind: string, id: string): never {
+function throwMissing(kind: string, id: string): never {
   throw new TypeError(`the sandbox has no ${kind} ${id}`);
 }

@@ -1,6 +1,6 @@
 import { CLIENTS, type ClientProfile } from "./clients.js";
-import { LATIN_PLACES, PLACES, type Place } from "./places.js";
-import { type Draw, drawsFrom, mix, pick } from "./random.js";
+import { LATIN_LOCATIONS, LOCATIONS, type SampleLocation } from "./locations.js";
+import { type Draw, drawsFrom, mix, pickFrom } from "./random.js";
 import type { Device, InteractionDetails, SessionType } from "./wire-types.js";
 
 const DAY = 86_400;
@@ -29,40 +29,45 @@ export interface DeviceContext {
 export function makeDevice(context: DeviceContext, id: string, n: number): Device {
   const { anchor, account_id, domain_id, pool_id } = context;
   const draw = drawsFrom(mix(context.seed, n));
-  const session_type = pick(draw, SESSIONS);
+  const session_type = pickFrom(draw, SESSIONS);
   const isLatin = n < LATIN_DEVICES;
-  const places = isLatin ? LATIN_PLACES : PLACES;
-  const place = pick(draw, places);
-  const client = pick(draw, CLIENTS[session_type]);
+  const locations = isLatin ? LATIN_LOCATIONS : LOCATIONS;
+  const location = pickFrom(draw, locations);
+  const client = pickFrom(draw, CLIENTS[session_type]);
   // Most devices were seen lately, few long ago.
   const lastSeenAt = timeBefore(anchor, 400 * DAY * draw(1) ** 3, draw);
   const cameOnce = draw(1) < 0.15;
   const firstSeenAt = cameOnce ? lastSeenAt : timeBefore(lastSeenAt, 300 * DAY * draw(1) ** 2, draw);
-  const first_seen = interaction(draw, firstSeenAt, place, client);
+  const first_seen = makeInteraction(draw, firstSeenAt, location, client);
   const travelled = !cameOnce && draw(1) < 0.08;
-  const last_seen = interaction(draw, lastSeenAt, travelled ? pick(draw, places) : place, client);
+  const last_seen = makeInteraction(draw, lastSeenAt, travelled ? pickFrom(draw, locations) : location, client);
   if (!travelled) Object.assign(last_seen, { asn: first_seen.asn, remote_ip: first_seen.remote_ip });
-  if (!cameOnce) last_seen.user_agent = pick(draw, client.agents);
+  if (!cameOnce) last_seen.user_agent = pickFrom(draw, client.agents);
   return {
     account_id,
     domain_id,
     pool_id,
     id,
-    dynamic_client_details: clientDetails(draw, session_type, client.title),
+    dynamic_client_details: makeClientDetails(draw, session_type, client.title),
     first_seen,
     last_seen,
     session_type,
     status: draw(1) < 0.1 ? "revoked" : "active",
-    title: titleOf(draw, place, session_type, isLatin ? LATIN_JOBS : JOBS),
+    title: titleOf(draw, location, session_type, isLatin ? LATIN_JOBS : JOBS),
     type: "device",
   };
 }
 
 /** The title of a device: a numbered job, an agent or a thing, the latter two with their owner. */
-function titleOf(draw: Draw, { owners, things }: Place, session: SessionType, jobs: readonly string[]): string {
-  if (session === "api") return `${pick(draw, jobs)} ${String(1 + Math.floor(draw(24))).padStart(2, "0")}`;
-  const owner = pick(draw, owners);
-  return session === "mcp" ? `${pick(draw, AGENTS)} (${owner})` : `${pick(draw, things)} – ${owner}`;
+function titleOf(
+  draw: Draw,
+  { owners, things }: SampleLocation,
+  session: SessionType,
+  jobs: readonly string[],
+): string {
+  if (session === "api") return `${pickFrom(draw, jobs)} ${String(1 + Math.floor(draw(24))).padStart(2, "0")}`;
+  const owner = pickFrom(draw, owners);
+  return session === "mcp" ? `${pickFrom(draw, AGENTS)} (${owner})` : `${pickFrom(draw, things)} – ${owner}`;
 }
 
 /** Some services send whole seconds, some hundredths: both occur. */
@@ -71,22 +76,22 @@ function timeBefore(time: number, seconds: number, draw: Draw): number {
   return draw(1) < 0.5 ? Math.floor(at) : Math.floor(at * 100) / 100;
 }
 
-function interaction(draw: Draw, at: number, place: Place, client: ClientProfile): InteractionDetails {
+function makeInteraction(draw: Draw, at: number, location: SampleLocation, client: ClientProfile): InteractionDetails {
   return {
-    asn: pick(draw, place.asns),
+    asn: pickFrom(draw, location.asns),
     at,
-    city: place.city,
-    country_code: place.country,
+    city: location.city,
+    country_code: location.country,
     ja4_fingerprint: client.ja4,
-    lat_long: place.latLong,
-    region_code: place.region,
-    remote_ip: `${pick(draw, NETWORKS)}.${1 + Math.floor(draw(254))}`,
-    timezone: place.timezone,
+    lat_long: location.latLong,
+    region_code: location.region,
+    remote_ip: `${pickFrom(draw, NETWORKS)}.${1 + Math.floor(draw(254))}`,
+    timezone: location.timezone,
     user_agent: client.agents[0] ?? "",
   };
 }
 
-function clientDetails(draw: Draw, session: SessionType, title: string): Device["dynamic_client_details"] {
+function makeClientDetails(draw: Draw, session: SessionType, title: string): Device["dynamic_client_details"] {
   const isMcp = session === "mcp" || (session === "api" && draw(3) < 1);
   const port = 1024 + Math.floor(draw(64_000));
   const loopback = [`http://127.0.0.1:${port}/callback`, `http://localhost:${port}/oauth/callback`];

@@ -19,7 +19,7 @@ export function deviceIdPrefix(seed: number, pool: number): string {
 }
 
 /** The id of the n-th object of a kind: the high 32 bits of its number differ for every n. */
-export function idOf(seed: number, kind: "account" | "domain" | "pool" | "ruleset", n: number): string {
+export function objectId(seed: number, kind: "account" | "domain" | "pool" | "ruleset", n: number): string {
   const key = mix(seed, kind.length * 256 + kind.charCodeAt(0));
   return writeId(ID_PREFIXES[kind], mix(key, n) * 2 ** 18 + (mix(~key, n) >>> 14));
 }

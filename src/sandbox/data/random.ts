@@ -19,6 +19,6 @@ export function drawsFrom(seed: number): Draw {
 }
 
 /** Draws an element of a list that is never empty. */
-export function pick<T>(draw: Draw, list: readonly T[]): T {
+export function pickFrom<T>(draw: Draw, list: readonly T[]): T {
   return list[Math.floor(draw(list.length))] as T;
 }

@@ -14,7 +14,7 @@ export class SortedList<T extends Summary> {
   readonly #orders = new Map<string, T[]>();
 
   constructor(items: readonly T[]) {
-    this.#orders.set("id", items.toSorted(by("id")));
+    this.#orders.set("id", items.toSorted(compareBy("id")));
   }
 
   /** How many objects there are. */
@@ -32,19 +32,19 @@ export class SortedList<T extends Summary> {
 
   /** All objects in ascending order of a field. */
   protected order(field: string): T[] {
-    const order = this.#orders.get(field) ?? this.order("id").toSorted(by(field));
+    const order = this.#orders.get(field) ?? this.order("id").toSorted(compareBy(field));
     this.#orders.set(field, order);
     return order;
   }
 
   /** Adds an object to every order. */
   protected add(item: T): void {
-    for (const [field, order] of this.#orders) order.splice(positionIn(order, item, by(field)), 0, item);
+    for (const [field, order] of this.#orders) order.splice(positionIn(order, item, compareBy(field)), 0, item);
   }
 
   /** Removes an object from every order. */
   protected remove(item: T): void {
-    for (const [field, order] of this.#orders) order.splice(positionIn(order, item, by(field)), 1);
+    for (const [field, order] of this.#orders) order.splice(positionIn(order, item, compareBy(field)), 1);
   }
 }
 
@@ -60,7 +60,7 @@ export function positionIn<T>(order: readonly Summary[], item: T, compare: (one:
 }
 
 /** Compares by a field, ties by id. */
-function by(field: string): (one: Summary, other: Summary) => number {
+function compareBy(field: string): (one: Summary, other: Summary) => number {
   const value = (item: Summary) =>
     field === "last_seen" ? (item as Device).last_seen.at : item[field as (typeof SUMMARY_FIELDS)[number]];
   return (one, other) => {

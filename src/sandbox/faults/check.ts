@@ -12,7 +12,7 @@ export interface FaultField {
   read(text: string): unknown;
 }
 
-function number(min: number, max: number, whole = true): FaultField {
+function numberField(min: number, max: number, whole = true): FaultField {
   return {
     expects: `a${whole ? " whole" : ""} number from ${min} to ${max}`,
     accepts: (value) =>
@@ -21,7 +21,7 @@ function number(min: number, max: number, whole = true): FaultField {
   };
 }
 
-function text(expects: string, pattern: RegExp): FaultField {
+function textField(expects: string, pattern: RegExp): FaultField {
   return {
     expects,
     accepts: (value) => typeof value === "string" && pattern.test(value),
@@ -30,7 +30,7 @@ function text(expects: string, pattern: RegExp): FaultField {
 }
 
 /** Any JSON; what is not JSON reads as `undefined`. */
-export const json: FaultField = {
+export const jsonField: FaultField = {
   expects: "JSON",
   accepts: (value) => value !== undefined,
   read(written) {
@@ -42,7 +42,7 @@ export const json: FaultField = {
   },
 };
 
-const names: FaultField = {
+const namesField: FaultField = {
   expects: "a list of field names",
   accepts: (value) =>
     Array.isArray(value) && value.length > 0 && value.every((name) => typeof name === "string" && name !== ""),
@@ -50,18 +50,18 @@ const names: FaultField = {
 };
 
 const MAX_MS = 3_600_000;
-const count = number(0, 1_000_000_000);
+const count = numberField(0, 1_000_000_000);
 
 const SELECTOR_FIELDS: Readonly<Record<string, FaultField>> = {
-  path: text(
+  path: textField(
     `pool, domain, device, ${FAULT_ENDPOINTS.join(", ")} or the beginning of a path`,
     new RegExp(`^(pool|domain|device|${FAULT_ENDPOINTS.join("|")}|/.*)$`),
   ),
   after: count,
   times: count,
-  every: number(1, 1_000_000_000),
-  probability: number(0, 1, false),
-  offset: number(0, Number.MAX_SAFE_INTEGER),
+  every: numberField(1, 1_000_000_000),
+  probability: numberField(0, 1, false),
+  offset: numberField(0, Number.MAX_SAFE_INTEGER),
 };
 
 /** The fields of one kind: `main` is what `kind=value` sets in the compact form, `required` have no default. */
@@ -71,37 +71,37 @@ export interface FaultShape {
   required?: readonly string[];
 }
 
-const drift: FaultShape = { fields: { count: number(1, 100_000), position: count }, main: "count" };
+const drift: FaultShape = { fields: { count: numberField(1, 100_000), position: count }, main: "count" };
 
 /** The kinds that have fields besides the selectors. */
 const EFFECT_SHAPES: { readonly [K in FaultKind]?: FaultShape } = {
   status: {
     fields: {
-      status: number(200, 599),
-      retryAfter: text("a header value", /^[\x20-\x7e]*$/),
-      body: text("service, html or empty", /^(service|html|empty)$/),
+      status: numberField(200, 599),
+      retryAfter: textField("a header value", /^[\x20-\x7e]*$/),
+      body: textField("service, html or empty", /^(service|html|empty)$/),
     },
     main: "status",
     required: ["status"],
   },
-  "slow-headers": { fields: { ms: number(0, MAX_MS) }, main: "ms", required: ["ms"] },
-  "slow-body": { fields: { bytes: number(1, 1_000_000), ms: number(0, MAX_MS) }, main: "bytes" },
-  "bad-offset": { fields: { value: json }, main: "value", required: ["value"] },
+  "slow-headers": { fields: { ms: numberField(0, MAX_MS) }, main: "ms", required: ["ms"] },
+  "slow-body": { fields: { bytes: numberField(1, 1_000_000), ms: numberField(0, MAX_MS) }, main: "bytes" },
+  "bad-offset": { fields: { value: jsonField }, main: "value", required: ["value"] },
   insert: drift,
   delete: drift,
-  "page-size": { fields: { size: number(1, 1_000_000) }, main: "size", required: ["size"] },
-  "missing-fields": { fields: { fields: names }, main: "fields" },
-  "wrong-envelope": { fields: { body: json }, main: "body", required: ["body"] },
+  "page-size": { fields: { size: numberField(1, 1_000_000) }, main: "size", required: ["size"] },
+  "missing-fields": { fields: { fields: namesField }, main: "fields" },
+  "wrong-envelope": { fields: { body: jsonField }, main: "body", required: ["body"] },
   redirect: {
-    fields: { location: text("a header value", /^[\x21-\x7e]+$/), status: number(300, 399) },
+    fields: { location: textField("a header value", /^[\x21-\x7e]+$/), status: numberField(300, 399) },
     main: "location",
     required: ["location"],
   },
-  "empty-page": { fields: { pages: number(1, 10_000) }, main: "pages" },
-  "hostile-text": { fields: { text: text("text", /^/) }, main: "text" },
+  "empty-page": { fields: { pages: numberField(1, 10_000) }, main: "pages" },
+  "hostile-text": { fields: { text: textField("text", /^/) }, main: "text" },
   // RFC 6749, section 3.3.
   "step-up": {
-    fields: { scope: text("a scope", /^[\x21\x23-\x5b\x5d-\x7e]+$/) },
+    fields: { scope: textField("a scope", /^[\x21\x23-\x5b\x5d-\x7e]+$/) },
     main: "scope",
     required: ["scope"],
   },
@@ -146,16 +146,16 @@ export function checkFault(value: unknown): Fault {
 export function unknownField(name: string, kind: string, shape: FaultShape): AgentAuthError {
   const names = Object.keys(shape.fields);
   const suggestion = suggest(name, names);
-  const meant = suggestion === undefined ? ` of ${kind}` : `; did you mean ${suggestion}?`;
-  return usage(`unknown field ${quote(name)}${meant}`, `use one of: ${names.join(", ")}`);
+  const more = suggestion === undefined ? ` of ${kind}` : `; did you mean ${suggestion}?`;
+  return usageError(`unknown field ${quote(name)}${more}`, `use one of: ${names.join(", ")}`);
 }
 
 /** The error for a field of a fault. */
 export function faultError(name: string, value: unknown, expects: string, hint: string): AgentAuthError {
   const shown = value === undefined ? "it is missing" : `${quote(value)} is not`;
-  return usage(`${quote(name)} must be ${expects}, ${shown}`, hint);
+  return usageError(`${quote(name)} must be ${expects}, ${shown}`, hint);
 }
 
-function usage(problem: string, hint: string): AgentAuthError {
+function usageError(problem: string, hint: string): AgentAuthError {
   return new AgentAuthError("usage", `fault: ${problem}`, { class: "usage", hint });
 }

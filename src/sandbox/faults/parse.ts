@@ -1,4 +1,4 @@
-import { checkFault, type FaultShape, faultError, json, shapeOf, unknownField } from "./check.js";
+import { checkFault, type FaultShape, faultError, jsonField, shapeOf, unknownField } from "./check.js";
 import type { Fault } from "./faults.js";
 
 // A value may hold colons and commas (an address, JSON); only those before "name=" separate.
@@ -15,7 +15,7 @@ const EXAMPLE = "write it like 503, status=429:times=3,retry-after=2 or reset-mi
 export function parseFault(text: string): Fault {
   const trimmed = text.trim();
   if (trimmed.startsWith("{")) {
-    const fault = json.read(trimmed);
+    const fault = jsonField.read(trimmed);
     if (fault === undefined) throw faultError("fault", trimmed, "JSON", EXAMPLE);
     return checkFault(fault);
   }

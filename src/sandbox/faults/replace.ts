@@ -1,5 +1,5 @@
 import type { ServiceErrorCode } from "../../error-codes.js";
-import { type Answer, failure, json } from "../http/answer.js";
+import { type Answer, errorAnswer, jsonAnswer } from "../http/answer.js";
 import { isReplacing } from "./controller.js";
 import type { Fault, FaultOf } from "./faults.js";
 
@@ -17,7 +17,7 @@ const CODES: Readonly<Record<number, ServiceErrorCode>> = {
 };
 
 /** What a fault puts in place of the response: another response, or a connection reset. */
-export function replacement(faults: readonly Fault[]): Answer | "reset" | undefined {
+export function replacementFor(faults: readonly Fault[]): Answer | "reset" | undefined {
   const fault = faults.find(isReplacing);
   switch (fault?.kind) {
     case "reset-before":
@@ -25,11 +25,11 @@ export function replacement(faults: readonly Fault[]): Answer | "reset" | undefi
     case "status":
       return statusAnswer(fault);
     case "html":
-      return html(200, LOGIN_PAGE);
+      return htmlAnswer(200, LOGIN_PAGE);
     case "redirect":
       return { status: fault.status ?? 302, headers: { location: fault.location }, body: "" };
     case "wrong-envelope":
-      return json(fault.body);
+      return jsonAnswer(fault.body);
     default:
       return undefined;
   }
@@ -40,11 +40,11 @@ function statusAnswer({ status, retryAfter, body = "service" }: FaultOf<"status"
   // RFC 9110: responses with these statuses have no body.
   const bodiless = status === 204 || status === 205 || status === 304;
   if (body === "empty" || bodiless) return { status, headers, body: "" };
-  if (body === "html") return html(status, `<html><body><h1>${status}</h1><p>gateway</p></body></html>`, headers);
+  if (body === "html") return htmlAnswer(status, `<html><body><h1>${status}</h1><p>gateway</p></body></html>`, headers);
   const code = CODES[status] ?? (status >= 500 ? "unexpected" : "unknown");
-  return failure(status, code, `a fault of the sandbox: status ${status}`, headers);
+  return errorAnswer(status, code, `a fault of the sandbox: status ${status}`, headers);
 }
 
-function html(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+function htmlAnswer(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
   return { status, headers: { "content-type": "text/html; charset=utf-8", ...headers }, body };
 }

@@ -20,7 +20,7 @@ export interface RoundTrip {
 }
 
 /** One part of the sandbox, such as the management API or the admin API. */
-export interface Part {
+export interface SandboxPart {
   /** Whether a path belongs to it. */
   owns(path: string): boolean;
   /** Whether faults may strike it. */

@@ -17,19 +17,19 @@ export interface ErrorEnvelope {
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
 /** A response with a JSON body. */
-export function json(body: unknown, status = 200): Answer {
+export function jsonAnswer(body: unknown, status = 200): Answer {
   return { status, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
 /** An error response of the service. */
-export function failure(
+export function errorAnswer(
   status: number,
   code: ServiceErrorCode,
   message: string,
   headers: Readonly<Record<string, string>> = {},
 ): Answer {
   const body: ErrorEnvelope = { status: "error", code, message };
-  return { ...json(body, status), headers: { ...JSON_HEADERS, ...headers } };
+  return { ...jsonAnswer(body, status), headers: { ...JSON_HEADERS, ...headers } };
 }
 
 /** Rejects a request: the router sends its `answer`. */
@@ -38,6 +38,6 @@ export class Refusal extends Error {
 
   constructor(status: number, code: ServiceErrorCode, message: string, headers?: Readonly<Record<string, string>>) {
     super(message);
-    this.answer = failure(status, code, message, headers);
+    this.answer = errorAnswer(status, code, message, headers);
   }
 }

@@ -13,7 +13,7 @@ export interface SandboxClock {
 }
 
 /** The sandbox's clock, with its distance from the machine's clock. */
-export class Clock implements SandboxClock {
+export class MovableClock implements SandboxClock {
   readonly #base: () => number;
   #offset = 0;
 

@@ -22,7 +22,7 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
  *
  * @throws AgentAuthError `usage` where the address is not available
  */
-export async function listen(host: string, port: number, handle: RequestHandler): Promise<Listening> {
+export async function startServer(host: string, port: number, handle: RequestHandler): Promise<Listening> {
   const server = createServer((request, response) => {
     // A client that disconnects in the middle is not an error of the sandbox.
     request.on("error", () => {});

@@ -6,8 +6,8 @@ import type { Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../data/
 import { type FaultController, findFault } from "../faults/controller.js";
 import type { Fault } from "../faults/faults.js";
 import { reshape } from "../faults/reshape.js";
-import type { Part, RoundTrip } from "../faults/round-trip.js";
-import { type Answer, json, Refusal } from "../http/answer.js";
+import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
+import { type Answer, jsonAnswer, Refusal } from "../http/answer.js";
 import { tokenGuard } from "../http/request-guard.js";
 import { type PageWindow, paginationOf, peekOffset, readListingQuery } from "./listing.js";
 
@@ -64,7 +64,7 @@ function resourceOf(path: string): ResourceName | undefined {
 }
 
 /** The management API: three lists below `/api/v1`. */
-export function managementPart(settings: ManagementSettings): Part {
+export function managementPart(settings: ManagementSettings): SandboxPart {
   const authenticate = tokenGuard(settings.apiToken);
   return {
     owns: (path) => path === PREFIX || path.startsWith(`${PREFIX}/`),
@@ -91,7 +91,7 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, f
   const listQuery = readListingQuery(query, { ...settings, ...resource });
   const list = resource.find(settings.data, listQuery.scope);
   if (!list) throw new Refusal(404, "not_found", `there is no such ${resource.scope}`);
-  if (list instanceof PoolDevices) drift(list, listQuery.sorting, faults);
+  if (list instanceof PoolDevices) changeDevices(list, listQuery.sorting, faults);
   const size = findFault(faults, "page-size")?.size ?? listQuery.size;
   const window = windowOf(
     settings.faults,
@@ -106,7 +106,7 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, f
     summaries: list.slice(listQuery.sorting, window.start, window.end),
   };
   reshape(envelope, faults);
-  return json(envelope);
+  return jsonAnswer(envelope);
 }
 
 type PageRequest = Pick<PageWindow, "offset" | "size" | "count">;
@@ -129,7 +129,7 @@ function windowOf(
 }
 
 /** Inserts and deletes devices as the faults require. */
-function drift(devices: PoolDevices, order: Sorting, faults: readonly Fault[]): void {
+function changeDevices(devices: PoolDevices, order: Sorting, faults: readonly Fault[]): void {
   for (const fault of faults) {
     if (fault.kind !== "insert" && fault.kind !== "delete") continue;
     const { count = 1, position = 0 } = fault;

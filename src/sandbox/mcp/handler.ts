@@ -65,14 +65,14 @@ function callTool(name: string, args: Record<string, unknown>, auth: AuthInfo | 
       scopes: auth?.scopes,
       expires_at: auth?.expiresAt,
     };
-    return { content: [text(JSON.stringify(who))], structuredContent: who };
+    return { content: [textContent(JSON.stringify(who))], structuredContent: who };
   }
-  if (name === "echo" && typeof args["text"] === "string") return { content: [text(args["text"])] };
-  if (name === REPORTS_TOOL) return { content: [text("12 pools, 340 devices, 3 of them revoked")] };
+  if (name === "echo" && typeof args["text"] === "string") return { content: [textContent(args["text"])] };
+  if (name === REPORTS_TOOL) return { content: [textContent("12 pools, 340 devices, 3 of them revoked")] };
   const problem = name === "echo" ? 'echo needs the argument "text", a string' : `there is no tool ${name}`;
-  return { content: [text(problem)], isError: true };
+  return { content: [textContent(problem)], isError: true };
 }
 
-function text(content: string) {
+function textContent(content: string) {
   return { type: "text" as const, text: content };
 }

@@ -2,23 +2,23 @@ import { systemClock } from "../../http/deadline.js";
 import type { Issuer } from "../../resource-server/issuer.js";
 import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
 import { findFault } from "../faults/controller.js";
-import type { Part, RoundTrip } from "../faults/round-trip.js";
+import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
 import { type Answer, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
-import type { Clock } from "../http/clock.js";
+import type { MovableClock } from "../http/clock.js";
 import type { PoolServer } from "../oauth/pool-server.js";
 import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";
-import { introspectionOf } from "../oauth/verify.js";
+import { introspectionOf } from "../oauth/token-facts.js";
 import { type McpHandler, REPORTS_SCOPE, REPORTS_TOOL, sampleMcp } from "./handler.js";
 import { ownMcp } from "./own-server.js";
 import type { CreateMcpServer } from "./own-server-options.js";
-import { answerOf, isStream, sendStream, webRequest } from "./web-request.js";
+import { bufferResponse, isEventStream, sendStream, webRequest } from "./web-request.js";
 
 /** What the MCP servers need. */
 export interface McpSettings {
   origin: string;
   servers: PoolServers;
-  clock: Clock;
+  clock: MovableClock;
   /** `scopes_supported` of their metadata; `undefined` leaves the field out. */
   scopesSupported: readonly string[] | undefined;
   dpop: "off" | "supported" | "required";
@@ -34,7 +34,7 @@ const MAX_BODY = 1024 * 1024;
 const MAX_OPERATION = 100;
 
 /** The protected MCP servers: `/mcp` of the first pool, `/mcp/{pool_id}` of every one, and their metadata. */
-export function mcpPart(settings: McpSettings): Part {
+export function mcpPart(settings: McpSettings): SandboxPart {
   const resources = new Map<string, ResourceServer>();
   const handle = settings.mcpServer ? ownMcp(settings.mcpServer, settings.closed) : sampleMcp;
   return {
@@ -121,11 +121,11 @@ async function answerRequest(
   const response = await protectedHandler(webRequest(origin, roundTrip));
   // A delivery fault needs the whole body, and a step-up needs none of it.
   const isWhole = roundTrip.method === "POST" && roundTrip.faults.some(({ kind }) => kind !== "step-up");
-  if (isStream(response) && !isWhole) {
+  if (isEventStream(response) && !isWhole) {
     sendStream(response, roundTrip.response);
     return undefined;
   }
-  const whole = await answerOf(response);
+  const whole = await bufferResponse(response);
   // The next login must see a fault of the metadata, not the login after a cached document expires.
   return handle ? whole : { ...whole, headers: { ...whole.headers, "cache-control": "no-store" } };
 }

@@ -42,7 +42,7 @@ export class McpSessions {
     if (id === null) return this.#open(request, authInfo);
     const session = this.#sessions.get(id);
     // A session ID is no credential: with another user's token there is no such session.
-    if (session?.owner !== ownerOf(authInfo)) return noSession();
+    if (session?.owner !== ownerOf(authInfo)) return sessionNotFound();
     return session.transport.handleRequest(request, { authInfo });
   }
 
@@ -81,7 +81,7 @@ function ownerOf({ clientId, extra }: AuthInfo): string {
   return JSON.stringify([clientId, extra?.["subject"]]);
 }
 
-function noSession(): Response {
+function sessionNotFound(): Response {
   const error = { code: -32001, message: "Session not found" };
   return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
 }

@@ -22,7 +22,7 @@ export function webRequest(origin: string, { method, path, request, response, bo
 }
 
 /** Whether a response is a stream of events, which may never end. */
-export function isStream({ headers, body }: Response): boolean {
+export function isEventStream({ headers, body }: Response): boolean {
   return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
@@ -35,7 +35,7 @@ export function sendStream(response: Response, to: ServerResponse): void {
 }
 
 /** Buffers a web-standard `Response`. */
-export async function answerOf(response: Response): Promise<Answer> {
+export async function bufferResponse(response: Response): Promise<Answer> {
   const body = Buffer.from(await response.arrayBuffer());
   return { status: response.status, headers: headersOf(response), body };
 }

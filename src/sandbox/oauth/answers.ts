@@ -1,11 +1,11 @@
 import { parseUrl } from "../../http/url.js";
-import { type Answer, json } from "../http/answer.js";
+import { type Answer, jsonAnswer } from "../http/answer.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
-import { type Json, SIGNING_ALG } from "./keys.js";
+import { type JsonObject, SIGNING_ALG } from "./keys.js";
 import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import type { PoolServer } from "./pool-server.js";
-import { introspectionOf, isMachine } from "./verify.js";
+import { introspectionOf, isMachine } from "./token-facts.js";
 
 /** The fields of a registration response that the service documents. */
 const REGISTERED = [
@@ -47,7 +47,7 @@ export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
   const metadata = read(answer);
   if (!metadata) return answer;
   const enabled = metadata["grant_types_supported"] as string[];
-  return json({
+  return jsonAnswer({
     ...pick(metadata, METADATA),
     grant_types_supported: GRANT_TYPES.filter((type) => enabled.includes(type)),
     scopes_supported: oauth.requireOfflineAccess ? ["offline_access"] : [],
@@ -89,12 +89,12 @@ export async function introspectionAnswer(
   skew: number,
 ): Promise<Answer> {
   const body = read(answer);
-  if (body?.["error"] === "unsupported_token_type") return json(await introspectJwt(server, form));
+  if (body?.["error"] === "unsupported_token_type") return jsonAnswer(await introspectJwt(server, form));
   if (body?.["active"] !== true) return answer;
   return rewrite(answer, { ...body, exp: Number(body["exp"]) + skew, iat: Number(body["iat"]) + skew });
 }
 
-async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise<Json> {
+async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise<JsonObject> {
   const facts = await server.inspect(form.get("token") ?? "");
   const { store } = await server.run();
   if (!facts || !(isMachine(facts) || (facts.grantId !== undefined && store.hasGrant(facts.grantId))))
@@ -119,15 +119,15 @@ export function withoutIssuer(answer: Answer, issuer: string): Answer {
   return { ...answer, headers: { ...answer.headers, location: target.href } };
 }
 
-function pick(fields: Json, names: readonly string[]): Json {
+function pick(fields: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(names.filter((name) => fields[name] !== undefined).map((name) => [name, fields[name]]));
 }
 
-function read({ headers, body }: Answer): Json | undefined {
+function read({ headers, body }: Answer): JsonObject | undefined {
   if (!String(headers["content-type"]).startsWith("application/json")) return undefined;
-  return JSON.parse(body.toString()) as Json;
+  return JSON.parse(body.toString()) as JsonObject;
 }
 
-function rewrite(answer: Answer, body: Json): Answer {
+function rewrite(answer: Answer, body: JsonObject): Answer {
   return { ...answer, body: JSON.stringify(body) };
 }

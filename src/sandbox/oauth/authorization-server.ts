@@ -1,9 +1,9 @@
 import { findFault } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
-import type { Part, RoundTrip } from "../faults/round-trip.js";
-import { type Answer, json, Refusal } from "../http/answer.js";
+import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
+import { type Answer, jsonAnswer, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
-import type { Clock } from "../http/clock.js";
+import type { MovableClock } from "../http/clock.js";
 import {
   introspectionAnswer,
   metadataAnswer,
@@ -16,21 +16,21 @@ import { pageHeaders } from "./consent.js";
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { handleInteraction } from "./interaction.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import type { PoolServer, Running } from "./pool-server.js";
+import type { PoolServer, RunningServer } from "./pool-server.js";
 import type { PoolServers } from "./pool-servers.js";
 
 /** What the endpoints of the authorization servers need. */
 export interface AuthorizationSettings {
   servers: PoolServers;
   oauth: OAuthSettings;
-  clock: Clock;
+  clock: MovableClock;
 }
 
 /** One request to the authorization server of a pool. */
-interface Call {
+interface EndpointCall {
   settings: AuthorizationSettings;
   server: PoolServer;
-  running: Running;
+  running: RunningServer;
   roundTrip: RoundTrip;
   request: Omit<ForwardedRequest, "originalUrl">;
 }
@@ -42,7 +42,7 @@ interface Endpoint {
   option?: "deviceFlow" | "revocation";
   /** Whether pages of the option `allowOrigins` may use it. */
   pages?: true;
-  answer(call: Call): Promise<Answer>;
+  answer(call: EndpointCall): Promise<Answer>;
 }
 
 const MAX_BODY = 64 * 1024;
@@ -54,11 +54,11 @@ const GET: readonly string[] = ["GET", "HEAD"];
 const POST: readonly string[] = ["POST"];
 const BOTH: readonly string[] = [...GET, ...POST];
 
-const forward = ({ running, request }: Call) => running.answer(request);
+const forward = ({ running, request }: EndpointCall) => running.answer(request);
 
 /** An answer that is the same for every client: oidc-provider makes it for the first. */
-function once(answer: Endpoint["answer"]): Endpoint["answer"] {
-  const made = new WeakMap<Running, Answer>();
+function answerOnce(answer: Endpoint["answer"]): Endpoint["answer"] {
+  const made = new WeakMap<RunningServer, Answer>();
   return async (call) => {
     const { running, request } = call;
     const { method, url, body, faults } = request;
@@ -75,7 +75,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     methods: GET,
     fault: "metadata",
     pages: true,
-    answer: once(async (call) => metadataAnswer(await forward(call), call.settings.oauth)),
+    answer: answerOnce(async (call) => metadataAnswer(await forward(call), call.settings.oauth)),
   },
   "/authorize": { methods: GET, fault: "authorize", answer: answerBrowser },
   "/authorize/*": { methods: GET, fault: "authorize", answer: answerBrowser },
@@ -93,7 +93,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
       introspectionAnswer(await forward(call), call.server, formOf(call.roundTrip), call.settings.clock.skew),
   },
   "/revoke": { methods: POST, option: "revocation", pages: true, answer: forward },
-  "/jwks": { methods: GET, fault: "jwks", answer: once(forward) },
+  "/jwks": { methods: GET, fault: "jwks", answer: answerOnce(forward) },
   "/end_session": { methods: GET, fault: "end_session", answer: answerBrowser },
   "/end_session/confirm": { methods: POST, answer: answerBrowser },
   "/end_session/success": { methods: GET, answer: answerBrowser },
@@ -104,7 +104,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
 };
 
 /** The authorization servers of all pools, each below `/{pool_id}`. */
-export function authorizationPart(settings: AuthorizationSettings): Part {
+export function authorizationPart(settings: AuthorizationSettings): SandboxPart {
   return {
     owns: (path) => path.startsWith("/pool_") || path.startsWith(INSERTED),
     faulty: true,
@@ -146,7 +146,13 @@ function splitPath(path: string): { poolId: string; rest: string } {
   return end < 0 ? { poolId: path.slice(1), rest: "" } : { poolId: path.slice(1, end), rest: path.slice(end) };
 }
 
-function forwardedRequest({ method, path, request, body = Buffer.alloc(0), faults }: RoundTrip): Call["request"] {
+function forwardedRequest({
+  method,
+  path,
+  request,
+  body = Buffer.alloc(0),
+  faults,
+}: RoundTrip): EndpointCall["request"] {
   // Without the origin: the router answers for the sandbox which pages may read a response.
   const { "transfer-encoding": _, "content-length": __, origin: ___, ...headers } = request.headers;
   const search = /\?.*$/s.exec(request.url ?? "")?.[0] ?? "";
@@ -157,21 +163,24 @@ function formOf({ body }: RoundTrip): URLSearchParams {
   return new URLSearchParams(body?.toString("utf8"));
 }
 
-async function answerToken(call: Call): Promise<Answer> {
+async function answerToken(call: EndpointCall): Promise<Answer> {
   const { faults } = call.roundTrip;
   // Before any grant: a request without a proof must not use up a code.
   if (call.settings.oauth.dpop === "required" && call.request.headers["dpop"] === undefined) {
-    return json({ error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" }, 400);
+    return jsonAnswer(
+      { error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" },
+      400,
+    );
   }
   if (findFault(faults, "refuse-refresh")) {
-    return json({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
+    return jsonAnswer({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
   }
   const answer = await forward(call);
   return findFault(faults, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
 }
 
 /** Answers a request of a browser. */
-async function answerBrowser({ settings, server, running, request }: Call): Promise<Answer> {
+async function answerBrowser({ settings, server, running, request }: EndpointCall): Promise<Answer> {
   const { oauth } = settings;
   const answer = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);
   const response = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
@@ -180,7 +189,7 @@ async function answerBrowser({ settings, server, running, request }: Call): Prom
   return isOwnPage ? { ...response, headers: { ...response.headers, ...pageHeaders() } } : response;
 }
 
-function answerInteraction({ running, roundTrip, request }: Call): Promise<Answer> {
+function answerInteraction({ running, roundTrip, request }: EndpointCall): Promise<Answer> {
   const form = formOf(roundTrip);
   return inProcessRequest((message, response) => handleInteraction(running.provider, message, response, form), {
     ...request,

@@ -2,7 +2,7 @@ import type { Answer } from "../http/answer.js";
 import { readHiddenForm } from "./forms.js";
 import type { ForwardedRequest } from "./in-process-request.js";
 import { grantAll } from "./interaction.js";
-import type { Running } from "./pool-server.js";
+import type { RunningServer } from "./pool-server.js";
 
 type Request = Omit<ForwardedRequest, "originalUrl">;
 
@@ -16,7 +16,7 @@ const MAX_STEPS = 8;
  * @param account the account that is logged in automatically; `undefined` shows the pages to the user
  */
 export async function autoConsent(
-  running: Running,
+  running: RunningServer,
   issuer: URL,
   account: string | undefined,
   request: Request,
@@ -58,7 +58,7 @@ function formToPost({ headers, body }: Answer, confirms: boolean): Step | undefi
 }
 
 /** Logs an account in where a page would ask for it, and grants all scopes. */
-async function approve({ provider }: Running, { headers }: Answer, account?: string): Promise<Step | undefined> {
+async function approve({ provider }: RunningServer, { headers }: Answer, account?: string): Promise<Step | undefined> {
   if (account === undefined) return undefined;
   const uid = /^\/[^/?]+\/interaction\/([\w-]+)$/.exec(String(headers["location"]))?.[1];
   const interaction = uid === undefined ? undefined : await provider.Interaction.find(uid);

@@ -1,17 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { splitScope } from "../../oauth/token/scope.js";
 import { findFault } from "../faults/controller.js";
-import type { Clock } from "../http/clock.js";
-import { findUser } from "./accounts.js";
+import type { MovableClock } from "../http/clock.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "./consent.js";
 import { faultsOf } from "./in-process-request.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import { type Json, SIGNING_ALG, type SigningKey } from "./keys.js";
-import type { LoginDevices } from "./logins.js";
+import { type JsonObject, SIGNING_ALG, type SigningKey } from "./keys.js";
+import type { LoginDevices } from "./login-devices.js";
 import type { Machines } from "./machine.js";
 import { MACHINE_AUTH_METHODS, machineClients } from "./machine-clients.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
 import type { OAuthStore } from "./store.js";
+import { findUser } from "./users.js";
 
 /** The scope of a request that names none (RFC 6749, section 3.3). */
 const DEFAULT_SCOPE = "mcp";
@@ -24,7 +24,7 @@ const DAY = 86_400;
 /** The input of a configuration. */
 export interface ConfigurationSettings {
   oauth: OAuthSettings;
-  clock: Clock;
+  clock: MovableClock;
   key: SigningKey;
   store: OAuthStore;
   loginDevices: LoginDevices;
@@ -56,12 +56,12 @@ export function configurationOf(settings: ConfigurationSettings): object {
     // Clients register the scopes of the resource, or "" for none: oidc-provider would check them against its own.
     extraClientMetadata: {
       properties: ["scope"],
-      validator: (_ctx: OidcContext, name: string, _value: unknown, metadata: Json) => delete metadata[name],
+      validator: (_ctx: OidcContext, name: string, _value: unknown, metadata: JsonObject) => delete metadata[name],
     },
     // A clock that was moved must be exact.
     clockTolerance: 0,
     routes: ROUTES,
-    ttl: lifetimes(oauth),
+    ttl: lifetimesOf(oauth),
     features: featuresOf(settings),
     ...policiesOf(settings),
   };
@@ -98,11 +98,11 @@ function policiesOf({ oauth, clock, loginDevices, path }: ConfigurationSettings)
     issueRefreshToken: (_ctx: OidcContext, client: OidcClient, source: { scopes: Set<string> }) =>
       client.grantTypeAllowed("refresh_token") && (!oauth.requireOfflineAccess || source.scopes.has("offline_access")),
     rotateRefreshToken: (ctx: OidcContext) => !findFault(faultsOf(ctx.req), "omit-refresh-token"),
-    renderError: (ctx: OidcContext, error: Record<string, string>) => show(ctx, errorPage(error)),
+    renderError: (ctx: OidcContext, error: Record<string, string>) => showPage(ctx, errorPage(error)),
   };
 }
 
-function lifetimes({ accessTokenTtlSeconds, refreshTokenTtlSeconds }: OAuthSettings) {
+function lifetimesOf({ accessTokenTtlSeconds, refreshTokenTtlSeconds }: OAuthSettings) {
   return {
     AccessToken: accessTokenTtlSeconds,
     AuthorizationCode: 60,
@@ -149,11 +149,11 @@ function featuresOf(settings: ConfigurationSettings) {
     },
     rpInitiatedLogout: {
       enabled: true,
-      logoutSource: (ctx: OidcContext, form: string) => show(ctx, logoutPage(form)),
+      logoutSource: (ctx: OidcContext, form: string) => showPage(ctx, logoutPage(form)),
       postLogoutSuccessSource: (ctx: OidcContext) =>
-        show(ctx, messagePage("Logged out", "You have logged out of the sandbox. This page can be closed.")),
+        showPage(ctx, messagePage("Logged out", "You have logged out of the sandbox. This page can be closed.")),
     },
-    deviceFlow: { enabled: oauth.deviceFlow, ...devicePages(show) },
+    deviceFlow: { enabled: oauth.deviceFlow, ...devicePages(showPage) },
   };
 }
 
@@ -186,7 +186,7 @@ function accountOf(id: string) {
   return user && { accountId: id, claims: () => ({ sub: id, name: user.name, email: user.email }) };
 }
 
-function show(ctx: OidcContext, page: string): void {
+function showPage(ctx: OidcContext, page: string): void {
   ctx.type = "html";
   ctx.body = page;
 }

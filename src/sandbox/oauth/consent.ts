@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { parseUrl } from "../../http/url.js";
 import { escapeHtml } from "../../redact.js";
-import type { User } from "./accounts.js";
 import { readHiddenForm } from "./forms.js";
+import type { User } from "./users.js";
 
 /** The client and the access that it requests: untrusted texts, which the pages escape. */
 export interface AccessRequest {
@@ -80,12 +80,12 @@ export function pageHeaders(redirectUri?: string): Record<string, string> {
 export function loginPage(users: readonly User[], request: AccessRequest): string {
   const buttons = users.map(
     ({ id, name, email }) =>
-      `<button class="user" name="account" value="${safe(id)}"><b>Log in as ${safe(name)}</b>` +
-      `<small>${safe(email)}</small></button>`,
+      `<button class="user" name="account" value="${toHtml(id)}"><b>Log in as ${toHtml(name)}</b>` +
+      `<small>${toHtml(email)}</small></button>`,
   );
-  return page(
+  return renderPage(
     "Log in",
-    `<p>to continue to <strong>${safe(request.clientName)}</strong></p><form method="post">${buttons.join("")}` +
+    `<p>to continue to <strong>${toHtml(request.clientName)}</strong></p><form method="post">${buttons.join("")}` +
       '<button name="decision" value="deny">Cancel</button></form>',
   );
 }
@@ -93,16 +93,16 @@ export function loginPage(users: readonly User[], request: AccessRequest): strin
 /** The page on which the user allows or denies the access of a client. */
 export function consentPage(user: string, { clientName, redirectUri, resource, scopes }: AccessRequest): string {
   const rows = [
-    row("It wants to use", resource === undefined ? "" : `<code>${safe(resource)}</code>`),
-    row(
+    renderRow("It wants to use", resource === undefined ? "" : `<code>${toHtml(resource)}</code>`),
+    renderRow(
       "With the scopes",
-      scopes.length === 0 ? "" : `<ul>${scopes.map((scope) => `<li><code>${safe(scope)}</code></li>`).join("")}</ul>`,
+      scopes.length === 0 ? "" : `<ul>${scopes.map((scope) => `<li><code>${toHtml(scope)}</code></li>`).join("")}</ul>`,
     ),
-    row("You will be sent to", redirectUri === undefined ? "" : `<code>${safe(hostOf(redirectUri))}</code>`),
+    renderRow("You will be sent to", redirectUri === undefined ? "" : `<code>${toHtml(hostOf(redirectUri))}</code>`),
   ];
-  return page(
-    `Allow ${cut(clientName)}?`,
-    `<p>You are logged in as <strong>${safe(user)}</strong>. This client asks to act for you.</p>` +
+  return renderPage(
+    `Allow ${truncate(clientName)}?`,
+    `<p>You are logged in as <strong>${toHtml(user)}</strong>. This client asks to act for you.</p>` +
       `<dl>${rows.join("")}</dl><form class="two" method="post">` +
       '<button name="decision" value="deny">Deny</button>' +
       '<button class="go" name="decision" value="allow">Allow</button></form>',
@@ -111,19 +111,19 @@ export function consentPage(user: string, { clientName, redirectUri, resource, s
 
 /** The page for an error that must not be sent to the redirect URI. */
 export function errorPage({ error = "error", error_description = "" }: Record<string, string>): string {
-  const description = error_description === "" ? "" : `<p>${safe(error_description)}</p>`;
-  return page("This did not work", `${description}<p><code>${safe(error)}</code></p>`);
+  const description = error_description === "" ? "" : `<p>${toHtml(error_description)}</p>`;
+  return renderPage("This did not work", `${description}<p><code>${toHtml(error)}</code></p>`);
 }
 
 /** A page with a message. */
 export function messagePage(title: string, text: string): string {
-  return page(title, `<p>${safe(text)}</p>`);
+  return renderPage(title, `<p>${toHtml(text)}</p>`);
 }
 
 /** The page that asks whether to log out. @param form the form of oidc-provider */
 export function logoutPage(form: string): string {
   const buttons = '<button>Stay logged in</button><button class="go" name="logout" value="yes">Log out</button>';
-  return page("Log out?", `<p>You are logged in at the sandbox.</p>${hiddenForm(form, buttons, "two")}`);
+  return renderPage("Log out?", `<p>You are logged in at the sandbox.</p>${renderHiddenForm(form, buttons, "two")}`);
 }
 
 /** The pages of the device authorization grant. @param show answers with a page */
@@ -134,7 +134,7 @@ export function devicePages<C>(show: (context: C, page: string) => void) {
       const input =
         '<label for="code">The code that your device shows</label>' +
         '<input id="code" name="user_code" autocomplete="off" autofocus required><button class="go">Continue</button>';
-      show(context, page("Connect a device", wrong + hiddenForm(form, input)));
+      show(context, renderPage("Connect a device", wrong + renderHiddenForm(form, input)));
     },
     userCodeConfirmSource(
       context: C,
@@ -143,10 +143,10 @@ export function devicePages<C>(show: (context: C, page: string) => void) {
       _info: unknown,
       code: string,
     ) {
-      const name = safe(client.clientName ?? client.clientId);
+      const name = toHtml(client.clientName ?? client.clientId);
       const buttons = '<button name="abort" value="yes">Cancel</button><button class="go">Continue</button>';
-      const text = `<p><strong>${name}</strong> shows this code:</p><p><code>${safe(code)}</code></p>`;
-      show(context, page("Is this the code?", text + hiddenForm(form, buttons, "two")));
+      const text = `<p><strong>${name}</strong> shows this code:</p><p><code>${toHtml(code)}</code></p>`;
+      show(context, renderPage("Is this the code?", text + renderHiddenForm(form, buttons, "two")));
     },
     successSource(context: C) {
       show(context, messagePage("Your device is connected", "This page can be closed."));
@@ -154,16 +154,16 @@ export function devicePages<C>(show: (context: C, page: string) => void) {
   };
 }
 
-function page(title: string, body: string): string {
+function renderPage(title: string, body: string): string {
   return (
     '<!doctype html><html lang="en"><head><meta charset="utf-8">' +
     '<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">' +
-    `<title>${safe(title)}</title><style>${PAGE_STYLE}</style></head><body><main><h1>${safe(title)}</h1>${body}` +
+    `<title>${toHtml(title)}</title><style>${PAGE_STYLE}</style></head><body><main><h1>${toHtml(title)}</h1>${body}` +
     "<footer>A sandbox with sample users. No password is needed.</footer></main></body></html>"
   );
 }
 
-function hiddenForm(form: string, content: string, style = ""): string {
+function renderHiddenForm(form: string, content: string, style = ""): string {
   const { action = "", fields = {} } = readHiddenForm(form) ?? {};
   const hidden = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
@@ -176,16 +176,16 @@ function pathOf(action: string): string {
   return parseUrl(action)?.pathname ?? action;
 }
 
-function row(term: string, description: string): string {
+function renderRow(term: string, description: string): string {
   return description === "" ? "" : `<div><dt>${term}</dt><dd>${description}</dd></div>`;
 }
 
-/** Untrusted text: control characters made visible, shortened, HTML escaped. */
-function safe(text: string): string {
-  return escapeHtml(cut(text));
+/** Untrusted text as HTML: control characters made visible, shortened, escaped. */
+function toHtml(text: string): string {
+  return escapeHtml(truncate(text));
 }
 
-function cut(text: string): string {
+function truncate(text: string): string {
   const characters = [...text];
   return characters.length > MAX_TEXT ? `${characters.slice(0, MAX_TEXT).join("")}…` : text;
 }

@@ -1,5 +1,5 @@
-import type { Part } from "../faults/round-trip.js";
-import { type Answer, json, Refusal } from "../http/answer.js";
+import type { SandboxPart } from "../faults/round-trip.js";
+import { type Answer, jsonAnswer, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
 import { ID_JAG_TYP } from "./jwt-bearer.js";
 import { openJwt, signJwt } from "./keys.js";
@@ -17,7 +17,7 @@ const LIFE_S = 300;
  * The identity provider: one token endpoint, which exchanges an id token of its own for an identity assertion (ID-JAG)
  * for an authorization server of the sandbox (RFC 8693, identity assertion authorization grant).
  */
-export function identityProviderPart(machines: Machines, servers: PoolServers): Part {
+export function identityProviderPart(machines: Machines, servers: PoolServers): SandboxPart {
   return {
     owns: (path) => path === IDP_PATH || path.startsWith(`${IDP_PATH}/`),
     faulty: true,
@@ -55,7 +55,7 @@ function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchPar
     ...(scope !== null && { scope }),
     ...machines.times(LIFE_S),
   };
-  return json({
+  return jsonAnswer({
     access_token: signJwt(machines.key("idp"), ID_JAG_TYP, assertion),
     issued_token_type: ID_JAG,
     token_type: "N_A",
@@ -66,15 +66,16 @@ function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchPar
 
 function isClient({ idp }: Machines, form: URLSearchParams, header: string): boolean {
   const pair = Buffer.from(/^Basic (.+)$/i.exec(header)?.[1] ?? "", "base64").toString();
-  const [id, secret] = pair === "" ? [form.get("client_id"), form.get("client_secret")] : pair.split(":").map(decode);
+  const [id, secret] =
+    pair === "" ? [form.get("client_id"), form.get("client_secret")] : pair.split(":").map(decodeFormPart);
   return id === idp.clientId && secret === idp.clientSecret;
 }
 
 /** Both parts are form-encoded (RFC 6749, section 2.3.1). */
-function decode(part: string): string {
+function decodeFormPart(part: string): string {
   return new URLSearchParams(`part=${part}`).get("part") ?? "";
 }
 
 function oauthError(error: string, description: string, status = 400): Answer {
-  return json({ error, error_description: description }, status);
+  return jsonAnswer({ error, error_description: description }, status);
 }

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { splitScope } from "../../oauth/token/scope.js";
-import { findUser, USERS } from "./accounts.js";
 import { STATIC_SCOPES } from "./configuration.js";
 import { consentPage, errorPage, loginPage, pageHeaders } from "./consent.js";
 import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, paramOf } from "./oidc.js";
+import { findUser, USERS } from "./users.js";
 
 /** The login and consent pages of an authorization request. */
 export async function handleInteraction(
@@ -17,13 +17,13 @@ export async function handleInteraction(
     interaction = await provider.interactionDetails(request, response);
   } catch {
     const text = "This page has expired, or it was opened in another browser. Start again at the client.";
-    return show(response, 400, errorPage({ error: "invalid_request", error_description: text }));
+    return sendPage(response, 400, errorPage({ error: "invalid_request", error_description: text }));
   }
-  if (request.method !== "POST") return show(response, 200, ...(await pageOf(provider, interaction)));
+  if (request.method !== "POST") return sendPage(response, 200, ...(await pageOf(provider, interaction)));
   const result = await resultOf(provider, interaction, form);
   if (result) return provider.interactionFinished(request, response, result);
   const error = { error: "invalid_request", error_description: "The form is incomplete." };
-  return show(response, 400, errorPage(error));
+  return sendPage(response, 400, errorPage(error));
 }
 
 /** Grants all requested scopes and returns the id of the grant. */
@@ -73,7 +73,7 @@ async function resultOf(
   return { consent: { grantId: await grantAll(provider, interaction, accountId) } };
 }
 
-function show(response: ServerResponse, status: number, page: string, redirectUri?: string): void {
+function sendPage(response: ServerResponse, status: number, page: string, redirectUri?: string): void {
   response.statusCode = status;
   for (const [name, value] of Object.entries(pageHeaders(redirectUri))) response.setHeader(name, value);
   response.end(page);

@@ -2,7 +2,7 @@ import { AgentAuthError } from "../../errors.js";
 import type { OptionNames } from "../../http/option-names.js";
 import { isScopeToken } from "../../http/scope-token.js";
 import { quote } from "../../redact.js";
-import { findUser, USERS } from "./accounts.js";
+import { findUser, USERS } from "./users.js";
 
 /** The options of the authorization servers and the MCP servers of a sandbox. */
 export interface OAuthOptions {
@@ -102,16 +102,16 @@ export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
   const { requireOfflineAccess = false, machineGrants = false, clientMetadataDocuments = false } = options;
   const { exchangeAudiences } = options;
   return {
-    metadata: oneOf("metadata", options.metadata ?? "both", ["appended", "rfc8414", "both"]),
+    metadata: readOneOf("metadata", options.metadata ?? "both", ["appended", "rfc8414", "both"]),
     autoApprove: readAccount(options.autoApprove),
     iss,
     deviceFlow,
     clientMetadataDocuments,
     revocation,
     opaque,
-    accessTokenTtlSeconds: seconds("accessTokenTtlSeconds", options.accessTokenTtlSeconds, 3600, 1),
-    refreshTokenTtlSeconds: seconds("refreshTokenTtlSeconds", options.refreshTokenTtlSeconds, 2_592_000, 1),
-    refreshReuseGraceSeconds: seconds("refreshReuseGraceSeconds", options.refreshReuseGraceSeconds, 0, 0),
+    accessTokenTtlSeconds: readSeconds("accessTokenTtlSeconds", options.accessTokenTtlSeconds, 3600, 1),
+    refreshTokenTtlSeconds: readSeconds("refreshTokenTtlSeconds", options.refreshTokenTtlSeconds, 2_592_000, 1),
+    refreshReuseGraceSeconds: readSeconds("refreshReuseGraceSeconds", options.refreshReuseGraceSeconds, 0, 0),
     requireOfflineAccess,
     scopesSupported: readScopes(options.scopesSupported),
     machineGrants,
@@ -125,31 +125,31 @@ function readAccount(value: boolean | string | undefined): string | undefined {
   if (value === undefined || value === false) return undefined;
   const user = value === true ? USERS[0] : findUser(value);
   if (user) return user.id;
-  throw wrong("autoApprove", value, `true or one of ${USERS.map(({ id }) => id).join(", ")}`);
+  throw invalidOption("autoApprove", value, `true or one of ${USERS.map(({ id }) => id).join(", ")}`);
 }
 
 function readDpop({ dpop = "off", dpopNonces }: OAuthOptions): OAuthSettings["dpop"] {
-  if (dpop === "off" && dpopNonces) throw wrong("dpop", dpop, "supported or required where dpopNonces is set");
-  return oneOf("dpop", dpop, ["off", "supported", "required"]);
+  if (dpop === "off" && dpopNonces) throw invalidOption("dpop", dpop, "supported or required where dpopNonces is set");
+  return readOneOf("dpop", dpop, ["off", "supported", "required"]);
 }
 
-function oneOf<T extends string>(name: string, value: T, values: readonly T[]): T {
+function readOneOf<T extends string>(name: string, value: T, values: readonly T[]): T {
   if (values.includes(value)) return value;
-  throw wrong(name, value, values.join(", ").replace(/, (\w+)$/, " or $1"));
+  throw invalidOption(name, value, values.join(", ").replace(/, (\w+)$/, " or $1"));
 }
 
 function readScopes(value: readonly string[] | undefined): readonly string[] | undefined {
   const bad = value?.find((scope) => !isScopeToken(scope));
-  if (bad !== undefined) throw wrong("scopesSupported", bad, "a list of scopes");
+  if (bad !== undefined) throw invalidOption("scopesSupported", bad, "a list of scopes");
   return value && [...value];
 }
 
-function seconds(name: string, value: number | undefined, preset: number, min: number): number {
-  return integer(name, value, preset, min, MAX_SECONDS, "whole seconds");
+function readSeconds(name: string, value: number | undefined, preset: number, min: number): number {
+  return readWholeNumber(name, value, preset, min, MAX_SECONDS, "whole seconds");
 }
 
 /** A whole number in a range, or its default. @throws AgentAuthError `usage` */
-export function integer(
+export function readWholeNumber(
   name: string,
   value: number | undefined,
   preset: number,
@@ -159,11 +159,11 @@ export function integer(
 ): number {
   if (value === undefined) return preset;
   if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw wrong(name, value, `${kind} from ${min} to ${max}`);
+  throw invalidOption(name, value, `${kind} from ${min} to ${max}`);
 }
 
 /** The error for an invalid option. */
-export function wrong(name: string, value: unknown, expected: string): AgentAuthError {
+export function invalidOption(name: string, value: unknown, expected: string): AgentAuthError {
   const message = `sandbox: ${name} must be ${expected}, ${quote(String(value))} is not`;
   return new AgentAuthError("usage", message, { class: "usage", hint: `give ${name} as ${expected}` });
 }

@@ -25,17 +25,20 @@ export function createSigningKey(): SigningKey {
 }
 
 /** A JSON object. */
-export type Json = Record<string, unknown>;
+export type JsonObject = Record<string, unknown>;
 
 /** A JWT signed with a key. */
-export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: Json): string {
+export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: JsonObject): string {
   const text = [{ alg: SIGNING_ALG, kid, typ }, claims].map(encode).join(".");
   const signature = sign("sha256", Buffer.from(text), { key: privateKey, dsaEncoding: "ieee-p1363" });
   return `${text}.${signature.toString("base64url")}`;
 }
 
 /** The header and claims of a JWT that the key signed; `undefined` for any other text. */
-export function openJwt(token: string, { kid, publicKey }: SigningKey): { header: Json; claims: Json } | undefined {
+export function openJwt(
+  token: string,
+  { kid, publicKey }: SigningKey,
+): { header: JsonObject; claims: JsonObject } | undefined {
   const [head = "", body = "", signature = "", ...rest] = token.split(".");
   const [header, claims] = [decode(head), decode(body)];
   if (rest.length > 0 || !claims || header?.["alg"] !== SIGNING_ALG || header["kid"] !== kid) return undefined;
@@ -49,12 +52,12 @@ export function openJwt(token: string, { kid, publicKey }: SigningKey): { header
   return isSigned ? { header, claims } : undefined;
 }
 
-const encode = (value: Json) => Buffer.from(JSON.stringify(value)).toString("base64url");
+const encode = (value: JsonObject) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-function decode(part: string): Json | undefined {
+function decode(part: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as Json) : undefined;
+    return typeof value === "object" && value !== null ? (value as JsonObject) : undefined;
   } catch {
     return undefined;
   }

@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import type { Clock } from "../http/clock.js";
+import type { MovableClock } from "../http/clock.js";
 import { createSigningKey, type SigningKey, signJwt } from "./keys.js";
 
 /** The claims of an assertion or an id token. */
@@ -46,23 +46,23 @@ export const IDP_PATH = "/idp";
 
 /** The machine clients of a sandbox and the keys that the servers verify them with. Keys are generated on first use. */
 export class Machines implements SandboxMachine {
-  readonly secretClient = { clientId: "sandbox-service", clientSecret: secret() };
+  readonly secretClient = { clientId: "sandbox-service", clientSecret: createSecret() };
   readonly workloadClient = { clientId: "sandbox-workload" };
   readonly idp: SandboxMachine["idp"];
   /** The issuer of the assertions. */
   readonly platform: string;
-  readonly #clock: Clock;
+  readonly #clock: MovableClock;
   readonly #audience: () => string;
   readonly #keys = new Map<"client" | "platform" | "idp", SigningKey>();
   /** The used ids of assertions that are valid once, with their expiry. */
   readonly #used = new Map<string, number>();
 
-  constructor(origin: string, clock: Clock, audience: () => string) {
+  constructor(origin: string, clock: MovableClock, audience: () => string) {
     this.#clock = clock;
     this.#audience = audience;
     this.platform = `${origin}/platform`;
     const issuer = origin + IDP_PATH;
-    const client = { clientId: "sandbox-agent", clientSecret: secret() };
+    const client = { clientId: "sandbox-agent", clientSecret: createSecret() };
     this.idp = {
       issuer,
       tokenEndpoint: `${issuer}/token`,
@@ -127,6 +127,6 @@ export class Machines implements SandboxMachine {
   }
 }
 
-function secret(): string {
+function createSecret(): string {
   return `sandbox_secret_${randomBytes(18).toString("base64url")}`;
 }

@@ -66,7 +66,7 @@ export interface OidcContext {
     params: OidcParams;
     client: OidcClient;
     entities: {
-      Grant?: Grant;
+      Grant?: OidcGrant;
       Account?: { accountId: string };
     };
     entity(name: string, value: object): void;
@@ -83,7 +83,7 @@ export interface ResourceServerInfo {
 }
 
 /** What a user allowed a client to do. */
-export interface Grant {
+export interface OidcGrant {
   addOIDCScope(scope: string): void;
   addResourceScope(resource: string, scope: string): void;
   getResourceScope(resource: string): string;
@@ -91,12 +91,12 @@ export interface Grant {
 }
 
 interface GrantModel {
-  new (owner: { accountId: string; clientId: string }): Grant;
-  find(id: string): Promise<Grant | undefined>;
+  new (owner: { accountId: string; clientId: string }): OidcGrant;
+  find(id: string): Promise<OidcGrant | undefined>;
 }
 
 /** An access token, made or found. */
-export interface AccessToken {
+export interface OidcAccessToken {
   jti: string;
   aud?: string;
   accountId: string;
@@ -115,8 +115,8 @@ export interface AccessToken {
 }
 
 interface AccessTokenModel {
-  new (fields: { accountId: string; client: OidcClient; grantId: string; gty: string }): AccessToken;
-  find(value: string): Promise<AccessToken | undefined>;
+  new (fields: { accountId: string; client: OidcClient; grantId: string; gty: string }): OidcAccessToken;
+  find(value: string): Promise<OidcAccessToken | undefined>;
 }
 
 interface ClientCredentialsModel {
@@ -125,7 +125,7 @@ interface ClientCredentialsModel {
 }
 
 /** A client's own access token. */
-export type ClientToken = Omit<AccessToken, "accountId" | "grantId">;
+export type ClientToken = Omit<OidcAccessToken, "accountId" | "grantId">;
 
 /** A user at the login and consent pages. */
 export interface Interaction {

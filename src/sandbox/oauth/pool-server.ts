@@ -5,11 +5,11 @@ import { type ConfigurationSettings, configurationOf, describeResource } from ".
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
-import { LoginDevices } from "./logins.js";
+import { LoginDevices } from "./login-devices.js";
 import {
-  type AccessToken,
   type ClientToken,
   loadOidc,
+  type OidcAccessToken,
   type OidcContext,
   type OidcErrors,
   type OidcProofs,
@@ -17,7 +17,7 @@ import {
 } from "./oidc.js";
 import { OAuthStore } from "./store.js";
 import { addTokenExchange } from "./token-exchange.js";
-import { readJwt, type TokenFacts } from "./verify.js";
+import { type AccessTokenFacts, readAccessToken } from "./token-facts.js";
 
 /** What the authorization server of a pool needs. */
 export interface PoolServerSettings extends Pick<ConfigurationSettings, "oauth" | "clock" | "machines" | "resources"> {
@@ -27,7 +27,7 @@ export interface PoolServerSettings extends Pick<ConfigurationSettings, "oauth" 
 }
 
 /** The started authorization server. */
-export interface Running {
+export interface RunningServer {
   provider: OidcProvider;
   store: OAuthStore;
   /** Answers a request, whose `url` is the path below the pool's. */
@@ -47,7 +47,7 @@ export class PoolServer {
   readonly #loginDevices: LoginDevices;
   /** The grants of the issued JWTs by `jti`. */
   readonly #grants = new Map<string, string>();
-  #running: Promise<Running> | undefined;
+  #running: Promise<RunningServer> | undefined;
 
   constructor(settings: PoolServerSettings) {
     const { origin, poolId, data, clock } = settings;
@@ -58,15 +58,15 @@ export class PoolServer {
   }
 
   /** The server, started if it is not yet. */
-  run(): Promise<Running> {
+  run(): Promise<RunningServer> {
     this.#running ??= this.#start();
     return this.#running;
   }
 
   /** The facts of an access token of this server; `undefined` for any other token and an expired one. */
-  async inspect(token: string): Promise<TokenFacts | undefined> {
+  async inspect(token: string): Promise<AccessTokenFacts | undefined> {
     const { clock } = this.#settings;
-    const facts = readJwt(token, this.issuer, this.#key, clock.now() / 1000);
+    const facts = readAccessToken(token, this.issuer, this.#key, clock.now() / 1000);
     const grantId = this.#grants.get(facts?.id ?? "");
     if (facts) return { ...facts, ...(grantId !== undefined && { grantId }) };
     const { provider } = await this.run();
@@ -74,7 +74,7 @@ export class PoolServer {
     return found?.isValid ? opaqueFacts(found, clock.skew) : undefined;
   }
 
-  async #start(): Promise<Running> {
+  async #start(): Promise<RunningServer> {
     const { oauth, clock } = this.#settings;
     const { Provider, errors, proofs } = await loadOidc();
     const store = new OAuthStore({
@@ -112,7 +112,7 @@ export class PoolServer {
   #extend(provider: OidcProvider, store: OAuthStore, parts: { errors: OidcErrors; proofs: OidcProofs }): void {
     // Koa prints errors that have no listener.
     provider.on("error", () => {});
-    provider.on("access_token.issued", ({ jti, grantId }: AccessToken) => {
+    provider.on("access_token.issued", ({ jti, grantId }: OidcAccessToken) => {
       this.#grants.set(jti, grantId);
       if (this.#grants.size > MAX_TOKENS)
         for (const oldest of this.#grants.keys()) return void this.#grants.delete(oldest);
@@ -141,7 +141,7 @@ export class PoolServer {
   }
 }
 
-function opaqueFacts(token: ClientToken & Partial<AccessToken>, skew: number): TokenFacts {
+function opaqueFacts(token: ClientToken & Partial<OidcAccessToken>, skew: number): AccessTokenFacts {
   const { clientId, accountId = clientId, scope, aud = "", exp, grantId, jti, jkt } = token;
   const expiresAt = exp + skew;
   return {

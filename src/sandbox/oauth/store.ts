@@ -1,4 +1,4 @@
-import type { Clock } from "../http/clock.js";
+import type { MovableClock } from "../http/clock.js";
 
 type Payload = Record<string, unknown>;
 
@@ -12,7 +12,7 @@ interface Entry {
 
 /** What a store needs. */
 export interface StoreSettings {
-  clock: Clock;
+  clock: MovableClock;
   /** Seconds in which a used refresh token does not count as used. */
   reuseGrace: number;
   /** The error for a second use. */

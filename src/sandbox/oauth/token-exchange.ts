@@ -7,7 +7,7 @@ import {
   paramOf,
   type ResourceServerInfo,
 } from "./oidc.js";
-import { isMachine, type TokenFacts } from "./verify.js";
+import { type AccessTokenFacts, isMachine } from "./token-facts.js";
 
 /** RFC 8693, section 2.1. */
 export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -21,7 +21,7 @@ export interface ExchangeSettings {
   errors: OidcErrors;
   proofs: OidcProofs;
   /** The facts of an access token that this server issued, if it is valid. */
-  inspect(token: string): Promise<TokenFacts | undefined>;
+  inspect(token: string): Promise<AccessTokenFacts | undefined>;
   hasGrant(id: string): boolean;
   /** The allowed audiences; `undefined` allows every audience. */
   audiences: readonly string[] | undefined;
@@ -40,7 +40,7 @@ export function addTokenExchange(provider: OidcProvider, settings: ExchangeSetti
       const proof = await proofs.read(provider, ctx);
       const subject = await readSubject(ctx, settings);
       const audience = readAudience(ctx, settings);
-      const scope = narrow(subject.scopes, paramOf(ctx.oidc.params, "scope"), errors);
+      const scope = narrowScope(subject.scopes, paramOf(ctx.oidc.params, "scope"), errors);
       const { client } = ctx.oidc;
       const { grantId, subject: accountId } = subject;
       const token =
@@ -95,7 +95,7 @@ function readAudience(ctx: OidcContext, { errors, audiences }: ExchangeSettings)
   return target;
 }
 
-function narrow(granted: readonly string[], requested: string | undefined, errors: OidcErrors): string {
+function narrowScope(granted: readonly string[], requested: string | undefined, errors: OidcErrors): string {
   if (requested === undefined) return granted.join(" ");
   const extra = requested.split(" ").filter((scope) => !granted.includes(scope));
   if (extra.length > 0) throw new errors.InvalidScope("the subject token does not have this scope", extra.join(" "));

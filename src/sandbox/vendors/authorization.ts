@@ -1,56 +1,59 @@
 import { randomBytes } from "node:crypto";
-import { type Answer, json } from "../http/answer.js";
+import { type Answer, jsonAnswer } from "../http/answer.js";
 import type { SandboxClock } from "../http/clock.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
-import { type ShapeClientRecord, type ShapeToken, TokenDesk } from "./token-desk.js";
+import { type ShapeClientRecord, type ShapeToken, ShapeTokens } from "./shape-tokens.js";
 
 /** An authorization server of a shape. It logs the user in at once, without pages. */
 export class ShapeAuthorization {
   readonly #shape: ServerShape;
   readonly #subject: string;
-  readonly #desk: TokenDesk;
+  readonly #tokens: ShapeTokens;
   readonly #clients = new Map<string, ShapeClientRecord>();
 
   /** @param subject the user who is logged in */
   constructor(shape: ServerShape, clock: SandboxClock, subject: string) {
     this.#shape = shape;
     this.#subject = subject;
-    this.#desk = new TokenDesk(shape, clock);
+    this.#tokens = new ShapeTokens(shape, clock);
     const secret = typeof shape.client === "string" ? shape.client : undefined;
     if (shape.client) this.#clients.set(SHAPE_CLIENT, { id: SHAPE_CLIENT, secret, redirects: undefined });
   }
 
   /** What an access token stands for; undefined if it is not valid. */
   find(token: string): ShapeToken | undefined {
-    return this.#desk.find(token);
+    return this.#tokens.find(token);
   }
 
   /** Registers a client (RFC 7591). */
   register(body: string): Answer {
     const metadata = readObject(body);
-    const redirects = stringsOf(metadata?.["redirect_uris"]);
+    const redirects = urlsOf(metadata?.["redirect_uris"]);
     if (!metadata || redirects.length === 0)
-      return json({ error: "invalid_redirect_uri", error_description: "redirect_uris: a list of addresses" }, 400);
+      return jsonAnswer(
+        { error: "invalid_redirect_uri", error_description: "redirect_uris: a list of addresses" },
+        400,
+      );
     const refusal = this.#refusal(
       "register",
       new Map(Object.entries(metadata).map(([name, value]) => [name, String(value)])),
     );
-    if (refusal) return plain(refusal);
+    if (refusal) return refusalAnswer(refusal);
     const isPublic = metadata["token_endpoint_auth_method"] === "none";
     const id = randomBytes(12).toString("base64url");
     const secret = isPublic ? undefined : randomBytes(24).toString("base64url");
     this.#clients.set(id, { id, secret, redirects: redirects.map(withoutPort) });
     const secrets = secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 };
-    return json({ ...metadata, client_id: id, ...secrets }, 201);
+    return jsonAnswer({ ...metadata, client_id: id, ...secrets }, 201);
   }
 
   /** Answers the browser of a user. */
   authorize(query: URLSearchParams): Answer {
     const redirectUri = query.get("redirect_uri") ?? "";
     const client = this.#clients.get(query.get("client_id") ?? "");
-    if (!client || !isRedirectOf(client, redirectUri)) return page("unknown client_id or redirect_uri");
+    if (!client || !isRedirectOf(client, redirectUri)) return textAnswer("unknown client_id or redirect_uri");
     const refusal = this.#refusal("authorize", new Map(query));
-    if (typeof refusal?.body === "string") return page(refusal.body);
+    if (typeof refusal?.body === "string") return textAnswer(refusal.body);
     const answer = new URL(redirectUri);
     const members = refusal ? (refusal.body as Record<string, string>) : this.#authorized(query, client, redirectUri);
     const { iss } = this.#shape;
@@ -64,28 +67,28 @@ export class ShapeAuthorization {
     if (query.get("response_type") !== "code" || challenge === null || query.get("code_challenge_method") !== "S256")
       return { error: "invalid_request", error_description: "response_type=code with PKCE S256 is required" };
     const scope = query.get("scope") ?? "mcp";
-    return { code: this.#desk.code({ clientId: id, subject: this.#subject, scope, redirectUri, challenge }) };
+    return { code: this.#tokens.code({ clientId: id, subject: this.#subject, scope, redirectUri, challenge }) };
   }
 
   /** Answers a token request. */
   token(form: URLSearchParams, authorization: string | undefined): Answer {
     const client = this.#authenticate(form, authorization);
-    if (client === undefined) return json({ error: "invalid_client" }, 401);
+    if (client === undefined) return jsonAnswer({ error: "invalid_client" }, 401);
     const refusal = this.#refusal("token", new Map(form));
-    if (refusal) return plain(refusal);
+    if (refusal) return refusalAnswer(refusal);
     const isRefresh = form.get("grant_type") === "refresh_token";
     if (!isRefresh && form.get("grant_type") !== "authorization_code")
-      return json({ error: "unsupported_grant_type" }, 400);
+      return jsonAnswer({ error: "unsupported_grant_type" }, 400);
     const grant = isRefresh
-      ? this.#desk.refresh(form.get("refresh_token") ?? "", client.id)
-      : this.#desk.redeem(form, client.id);
-    return grant ? json(this.#desk.issue(grant, isRefresh)) : json({ error: "invalid_grant" }, 400);
+      ? this.#tokens.refresh(form.get("refresh_token") ?? "", client.id)
+      : this.#tokens.redeem(form, client.id);
+    return grant ? jsonAnswer(this.#tokens.issue(grant, isRefresh)) : jsonAnswer({ error: "invalid_grant" }, 400);
   }
 
   /** The client of a token request, by HTTP Basic or by the form (RFC 6749 section 2.3.1). */
   #authenticate(form: URLSearchParams, authorization: string | undefined): ShapeClientRecord | undefined {
     const [, encoded] = /^basic (\S+)$/i.exec(authorization ?? "") ?? [];
-    const basic = encoded === undefined ? [] : Buffer.from(encoded, "base64").toString().split(":").map(decode);
+    const basic = encoded === undefined ? [] : Buffer.from(encoded, "base64").toString().split(":").map(decodeFormPart);
     const [id = form.get("client_id") ?? "", secret = form.get("client_secret") ?? undefined] = basic;
     const client = this.#clients.get(id);
     return client?.secret === secret ? client : undefined;
@@ -110,7 +113,7 @@ function withoutPort(uri: string): string {
   return uri.replace(/^(http:\/\/[^/:]+):\d+/, "$1");
 }
 
-function decode(part: string): string {
+function decodeFormPart(part: string): string {
   return decodeURIComponent(part.replaceAll("+", " "));
 }
 
@@ -123,14 +126,14 @@ function readObject(body: string): Record<string, unknown> | undefined {
   }
 }
 
-function stringsOf(value: unknown): string[] {
+function urlsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === "string" && URL.canParse(one)) : [];
 }
 
-function plain({ status = 400, body }: ShapeRefusal): Answer {
-  return typeof body === "string" ? { ...page(body), status } : json(body, status);
+function refusalAnswer({ status = 400, body }: ShapeRefusal): Answer {
+  return typeof body === "string" ? { ...textAnswer(body), status } : jsonAnswer(body, status);
 }
 
-function page(body: string): Answer {
+function textAnswer(body: string): Answer {
   return { status: 400, headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }, body };
 }

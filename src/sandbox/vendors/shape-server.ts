@@ -1,11 +1,11 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
 import type { FaultEndpoint } from "../faults/faults.js";
-import type { Part, RoundTrip } from "../faults/round-trip.js";
-import { type Answer, json, Refusal } from "../http/answer.js";
+import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
+import { type Answer, jsonAnswer, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
 import type { SandboxClock } from "../http/clock.js";
 import { sampleMcp } from "../mcp/handler.js";
-import { answerOf, webRequest } from "../mcp/web-request.js";
+import { bufferResponse, webRequest } from "../mcp/web-request.js";
 import { ShapeAuthorization } from "./authorization.js";
 import type { ServerShape } from "./shape.js";
 
@@ -14,11 +14,11 @@ export interface RunningShape {
   /** The shape, with the addresses of the sandbox in place of the recorded ones. */
   readonly shape: ServerShape;
   /** The parts that serve it, by their origin. */
-  readonly parts: ReadonlyMap<string, Part>;
+  readonly parts: ReadonlyMap<string, SandboxPart>;
 }
 
 /** What the servers of a shape need. */
-export interface LikeSettings {
+export interface ShapeSettings {
   /** The origin of the sandbox, which serves the MCP server. */
   origin: string;
   clock: SandboxClock;
@@ -40,7 +40,7 @@ const ORIGIN = /https:\/\/[\w.-]+(?::\d+)?/g;
 const GET: readonly string[] = ["GET", "HEAD"];
 
 /** Prepares the servers of a shape: one origin for each that the record has. */
-export async function startLike(recorded: ServerShape, settings: LikeSettings): Promise<RunningShape> {
+export async function startShape(recorded: ServerShape, settings: ShapeSettings): Promise<RunningShape> {
   const origins = new Map<string, string>();
   for (const origin of originsOf(recorded))
     origins.set(origin, origins.size === 0 ? settings.origin : await settings.open());
@@ -63,7 +63,7 @@ function relocate<T>(value: T, origins: ReadonlyMap<string, string>): T {
 }
 
 /** Serves one origin. Its paths end here: the sandbox's own MCP servers are not part of a shape. */
-function partOf(origin: string, routes: ReadonlyMap<string, Route>): Part {
+function partOf(origin: string, routes: ReadonlyMap<string, Route>): SandboxPart {
   const routeOf = (path: string) => routes.get(origin + path);
   return {
     owns: (path) => routeOf(path) !== undefined,
@@ -99,7 +99,7 @@ function routesOf(shape: ServerShape, server: ShapeAuthorization): Map<string, R
     ],
     ...Object.entries(shape.documents).map(([address, document]): [string[], Route] => {
       const endpoint = address.includes(RESOURCE_METADATA) ? "prm" : "metadata";
-      return [[address], { endpoint, methods: GET, answer: () => json(document) }];
+      return [[address], { endpoint, methods: GET, answer: () => jsonAnswer(document) }];
     }),
     [
       [shape.server],
@@ -129,7 +129,7 @@ async function answerMcp(shape: ServerShape, server: ShapeAuthorization, roundTr
   const found = server.find(token);
   if (!found && !shape.open) {
     const challenge = challengeOf(shape);
-    const answer = json({ error: "invalid_token" }, 401);
+    const answer = jsonAnswer({ error: "invalid_token" }, 401);
     return challenge === null ? answer : { ...answer, headers: { ...answer.headers, "www-authenticate": challenge } };
   }
   const { protocols } = shape;
@@ -140,7 +140,7 @@ async function answerMcp(shape: ServerShape, server: ShapeAuthorization, roundTr
   const authInfo: AuthInfo = { token, clientId: found?.clientId ?? "", scopes: found?.scope.split(" ") ?? [] };
   if (found) authInfo.extra = { subject: found.subject };
   if (found && Number.isFinite(found.expiresAt)) authInfo.expiresAt = Math.floor(found.expiresAt / 1000);
-  return answerOf(await sampleMcp(webRequest(new URL(shape.server).origin, roundTrip), authInfo));
+  return bufferResponse(await sampleMcp(webRequest(new URL(shape.server).origin, roundTrip), authInfo));
 }
 
 /** The protocol versions that a request names: in its header, and where it initializes a session. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { CLIENTS } from "../../../src/sandbox/data/clients.js";
 import { SandboxData } from "../../../src/sandbox/data/data.js";
-import { PLACES } from "../../../src/sandbox/data/places.js";
+import { LOCATIONS } from "../../../src/sandbox/data/locations.js";
 import { mix } from "../../../src/sandbox/data/random.js";
 import { DEVICE_FIELDS } from "../../../src/sandbox/data/sorted-list.js";
 import type { Device, Direction } from "../../../src/sandbox/data/wire-types.js";
@@ -82,20 +82,20 @@ describe("sandbox data", () => {
   it("generates devices as the service documents them", () => {
     const data = make(3);
     const found = allOf(data, data.first.pool);
-    const asns = new Map(PLACES.map(({ city, asns }) => [city, asns]));
+    const asns = new Map(LOCATIONS.map(({ city, asns }) => [city, asns]));
     for (const device of found) {
       expect(device.dynamic_client_details.client_secret).toBe("<CLIENT_SECRET>");
       expect(device.dynamic_client_details.redirect_uris.every((uri) => URL.canParse(uri))).toBe(true);
       expect(device.first_seen.at).toBeLessThanOrEqual(device.last_seen.at);
       expect(device.last_seen.at).toBeLessThanOrEqual(ANCHOR);
       for (const seen of [device.first_seen, device.last_seen]) {
-        const place = PLACES.find(({ city }) => city === seen.city);
+        const location = LOCATIONS.find(({ city }) => city === seen.city);
         expect([seen.country_code, seen.region_code, seen.timezone]).toEqual([
-          place?.country,
-          place?.region,
-          place?.timezone,
+          location?.country,
+          location?.region,
+          location?.timezone,
         ]);
-        expect(seen.lat_long).toEqual(place?.latLong);
+        expect(seen.lat_long).toEqual(location?.latLong);
         expect(asns.get(seen.city)).toContain(seen.asn);
         expect(seen.remote_ip).toMatch(
           /^(192\.0\.2|198\.51\.100|203\.0\.113)\.([1-9]|[1-9]\d|1\d\d|2[0-4]\d|25[0-4])$/,
@@ -120,15 +120,15 @@ describe("sandbox data", () => {
     }
   });
 
-  it("has places whose timezones exist and whose countries have networks", () => {
-    expect(new Set(PLACES.map(({ city }) => city)).size).toBe(PLACES.length);
-    expect(PLACES.length).toBeGreaterThanOrEqual(12);
-    for (const place of PLACES) {
-      expect(() => new Intl.DateTimeFormat("en", { timeZone: place.timezone })).not.toThrow();
-      expect(place.country).toMatch(/^[A-Z]{2}$/);
-      expect(place.asns.length).toBeGreaterThan(0);
-      expect(Math.abs(place.latLong[0])).toBeLessThanOrEqual(90);
-      expect(Math.abs(place.latLong[1])).toBeLessThanOrEqual(180);
+  it("has locations whose timezones exist and whose countries have networks", () => {
+    expect(new Set(LOCATIONS.map(({ city }) => city)).size).toBe(LOCATIONS.length);
+    expect(LOCATIONS.length).toBeGreaterThanOrEqual(12);
+    for (const location of LOCATIONS) {
+      expect(() => new Intl.DateTimeFormat("en", { timeZone: location.timezone })).not.toThrow();
+      expect(location.country).toMatch(/^[A-Z]{2}$/);
+      expect(location.asns.length).toBeGreaterThan(0);
+      expect(Math.abs(location.latLong[0])).toBeLessThanOrEqual(90);
+      expect(Math.abs(location.latLong[1])).toBeLessThanOrEqual(180);
     }
   });
 

@@ -1,11 +1,11 @@
 import { describe, expect, it, vi } from "vitest";
-import { Clock } from "../../../src/sandbox/http/clock.js";
+import { MovableClock } from "../../../src/sandbox/http/clock.js";
 import { OAuthStore } from "../../../src/sandbox/oauth/store.js";
 
 const START = 1_790_000_000_000;
 
 function make(reuseGrace = 0) {
-  const clock = new Clock(() => START);
+  const clock = new MovableClock(() => START);
   const store = new OAuthStore({ clock, reuseGrace, reused: () => new Error("reused") });
   return { clock, store };
 }
@@ -56,13 +56,13 @@ describe("the store of an authorization server", () => {
   it("keeps them as they are where the clock stands still, whatever the machine's does", () => {
     vi.useFakeTimers({ now: 1_000_700 });
     try {
-      const clock = new Clock(() => 5_000_400);
+      const clock = new MovableClock(() => 5_000_400);
       const seconds = () => Math.floor(Date.now() / 1000) + clock.skew;
       for (const ms of [0, 299, 1, 499, 1, 60_000]) {
         vi.advanceTimersByTime(ms);
         expect(seconds()).toBe(5000);
       }
-      expect(new Clock(Date.now).skew).toBe(0);
+      expect(new MovableClock(Date.now).skew).toBe(0);
     } finally {
       vi.useRealTimers();
     }

@@ -2,7 +2,7 @@ import { splitScope } from "../../oauth/token/scope.js";
 import { openJwt, type SigningKey } from "./keys.js";
 
 /** The facts of an access token. */
-export interface TokenFacts {
+export interface AccessTokenFacts {
   subject: string;
   clientId: string;
   scopes: string[];
@@ -19,7 +19,10 @@ export interface TokenFacts {
 }
 
 /** The introspection of a valid token (RFC 7662), with its binding (RFC 9449 section 6.2). */
-export function introspectionOf(issuer: string, { scopes, boundTo, ...facts }: TokenFacts): Record<string, unknown> {
+export function introspectionOf(
+  issuer: string,
+  { scopes, boundTo, ...facts }: AccessTokenFacts,
+): Record<string, unknown> {
   return {
     active: true,
     iss: issuer,
@@ -35,7 +38,7 @@ export function introspectionOf(issuer: string, { scopes, boundTo, ...facts }: T
 }
 
 /** Whether a token is a client's own, without the grant of a user. */
-export function isMachine({ subject, clientId }: TokenFacts): boolean {
+export function isMachine({ subject, clientId }: AccessTokenFacts): boolean {
   return subject === clientId;
 }
 
@@ -44,7 +47,12 @@ export function isMachine({ subject, clientId }: TokenFacts): boolean {
  *
  * @param now Unix seconds
  */
-export function readJwt(token: string, issuer: string, key: SigningKey, now: number): TokenFacts | undefined {
+export function readAccessToken(
+  token: string,
+  issuer: string,
+  key: SigningKey,
+  now: number,
+): AccessTokenFacts | undefined {
   const { header, claims } = openJwt(token, key) ?? {};
   const { iss, sub, aud, exp, iat, jti, client_id, scope, cnf } = claims ?? {};
   const boundTo = (cnf as { jkt?: unknown } | undefined)?.jkt;

@@ -33,7 +33,7 @@ const CODE_MS = 60_000;
 const DEFAULT_LIFETIME = 3600;
 
 /** The codes and tokens of an authorization server. */
-export class TokenDesk {
+export class ShapeTokens {
   readonly #shape: ServerShape;
   readonly #clock: SandboxClock;
   readonly #codes = new Map<string, Code>();
@@ -47,7 +47,7 @@ export class TokenDesk {
 
   /** A code for one token request. */
   code(grant: ShapeGrant & Pick<Code, "redirectUri" | "challenge">): string {
-    const code = random();
+    const code = randomToken();
     this.#codes.set(code, { ...grant, expiresAt: this.#clock.now() + CODE_MS });
     return code;
   }
@@ -84,13 +84,13 @@ export class TokenDesk {
   issue(grant: ShapeGrant, isRefresh: boolean): Record<string, unknown> {
     const { lifetime = DEFAULT_LIFETIME, refresh = "rotate", token, idToken } = this.#shape;
     const now = this.#clock.now();
-    const access = random();
+    const access = randomToken();
     this.#access.set(access, {
       ...grant,
       expiresAt: lifetime === 0 ? Number.POSITIVE_INFINITY : now + lifetime * 1000,
     });
     const sendsRefreshToken = refresh === "rotate" || (refresh === "keep" && !isRefresh);
-    const next = sendsRefreshToken ? random() : undefined;
+    const next = sendsRefreshToken ? randomToken() : undefined;
     if (next !== undefined) this.#refresh.set(next, grant);
     const iat = Math.floor(now / 1000);
     const all = {
@@ -99,18 +99,18 @@ export class TokenDesk {
       expires_in: DEFAULT_LIFETIME,
       refresh_token: next,
       scope: grant.scope,
-      id_token: idToken && jwt({ sub: grant.subject, aud: grant.clientId, iat, exp: iat + 3600, ...idToken }),
+      id_token: idToken && unsignedJwt({ sub: grant.subject, aud: grant.clientId, iat, exp: iat + 3600, ...idToken }),
       ...token,
     };
     return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined && value !== null));
   }
 }
 
-function random(): string {
+function randomToken(): string {
   return randomBytes(24).toString("base64url");
 }
 
-function jwt(claims: object): string {
+function unsignedJwt(claims: object): string {
   const parts = [{ alg: "RS256", typ: "JWT" }, claims].map((part) => Buffer.from(JSON.stringify(part)));
   return [...parts, randomBytes(256)].map((part) => part.toString("base64url")).join(".");
 }

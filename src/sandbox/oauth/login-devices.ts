@@ -1,11 +1,11 @@
 import { CLIENTS } from "../data/clients.js";
 import type { SandboxData } from "../data/data.js";
 import type { InteractionDetails } from "../data/wire-types.js";
-import type { Clock } from "../http/clock.js";
+import type { MovableClock } from "../http/clock.js";
 import type { OidcClient } from "./oidc.js";
 
 // Users of a sandbox connect from loopback, for which there is no location.
-const PLACE = {
+const LOCATION = {
   asn: 3320,
   city: "Berlin",
   country_code: "DE",
@@ -20,11 +20,11 @@ const MAX_KNOWN = 10_000;
 /** The devices that logins at the authorization server of a pool create: one for each client and account. */
 export class LoginDevices {
   readonly #data: SandboxData;
-  readonly #clock: Clock;
+  readonly #clock: MovableClock;
   readonly #poolId: string;
   readonly #devices = new Map<string, string>();
 
-  constructor(data: SandboxData, clock: Clock, poolId: string) {
+  constructor(data: SandboxData, clock: MovableClock, poolId: string) {
     this.#data = data;
     this.#clock = clock;
     this.#poolId = poolId;
@@ -69,7 +69,7 @@ export class LoginDevices {
 
   #interaction(userAgent: string): InteractionDetails {
     const at = Math.floor(this.#clock.now() / 10) / 100;
-    return { ...PLACE, at, ja4_fingerprint: FINGERPRINT, user_agent: userAgent };
+    return { ...LOCATION, at, ja4_fingerprint: FINGERPRINT, user_agent: userAgent };
   }
 }
 

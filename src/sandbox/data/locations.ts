@@ -1,5 +1,5 @@
 /** A city as an IP database describes it, with names for the devices there. */
-export interface Place {
+export interface SampleLocation {
   city: string;
   country: string;
   /** The subdivision part of ISO 3166-2. */
@@ -12,9 +12,9 @@ export interface Place {
   things: readonly string[];
 }
 
-type Row = readonly [string, string, string, Place["latLong"], string, readonly number[], string, string];
+type CityRow = readonly [string, string, string, SampleLocation["latLong"], string, readonly number[], string, string];
 
-const ROWS: readonly Row[] = [
+const ROWS: readonly CityRow[] = [
   ["San Francisco", "US", "CA", [37.7749, -122.4194], "America/Los_Angeles", [7922, 701], "Ada O'Brien", "MacBook Pro"],
   ["New York", "US", "NY", [40.7128, -74.006], "America/New_York", [7922, 7018], "Grace Zoë", "desktop, 2nd floor"],
   ["Bogotá", "CO", "DC", [4.711, -74.0721], "America/Bogota", [10620], "Lucía Íñigo", "Portátil"],
@@ -34,11 +34,13 @@ const ROWS: readonly Row[] = [
 ];
 
 /** Cities worldwide whose coordinates, country, region, timezone, networks and names belong together. */
-export const PLACES: readonly Place[] = ROWS.map(([city, country, region, latLong, timezone, asns, owners, thing]) => {
-  return { city, country, region, latLong, timezone, asns, owners: owners.split(" "), things: ["iPhone", thing] };
-});
+export const LOCATIONS: readonly SampleLocation[] = ROWS.map(
+  ([city, country, region, latLong, timezone, asns, owners, thing]) => {
+    return { city, country, region, latLong, timezone, asns, owners: owners.split(" "), things: ["iPhone", thing] };
+  },
+);
 
 /** Those whose names are in Latin script. */
-export const LATIN_PLACES: readonly Place[] = PLACES.filter(({ city, owners, things }) =>
+export const LATIN_LOCATIONS: readonly SampleLocation[] = LOCATIONS.filter(({ city, owners, things }) =>
   /^[\p{Script=Latin}\p{Script=Common}\p{M}]*$/u.test([city, ...owners, ...things].join("")),
 );
