@@ -44,37 +44,37 @@ const GRANT_TYPES = [
 
 /** The metadata of an authorization server: the fields of oidc-provider that the service documents. */
 export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
-  const metadata = read(answer);
+  const metadata = readJsonBody(answer);
   if (!metadata) return answer;
   const enabled = metadata["grant_types_supported"] as string[];
   return jsonAnswer({
-    ...pick(metadata, METADATA),
+    ...pickFields(metadata, METADATA),
     grant_types_supported: GRANT_TYPES.filter((type) => enabled.includes(type)),
     scopes_supported: oauth.requireOfflineAccess ? ["offline_access"] : [],
-    ...(oauth.revocation && pick(metadata, ["revocation_endpoint"])),
-    ...(oauth.clientMetadataDocuments && pick(metadata, ["client_id_metadata_document_supported"])),
-    ...(oauth.deviceFlow && pick(metadata, ["device_authorization_endpoint"])),
+    ...(oauth.revocation && pickFields(metadata, ["revocation_endpoint"])),
+    ...(oauth.clientMetadataDocuments && pickFields(metadata, ["client_id_metadata_document_supported"])),
+    ...(oauth.deviceFlow && pickFields(metadata, ["device_authorization_endpoint"])),
     ...(oauth.iss && { authorization_response_iss_parameter_supported: true }),
     ...(oauth.machineGrants && {
       token_endpoint_auth_methods_supported: MACHINE_AUTH_METHODS,
       token_endpoint_auth_signing_alg_values_supported: [SIGNING_ALG],
     }),
-    ...(oauth.dpop !== "off" && pick(metadata, ["dpop_signing_alg_values_supported"])),
+    ...(oauth.dpop !== "off" && pickFields(metadata, ["dpop_signing_alg_values_supported"])),
   });
 }
 
 /** A registration response with the documented fields. @param skew seconds that the sandbox's clock is ahead */
 export function registrationAnswer(answer: Answer, skew: number): Answer {
-  const body = read(answer);
+  const body = readJsonBody(answer);
   if (body?.["client_id"] === undefined) return answer;
   const client_id_issued_at = Number(body["client_id_issued_at"]) + skew;
-  return rewrite(answer, pick({ ...body, client_id_issued_at }, REGISTERED));
+  return withBody(answer, pickFields({ ...body, client_id_issued_at }, REGISTERED));
 }
 
 /** A token response without its refresh token. */
 export function withoutRefreshToken(answer: Answer): Answer {
-  const { refresh_token: _, ...rest } = read(answer) ?? {};
-  return rewrite(answer, rest);
+  const { refresh_token: _, ...rest } = readJsonBody(answer) ?? {};
+  return withBody(answer, rest);
 }
 
 /**
@@ -88,10 +88,10 @@ export async function introspectionAnswer(
   form: URLSearchParams,
   skew: number,
 ): Promise<Answer> {
-  const body = read(answer);
+  const body = readJsonBody(answer);
   if (body?.["error"] === "unsupported_token_type") return jsonAnswer(await introspectJwt(server, form));
   if (body?.["active"] !== true) return answer;
-  return rewrite(answer, { ...body, exp: Number(body["exp"]) + skew, iat: Number(body["iat"]) + skew });
+  return withBody(answer, { ...body, exp: Number(body["exp"]) + skew, iat: Number(body["iat"]) + skew });
 }
 
 async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise<JsonObject> {
@@ -119,15 +119,15 @@ export function withoutIssuer(answer: Answer, issuer: string): Answer {
   return { ...answer, headers: { ...answer.headers, location: target.href } };
 }
 
-function pick(fields: JsonObject, names: readonly string[]): JsonObject {
+function pickFields(fields: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(names.filter((name) => fields[name] !== undefined).map((name) => [name, fields[name]]));
 }
 
-function read({ headers, body }: Answer): JsonObject | undefined {
+function readJsonBody({ headers, body }: Answer): JsonObject | undefined {
   if (!String(headers["content-type"]).startsWith("application/json")) return undefined;
   return JSON.parse(body.toString()) as JsonObject;
 }
 
-function rewrite(answer: Answer, body: JsonObject): Answer {
+function withBody(answer: Answer, body: JsonObject): Answer {
   return { ...answer, body: JSON.stringify(body) };
 }

@@ -12,10 +12,10 @@ import {
   withoutRefreshToken,
 } from "./answers.js";
 import { autoConsent } from "./auto-consent.js";
-import { pageHeaders } from "./consent.js";
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { handleInteraction } from "./interaction.js";
 import type { OAuthSettings } from "./issuer-settings.js";
+import { pageHeaders } from "./pages.js";
 import type { PoolServer, RunningServer } from "./pool-server.js";
 import type { PoolServers } from "./pool-servers.js";
 

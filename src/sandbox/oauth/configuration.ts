@@ -2,7 +2,6 @@ import { randomBytes } from "node:crypto";
 import { splitScope } from "../../oauth/token/scope.js";
 import { findFault } from "../faults/controller.js";
 import type { MovableClock } from "../http/clock.js";
-import { devicePages, errorPage, logoutPage, messagePage } from "./consent.js";
 import { faultsOf } from "./in-process-request.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { type JsonObject, SIGNING_ALG, type SigningKey } from "./keys.js";
@@ -10,6 +9,7 @@ import type { LoginDevices } from "./login-devices.js";
 import type { Machines } from "./machine.js";
 import { MACHINE_AUTH_METHODS, machineClients } from "./machine-clients.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
+import { devicePages, errorPage, logoutPage, messagePage } from "./pages.js";
 import type { OAuthStore } from "./store.js";
 import { findUser } from "./users.js";
 

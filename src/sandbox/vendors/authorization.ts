@@ -20,7 +20,7 @@ export class ShapeAuthorization {
     if (shape.client) this.#clients.set(SHAPE_CLIENT, { id: SHAPE_CLIENT, secret, redirects: undefined });
   }
 
-  /** What an access token stands for; undefined if it is not valid. */
+  /** The grant of an access token; undefined if it is not valid. */
   find(token: string): ShapeToken | undefined {
     return this.#tokens.find(token);
   }

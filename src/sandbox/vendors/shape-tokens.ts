@@ -23,7 +23,7 @@ interface Code extends ShapeGrant {
   expiresAt: number;
 }
 
-/** What an access token stands for. */
+/** The grant of an access token. */
 export interface ShapeToken extends ShapeGrant {
   /** Milliseconds since 1970. */
   expiresAt: number;
@@ -52,7 +52,7 @@ export class ShapeTokens {
     return code;
   }
 
-  /** What a code stands for, once; undefined if anything of the request differs from that of the code. */
+  /** The grant of a code, once; undefined if anything of the request differs from that of the code. */
   redeem(form: URLSearchParams, clientId: string): ShapeGrant | undefined {
     const code = form.get("code") ?? "";
     const found = this.#codes.get(code);
@@ -66,7 +66,7 @@ export class ShapeTokens {
     return { clientId, subject, scope };
   }
 
-  /** What a refresh token stands for; one that rotates is valid once. */
+  /** The grant of a refresh token; one that rotates is valid once. */
   refresh(token: string, clientId: string): ShapeGrant | undefined {
     const found = this.#refresh.get(token);
     if (found?.clientId !== clientId) return undefined;
@@ -74,7 +74,7 @@ export class ShapeTokens {
     return found;
   }
 
-  /** What an access token stands for; undefined for any other token and an expired one. */
+  /** The grant of an access token; undefined for any other token and an expired one. */
   find(token: string): ShapeToken | undefined {
     const found = this.#access.get(token);
     return found && found.expiresAt > this.#clock.now() ? found : undefined;
