@@ -161,7 +161,7 @@ describe("the pages", () => {
   });
 });
 
-describe("signing in by itself", () => {
+describe("automatic login", () => {
   it.override("options", { devices: 5, autoApprove: "dmitri" });
 
   it("needs neither cookies nor pages, whatever the prompt", async ({ sandbox, as }) => {
@@ -188,7 +188,7 @@ describe("signing in by itself", () => {
   });
 });
 
-describe("signing out", () => {
+describe("logout", () => {
   it("ends the session after asking", async ({ browser, as, toConsent }) => {
     const client = await register(as, { post_logout_redirect_uris: ["http://127.0.0.1:9/bye"] });
     await toConsent(client);

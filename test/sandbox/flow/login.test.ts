@@ -2,7 +2,6 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import * as oauth from "oauth4webapi";
 import { describe, expect } from "vitest";
 import type { Sandbox } from "../../../src/sandbox/index.js";
-import { it as base } from "../support.js";
 import {
   authOf,
   begin,
@@ -19,7 +18,8 @@ import {
   register,
   rpc,
   TOKEN_EXCHANGE,
-} from "./support.js";
+} from "../oauth/support.js";
+import { it as base } from "../support.js";
 
 const it = base.extend({ options: { devices: 5, autoApprove: "bob" } });
 

@@ -4,9 +4,9 @@ import { exportJWK } from "jose";
 import * as oauth from "oauth4webapi";
 import { describe, expect } from "vitest";
 import { type Sandbox, startSandbox } from "../../../src/sandbox/index.js";
+import { begin, discover, landing, REDIRECT_URI, register, rpc, TOKEN_EXCHANGE } from "../oauth/support.js";
 import { it as base } from "../support.js";
 import { ask, getReady, type Ready, whoAmI } from "./dpop-support.js";
-import { begin, discover, landing, REDIRECT_URI, register, rpc, TOKEN_EXCHANGE } from "./support.js";
 
 const it = base.extend("options", { devices: 3, autoApprove: true });
 

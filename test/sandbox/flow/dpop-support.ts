@@ -1,7 +1,7 @@
 import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } from "dpop";
 import type * as oauth from "oauth4webapi";
 import type { Sandbox } from "../../../src/sandbox/index.js";
-import { type Begun, begin, discover, landing, REDIRECT_URI, register } from "./support.js";
+import { type Begun, begin, discover, landing, REDIRECT_URI, register } from "../oauth/support.js";
 
 /** A client that has been to the authorization endpoint, and holds a key. */
 export interface Ready {

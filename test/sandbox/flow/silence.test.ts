@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { startSandbox } from "../../../src/sandbox/index.js";
-import { begin, callTool, discover, logIn, post, refresh, register, rpc, TOKEN_EXCHANGE } from "./support.js";
+import { begin, callTool, discover, logIn, post, refresh, register, rpc, TOKEN_EXCHANGE } from "../oauth/support.js";
 
 const METHODS = ["log", "info", "warn", "error", "debug", "trace"] as const;
 let printed: unknown[][] = [];

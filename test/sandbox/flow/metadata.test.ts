@@ -2,8 +2,18 @@ import nock from "nock";
 import type { JsonValue } from "oauth4webapi";
 import { afterEach, beforeEach, describe, expect } from "vitest";
 import { type Sandbox, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import {
+  begin,
+  callTool,
+  discover,
+  landing,
+  logIn,
+  REDIRECT_URI,
+  redeem,
+  rpc,
+  TOKEN_EXCHANGE,
+} from "../oauth/support.js";
 import { it as base } from "../support.js";
-import { begin, callTool, discover, landing, logIn, REDIRECT_URI, redeem, rpc, TOKEN_EXCHANGE } from "./support.js";
 
 const METADATA = "/.well-known/oauth-authorization-server";
 

@@ -1,7 +1,18 @@
 import { describe, expect } from "vitest";
 import { type Fault, type FaultEndpoint, parseFault, type Sandbox } from "../../../src/sandbox/index.js";
+import {
+  begin,
+  callTool,
+  discover,
+  type LoggedIn,
+  logIn,
+  post,
+  refresh,
+  refreshed,
+  register,
+  rpc,
+} from "../oauth/support.js";
 import { it as base } from "../support.js";
-import { begin, callTool, discover, type LoggedIn, logIn, post, refresh, refreshed, register, rpc } from "./support.js";
 
 const it = base.extend({ options: { devices: 5, autoApprove: true } });
 const reset = { cause: { code: "ECONNRESET" } };

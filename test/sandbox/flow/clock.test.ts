@@ -1,5 +1,4 @@
 import { describe, expect, vi } from "vitest";
-import { it as base, failureOf } from "../support.js";
 import {
   begin,
   callTool,
@@ -11,7 +10,8 @@ import {
   refresh,
   refreshed,
   register,
-} from "./support.js";
+} from "../oauth/support.js";
+import { it as base, failureOf } from "../support.js";
 
 const it = base.extend({ options: { devices: 5, autoApprove: true } });
 
