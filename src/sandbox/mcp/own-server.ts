@@ -1,7 +1,31 @@
-import type { AuthInfo, McpServer } from "@modelcontextprotocol/server";
+import { randomUUID } from "node:crypto";
+import type {
+  AuthInfo,
+  EventStore,
+  JSONRPCMessage,
+  McpServer,
+  WebStandardStreamableHTTPServerTransport as Transport,
+} from "@modelcontextprotocol/server";
 import type { McpHandler } from "./handler.js";
 import type { CreateMcpServer } from "./own-server-options.js";
-import { McpSessions } from "./sessions.js";
+
+interface Session {
+  server: McpServer;
+  transport: Transport;
+  /** The user and the client that opened it. */
+  owner: string;
+}
+
+interface StoredEvent {
+  id: string;
+  stream: string;
+  message: JSONRPCMessage;
+}
+
+const MAX_SESSIONS = 1000;
+const MAX_EVENTS = 1000;
+/** After which a client resumes a stream that the server has closed. */
+const RETRY_MS = 500;
 
 /** Handles authorized requests with MCP servers of the user: one for a request of revision 2026-07-28, else one for a session. */
 export function ownMcp(create: CreateMcpServer, closed: Promise<void>): McpHandler {
@@ -21,4 +45,90 @@ async function load(create: CreateMcpServer, closed: Promise<void>): Promise<Mcp
   void closed.then(() => Promise.allSettled([modern.close(), sessions.close()]));
   return async (request: Request, authInfo: AuthInfo) =>
     (await sdk.isLegacyRequest(request)) ? sessions.fetch(request, authInfo) : modern.fetch(request, { authInfo });
+}
+
+/** The sessions of clients up to revision 2025-11-25: each has a server, and streams that can be resumed. */
+class McpSessions {
+  readonly #sessions = new Map<string, Session>();
+  readonly #Transport: typeof Transport;
+  readonly #create: () => McpServer;
+
+  constructor(transport: typeof Transport, create: () => McpServer) {
+    this.#Transport = transport;
+    this.#create = create;
+  }
+
+  /** Answers a request of a session, or one that opens a session. */
+  async fetch(request: Request, authInfo: AuthInfo): Promise<Response> {
+    const id = request.headers.get("mcp-session-id");
+    if (id === null) return this.#open(request, authInfo);
+    const session = this.#sessions.get(id);
+    // A session ID is no credential: with another user's token there is no such session.
+    if (session?.owner !== ownerOf(authInfo)) return sessionNotFound();
+    return session.transport.handleRequest(request, { authInfo });
+  }
+
+  /** Closes every session. */
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#sessions.values()].map(({ server }) => server.close()));
+    this.#sessions.clear();
+  }
+
+  async #open(request: Request, authInfo: AuthInfo): Promise<Response> {
+    const server = this.#create();
+    const transport: Transport = new this.#Transport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: (id) => this.#add(id, { server, transport, owner: ownerOf(authInfo) }),
+      onsessionclosed: (id) => void this.#sessions.delete(id),
+      eventStore: createEventStore(),
+      retryInterval: RETRY_MS,
+      keepAliveMs: 0,
+    });
+    await server.connect(transport);
+    const response = await transport.handleRequest(request, { authInfo });
+    if (transport.sessionId === undefined) await server.close();
+    return response;
+  }
+
+  #add(id: string, session: Session): void {
+    this.#sessions.set(id, session);
+    const [oldest] = this.#sessions;
+    if (this.#sessions.size <= MAX_SESSIONS || oldest === undefined) return;
+    this.#sessions.delete(oldest[0]);
+    void oldest[1].server.close();
+  }
+}
+
+function ownerOf({ clientId, extra }: AuthInfo): string {
+  return JSON.stringify([clientId, extra?.["subject"]]);
+}
+
+function sessionNotFound(): Response {
+  const error = { code: -32001, message: "Session not found" };
+  return Response.json({ jsonrpc: "2.0", id: null, error }, { status: 404 });
+}
+
+/** The last events of a session, for clients that resume a stream. */
+function createEventStore(): EventStore {
+  const events: StoredEvent[] = [];
+  let last = 0;
+  const streamOf = (id: string) => events.find((event) => event.id === id)?.stream;
+  return {
+    async storeEvent(stream, message) {
+      last += 1;
+      const id = `event_${last}`;
+      events.push({ id, stream, message });
+      if (events.length > MAX_EVENTS) events.shift();
+      return id;
+    },
+    getStreamIdForEventId: async (id) => streamOf(id),
+    async replayEventsAfter(id, { send }) {
+      const stream = streamOf(id);
+      if (stream === undefined) throw new Error("the event is unknown");
+      const after = events.slice(events.findIndex((event) => event.id === id) + 1);
+      for (const event of after)
+        if (event.stream === stream && "jsonrpc" in event.message) await send(event.id, event.message);
+      return stream;
+    },
+  };
 }
