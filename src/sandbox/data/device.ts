@@ -1,6 +1,5 @@
-import { CLIENTS, type ClientProfile } from "./clients.js";
-import { LATIN_LOCATIONS, LOCATIONS, type SampleLocation } from "./locations.js";
 import { type Draw, drawsFrom, mix, pickFrom } from "./random.js";
+import { CLIENTS, type ClientProfile, LATIN_LOCATIONS, LOCATIONS, type SampleLocation } from "./samples.js";
 import type { Device, InteractionDetails, SessionType } from "./wire-types.js";
 
 const DAY = 86_400;

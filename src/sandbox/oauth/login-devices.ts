@@ -1,5 +1,5 @@
-import { CLIENTS } from "../data/clients.js";
 import type { SandboxData } from "../data/data.js";
+import { CLIENTS } from "../data/samples.js";
 import type { InteractionDetails } from "../data/wire-types.js";
 import type { MovableClock } from "../http/clock.js";
 import type { OidcClient } from "./oidc.js";

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { CLIENTS } from "../../../src/sandbox/data/clients.js";
 import { SandboxData } from "../../../src/sandbox/data/data.js";
-import { LOCATIONS } from "../../../src/sandbox/data/locations.js";
 import { mix } from "../../../src/sandbox/data/random.js";
+import { CLIENTS, LOCATIONS } from "../../../src/sandbox/data/samples.js";
 import { DEVICE_FIELDS } from "../../../src/sandbox/data/sorted-list.js";
 import type { Device, Direction } from "../../../src/sandbox/data/wire-types.js";
 import { fc } from "../../helpers/properties.js";
