@@ -4,7 +4,7 @@ import type { FaultController } from "./faults/controller.js";
 import type { Fault } from "./faults/faults.js";
 import { parseFault } from "./faults/parse.js";
 import type { RoundTrip, SandboxPart } from "./faults/round-trip.js";
-import { type Answer, jsonAnswer, Refusal } from "./http/answer.js";
+import { type Answer, checkMethod, jsonAnswer, Refusal } from "./http/answer.js";
 import { readBody } from "./http/body.js";
 import type { SandboxClock } from "./http/clock.js";
 import { tokenGuard } from "./http/request-guard.js";
@@ -69,12 +69,8 @@ export function adminApi(settings: AdminApiSettings): SandboxPart {
       const action = path.slice(PREFIX.length);
       const actions = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
       if (!actions) throw new Refusal(404, "not_found", "there is nothing at this path");
-      const run = Object.hasOwn(actions, method) ? actions[method] : undefined;
-      if (!run) {
-        const allow = Object.keys(actions).join(", ");
-        throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
-      }
-      return run(settings, roundTrip);
+      checkMethod(method, Object.keys(actions));
+      return actions[method]?.(settings, roundTrip);
     },
   };
 }

@@ -3,7 +3,7 @@ import { adminApi } from "./admin-api.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController } from "./faults/controller.js";
 import type { SandboxPart } from "./faults/round-trip.js";
-import { jsonAnswer, Refusal } from "./http/answer.js";
+import { checkMethod, jsonAnswer, READ_METHODS } from "./http/answer.js";
 import { MovableClock, type SandboxClock } from "./http/clock.js";
 import { createRequestLog, type RequestLog } from "./http/request-log.js";
 import { Sleeps } from "./http/sleeps.js";
@@ -159,8 +159,8 @@ function healthPart({ seed, size }: SandboxSettings): SandboxPart {
     owns: (path) => path === "/health",
     faulty: false,
     handle({ method }) {
-      if (method === "GET" || method === "HEAD") return jsonAnswer({ status: "ok", service: "sandbox", seed, size });
-      throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
+      checkMethod(method, READ_METHODS);
+      return jsonAnswer({ status: "ok", service: "sandbox", seed, size });
     },
   };
 }

@@ -41,3 +41,13 @@ export class Refusal extends Error {
     this.answer = errorAnswer(status, code, message, headers);
   }
 }
+
+/** The methods of a path that can only be read. */
+export const READ_METHODS: readonly string[] = ["GET", "HEAD"];
+
+/** Checks the method of a request. @throws Refusal 405 that names the methods of the path */
+export function checkMethod(method: string, allowed: readonly string[]): void {
+  if (allowed.includes(method)) return;
+  const allow = allowed.join(", ");
+  throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
+}

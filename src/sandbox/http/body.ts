@@ -15,3 +15,8 @@ export async function readBody(request: IncomingMessage, max: number): Promise<B
   }
   return Buffer.concat(chunks);
 }
+
+/** The parameters of a form. */
+export function readForm(body: Buffer | undefined): URLSearchParams {
+  return new URLSearchParams(body?.toString("utf8"));
+}

@@ -7,7 +7,7 @@ import { type FaultController, findFault } from "../faults/controller.js";
 import type { Fault } from "../faults/faults.js";
 import { reshape } from "../faults/reshape.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { type Answer, jsonAnswer, Refusal } from "../http/answer.js";
+import { type Answer, checkMethod, jsonAnswer, READ_METHODS, Refusal } from "../http/answer.js";
 import { tokenGuard } from "../http/request-guard.js";
 import { type PageWindow, paginationOf, peekOffset, readListingQuery } from "./listing.js";
 
@@ -78,9 +78,7 @@ export function managementPart(settings: ManagementSettings): SandboxPart {
       authenticate(roundTrip.request);
       const name = resourceOf(roundTrip.path);
       if (!name) throw new Refusal(404, "not_found", "there is nothing at this path");
-      if (roundTrip.method !== "GET" && roundTrip.method !== "HEAD") {
-        throw new Refusal(405, "invalid_action", "a list can only be read: use GET", { allow: "GET, HEAD" });
-      }
+      checkMethod(roundTrip.method, READ_METHODS);
       return answerList(settings, name, roundTrip);
     },
   };

@@ -3,7 +3,7 @@ import type { Issuer } from "../../resource-server/issuer.js";
 import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
 import { findFault } from "../faults/controller.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { type Answer, Refusal } from "../http/answer.js";
+import { type Answer, checkMethod, READ_METHODS, Refusal } from "../http/answer.js";
 import { readBody } from "../http/body.js";
 import type { MovableClock } from "../http/clock.js";
 import type { PoolServer } from "../oauth/pool-server.js";
@@ -51,9 +51,7 @@ export function mcpPart(settings: McpSettings): SandboxPart {
     handle(roundTrip) {
       const { path, method } = roundTrip;
       const isMetadata = path.startsWith(METADATA);
-      if (isMetadata && method !== "GET" && method !== "HEAD") {
-        throw new Refusal(405, "invalid_action", "use GET", { allow: "GET, HEAD" });
-      }
+      if (isMetadata) checkMethod(method, READ_METHODS);
       const mcpPath = isMetadata ? path.slice(METADATA.length) : path;
       const resource = resources.get(mcpPath) ?? createResource(settings, mcpPath);
       resources.set(mcpPath, resource);

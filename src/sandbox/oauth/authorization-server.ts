@@ -1,8 +1,8 @@
 import { findFault } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { type Answer, jsonAnswer, Refusal } from "../http/answer.js";
-import { readBody } from "../http/body.js";
+import { type Answer, checkMethod, jsonAnswer, READ_METHODS, Refusal } from "../http/answer.js";
+import { readBody, readForm } from "../http/body.js";
 import type { MovableClock } from "../http/clock.js";
 import {
   introspectionAnswer,
@@ -50,9 +50,8 @@ const MAX_OPERATION = 100;
 const METADATA = "/.well-known/oauth-authorization-server";
 /** How the address of a pool's metadata begins where the well-known segment precedes the path (RFC 8414, section 3.1). */
 const INSERTED = `${METADATA}/pool_`;
-const GET: readonly string[] = ["GET", "HEAD"];
 const POST: readonly string[] = ["POST"];
-const BOTH: readonly string[] = [...GET, ...POST];
+const BOTH: readonly string[] = [...READ_METHODS, ...POST];
 
 const forward = ({ running, request }: EndpointCall) => running.answer(request);
 
@@ -72,13 +71,13 @@ function answerOnce(answer: Endpoint["answer"]): Endpoint["answer"] {
 
 const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
   [METADATA]: {
-    methods: GET,
+    methods: READ_METHODS,
     fault: "metadata",
     pages: true,
     answer: answerOnce(async (call) => metadataAnswer(await forward(call), call.settings.oauth)),
   },
-  "/authorize": { methods: GET, fault: "authorize", answer: answerBrowser },
-  "/authorize/*": { methods: GET, fault: "authorize", answer: answerBrowser },
+  "/authorize": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
+  "/authorize/*": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
   "/token": { methods: POST, fault: "token", pages: true, answer: answerToken },
   "/register": {
     methods: POST,
@@ -90,16 +89,16 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     methods: POST,
     fault: "introspect",
     answer: async (call) =>
-      introspectionAnswer(await forward(call), call.server, formOf(call.roundTrip), call.settings.clock.skew),
+      introspectionAnswer(await forward(call), call.server, readForm(call.roundTrip.body), call.settings.clock.skew),
   },
   "/revoke": { methods: POST, option: "revocation", pages: true, answer: forward },
-  "/jwks": { methods: GET, fault: "jwks", answer: answerOnce(forward) },
-  "/end_session": { methods: GET, fault: "end_session", answer: answerBrowser },
+  "/jwks": { methods: READ_METHODS, fault: "jwks", answer: answerOnce(forward) },
+  "/end_session": { methods: READ_METHODS, fault: "end_session", answer: answerBrowser },
   "/end_session/confirm": { methods: POST, answer: answerBrowser },
-  "/end_session/success": { methods: GET, answer: answerBrowser },
+  "/end_session/success": { methods: READ_METHODS, answer: answerBrowser },
   "/device_authorization": { methods: POST, fault: "device_authorization", option: "deviceFlow", answer: forward },
   "/device": { methods: BOTH, option: "deviceFlow", answer: answerBrowser },
-  "/device/*": { methods: GET, option: "deviceFlow", answer: answerBrowser },
+  "/device/*": { methods: READ_METHODS, option: "deviceFlow", answer: answerBrowser },
   "/interaction/*": { methods: BOTH, answer: answerInteraction },
 };
 
@@ -112,7 +111,7 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
     async target(roundTrip) {
       roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
       const fault = endpointOf(settings, roundTrip.path)?.fault;
-      const grantType = fault === "token" ? formOf(roundTrip).get("grant_type") : null;
+      const grantType = fault === "token" ? readForm(roundTrip.body).get("grant_type") : null;
       if (grantType !== null) roundTrip.operation = grantType.slice(0, MAX_OPERATION);
       return { endpoint: fault, operation: roundTrip.operation };
     },
@@ -121,10 +120,7 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
       const endpoint = endpointOf(settings, path);
       const server = settings.servers.find(splitPath(path).poolId);
       if (!endpoint || !server) throw new Refusal(404, "not_found", "there is nothing at this path");
-      if (!endpoint.methods.includes(method)) {
-        const allow = endpoint.methods.join(", ");
-        throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
-      }
+      checkMethod(method, endpoint.methods);
       const running = await server.run();
       if (findFault(roundTrip.faults, "prune-clients")) running.store.forgetClients();
       return endpoint.answer({ settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });
@@ -159,10 +155,6 @@ function forwardedRequest({
   return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body, faults };
 }
 
-function formOf({ body }: RoundTrip): URLSearchParams {
-  return new URLSearchParams(body?.toString("utf8"));
-}
-
 async function answerToken(call: EndpointCall): Promise<Answer> {
   const { faults } = call.roundTrip;
   // Before any grant: a request without a proof must not use up a code.
@@ -190,7 +182,7 @@ async function answerBrowser({ settings, server, running, request }: EndpointCal
 }
 
 function answerInteraction({ running, roundTrip, request }: EndpointCall): Promise<Answer> {
-  const form = formOf(roundTrip);
+  const form = readForm(roundTrip.body);
   return inProcessRequest((message, response) => handleInteraction(running.provider, message, response, form), {
     ...request,
     originalUrl: roundTrip.path,

@@ -1,6 +1,7 @@
 import type { SandboxPart } from "../faults/round-trip.js";
-import { type Answer, jsonAnswer, Refusal } from "../http/answer.js";
-import { readBody } from "../http/body.js";
+import { type Answer, checkMethod, jsonAnswer, Refusal } from "../http/answer.js";
+import { readBody, readForm } from "../http/body.js";
+import { clientCredentials } from "../http/request-guard.js";
 import { ID_JAG_TYP } from "./jwt-bearer.js";
 import { openJwt, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";
@@ -27,14 +28,16 @@ export function identityProviderPart(machines: Machines, servers: PoolServers): 
     },
     handle({ path, method, request, body }) {
       if (path !== TOKEN_PATH) throw new Refusal(404, "not_found", "there is nothing at this path");
-      if (method !== "POST") throw new Refusal(405, "invalid_action", "use POST", { allow: "POST" });
-      return issueIdJag(machines, servers, new URLSearchParams(body?.toString("utf8")), request.headers.authorization);
+      checkMethod(method, ["POST"]);
+      return issueIdJag(machines, servers, readForm(body), request.headers.authorization);
     },
   };
 }
 
-function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchParams, header = ""): Answer {
-  if (!isClient(machines, form, header)) return oauthError("invalid_client", "unknown client", 401);
+function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchParams, header?: string): Answer {
+  const { id, secret } = clientCredentials(form, header);
+  if (id !== machines.idp.clientId || secret !== machines.idp.clientSecret)
+    return oauthError("invalid_client", "unknown client", 401);
   if (form.get("grant_type") !== TOKEN_EXCHANGE)
     return oauthError("unsupported_grant_type", "only token exchange is supported");
   if (form.get("requested_token_type") !== ID_JAG || form.get("subject_token_type") !== `${TYPE}id_token`)
@@ -62,18 +65,6 @@ function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchPar
     expires_in: LIFE_S,
     ...(scope !== null && { scope }),
   });
-}
-
-function isClient({ idp }: Machines, form: URLSearchParams, header: string): boolean {
-  const pair = Buffer.from(/^Basic (.+)$/i.exec(header)?.[1] ?? "", "base64").toString();
-  const [id, secret] =
-    pair === "" ? [form.get("client_id"), form.get("client_secret")] : pair.split(":").map(decodeFormPart);
-  return id === idp.clientId && secret === idp.clientSecret;
-}
-
-/** Both parts are form-encoded (RFC 6749, section 2.3.1). */
-function decodeFormPart(part: string): string {
-  return new URLSearchParams(`part=${part}`).get("part") ?? "";
 }
 
 function oauthError(error: string, description: string, status = 400): Answer {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Answer, jsonAnswer } from "../http/answer.js";
 import type { SandboxClock } from "../http/clock.js";
+import { clientCredentials } from "../http/request-guard.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 import { type ShapeClientRecord, type ShapeToken, ShapeTokens } from "./shape-tokens.js";
 
@@ -85,11 +86,8 @@ export class ShapeAuthorization {
     return grant ? jsonAnswer(this.#tokens.issue(grant, isRefresh)) : jsonAnswer({ error: "invalid_grant" }, 400);
   }
 
-  /** The client of a token request, by HTTP Basic or by the form (RFC 6749 section 2.3.1). */
   #authenticate(form: URLSearchParams, authorization: string | undefined): ShapeClientRecord | undefined {
-    const [, encoded] = /^basic (\S+)$/i.exec(authorization ?? "") ?? [];
-    const basic = encoded === undefined ? [] : Buffer.from(encoded, "base64").toString().split(":").map(decodeFormPart);
-    const [id = form.get("client_id") ?? "", secret = form.get("client_secret") ?? undefined] = basic;
+    const { id, secret } = clientCredentials(form, authorization);
     const client = this.#clients.get(id);
     return client?.secret === secret ? client : undefined;
   }
@@ -111,10 +109,6 @@ function isRedirectOf({ redirects }: ShapeClientRecord, uri: string): boolean {
 
 function withoutPort(uri: string): string {
   return uri.replace(/^(http:\/\/[^/:]+):\d+/, "$1");
-}
-
-function decodeFormPart(part: string): string {
-  return decodeURIComponent(part.replaceAll("+", " "));
 }
 
 function readObject(body: string): Record<string, unknown> | undefined {

@@ -1,8 +1,8 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { type Answer, jsonAnswer, Refusal } from "../http/answer.js";
-import { readBody } from "../http/body.js";
+import { type Answer, checkMethod, jsonAnswer, READ_METHODS } from "../http/answer.js";
+import { readBody, readForm } from "../http/body.js";
 import type { SandboxClock } from "../http/clock.js";
 import { sampleMcp } from "../mcp/handler.js";
 import { bufferResponse, webRequest } from "../mcp/web-request.js";
@@ -37,7 +37,6 @@ interface Route {
 const RESOURCE_METADATA = "/.well-known/oauth-protected-resource";
 const MAX_BODY = 1024 * 1024;
 const ORIGIN = /https:\/\/[\w.-]+(?::\d+)?/g;
-const GET: readonly string[] = ["GET", "HEAD"];
 
 /** Prepares the servers of a shape: one origin for each that the record has. */
 export async function startShape(recorded: ServerShape, settings: ShapeSettings): Promise<RunningShape> {
@@ -75,9 +74,8 @@ function partOf(origin: string, routes: ReadonlyMap<string, Route>): SandboxPart
     },
     async handle(roundTrip) {
       const route = routeOf(roundTrip.path);
-      if (route?.methods.includes(roundTrip.method)) return route.answer(roundTrip);
-      const allow = route?.methods.join(", ") ?? "";
-      throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });
+      checkMethod(roundTrip.method, route?.methods ?? []);
+      return route?.answer(roundTrip);
     },
   };
 }
@@ -87,19 +85,22 @@ function routesOf(shape: ServerShape, server: ShapeAuthorization): Map<string, R
   const text = ({ body }: RoundTrip) => body?.toString("utf8") ?? "";
   const endpoints = endpointsOf(shape);
   const routes: [readonly string[], Route][] = [
-    [endpoints.authorize, { endpoint: "authorize", methods: GET, answer: ({ query }) => server.authorize(query) }],
+    [
+      endpoints.authorize,
+      { endpoint: "authorize", methods: READ_METHODS, answer: ({ query }) => server.authorize(query) },
+    ],
     [endpoints.register, { endpoint: "register", methods: ["POST"], answer: (one) => server.register(text(one)) }],
     [
       endpoints.token,
       {
         endpoint: "token",
         methods: ["POST"],
-        answer: (one) => server.token(new URLSearchParams(text(one)), one.request.headers.authorization),
+        answer: (one) => server.token(readForm(one.body), one.request.headers.authorization),
       },
     ],
     ...Object.entries(shape.documents).map(([address, document]): [string[], Route] => {
       const endpoint = address.includes(RESOURCE_METADATA) ? "prm" : "metadata";
-      return [[address], { endpoint, methods: GET, answer: () => jsonAnswer(document) }];
+      return [[address], { endpoint, methods: READ_METHODS, answer: () => jsonAnswer(document) }];
     }),
     [
       [shape.server],

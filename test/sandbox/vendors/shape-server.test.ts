@@ -51,6 +51,8 @@ describe("a sandbox of a shape", () => {
     expect((await fetch(`${sandbox.origin}${METADATA}`)).status).toBe(404);
     expect((await fetch(`${sandbox.mcpUrl}/${sandbox.ids.pool}`)).status).toBe(404);
     expect((await fetch(`${issuer}/token`)).status).toBe(405);
+    const authorization = `Basic ${btoa("%zz:secret")}`;
+    expect((await fetch(`${issuer}/token`, { method: "POST", headers: { authorization } })).status).toBe(401);
   });
 
   it("closes all of its origins, and refuses requests for other hosts at each", async () => {
