@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type AddressInfo, isIP, type Socket } from "node:net";
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
@@ -23,6 +23,8 @@ export type RequestHandler = (request: IncomingMessage, response: ServerResponse
  * @throws AgentAuthError `usage` where the address is not available
  */
 export async function startServer(host: string, port: number, handle: RequestHandler): Promise<Listening> {
+  // Loaded here: an import would cost every program that imports the sandbox, started or not.
+  const { createServer } = process.getBuiltinModule("node:http");
   const server = createServer((request, response) => {
     // A client that disconnects in the middle is not an error of the sandbox.
     request.on("error", () => {});

@@ -1,4 +1,4 @@
-import { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { Fault } from "../faults/faults.js";
 import type { Answer } from "../http/answer.js";
@@ -16,49 +16,43 @@ export interface ForwardedRequest {
   faults: readonly Fault[];
 }
 
-class ForwardedMessage extends IncomingMessage {
-  readonly faults: readonly Fault[];
-  readonly originalUrl: string;
+/** The faults of the requests that are answered now. */
+const FAULTS = new WeakMap<IncomingMessage, readonly Fault[]>();
 
-  constructor({ method, url, originalUrl, headers, body, faults }: ForwardedRequest) {
-    super(new Socket());
-    const length = body.length > 0 ? { "content-length": String(body.length) } : {};
-    Object.assign(this, { method, url, headers: { ...headers, ...length }, httpVersion: "1.1" });
-    this.originalUrl = originalUrl;
-    this.faults = faults;
-    if (body.length > 0) this.push(body);
-    this.push(null);
-  }
+function createRequest({ method, url, originalUrl, headers, body, faults }: ForwardedRequest): IncomingMessage {
+  const { IncomingMessage } = process.getBuiltinModule("node:http");
+  const length = body.length > 0 ? { "content-length": String(body.length) } : {};
+  const request = new IncomingMessage(new Socket());
+  Object.assign(request, { method, url, originalUrl, headers: { ...headers, ...length }, httpVersion: "1.1" });
+  FAULTS.set(request, faults);
+  if (body.length > 0) request.push(body);
+  request.push(null);
+  return request;
 }
 
-/** Buffers the response instead of sending it. */
-class CapturedResponse extends ServerResponse {
-  readonly #chunks: Buffer[] = [];
-  readonly #done: (answer: Answer) => void;
-
-  constructor(request: IncomingMessage, done: (answer: Answer) => void) {
-    super(request);
-    this.#done = done;
-  }
-
-  override write(chunk: unknown): boolean {
-    this.#chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : Buffer.from(chunk as Uint8Array));
+/** A response that is buffered instead of sent. */
+function createResponse(request: IncomingMessage, done: (answer: Answer) => void): ServerResponse {
+  const { ServerResponse } = process.getBuiltinModule("node:http");
+  const response = new ServerResponse(request);
+  const chunks: Buffer[] = [];
+  const write = (chunk: unknown) => {
+    chunks.push(typeof chunk === "string" ? Buffer.from(chunk) : Buffer.from(chunk as Uint8Array));
     return true;
-  }
-
-  override end(chunk?: unknown): this {
-    if (typeof chunk === "string" || chunk instanceof Uint8Array) this.write(chunk);
+  };
+  const end = (chunk?: unknown) => {
+    if (typeof chunk === "string" || chunk instanceof Uint8Array) write(chunk);
     // Koa checks this flag before it responds.
-    this.finished = true;
-    this.emit("finish");
-    const headers = Object.entries(this.getHeaders()).map(([name, value]) => [
+    response.finished = true;
+    response.emit("finish");
+    const headers = Object.entries(response.getHeaders()).map(([name, value]) => [
       name.toLowerCase(),
       Array.isArray(value) ? value : String(value),
     ]);
     const { "content-length": _, ...rest } = Object.fromEntries(headers) as Record<string, string | string[]>;
-    this.#done({ status: this.statusCode, headers: rest, body: Buffer.concat(this.#chunks) });
-    return this;
-  }
+    done({ status: response.statusCode, headers: rest, body: Buffer.concat(chunks) });
+    return response;
+  };
+  return Object.assign(response, { write, end });
 }
 
 /** Calls a Node.js handler without a connection. */
@@ -67,13 +61,13 @@ export function inProcessRequest(
   forwarded: ForwardedRequest,
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
-    const request = new ForwardedMessage(forwarded);
-    const answered = handler(request, new CapturedResponse(request, resolve));
+    const request = createRequest(forwarded);
+    const answered = handler(request, createResponse(request, resolve));
     Promise.resolve(answered).catch(reject);
   });
 }
 
 /** The faults that strike a request which {@link inProcessRequest} made. */
 export function faultsOf(request: IncomingMessage): readonly Fault[] {
-  return request instanceof ForwardedMessage ? request.faults : [];
+  return FAULTS.get(request) ?? [];
 }
