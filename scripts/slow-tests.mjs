@@ -31,7 +31,7 @@ const REASONS = {
   "test/resource-server/dpop-proof.test.ts": "generates RSA keys of up to 4,097 bits",
   "test/resource-server/examples.process.test.ts": "runs every example as a process",
   "test/resource-server/": "generates keys and speaks to real loopback servers",
-  "test/sandbox/management/management.test.ts": "lists a hundred thousand devices in every order",
+  "test/sandbox/management/management-api.test.ts": "lists a hundred thousand devices in every order",
   "test/sandbox/": "starts a sandbox with an authorization server for each test",
   "test/store/": "writes files with fsync, from several processes",
 };

@@ -88,7 +88,7 @@ describe("the sandbox page", () => {
   const named = firstCells("docs/sandbox.md");
 
   it.each([
-    ["src/sandbox/settings.ts", "SandboxOptions"],
+    ["src/sandbox/sandbox-settings.ts", "SandboxOptions"],
     ["src/sandbox/oauth/issuer-settings.ts", "OAuthOptions"],
     ["src/sandbox/faults/faults.ts", "FaultSelector"],
   ])("has everything that %s declares in %s", (path, name) => {

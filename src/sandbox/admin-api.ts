@@ -1,14 +1,15 @@
 import type { IncomingMessage } from "node:http";
 import { isAgentAuthError } from "../errors.js";
+import { isJsonObject } from "../http/strict-json.js";
 import type { FaultController } from "./faults/controller.js";
 import type { Fault } from "./faults/faults.js";
 import { parseFault } from "./faults/parse.js";
 import type { RoundTrip, SandboxPart } from "./faults/round-trip.js";
-import { type Answer, checkMethod, jsonAnswer, Refusal } from "./http/answer.js";
-import { readBody } from "./http/body.js";
 import type { SandboxClock } from "./http/clock.js";
+import { readBody } from "./http/request-body.js";
 import { tokenGuard } from "./http/request-guard.js";
 import type { RequestLog } from "./http/request-log.js";
+import { jsonResponse, Refusal, requireMethod, type SandboxResponse } from "./http/sandbox-response.js";
 import type { SandboxMachine } from "./oauth/machine.js";
 
 const PREFIX = "/_sandbox";
@@ -24,34 +25,34 @@ export interface AdminApiSettings {
   shutdown: () => void;
 }
 
-type Action = (settings: AdminApiSettings, roundTrip: RoundTrip) => Answer | Promise<Answer>;
+type Action = (settings: AdminApiSettings, roundTrip: RoundTrip) => SandboxResponse | Promise<SandboxResponse>;
 
 const ACTIONS: Readonly<Record<string, Readonly<Record<string, Action>>>> = {
   "/faults": {
-    GET: ({ faults }) => jsonAnswer({ status: "success", faults: faults.list() }),
+    GET: ({ faults }) => jsonResponse({ status: "success", faults: faults.list() }),
     POST: async ({ faults }, { request }) =>
-      jsonAnswer({ status: "success", faults: addFaults(faults, await readJson(request)) }, 201),
+      jsonResponse({ status: "success", faults: addFaults(faults, await readJson(request)) }, 201),
     DELETE({ faults }) {
       faults.clear();
-      return jsonAnswer({ status: "success", faults: [] });
+      return jsonResponse({ status: "success", faults: [] });
     },
   },
   "/requests": {
-    GET: ({ requests }) => jsonAnswer({ status: "success", total: requests.total, requests }),
+    GET: ({ requests }) => jsonResponse({ status: "success", total: requests.total, requests }),
   },
   "/clock": {
-    GET: ({ clock }) => jsonAnswer({ status: "success", now: clock.now() }),
+    GET: ({ clock }) => jsonResponse({ status: "success", now: clock.now() }),
     POST: async ({ clock }, { request }) =>
-      jsonAnswer({ status: "success", now: advance(clock, await readJson(request)) }),
+      jsonResponse({ status: "success", now: advanceClock(clock, await readJson(request)) }),
   },
   "/machine": {
-    GET: ({ machines }) => jsonAnswer({ status: "success", machine: machines ? describe(machines) : null }),
+    GET: ({ machines }) => jsonResponse({ status: "success", machine: machines ? describeMachine(machines) : null }),
   },
   "/shutdown": {
     POST({ shutdown }, { response }) {
       response.once("close", shutdown);
       response.shouldKeepAlive = false;
-      return jsonAnswer({ status: "success" }, 202);
+      return jsonResponse({ status: "success" }, 202);
     },
   },
 };
@@ -69,14 +70,14 @@ export function adminApi(settings: AdminApiSettings): SandboxPart {
       const action = path.slice(PREFIX.length);
       const actions = Object.hasOwn(ACTIONS, action) ? ACTIONS[action] : undefined;
       if (!actions) throw new Refusal(404, "not_found", "there is nothing at this path");
-      checkMethod(method, Object.keys(actions));
+      requireMethod(method, Object.keys(actions));
       return actions[method]?.(settings, roundTrip);
     },
   };
 }
 
 /** The credentials for the machine grants, with an assertion and an id token that are currently valid. */
-function describe(machine: SandboxMachine): object {
+function describeMachine(machine: SandboxMachine): object {
   const { secretClient, keyClient, workloadClient, idp } = machine;
   return {
     issuer: machine.issuer,
@@ -105,8 +106,8 @@ function addFaults(faults: FaultController, body: unknown) {
   }
 }
 
-function advance(clock: SandboxClock, body: unknown): number {
-  const { advance_ms: ms } = (typeof body === "object" && body !== null ? body : {}) as { advance_ms?: unknown };
+function advanceClock(clock: SandboxClock, body: unknown): number {
+  const ms = isJsonObject(body) ? body["advance_ms"] : undefined;
   if (typeof ms === "number" && Number.isSafeInteger(ms) && ms >= 0) return clock.advance(ms);
   throw new Refusal(400, "invalid_value", "advance_ms must be whole milliseconds, 0 or more");
 }

@@ -1,6 +1,13 @@
 export type { Account, SandboxData } from "./data/data.js";
 export type { DeviceDraft } from "./data/pool-devices.js";
-export type { Device, DeviceStatus, Domain, InteractionDetails, Pool, SessionType } from "./data/wire-types.js";
+export type {
+  DeviceStatus,
+  SandboxDevice,
+  SandboxDomain,
+  SandboxInteraction,
+  SandboxPool,
+  SessionType,
+} from "./data/wire-types.js";
 export type { FaultController, FaultState } from "./faults/controller.js";
 export {
   FAULT_ENDPOINTS,
@@ -16,8 +23,8 @@ export type { SandboxClock } from "./http/clock.js";
 export type { LoggedRequest, RequestLog } from "./http/request-log.js";
 export type { CreateMcpServer, McpNotifier, McpServerContext } from "./mcp/own-server-options.js";
 export type { OAuthOptions } from "./oauth/issuer-settings.js";
-export type { SandboxMachine, TokenClaims } from "./oauth/machine.js";
+export type { AssertionClaims, SandboxMachine } from "./oauth/machine.js";
 export { type Sandbox, startSandbox } from "./sandbox.js";
-export type { SandboxOptions } from "./settings.js";
+export type { SandboxOptions } from "./sandbox-settings.js";
 export { serverShapes } from "./vendors/catalogue.js";
 export type { ServerShape, ShapeRefusal } from "./vendors/shape.js";

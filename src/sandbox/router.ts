@@ -4,10 +4,10 @@ import type { FaultController } from "./faults/controller.js";
 import { replacementFor } from "./faults/replace.js";
 import { respond } from "./faults/respond.js";
 import type { RoundTrip, SandboxPart } from "./faults/round-trip.js";
-import { type Answer, errorAnswer, Refusal } from "./http/answer.js";
 import { allowedOrigin, corsHeaders, preflightAnswer } from "./http/cors.js";
 import { type HostGuard, hostGuard } from "./http/request-guard.js";
 import { type LoggedRequest, loggedQuery } from "./http/request-log.js";
+import { errorResponse, Refusal, type SandboxResponse } from "./http/sandbox-response.js";
 import { type Listening, type RequestHandler, startServer } from "./http/server.js";
 import type { Sleeps } from "./http/sleeps.js";
 
@@ -86,7 +86,7 @@ async function answerOf(
   guard: HostGuard,
   part: SandboxPart | undefined,
   roundTrip: RoundTrip,
-): Promise<Answer | "reset" | undefined> {
+): Promise<SandboxResponse | "reset" | undefined> {
   const { request, response, path } = roundTrip;
   try {
     const page = part?.allowsPages?.(path) ? allowedOrigin(request, settings.allowOrigins) : undefined;
@@ -96,13 +96,13 @@ async function answerOf(
       const preflight = preflightAnswer(request);
       if (preflight) return preflight;
     }
-    if (!part) return errorAnswer(404, "not_found", "there is nothing at this path");
+    if (!part) return errorResponse(404, "not_found", "there is nothing at this path");
     if (part.faulty) roundTrip.faults = settings.faults.select({ path, ...(await part.target?.(roundTrip)) });
     const replaced = replacementFor(roundTrip.faults);
     await settings.sleeps.sleep(part.latency ?? 0);
     return replaced ?? (await part.handle(roundTrip));
   } catch (error) {
-    if (error instanceof Refusal) return error.answer;
-    return errorAnswer(500, "unexpected", `the sandbox failed: ${quote(String(error))}`);
+    if (error instanceof Refusal) return error.response;
+    return errorResponse(500, "unexpected", `the sandbox failed: ${quote(String(error))}`);
   }
 }

@@ -3,18 +3,18 @@ import { adminApi } from "./admin-api.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController } from "./faults/controller.js";
 import type { SandboxPart } from "./faults/round-trip.js";
-import { checkMethod, jsonAnswer, READ_METHODS } from "./http/answer.js";
 import { MovableClock, type SandboxClock } from "./http/clock.js";
 import { createRequestLog, type RequestLog } from "./http/request-log.js";
+import { jsonResponse, READ_METHODS, requireMethod } from "./http/sandbox-response.js";
 import { Sleeps } from "./http/sleeps.js";
-import { managementPart } from "./management/management.js";
+import { managementPart } from "./management/management-api.js";
 import { mcpPart } from "./mcp/mcp-server.js";
 import { authorizationPart } from "./oauth/authorization-server.js";
 import { identityProviderPart } from "./oauth/identity-provider.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
 import { Origins } from "./router.js";
-import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./settings.js";
+import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./sandbox-settings.js";
 import { findShape } from "./vendors/catalogue.js";
 import type { ServerShape } from "./vendors/shape.js";
 import type { RunningShape } from "./vendors/shape-server.js";
@@ -159,8 +159,8 @@ function healthPart({ seed, size }: SandboxSettings): SandboxPart {
     owns: (path) => path === "/health",
     faulty: false,
     handle({ method }) {
-      checkMethod(method, READ_METHODS);
-      return jsonAnswer({ status: "ok", service: "sandbox", seed, size });
+      requireMethod(method, READ_METHODS);
+      return jsonResponse({ status: "ok", service: "sandbox", seed, size });
     },
   };
 }

@@ -1,7 +1,7 @@
 import { connect } from "node:net";
 import { it as base } from "vitest";
-import type { Device, ListEnvelope } from "../../src/sandbox/data/wire-types.js";
-import type { ErrorEnvelope } from "../../src/sandbox/http/answer.js";
+import type { ListEnvelope, SandboxDevice } from "../../src/sandbox/data/wire-types.js";
+import type { ErrorEnvelope } from "../../src/sandbox/http/sandbox-response.js";
 import { type Fault, type Sandbox, type SandboxOptions, startSandbox } from "../../src/sandbox/index.js";
 
 interface SandboxFixtures {
@@ -61,10 +61,10 @@ export function ask(sandbox: Sandbox, url: string, init: RequestInit = {}): Prom
   return fetch(url, { redirect: "manual", ...init, headers });
 }
 
-export async function devices(sandbox: Sandbox, params: ListParams = {}): Promise<ListEnvelope<Device>> {
+export async function devices(sandbox: Sandbox, params: ListParams = {}): Promise<ListEnvelope<SandboxDevice>> {
   const response = await ask(sandbox, devicesUrl(sandbox, params));
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
-  return (await response.json()) as ListEnvelope<Device>;
+  return (await response.json()) as ListEnvelope<SandboxDevice>;
 }
 
 /** Status and error code of an answer. */
@@ -83,7 +83,7 @@ export async function readAll(
   const offsets: number[] = [];
   for (let offset: number | null = 0; offset !== null && offsets.length < 1000; ) {
     offsets.push(offset);
-    const page: ListEnvelope<Device> = await devices(sandbox, { ...params, offset });
+    const page: ListEnvelope<SandboxDevice> = await devices(sandbox, { ...params, offset });
     ids.push(...page.summaries.map(({ id }) => id));
     offset = page.pagination.next_page_offset;
   }

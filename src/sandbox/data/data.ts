@@ -1,7 +1,7 @@
 import { deviceIdPrefix, objectId } from "./ids.js";
 import { type DeviceDraft, PoolDevices } from "./pool-devices.js";
 import { mix } from "./random.js";
-import type { Device, Domain, Pool } from "./wire-types.js";
+import type { SandboxDevice, SandboxDomain, SandboxPool } from "./wire-types.js";
 
 // As many in Latin script as there are by default, which every reader can show; others follow.
 const DOMAIN_TITLES = [
@@ -35,8 +35,8 @@ export class SandboxData {
   /** The first account, domain and pool. */
   readonly first: { account: string; domain: string; pool: string };
   readonly #accounts: Account[];
-  readonly #domains = new Map<string, Domain[]>();
-  readonly #pools = new Map<string, Pool[]>();
+  readonly #domains = new Map<string, SandboxDomain[]>();
+  readonly #pools = new Map<string, SandboxPool[]>();
   /** The devices of each pool; a function generates those of a pool that was not read yet. */
   readonly #devices = new Map<string, PoolDevices | (() => PoolDevices)>();
 
@@ -86,12 +86,12 @@ export class SandboxData {
   }
 
   /** The domains of an account, in the order of creation; `undefined` where there is no such account. */
-  findDomains(accountId: string): Domain[] | undefined {
+  findDomains(accountId: string): SandboxDomain[] | undefined {
     return this.#domains.get(accountId)?.map((domain) => ({ ...domain }));
   }
 
   /** The pools of a domain, in the order of creation; `undefined` where there is no such domain. */
-  findPools(domainId: string): Pool[] | undefined {
+  findPools(domainId: string): SandboxPool[] | undefined {
     return this.#pools.get(domainId)?.map((pool) => ({ ...pool }));
   }
 
@@ -110,12 +110,12 @@ export class SandboxData {
   }
 
   /** Like {@link findDomains}. @throws TypeError where there is no such account */
-  domains(accountId: string): Domain[] {
+  domains(accountId: string): SandboxDomain[] {
     return this.findDomains(accountId) ?? throwMissing("account", accountId);
   }
 
   /** Like {@link findPools}. @throws TypeError where there is no such domain */
-  pools(domainId: string): Pool[] {
+  pools(domainId: string): SandboxPool[] {
     return this.findPools(domainId) ?? throwMissing("domain", domainId);
   }
 
@@ -129,7 +129,7 @@ export class SandboxData {
    *
    * @throws TypeError where there is no such pool
    */
-  device(poolId: string, index: number): Device | undefined {
+  device(poolId: string, index: number): SandboxDevice | undefined {
     return this.#pool(poolId).at({ field: "id", direction: "asc" }, index);
   }
 
@@ -138,12 +138,12 @@ export class SandboxData {
    *
    * @throws TypeError where there is no such pool, or the id is taken
    */
-  insertDevice(poolId: string, draft?: DeviceDraft): Device {
+  insertDevice(poolId: string, draft?: DeviceDraft): SandboxDevice {
     return this.#pool(poolId).insert(draft);
   }
 
   /** The device of an id; `undefined` where the pool has none. @throws TypeError where there is no such pool */
-  findDevice(poolId: string, id: string): Device | undefined {
+  findDevice(poolId: string, id: string): SandboxDevice | undefined {
     return this.#pool(poolId).find(id);
   }
 
@@ -153,7 +153,7 @@ export class SandboxData {
    * @returns the device as it is then; `undefined` where the pool has none of this id
    * @throws TypeError where there is no such pool
    */
-  updateDevice(poolId: string, id: string, changes: Omit<DeviceDraft, "id">): Device | undefined {
+  updateDevice(poolId: string, id: string, changes: Omit<DeviceDraft, "id">): SandboxDevice | undefined {
     return this.#pool(poolId).update(id, changes);
   }
 

@@ -1,17 +1,17 @@
-import { type DeviceContext, makeDevice } from "./device.js";
 import { ID_LIMIT, readId, writeId } from "./ids.js";
 import { mix } from "./random.js";
+import { type DeviceContext, makeDevice } from "./sample-device.js";
 import { positionIn, SortedList } from "./sorted-list.js";
-import type { Device, Sorting } from "./wire-types.js";
+import type { SandboxDevice, SandboxSorting } from "./wire-types.js";
 
 /** An inserted id takes this part of the room between two ids, so that many can follow it on either side. */
 const ID_SHARE = 256;
 
 /** A device to insert, without its parents; the sandbox fills in the missing fields. */
-export type DeviceDraft = Partial<Omit<Device, "account_id" | "domain_id" | "pool_id" | "type">>;
+export type DeviceDraft = Partial<Omit<SandboxDevice, "account_id" | "domain_id" | "pool_id" | "type">>;
 
 /** The devices of one pool. */
-export class PoolDevices extends SortedList<Device> {
+export class PoolDevices extends SortedList<SandboxDevice> {
   readonly #context: DeviceContext;
   #made: number;
 
@@ -24,22 +24,29 @@ export class PoolDevices extends SortedList<Device> {
   }
 
   /** The device at a position of an order; `undefined` beyond its end. */
-  at(order: Sorting, position: number): Device | undefined {
+  at(order: SandboxSorting, position: number): SandboxDevice | undefined {
     return structuredClone(this.slice(order, position, position + 1)[0]);
   }
 
   /** The device with an id; `undefined` where there is none. */
-  find(id: string): Device | undefined {
+  find(id: string): SandboxDevice | undefined {
     return structuredClone(this.#find(id));
   }
 
   /** Adds a device, whose id must be new, and returns it complete. */
-  insert(draft: DeviceDraft = {}): Device {
+  insert(draft: DeviceDraft = {}): SandboxDevice {
     const { account_id, domain_id, pool_id, seed } = this.#context;
     const id = draft.id ?? this.#freeId(mix(seed, this.#made) * 2 ** 18, 1);
     if (id === undefined || this.#find(id)) throw new TypeError(`insertDevice: the pool already has a device ${id}`);
     const made = makeDevice(this.#context, id, this.#made++);
-    const device: Device = structuredClone({ ...made, ...draft, account_id, domain_id, pool_id, type: "device" });
+    const device: SandboxDevice = structuredClone({
+      ...made,
+      ...draft,
+      account_id,
+      domain_id,
+      pool_id,
+      type: "device",
+    });
     this.add(device);
     return structuredClone(device);
   }
@@ -49,7 +56,7 @@ export class PoolDevices extends SortedList<Device> {
    * value of the sorted field and an id next to the neighbour's. After thousands at the same place there is no id left
    * between two others, and it lands near the position.
    */
-  insertAt(order: Sorting, position: number): Device {
+  insertAt(order: SandboxSorting, position: number): SandboxDevice {
     const before = this.at(order, position);
     const neighbour = before ?? this.at(order, this.count - 1);
     if (!neighbour) return this.insert();
@@ -66,7 +73,7 @@ export class PoolDevices extends SortedList<Device> {
   }
 
   /** Changes a device and returns it; `undefined` where there is none. */
-  update(id: string, changes: Omit<DeviceDraft, "id">): Device | undefined {
+  update(id: string, changes: Omit<DeviceDraft, "id">): SandboxDevice | undefined {
     const device = this.#find(id);
     if (!device) return undefined;
     this.remove(device);
@@ -82,11 +89,11 @@ export class PoolDevices extends SortedList<Device> {
   }
 
   /** Removes up to `count` devices from a position of an order on. */
-  deleteAt(order: Sorting, position: number, count: number): void {
+  deleteAt(order: SandboxSorting, position: number, count: number): void {
     for (const device of this.slice(order, position, position + count)) this.delete(device.id);
   }
 
-  #find(id: string): Device | undefined {
+  #find(id: string): SandboxDevice | undefined {
     const device = this.order("id")[this.#position(id)];
     return device?.id === id ? device : undefined;
   }

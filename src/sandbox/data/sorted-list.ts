@@ -1,4 +1,4 @@
-import type { Device, Domain, Pool, Sorting } from "./wire-types.js";
+import type { SandboxDevice, SandboxDomain, SandboxPool, SandboxSorting } from "./wire-types.js";
 
 /** The fields that domains and pools can be sorted by. */
 export const SUMMARY_FIELDS = ["id", "status", "title"] as const;
@@ -7,7 +7,7 @@ export const SUMMARY_FIELDS = ["id", "status", "title"] as const;
 export const DEVICE_FIELDS = ["id", "last_seen", "status", "title"] as const;
 
 /** An object of a list. */
-export type Summary = Pool | Domain | Device;
+export type Summary = SandboxPool | SandboxDomain | SandboxDevice;
 
 /** Objects in every order that the service offers: each order is sorted on first use, then kept up to date. */
 export class SortedList<T extends Summary> {
@@ -23,7 +23,7 @@ export class SortedList<T extends Summary> {
   }
 
   /** Copies of the objects from one position of an order up to another; their nested objects are shared. */
-  slice({ field, direction }: Sorting, start: number, end: number): T[] {
+  slice({ field, direction }: SandboxSorting, start: number, end: number): T[] {
     const order = this.order(field);
     const fromEnd = (position: number) => Math.max(0, order.length - position);
     const found = direction === "asc" ? order.slice(start, end) : order.slice(fromEnd(end), fromEnd(start)).reverse();
@@ -62,7 +62,7 @@ export function positionIn<T>(order: readonly Summary[], item: T, compare: (one:
 /** Compares by a field, ties by id. */
 function compareBy(field: string): (one: Summary, other: Summary) => number {
   const value = (item: Summary) =>
-    field === "last_seen" ? (item as Device).last_seen.at : item[field as (typeof SUMMARY_FIELDS)[number]];
+    field === "last_seen" ? (item as SandboxDevice).last_seen.at : item[field as (typeof SUMMARY_FIELDS)[number]];
   return (one, other) => {
     const [a, b] = [value(one), value(other)];
     return a < b ? -1 : a > b ? 1 : one.id < other.id ? -1 : 1;

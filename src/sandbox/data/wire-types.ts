@@ -14,43 +14,43 @@ type Schemas = components["schemas"];
 type Exact<T> = T extends object ? { [Key in keyof T]-?: Exact<NonNullable<T[Key]>> } : T;
 
 /** One pool of agents inside a domain. Its status is `active`, `paused` or `archived`: the service documents no values. */
-export type Pool = Exact<Schemas["Pool_Summary"]>;
+export type SandboxPool = Exact<Schemas["Pool_Summary"]>;
 
 /** One domain inside an account. Its status is like that of a pool. */
-export type Domain = Exact<Schemas["Domain_Summary"]>;
+export type SandboxDomain = Exact<Schemas["Domain_Summary"]>;
 
 /** One device of a pool. Its client secret is always the literal `<CLIENT_SECRET>`. */
-export type Device = Exact<Schemas["Device_Summary"]>;
+export type SandboxDevice = Exact<Schemas["Device_Summary"]>;
 
 /** A device at one moment: `at` has up to two decimals, and `remote_ip` is from a range reserved for documentation. */
-export type InteractionDetails = Device["first_seen"];
+export type SandboxInteraction = SandboxDevice["first_seen"];
 
 /** How a device reaches the service. */
-export type SessionType = Device["session_type"];
+export type SessionType = SandboxDevice["session_type"];
 
 /** Whether a device may still be used. */
-export type DeviceStatus = Device["status"];
+export type DeviceStatus = SandboxDevice["status"];
 
 /**
  * The position of a page in its list. `item_start` and `item_end` are one-based, and 0 on a page without items;
  * `page_index` is `floor(page_offset / page_size) + 1`, also where the offset is no multiple of the page size.
  */
-export type PaginationOutput = Omit<Exact<Schemas["PaginationOutput"]>, NullableOffset> & {
+export type SandboxPagination = Omit<Exact<Schemas["PaginationOutput"]>, NullableOffset> & {
   [Key in NullableOffset]: number | null;
 };
 
 type NullableOffset = "next_page_offset" | "previous_page_offset";
 
 /** The order that was applied. */
-export type Sorting = Exact<Schemas["Sorting"]>;
+export type SandboxSorting = Exact<Schemas["Sorting"]>;
 
 /** Ascending or descending. Descending is the exact reverse of ascending, ties included. */
-export type Direction = Sorting["direction"];
+export type Direction = SandboxSorting["direction"];
 
 /** A successful list answer. */
 export interface ListEnvelope<T> {
   status: "success";
-  pagination: PaginationOutput;
-  sorting: Sorting;
+  pagination: SandboxPagination;
+  sorting: SandboxSorting;
   summaries: T[];
 }

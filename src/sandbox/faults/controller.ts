@@ -1,6 +1,6 @@
 import { mix } from "../data/random.js";
 import type { ResourceName } from "../data/wire-types.js";
-import { checkFault } from "./check.js";
+import { checkFault } from "./check-fault.js";
 import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "./faults.js";
 
 /** The properties by which a fault selects a request. */
@@ -103,7 +103,7 @@ export class FaultController {
     let replaced = false;
     for (const state of this.#states) {
       if (replaced && !DELIVERY.has(state.fault.kind)) continue;
-      if (!matches(state.fault, target) || !this.#strikes(state)) continue;
+      if (!matchesTarget(state.fault, target) || !this.#strikes(state)) continue;
       faults.push(state.fault);
       replaced ||= isReplacing(state.fault);
     }
@@ -125,7 +125,7 @@ export class FaultController {
   }
 }
 
-function matches(fault: Fault, target: FaultTarget): boolean {
+function matchesTarget(fault: Fault, target: FaultTarget): boolean {
   const { path, resource, offset, endpoint, operation } = target;
   const { path: selector } = fault;
   const named = selector === undefined || selector === resource || selector === endpoint;

@@ -1,4 +1,4 @@
-import { checkFault, type FaultShape, faultError, jsonField, shapeOf, unknownField } from "./check.js";
+import { checkFault, type FaultShape, faultError, jsonField, shapeOf, unknownField } from "./check-fault.js";
 import type { Fault } from "./faults.js";
 
 // A value may hold colons and commas (an address, JSON); only those before "name=" separate.

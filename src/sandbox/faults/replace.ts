@@ -1,5 +1,5 @@
 import type { ServiceErrorCode } from "../../error-codes.js";
-import { type Answer, errorAnswer, jsonAnswer } from "../http/answer.js";
+import { errorResponse, jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
 import { isReplacing } from "./controller.js";
 import type { Fault, FaultOf } from "./faults.js";
 
@@ -17,34 +17,35 @@ const CODES: Readonly<Record<number, ServiceErrorCode>> = {
 };
 
 /** What a fault puts in place of the response: another response, or a connection reset. */
-export function replacementFor(faults: readonly Fault[]): Answer | "reset" | undefined {
+export function replacementFor(faults: readonly Fault[]): SandboxResponse | "reset" | undefined {
   const fault = faults.find(isReplacing);
   switch (fault?.kind) {
     case "reset-before":
       return "reset";
     case "status":
-      return statusAnswer(fault);
+      return statusResponse(fault);
     case "html":
-      return htmlAnswer(200, LOGIN_PAGE);
+      return htmlResponse(200, LOGIN_PAGE);
     case "redirect":
       return { status: fault.status ?? 302, headers: { location: fault.location }, body: "" };
     case "wrong-envelope":
-      return jsonAnswer(fault.body);
+      return jsonResponse(fault.body);
     default:
       return undefined;
   }
 }
 
-function statusAnswer({ status, retryAfter, body = "service" }: FaultOf<"status">): Answer {
+function statusResponse({ status, retryAfter, body = "service" }: FaultOf<"status">): SandboxResponse {
   const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter };
   // RFC 9110: responses with these statuses have no body.
   const bodiless = status === 204 || status === 205 || status === 304;
   if (body === "empty" || bodiless) return { status, headers, body: "" };
-  if (body === "html") return htmlAnswer(status, `<html><body><h1>${status}</h1><p>gateway</p></body></html>`, headers);
+  if (body === "html")
+    return htmlResponse(status, `<html><body><h1>${status}</h1><p>gateway</p></body></html>`, headers);
   const code = CODES[status] ?? (status >= 500 ? "unexpected" : "unknown");
-  return errorAnswer(status, code, `a fault of the sandbox: status ${status}`, headers);
+  return errorResponse(status, code, `a fault of the sandbox: status ${status}`, headers);
 }
 
-function htmlAnswer(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+function htmlResponse(status: number, body: string, headers: Readonly<Record<string, string>> = {}): SandboxResponse {
   return { status, headers: { "content-type": "text/html; charset=utf-8", ...headers }, body };
 }

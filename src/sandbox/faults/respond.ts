@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
-import type { Answer } from "../http/answer.js";
+import type { SandboxResponse } from "../http/sandbox-response.js";
 import type { Sleeps } from "../http/sleeps.js";
 import { findFault } from "./controller.js";
 import type { RoundTrip } from "./round-trip.js";
@@ -10,11 +10,11 @@ const DRIP_MS = 100;
 const RESET_DELAY_MS = 20;
 
 /** Sends a response with the delivery faults that strike it. Never throws: the reader may disconnect at any moment. */
-export async function respond(roundTrip: RoundTrip, answer: Answer | "reset", sleeps: Sleeps): Promise<void> {
+export async function respond(roundTrip: RoundTrip, answer: SandboxResponse | "reset", sleeps: Sleeps): Promise<void> {
   const { request, response, faults } = roundTrip;
   const slow = findFault(faults, "slow-headers");
   if (slow) await sleeps.sleep(slow.ms);
-  if (answer === "reset" || findFault(faults, "reset-after")) return reset(request);
+  if (answer === "reset" || findFault(faults, "reset-after")) return resetConnection(request);
   const whole = typeof answer.body === "string" ? Buffer.from(answer.body) : answer.body;
   const body = findFault(faults, "truncated-json") ? whole.subarray(0, whole.length >>> 1) : whole;
   if (response.destroyed || response.headersSent) return;
@@ -30,7 +30,7 @@ async function resetMidBody({ request, response }: RoundTrip, body: Buffer, slee
   response.flushHeaders();
   response.write(body.subarray(0, body.length >>> 1));
   await sleeps.sleep(RESET_DELAY_MS);
-  reset(request);
+  resetConnection(request);
 }
 
 async function dripBody(
@@ -49,6 +49,6 @@ async function dripBody(
 }
 
 // Not through the response: one that waits behind another on a keep-alive connection has no socket yet.
-function reset(request: IncomingMessage): void {
+function resetConnection(request: IncomingMessage): void {
   request.socket.resetAndDestroy();
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Answer } from "../http/answer.js";
+import type { SandboxResponse } from "../http/sandbox-response.js";
 import type { FaultTarget } from "./controller.js";
 import type { Fault } from "./faults.js";
 
@@ -34,5 +34,5 @@ export interface SandboxPart {
   /** The properties beside the path by which faults select the request. It may read the body and set `body` and `operation`. */
   target?(roundTrip: RoundTrip): Omit<FaultTarget, "path"> | Promise<Omit<FaultTarget, "path">>;
   /** Returns the response, or `undefined` when it has sent one on `roundTrip.response` itself. */
-  handle(roundTrip: RoundTrip): Answer | undefined | Promise<Answer | undefined>;
+  handle(roundTrip: RoundTrip): SandboxResponse | undefined | Promise<SandboxResponse | undefined>;
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Answer } from "./answer.js";
+import type { SandboxResponse } from "./sandbox-response.js";
 
 /** The response headers that an MCP client reads, beside those that every page may read. */
 const EXPOSED = "WWW-Authenticate, Mcp-Session-Id, DPoP-Nonce, Retry-After";
@@ -17,7 +17,7 @@ export function corsHeaders(origin: string): Readonly<Record<string, string>> {
 }
 
 /** The response to the question of a browser whether a page may send a request; undefined for any other request. */
-export function preflightAnswer({ method, headers }: IncomingMessage): Answer | undefined {
+export function preflightAnswer({ method, headers }: IncomingMessage): SandboxResponse | undefined {
   if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) return undefined;
   const requested = headers["access-control-request-headers"];
   return {

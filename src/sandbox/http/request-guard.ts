@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { withoutBrackets } from "../../http/address.js";
-import { Refusal } from "./answer.js";
+import { Refusal } from "./sandbox-response.js";
 
 /** Whether only this machine can reach a host to bind to. */
 export function isLoopback(host: string): boolean {
@@ -44,14 +44,14 @@ const CHALLENGE = { "www-authenticate": 'Bearer realm="sandbox"' } as const;
 
 /** Returns the check of the bearer token. */
 export function tokenGuard(token: string): (request: IncomingMessage) => void {
-  const expected = digest(token);
+  const expected = sha256(token);
   return (request) => {
     const values = request.headersDistinct["authorization"] ?? [];
     const [, sent] = /^bearer +(\S+) *$/i.exec(values[0] ?? "") ?? [];
     if (values.length !== 1 || sent === undefined) {
       throw new Refusal(401, "not_authenticated", "send one header Authorization: Bearer <API token>", CHALLENGE);
     }
-    if (!timingSafeEqual(digest(sent), expected)) {
+    if (!timingSafeEqual(sha256(sent), expected)) {
       throw new Refusal(401, "bad_authtoken", "the token is not valid for this sandbox", CHALLENGE);
     }
   };
@@ -69,6 +69,6 @@ export function clientCredentials(
   return { id, secret };
 }
 
-function digest(token: string): Buffer {
+function sha256(token: string): Buffer {
   return createHash("sha256").update(token).digest();
 }

@@ -3,9 +3,9 @@ import type { Issuer } from "../../resource-server/issuer.js";
 import { type ResourceServer, resourceServerOf } from "../../resource-server/resource-server.js";
 import { findFault } from "../faults/controller.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { type Answer, checkMethod, READ_METHODS, Refusal } from "../http/answer.js";
-import { readBody } from "../http/body.js";
 import type { MovableClock } from "../http/clock.js";
+import { readBody } from "../http/request-body.js";
+import { READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 import type { PoolServer } from "../oauth/pool-server.js";
 import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";
 import { introspectionOf } from "../oauth/token-facts.js";
@@ -51,7 +51,7 @@ export function mcpPart(settings: McpSettings): SandboxPart {
     handle(roundTrip) {
       const { path, method } = roundTrip;
       const isMetadata = path.startsWith(METADATA);
-      if (isMetadata) checkMethod(method, READ_METHODS);
+      if (isMetadata) requireMethod(method, READ_METHODS);
       const mcpPath = isMetadata ? path.slice(METADATA.length) : path;
       const resource = resources.get(mcpPath) ?? createResource(settings, mcpPath);
       resources.set(mcpPath, resource);
@@ -112,7 +112,7 @@ async function answerRequest(
   roundTrip: RoundTrip,
   /** `undefined` for the metadata. */
   handle: McpHandler | undefined,
-): Promise<Answer | undefined> {
+): Promise<SandboxResponse | undefined> {
   const protectedHandler = resource.protect((request, { authInfo }) => (handle ?? sampleMcp)(request, authInfo), {
     scopes: () => requiredScopes(roundTrip),
   });

@@ -31,12 +31,12 @@ const RETRY_MS = 500;
 export function ownMcp(create: CreateMcpServer, closed: Promise<void>): McpHandler {
   let loaded: Promise<McpHandler> | undefined;
   return async (request, authInfo) => {
-    loaded ??= load(create, closed);
+    loaded ??= createHandler(create, closed);
     return (await loaded)(request, authInfo);
   };
 }
 
-async function load(create: CreateMcpServer, closed: Promise<void>): Promise<McpHandler> {
+async function createHandler(create: CreateMcpServer, closed: Promise<void>): Promise<McpHandler> {
   const sdk = await import("#packages/mcp-server");
   const serverOf = (era: "modern" | "legacy") => create({ sdk, era, notify: modern.notify }) as McpServer;
   const quiet = { onerror: () => {}, keepAliveMs: 0 };

@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
 import type { RoundTrip } from "../faults/round-trip.js";
-import type { Answer } from "../http/answer.js";
+import type { SandboxResponse } from "../http/sandbox-response.js";
 
 /** Headers of the connection, and those that the next sender sets itself. */
 const DROPPED = new Set(["connection", "keep-alive", "transfer-encoding", "content-length", "host", "expect"]);
@@ -35,7 +35,7 @@ export function sendStream(response: Response, to: ServerResponse): void {
 }
 
 /** Buffers a web-standard `Response`. */
-export async function bufferResponse(response: Response): Promise<Answer> {
+export async function bufferResponse(response: Response): Promise<SandboxResponse> {
   const body = Buffer.from(await response.arrayBuffer());
   return { status: response.status, headers: headersOf(response), body };
 }

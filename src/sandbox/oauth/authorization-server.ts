@@ -1,21 +1,21 @@
 import { findFault } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { type Answer, checkMethod, jsonAnswer, READ_METHODS, Refusal } from "../http/answer.js";
-import { readBody, readForm } from "../http/body.js";
 import type { MovableClock } from "../http/clock.js";
+import { readBody, readForm } from "../http/request-body.js";
+import { jsonResponse, READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
+import { autoConsent } from "./auto-consent.js";
 import {
   introspectionAnswer,
   metadataAnswer,
   registrationAnswer,
   withoutIssuer,
   withoutRefreshToken,
-} from "./answers.js";
-import { autoConsent } from "./auto-consent.js";
+} from "./documented-responses.js";
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { handleInteraction } from "./interaction.js";
+import { pageHeaders } from "./issuer-pages.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import { pageHeaders } from "./pages.js";
 import type { PoolServer, RunningServer } from "./pool-server.js";
 import type { PoolServers } from "./pool-servers.js";
 
@@ -42,7 +42,7 @@ interface Endpoint {
   option?: "deviceFlow" | "revocation";
   /** Whether pages of the option `allowOrigins` may use it. */
   pages?: true;
-  answer(call: EndpointCall): Promise<Answer>;
+  answer(call: EndpointCall): Promise<SandboxResponse>;
 }
 
 const MAX_BODY = 64 * 1024;
@@ -53,11 +53,11 @@ const INSERTED = `${METADATA}/pool_`;
 const POST: readonly string[] = ["POST"];
 const BOTH: readonly string[] = [...READ_METHODS, ...POST];
 
-const forward = ({ running, request }: EndpointCall) => running.answer(request);
+const forwardToProvider = ({ running, request }: EndpointCall) => running.answer(request);
 
 /** An answer that is the same for every client: oidc-provider makes it for the first. */
 function answerOnce(answer: Endpoint["answer"]): Endpoint["answer"] {
-  const made = new WeakMap<RunningServer, Answer>();
+  const made = new WeakMap<RunningServer, SandboxResponse>();
   return async (call) => {
     const { running, request } = call;
     const { method, url, body, faults } = request;
@@ -74,7 +74,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     methods: READ_METHODS,
     fault: "metadata",
     pages: true,
-    answer: answerOnce(async (call) => metadataAnswer(await forward(call), call.settings.oauth)),
+    answer: answerOnce(async (call) => metadataAnswer(await forwardToProvider(call), call.settings.oauth)),
   },
   "/authorize": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
   "/authorize/*": { methods: READ_METHODS, fault: "authorize", answer: answerBrowser },
@@ -83,20 +83,30 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
     methods: POST,
     fault: "register",
     pages: true,
-    answer: async (call) => registrationAnswer(await forward(call), call.settings.clock.skew),
+    answer: async (call) => registrationAnswer(await forwardToProvider(call), call.settings.clock.skew),
   },
   "/introspect": {
     methods: POST,
     fault: "introspect",
     answer: async (call) =>
-      introspectionAnswer(await forward(call), call.server, readForm(call.roundTrip.body), call.settings.clock.skew),
+      introspectionAnswer(
+        await forwardToProvider(call),
+        call.server,
+        readForm(call.roundTrip.body),
+        call.settings.clock.skew,
+      ),
   },
-  "/revoke": { methods: POST, option: "revocation", pages: true, answer: forward },
-  "/jwks": { methods: READ_METHODS, fault: "jwks", answer: answerOnce(forward) },
+  "/revoke": { methods: POST, option: "revocation", pages: true, answer: forwardToProvider },
+  "/jwks": { methods: READ_METHODS, fault: "jwks", answer: answerOnce(forwardToProvider) },
   "/end_session": { methods: READ_METHODS, fault: "end_session", answer: answerBrowser },
   "/end_session/confirm": { methods: POST, answer: answerBrowser },
   "/end_session/success": { methods: READ_METHODS, answer: answerBrowser },
-  "/device_authorization": { methods: POST, fault: "device_authorization", option: "deviceFlow", answer: forward },
+  "/device_authorization": {
+    methods: POST,
+    fault: "device_authorization",
+    option: "deviceFlow",
+    answer: forwardToProvider,
+  },
   "/device": { methods: BOTH, option: "deviceFlow", answer: answerBrowser },
   "/device/*": { methods: READ_METHODS, option: "deviceFlow", answer: answerBrowser },
   "/interaction/*": { methods: BOTH, answer: answerInteraction },
@@ -120,7 +130,7 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
       const endpoint = endpointOf(settings, path);
       const server = settings.servers.find(splitPath(path).poolId);
       if (!endpoint || !server) throw new Refusal(404, "not_found", "there is nothing at this path");
-      checkMethod(method, endpoint.methods);
+      requireMethod(method, endpoint.methods);
       const running = await server.run();
       if (findFault(roundTrip.faults, "prune-clients")) running.store.forgetClients();
       return endpoint.answer({ settings, server, running, roundTrip, request: forwardedRequest(roundTrip) });
@@ -155,24 +165,24 @@ function forwardedRequest({
   return { method, url: splitPath(path).rest + search, headers: headers as Record<string, string>, body, faults };
 }
 
-async function answerToken(call: EndpointCall): Promise<Answer> {
+async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
   const { faults } = call.roundTrip;
   // Before any grant: a request without a proof must not use up a code.
   if (call.settings.oauth.dpop === "required" && call.request.headers["dpop"] === undefined) {
-    return jsonAnswer(
+    return jsonResponse(
       { error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" },
       400,
     );
   }
   if (findFault(faults, "refuse-refresh")) {
-    return jsonAnswer({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
+    return jsonResponse({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
   }
-  const answer = await forward(call);
+  const answer = await forwardToProvider(call);
   return findFault(faults, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
 }
 
 /** Answers a request of a browser. */
-async function answerBrowser({ settings, server, running, request }: EndpointCall): Promise<Answer> {
+async function answerBrowser({ settings, server, running, request }: EndpointCall): Promise<SandboxResponse> {
   const { oauth } = settings;
   const answer = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);
   const response = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
@@ -181,7 +191,7 @@ async function answerBrowser({ settings, server, running, request }: EndpointCal
   return isOwnPage ? { ...response, headers: { ...response.headers, ...pageHeaders() } } : response;
 }
 
-function answerInteraction({ running, roundTrip, request }: EndpointCall): Promise<Answer> {
+function answerInteraction({ running, roundTrip, request }: EndpointCall): Promise<SandboxResponse> {
   const form = readForm(roundTrip.body);
   return inProcessRequest((message, response) => handleInteraction(running.provider, message, response, form), {
     ...request,

@@ -1,4 +1,4 @@
-import type { Answer } from "../http/answer.js";
+import type { SandboxResponse } from "../http/sandbox-response.js";
 import { readHiddenForm } from "./forms.js";
 import type { ForwardedRequest } from "./in-process-request.js";
 import { grantAll } from "./interaction.js";
@@ -20,7 +20,7 @@ export async function autoConsent(
   issuer: URL,
   account: string | undefined,
   request: Request,
-): Promise<Answer> {
+): Promise<SandboxResponse> {
   // Automatic login starts without cookies each time: an earlier login must not matter.
   const cookies = new Cookies(account === undefined ? request.headers["cookie"] : undefined);
   const go = async (next: Request) => {
@@ -30,7 +30,7 @@ export async function autoConsent(
   };
   let answer = await go(request);
   for (let step = 0; step < MAX_STEPS; step++) {
-    const next = formToPost(answer, account !== undefined) ?? (await approve(running, answer, account));
+    const next = formToPost(answer, account !== undefined) ?? (await approveInteraction(running, answer, account));
     if (!next) break;
     const { method = "GET", body = "" } = next;
     const target = new URL(next.target, issuer);
@@ -48,7 +48,7 @@ export async function autoConsent(
 type Step = Partial<Record<"method" | "body", string>> & { target: string };
 
 /** The form of a page that would submit itself, or, with automatic login, that only asks for confirmation. */
-function formToPost({ headers, body }: Answer, confirms: boolean): Step | undefined {
+function formToPost({ headers, body }: SandboxResponse, confirms: boolean): Step | undefined {
   if (!String(headers["content-type"]).startsWith("text/html")) return undefined;
   const page = body.toString();
   const form = readHiddenForm(page);
@@ -58,7 +58,11 @@ function formToPost({ headers, body }: Answer, confirms: boolean): Step | undefi
 }
 
 /** Logs an account in where a page would ask for it, and grants all scopes. */
-async function approve({ provider }: RunningServer, { headers }: Answer, account?: string): Promise<Step | undefined> {
+async function approveInteraction(
+  { provider }: RunningServer,
+  { headers }: SandboxResponse,
+  account?: string,
+): Promise<Step | undefined> {
   if (account === undefined) return undefined;
   const uid = /^\/[^/?]+\/interaction\/([\w-]+)$/.exec(String(headers["location"]))?.[1];
   const interaction = uid === undefined ? undefined : await provider.Interaction.find(uid);
@@ -87,7 +91,7 @@ class Cookies {
     return this.#set.size === 0 ? {} : { "set-cookie": [...this.#set.values()] };
   }
 
-  take({ headers }: Answer): void {
+  take({ headers }: SandboxResponse): void {
     for (const line of [headers["set-cookie"] ?? []].flat()) {
       this.#store(line.slice(0, line.indexOf(";")));
       this.#set.set(`${line.slice(0, line.indexOf("="))} ${/; *path=([^;]*)/i.exec(line)?.[1]}`, line);

@@ -1,16 +1,17 @@
 import { randomBytes } from "node:crypto";
+import type { JsonObject } from "../../http/strict-json.js";
 import { splitScope } from "../../oauth/token/scope.js";
 import { findFault } from "../faults/controller.js";
 import type { MovableClock } from "../http/clock.js";
 import { faultsOf } from "./in-process-request.js";
+import { devicePages, errorPage, logoutPage, messagePage } from "./issuer-pages.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import { type JsonObject, SIGNING_ALG, type SigningKey } from "./keys.js";
+import { SIGNING_ALG, type SigningKey } from "./keys.js";
 import type { LoginDevices } from "./login-devices.js";
 import type { Machines } from "./machine.js";
 import { MACHINE_AUTH_METHODS, machineClients } from "./machine-clients.js";
+import type { OAuthStore } from "./oauth-store.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
-import { devicePages, errorPage, logoutPage, messagePage } from "./pages.js";
-import type { OAuthStore } from "./store.js";
 import { findUser } from "./users.js";
 
 /** The scope of a request that names none (RFC 6749, section 3.3). */

@@ -1,7 +1,7 @@
 import type { SandboxPart } from "../faults/round-trip.js";
-import { type Answer, checkMethod, jsonAnswer, Refusal } from "../http/answer.js";
-import { readBody, readForm } from "../http/body.js";
+import { readBody, readForm } from "../http/request-body.js";
 import { clientCredentials } from "../http/request-guard.js";
+import { jsonResponse, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 import { ID_JAG_TYP } from "./jwt-bearer.js";
 import { openJwt, signJwt } from "./keys.js";
 import { IDP_PATH, type Machines } from "./machine.js";
@@ -28,13 +28,13 @@ export function identityProviderPart(machines: Machines, servers: PoolServers): 
     },
     handle({ path, method, request, body }) {
       if (path !== TOKEN_PATH) throw new Refusal(404, "not_found", "there is nothing at this path");
-      checkMethod(method, ["POST"]);
+      requireMethod(method, ["POST"]);
       return issueIdJag(machines, servers, readForm(body), request.headers.authorization);
     },
   };
 }
 
-function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchParams, header?: string): Answer {
+function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchParams, header?: string): SandboxResponse {
   const { id, secret } = clientCredentials(form, header);
   if (id !== machines.idp.clientId || secret !== machines.idp.clientSecret)
     return oauthError("invalid_client", "unknown client", 401);
@@ -58,7 +58,7 @@ function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchPar
     ...(scope !== null && { scope }),
     ...machines.times(LIFE_S),
   };
-  return jsonAnswer({
+  return jsonResponse({
     access_token: signJwt(machines.key("idp"), ID_JAG_TYP, assertion),
     issued_token_type: ID_JAG,
     token_type: "N_A",
@@ -67,6 +67,6 @@ function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchPar
   });
 }
 
-function oauthError(error: string, description: string, status = 400): Answer {
-  return jsonAnswer({ error, error_description: description }, status);
+function oauthError(error: string, description: string, status = 400): SandboxResponse {
+  return jsonResponse({ error, error_description: description }, status);
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Socket } from "node:net";
 import type { Fault } from "../faults/faults.js";
-import type { Answer } from "../http/answer.js";
+import type { SandboxResponse } from "../http/sandbox-response.js";
 
 /** A request that is answered inside the process. */
 export interface ForwardedRequest {
@@ -31,7 +31,7 @@ function createRequest({ method, url, originalUrl, headers, body, faults }: Forw
 }
 
 /** A response that is buffered instead of sent. */
-function createResponse(request: IncomingMessage, done: (answer: Answer) => void): ServerResponse {
+function createResponse(request: IncomingMessage, done: (answer: SandboxResponse) => void): ServerResponse {
   const { ServerResponse } = process.getBuiltinModule("node:http");
   const response = new ServerResponse(request);
   const chunks: Buffer[] = [];
@@ -59,7 +59,7 @@ function createResponse(request: IncomingMessage, done: (answer: Answer) => void
 export function inProcessRequest(
   handler: (request: IncomingMessage, response: ServerResponse) => unknown,
   forwarded: ForwardedRequest,
-): Promise<Answer> {
+): Promise<SandboxResponse> {
   return new Promise((resolve, reject) => {
     const request = createRequest(forwarded);
     const answered = handler(request, createResponse(request, resolve));

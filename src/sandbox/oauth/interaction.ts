@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { splitScope } from "../../oauth/token/scope.js";
 import { STATIC_SCOPES } from "./configuration.js";
+import { consentPage, errorPage, loginPage, pageHeaders } from "./issuer-pages.js";
 import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, paramOf } from "./oidc.js";
-import { consentPage, errorPage, loginPage, pageHeaders } from "./pages.js";
 import { findUser, USERS } from "./users.js";
 
 /** The login and consent pages of an authorization request. */

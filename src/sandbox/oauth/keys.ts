@@ -1,4 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign, verify } from "node:crypto";
+import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
 
 /** The signing key of an authorization server. */
 export interface SigningKey {
@@ -24,12 +25,9 @@ export function createSigningKey(): SigningKey {
   return { kid, publicKey, privateKey, jwk: { kid, use: "sig", alg: SIGNING_ALG, crv, kty, x, y, d } };
 }
 
-/** A JSON object. */
-export type JsonObject = Record<string, unknown>;
-
 /** A JWT signed with a key. */
 export function signJwt({ kid, privateKey }: SigningKey, typ: string, claims: JsonObject): string {
-  const text = [{ alg: SIGNING_ALG, kid, typ }, claims].map(encode).join(".");
+  const text = [{ alg: SIGNING_ALG, kid, typ }, claims].map(encodePart).join(".");
   const signature = sign("sha256", Buffer.from(text), { key: privateKey, dsaEncoding: "ieee-p1363" });
   return `${text}.${signature.toString("base64url")}`;
 }
@@ -40,7 +38,7 @@ export function openJwt(
   { kid, publicKey }: SigningKey,
 ): { header: JsonObject; claims: JsonObject } | undefined {
   const [head = "", body = "", signature = "", ...rest] = token.split(".");
-  const [header, claims] = [decode(head), decode(body)];
+  const [header, claims] = [decodePart(head), decodePart(body)];
   if (rest.length > 0 || !claims || header?.["alg"] !== SIGNING_ALG || header["kid"] !== kid) return undefined;
   const bytes = Buffer.from(signature, "base64url");
   const isSigned = verify(
@@ -52,12 +50,12 @@ export function openJwt(
   return isSigned ? { header, claims } : undefined;
 }
 
-const encode = (value: JsonObject) => Buffer.from(JSON.stringify(value)).toString("base64url");
+const encodePart = (value: JsonObject) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
-function decode(part: string): JsonObject | undefined {
+function decodePart(part: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
-    return typeof value === "object" && value !== null ? (value as JsonObject) : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import type { SandboxData } from "../data/data.js";
 import { CLIENTS } from "../data/samples.js";
-import type { InteractionDetails } from "../data/wire-types.js";
+import type { SandboxInteraction } from "../data/wire-types.js";
 import type { MovableClock } from "../http/clock.js";
 import type { OidcClient } from "./oidc.js";
 
@@ -67,7 +67,7 @@ export class LoginDevices {
     return id === undefined || this.#data.findDevice(this.#poolId, id)?.status === "active";
   }
 
-  #interaction(userAgent: string): InteractionDetails {
+  #interaction(userAgent: string): SandboxInteraction {
     const at = Math.floor(this.#clock.now() / 10) / 100;
     return { ...LOCATION, at, ja4_fingerprint: FINGERPRINT, user_agent: userAgent };
   }

@@ -3,7 +3,7 @@ import type { MovableClock } from "../http/clock.js";
 import { createSigningKey, type SigningKey, signJwt } from "./keys.js";
 
 /** The claims of an assertion or an id token. */
-export interface TokenClaims {
+export interface AssertionClaims {
   /** The claim `sub`. Default: `workload` in an assertion, `alice` in an id token. */
   subject?: string;
   /** The claim `aud`. Default: the first pool's issuer for an assertion, the client for an id token. */
@@ -29,7 +29,7 @@ export interface SandboxMachine {
   /** A public client, for the JWT bearer grant. */
   readonly workloadClient: { readonly clientId: string };
   /** An assertion for the JWT bearer grant, signed by a platform that the authorization servers trust. */
-  assertion(claims?: TokenClaims): string;
+  assertion(claims?: AssertionClaims): string;
   /** The identity provider, whose ID-JAGs the authorization servers accept from {@link SandboxMachine.secretClient}. */
   readonly idp: {
     readonly issuer: string;
@@ -37,7 +37,7 @@ export interface SandboxMachine {
     readonly clientId: string;
     readonly clientSecret: string;
     /** An id token of a user who is logged in there. */
-    idToken(claims?: TokenClaims): string;
+    idToken(claims?: AssertionClaims): string;
   };
 }
 
@@ -67,7 +67,7 @@ export class Machines implements SandboxMachine {
       issuer,
       tokenEndpoint: `${issuer}/token`,
       ...client,
-      idToken: ({ subject = "alice", audience: aud = client.clientId, ttlSeconds }: TokenClaims = {}) =>
+      idToken: ({ subject = "alice", audience: aud = client.clientId, ttlSeconds }: AssertionClaims = {}) =>
         signJwt(this.key("idp"), "JWT", { iss: issuer, sub: subject, aud, ...this.times(ttlSeconds) }),
     };
   }
@@ -82,7 +82,7 @@ export class Machines implements SandboxMachine {
     return { clientId: "sandbox-key-service", privateKey: pem, keyId, algorithm: "ES256" };
   }
 
-  assertion({ subject = "workload", audience = this.#audience(), ttlSeconds }: TokenClaims = {}): string {
+  assertion({ subject = "workload", audience = this.#audience(), ttlSeconds }: AssertionClaims = {}): string {
     return signJwt(this.key("platform"), "JWT", {
       iss: this.platform,
       sub: subject,

@@ -1,11 +1,12 @@
 import { splitScope } from "../../oauth/token/scope.js";
 import type { SandboxData } from "../data/data.js";
-import type { Answer } from "../http/answer.js";
+import type { SandboxResponse } from "../http/sandbox-response.js";
 import { type ConfigurationSettings, configurationOf, describeResource } from "./configuration.js";
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { addJwtBearer } from "./jwt-bearer.js";
 import { createSigningKey } from "./keys.js";
 import { LoginDevices } from "./login-devices.js";
+import { OAuthStore } from "./oauth-store.js";
 import {
   type ClientToken,
   loadOidc,
@@ -15,7 +16,6 @@ import {
   type OidcProofs,
   type OidcProvider,
 } from "./oidc.js";
-import { OAuthStore } from "./store.js";
 import { addTokenExchange } from "./token-exchange.js";
 import { type AccessTokenFacts, readAccessToken } from "./token-facts.js";
 
@@ -31,7 +31,7 @@ export interface RunningServer {
   provider: OidcProvider;
   store: OAuthStore;
   /** Answers a request, whose `url` is the path below the pool's. */
-  answer(request: Omit<ForwardedRequest, "originalUrl">): Promise<Answer>;
+  answer(request: Omit<ForwardedRequest, "originalUrl">): Promise<SandboxResponse>;
 }
 
 const MAX_TOKENS = 10_000;

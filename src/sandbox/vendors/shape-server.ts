@@ -1,13 +1,13 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { type Answer, checkMethod, jsonAnswer, READ_METHODS } from "../http/answer.js";
-import { readBody, readForm } from "../http/body.js";
 import type { SandboxClock } from "../http/clock.js";
+import { readBody, readForm } from "../http/request-body.js";
+import { jsonResponse, READ_METHODS, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 import { sampleMcp } from "../mcp/handler.js";
 import { bufferResponse, webRequest } from "../mcp/web-request.js";
-import { ShapeAuthorization } from "./authorization.js";
 import type { ServerShape } from "./shape.js";
+import { ShapeAuthorization } from "./shape-authorization.js";
 
 /** A shape that a running sandbox has. */
 export interface RunningShape {
@@ -31,7 +31,7 @@ export interface ShapeSettings {
 interface Route {
   endpoint: FaultEndpoint;
   methods: readonly string[];
-  answer(roundTrip: RoundTrip): Answer | Promise<Answer>;
+  answer(roundTrip: RoundTrip): SandboxResponse | Promise<SandboxResponse>;
 }
 
 const RESOURCE_METADATA = "/.well-known/oauth-protected-resource";
@@ -44,7 +44,7 @@ export async function startShape(recorded: ServerShape, settings: ShapeSettings)
   for (const origin of originsOf(recorded))
     origins.set(origin, origins.size === 0 ? settings.origin : await settings.open());
   const { id, title, about, source, date, ...addressed } = recorded;
-  const shape = { id, title, about, source, date, ...relocate(addressed, origins) };
+  const shape = { id, title, about, source, date, ...relocateOrigins(addressed, origins) };
   const routes = routesOf(shape, new ShapeAuthorization(shape, settings.clock, settings.subject));
   const parts = new Map([...origins.values()].map((origin) => [origin, partOf(origin, routes)]));
   return { shape, parts };
@@ -57,7 +57,7 @@ function originsOf({ server, documents }: ServerShape): readonly string[] {
 }
 
 /** Puts other origins in the place of the recorded ones, in all texts and names of a value. */
-function relocate<T>(value: T, origins: ReadonlyMap<string, string>): T {
+function relocateOrigins<T>(value: T, origins: ReadonlyMap<string, string>): T {
   return JSON.parse(JSON.stringify(value).replaceAll(ORIGIN, (origin) => origins.get(origin) ?? origin));
 }
 
@@ -74,7 +74,7 @@ function partOf(origin: string, routes: ReadonlyMap<string, Route>): SandboxPart
     },
     async handle(roundTrip) {
       const route = routeOf(roundTrip.path);
-      checkMethod(roundTrip.method, route?.methods ?? []);
+      requireMethod(roundTrip.method, route?.methods ?? []);
       return route?.answer(roundTrip);
     },
   };
@@ -100,7 +100,7 @@ function routesOf(shape: ServerShape, server: ShapeAuthorization): Map<string, R
     ],
     ...Object.entries(shape.documents).map(([address, document]): [string[], Route] => {
       const endpoint = address.includes(RESOURCE_METADATA) ? "prm" : "metadata";
-      return [[address], { endpoint, methods: READ_METHODS, answer: () => jsonAnswer(document) }];
+      return [[address], { endpoint, methods: READ_METHODS, answer: () => jsonResponse(document) }];
     }),
     [
       [shape.server],
@@ -125,12 +125,16 @@ function endpointsOf({ documents, server }: ServerShape) {
   };
 }
 
-async function answerMcp(shape: ServerShape, server: ShapeAuthorization, roundTrip: RoundTrip): Promise<Answer> {
+async function answerMcp(
+  shape: ServerShape,
+  server: ShapeAuthorization,
+  roundTrip: RoundTrip,
+): Promise<SandboxResponse> {
   const [, token = ""] = /^bearer +(\S+)$/i.exec(roundTrip.request.headers.authorization ?? "") ?? [];
   const found = server.find(token);
   if (!found && !shape.open) {
     const challenge = challengeOf(shape);
-    const answer = jsonAnswer({ error: "invalid_token" }, 401);
+    const answer = jsonResponse({ error: "invalid_token" }, 401);
     return challenge === null ? answer : { ...answer, headers: { ...answer.headers, "www-authenticate": challenge } };
   }
   const { protocols } = shape;

@@ -3,7 +3,7 @@ import { SandboxData } from "../../../src/sandbox/data/data.js";
 import { mix } from "../../../src/sandbox/data/random.js";
 import { CLIENTS, LOCATIONS } from "../../../src/sandbox/data/samples.js";
 import { DEVICE_FIELDS } from "../../../src/sandbox/data/sorted-list.js";
-import type { Device, Direction } from "../../../src/sandbox/data/wire-types.js";
+import type { Direction, SandboxDevice } from "../../../src/sandbox/data/wire-types.js";
 import { fc } from "../../helpers/properties.js";
 
 const ANCHOR = 1_790_000_000;
@@ -31,7 +31,7 @@ function allOf(
 ) {
   const pool = data.findDevices(poolId);
   if (!pool) throw new Error("no pool");
-  return Array.from({ length: pool.count }, (_, position) => pool.at({ field, direction }, position) as Device);
+  return Array.from({ length: pool.count }, (_, position) => pool.at({ field, direction }, position) as SandboxDevice);
 }
 
 describe("sandbox data", () => {
@@ -156,7 +156,7 @@ describe("sandbox data", () => {
         }
         const byId = allOf(data, data.first.pool).sort((a, b) => (a.id < b.id ? -1 : 1));
         for (const field of DEVICE_FIELDS) {
-          const key = (device: Device) => (field === "last_seen" ? device.last_seen.at : device[field]);
+          const key = (device: SandboxDevice) => (field === "last_seen" ? device.last_seen.at : device[field]);
           const expected = [...byId].sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
           expect(allOf(data, data.first.pool, field, "asc")).toEqual(expected);
           expect(allOf(data, data.first.pool, field, "desc")).toEqual(expected.reverse());
@@ -181,9 +181,9 @@ describe("sandbox data", () => {
     const data = make();
     const { pool } = data.first;
     const inserted = data.insertDevice(pool);
-    const generated = data.device(pool, 17) as Device;
+    const generated = data.device(pool, 17) as SandboxDevice;
     for (const { id } of [inserted, generated, inserted, generated]) {
-      const before = data.findDevice(pool, id) as Device;
+      const before = data.findDevice(pool, id) as SandboxDevice;
       const status = before.status === "active" ? "revoked" : "active";
       expect(data.updateDevice(pool, id, { status })).toEqual({ ...before, status });
       expect(data.findDevice(pool, id)).toEqual({ ...before, status });
@@ -207,7 +207,7 @@ describe("sandbox data", () => {
     expect(() => data.insertDevice(pool, { id: added.id })).toThrow(TypeError);
     expect(data.deleteDevice(pool, added.id)).toBe(true);
     expect(data.deleteDevice(pool, added.id)).toBe(false);
-    const first = data.device(pool, 0) as Device;
+    const first = data.device(pool, 0) as SandboxDevice;
     expect(data.deleteDevice(pool, first.id)).toBe(true);
     expect(data.device(pool, 0)?.id).not.toBe(first.id);
     expect(data.deviceCount(pool)).toBe(before - 1);

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import type { Device, ListEnvelope, Pool } from "../../../src/sandbox/data/wire-types.js";
+import type { ListEnvelope, SandboxDevice, SandboxPool } from "../../../src/sandbox/data/wire-types.js";
 import { FAULT_KINDS, type Sandbox } from "../../../src/sandbox/index.js";
 import { ask, it as base, devices, devicesUrl, failureOf, listUrl, raw, readAll, withFault } from "../support.js";
 
@@ -124,7 +124,7 @@ describe("faults of the page numbers", () => {
 
   it("page-size: another than was asked for, and numbers that fit it", async ({ sandbox }) => {
     const response = await withFault(sandbox, { kind: "page-size", size: 7 }, { size: 10 });
-    const body = (await response.json()) as ListEnvelope<Device>;
+    const body = (await response.json()) as ListEnvelope<SandboxDevice>;
     expect(body.summaries).toHaveLength(7);
     expect(body.pagination).toMatchObject({ page_size: 7, next_page_offset: 7, item_end: 7 });
     sandbox.faults.add({ kind: "page-size", size: 3, every: 2 });
@@ -190,39 +190,41 @@ describe("faults of the list", () => {
 
 describe("faults of the items", () => {
   it("unknown-enum: undocumented values", async ({ sandbox }) => {
-    const body = (await (await withFault(sandbox, { kind: "unknown-enum" })).json()) as ListEnvelope<Device>;
+    const body = (await (await withFault(sandbox, { kind: "unknown-enum" })).json()) as ListEnvelope<SandboxDevice>;
     expect(body.summaries[0]).toMatchObject({ session_type: "quantum", status: "paused" });
     sandbox.faults.add({ kind: "unknown-enum", path: "pool" });
     const pools = await ask(sandbox, listUrl(sandbox, "pool", { domain_id: sandbox.ids.domain }));
-    const [pool] = ((await pools.json()) as ListEnvelope<Pool>).summaries;
+    const [pool] = ((await pools.json()) as ListEnvelope<SandboxPool>).summaries;
     expect(pool?.status).toBe("paused");
     expect(pool).not.toHaveProperty("session_type");
   });
 
   it("extra-fields: everywhere", async ({ sandbox }) => {
-    const body = (await (await withFault(sandbox, { kind: "extra-fields" })).json()) as ListEnvelope<Device>;
+    const body = (await (await withFault(sandbox, { kind: "extra-fields" })).json()) as ListEnvelope<SandboxDevice>;
     for (const part of [body, body.pagination, body.summaries[9]]) expect(part).toHaveProperty("x_undocumented.nested");
   });
 
   it("missing-fields: those that were named, or some", async ({ sandbox }) => {
     const [whole] = (await devices(sandbox)).summaries;
     const named = await withFault(sandbox, { kind: "missing-fields", fields: ["id"] });
-    const [first] = ((await named.json()) as ListEnvelope<Device>).summaries;
+    const [first] = ((await named.json()) as ListEnvelope<SandboxDevice>).summaries;
     const { id: _missing, ...others } = whole ?? {};
     expect(Object.keys(first ?? {})).toEqual(Object.keys(others));
     expect(first).not.toHaveProperty("id");
     const some = await withFault(sandbox, { kind: "missing-fields" });
-    const [second] = ((await some.json()) as ListEnvelope<Device>).summaries;
+    const [second] = ((await some.json()) as ListEnvelope<SandboxDevice>).summaries;
     expect(second).toHaveProperty("id");
     expect(second).not.toHaveProperty("last_seen");
   });
 
   it("hostile-text: what a terminal would obey", async ({ sandbox }) => {
     const response = await withFault(sandbox, { kind: "hostile-text" });
-    const titles = ((await response.json()) as ListEnvelope<Device>).summaries.map(({ title }) => title).join("");
+    const titles = ((await response.json()) as ListEnvelope<SandboxDevice>).summaries
+      .map(({ title }) => title)
+      .join("");
     for (const part of ["\u001b]52;", "\u202e", "\u0000", "\u009b", "\r\n"]) expect(titles).toContain(part);
     const own = await withFault(sandbox, { kind: "hostile-text", text: "\u0007" });
-    expect(((await own.json()) as ListEnvelope<Device>).summaries[5]?.title).toBe("\u0007");
+    expect(((await own.json()) as ListEnvelope<SandboxDevice>).summaries[5]?.title).toBe("\u0007");
   });
 });
 
@@ -249,7 +251,9 @@ describe("faults together", () => {
     ]);
     const ids: string[] = [];
     for (let offset: number | null = 0; offset !== null; ) {
-      const page: ListEnvelope<Device> | undefined = await devices(sandbox, { offset, size: 5 }).catch(() => undefined);
+      const page: ListEnvelope<SandboxDevice> | undefined = await devices(sandbox, { offset, size: 5 }).catch(
+        () => undefined,
+      );
       if (!page) continue;
       ids.push(...page.summaries.map(({ id }) => id));
       offset = page.pagination.next_page_offset;

@@ -16,7 +16,7 @@ import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import type { SandboxCommandOptions } from "./options.js";
 import { loginCommandOf } from "./vendor-command.js";
 
-type SandboxOptions = import("../../../sandbox/settings.js").SandboxOptions;
+type SandboxOptions = import("../../../sandbox/sandbox-settings.js").SandboxOptions;
 type ServerShape = import("../../../sandbox/vendors/shape.js").ServerShape;
 type Run = (options: SandboxCommandOptions, context: CommandContext) => Promise<number | undefined>;
 

@@ -1,7 +1,7 @@
 import type { ServiceErrorCode } from "../../error-codes.js";
 
 /** A response to send. */
-export interface Answer {
+export interface SandboxResponse {
   status: number;
   headers: Readonly<Record<string, string | readonly string[]>>;
   body: string | Buffer;
@@ -17,28 +17,28 @@ export interface ErrorEnvelope {
 const JSON_HEADERS = { "content-type": "application/json", "cache-control": "no-store" } as const;
 
 /** A response with a JSON body. */
-export function jsonAnswer(body: unknown, status = 200): Answer {
+export function jsonResponse(body: unknown, status = 200): SandboxResponse {
   return { status, headers: JSON_HEADERS, body: JSON.stringify(body) };
 }
 
 /** An error response of the service. */
-export function errorAnswer(
+export function errorResponse(
   status: number,
   code: ServiceErrorCode,
   message: string,
   headers: Readonly<Record<string, string>> = {},
-): Answer {
+): SandboxResponse {
   const body: ErrorEnvelope = { status: "error", code, message };
-  return { ...jsonAnswer(body, status), headers: { ...JSON_HEADERS, ...headers } };
+  return { ...jsonResponse(body, status), headers: { ...JSON_HEADERS, ...headers } };
 }
 
 /** Rejects a request: the router sends its `answer`. */
 export class Refusal extends Error {
-  readonly answer: Answer;
+  readonly response: SandboxResponse;
 
   constructor(status: number, code: ServiceErrorCode, message: string, headers?: Readonly<Record<string, string>>) {
     super(message);
-    this.answer = errorAnswer(status, code, message, headers);
+    this.response = errorResponse(status, code, message, headers);
   }
 }
 
@@ -46,7 +46,7 @@ export class Refusal extends Error {
 export const READ_METHODS: readonly string[] = ["GET", "HEAD"];
 
 /** Checks the method of a request. @throws Refusal 405 that names the methods of the path */
-export function checkMethod(method: string, allowed: readonly string[]): void {
+export function requireMethod(method: string, allowed: readonly string[]): void {
   if (allowed.includes(method)) return;
   const allow = allowed.join(", ");
   throw new Refusal(405, "invalid_action", `this path takes ${allow}`, { allow });

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { type Answer, jsonAnswer } from "../http/answer.js";
+import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
 import type { SandboxClock } from "../http/clock.js";
 import { clientCredentials } from "../http/request-guard.js";
+import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 import { type ShapeClientRecord, type ShapeToken, ShapeTokens } from "./shape-tokens.js";
 
@@ -27,11 +28,11 @@ export class ShapeAuthorization {
   }
 
   /** Registers a client (RFC 7591). */
-  register(body: string): Answer {
+  register(body: string): SandboxResponse {
     const metadata = readObject(body);
     const redirects = urlsOf(metadata?.["redirect_uris"]);
     if (!metadata || redirects.length === 0)
-      return jsonAnswer(
+      return jsonResponse(
         { error: "invalid_redirect_uri", error_description: "redirect_uris: a list of addresses" },
         400,
       );
@@ -39,22 +40,22 @@ export class ShapeAuthorization {
       "register",
       new Map(Object.entries(metadata).map(([name, value]) => [name, String(value)])),
     );
-    if (refusal) return refusalAnswer(refusal);
+    if (refusal) return refusalResponse(refusal);
     const isPublic = metadata["token_endpoint_auth_method"] === "none";
     const id = randomBytes(12).toString("base64url");
     const secret = isPublic ? undefined : randomBytes(24).toString("base64url");
     this.#clients.set(id, { id, secret, redirects: redirects.map(withoutPort) });
     const secrets = secret === undefined ? {} : { client_secret: secret, client_secret_expires_at: 0 };
-    return jsonAnswer({ ...metadata, client_id: id, ...secrets }, 201);
+    return jsonResponse({ ...metadata, client_id: id, ...secrets }, 201);
   }
 
   /** Answers the browser of a user. */
-  authorize(query: URLSearchParams): Answer {
+  authorize(query: URLSearchParams): SandboxResponse {
     const redirectUri = query.get("redirect_uri") ?? "";
     const client = this.#clients.get(query.get("client_id") ?? "");
-    if (!client || !isRedirectOf(client, redirectUri)) return textAnswer("unknown client_id or redirect_uri");
+    if (!client || !isRedirectOf(client, redirectUri)) return textResponse("unknown client_id or redirect_uri");
     const refusal = this.#refusal("authorize", new Map(query));
-    if (typeof refusal?.body === "string") return textAnswer(refusal.body);
+    if (typeof refusal?.body === "string") return textResponse(refusal.body);
     const answer = new URL(redirectUri);
     const members = refusal ? (refusal.body as Record<string, string>) : this.#authorized(query, client, redirectUri);
     const { iss } = this.#shape;
@@ -72,18 +73,18 @@ export class ShapeAuthorization {
   }
 
   /** Answers a token request. */
-  token(form: URLSearchParams, authorization: string | undefined): Answer {
+  token(form: URLSearchParams, authorization: string | undefined): SandboxResponse {
     const client = this.#authenticate(form, authorization);
-    if (client === undefined) return jsonAnswer({ error: "invalid_client" }, 401);
+    if (client === undefined) return jsonResponse({ error: "invalid_client" }, 401);
     const refusal = this.#refusal("token", new Map(form));
-    if (refusal) return refusalAnswer(refusal);
+    if (refusal) return refusalResponse(refusal);
     const isRefresh = form.get("grant_type") === "refresh_token";
     if (!isRefresh && form.get("grant_type") !== "authorization_code")
-      return jsonAnswer({ error: "unsupported_grant_type" }, 400);
+      return jsonResponse({ error: "unsupported_grant_type" }, 400);
     const grant = isRefresh
       ? this.#tokens.refresh(form.get("refresh_token") ?? "", client.id)
       : this.#tokens.redeem(form, client.id);
-    return grant ? jsonAnswer(this.#tokens.issue(grant, isRefresh)) : jsonAnswer({ error: "invalid_grant" }, 400);
+    return grant ? jsonResponse(this.#tokens.issue(grant, isRefresh)) : jsonResponse({ error: "invalid_grant" }, 400);
   }
 
   #authenticate(form: URLSearchParams, authorization: string | undefined): ShapeClientRecord | undefined {
@@ -111,10 +112,10 @@ function withoutPort(uri: string): string {
   return uri.replace(/^(http:\/\/[^/:]+):\d+/, "$1");
 }
 
-function readObject(body: string): Record<string, unknown> | undefined {
+function readObject(body: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(body);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
@@ -124,10 +125,10 @@ function urlsOf(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === "string" && URL.canParse(one)) : [];
 }
 
-function refusalAnswer({ status = 400, body }: ShapeRefusal): Answer {
-  return typeof body === "string" ? { ...textAnswer(body), status } : jsonAnswer(body, status);
+function refusalResponse({ status = 400, body }: ShapeRefusal): SandboxResponse {
+  return typeof body === "string" ? { ...textResponse(body), status } : jsonResponse(body, status);
 }
 
-function textAnswer(body: string): Answer {
+function textResponse(body: string): SandboxResponse {
   return { status: 400, headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }, body };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from "vitest";
 import { MovableClock } from "../../../src/sandbox/http/clock.js";
-import { OAuthStore } from "../../../src/sandbox/oauth/store.js";
+import { OAuthStore } from "../../../src/sandbox/oauth/oauth-store.js";
 
 const START = 1_790_000_000_000;
 

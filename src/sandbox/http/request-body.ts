@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { Refusal } from "./answer.js";
+import { Refusal } from "./sandbox-response.js";
 
 /** Reads the body of a request. @throws Refusal 413 where it is longer than `max` bytes */
 export async function readBody(request: IncomingMessage, max: number): Promise<Buffer> {

@@ -1,5 +1,11 @@
 import { describe, expect } from "vitest";
-import type { Device, Domain, ListEnvelope, PaginationOutput, Pool } from "../../../src/sandbox/data/wire-types.js";
+import type {
+  ListEnvelope,
+  SandboxDevice,
+  SandboxDomain,
+  SandboxPagination,
+  SandboxPool,
+} from "../../../src/sandbox/data/wire-types.js";
 import { startSandbox } from "../../../src/sandbox/index.js";
 import { fc } from "../../helpers/properties.js";
 import { sandboxTest } from "../sandbox-test.js";
@@ -8,7 +14,7 @@ import { ask, devices, devicesUrl, failureOf, listUrl, raw, readAll } from "../s
 const it = sandboxTest({ devices: 123, pools: 7, maxPageSize: 100 });
 
 /** The documented numbers, worked out from the items themselves. */
-function model(items: readonly unknown[], offset: number, size: number): PaginationOutput {
+function model(items: readonly unknown[], offset: number, size: number): SandboxPagination {
   const page = items.slice(offset, offset + size);
   return {
     item_count: items.length,
@@ -29,7 +35,7 @@ describe("management lists", () => {
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(response.headers.get("x-request-id")).toMatch(/^req_\w+$/);
-    const body = (await response.json()) as ListEnvelope<Device>;
+    const body = (await response.json()) as ListEnvelope<SandboxDevice>;
     expect(Object.keys(body).sort()).toEqual(["pagination", "sorting", "status", "summaries"]);
     expect(body.status).toBe("success");
     expect(body.sorting).toEqual({ direction: "asc", field: "id" });
@@ -80,9 +86,9 @@ describe("management lists", () => {
   it.for(["id", "last_seen", "status", "title"])(
     "sorts devices by %s in both directions",
     async (field, { sandbox }) => {
-      const byId: Device[] = [];
+      const byId: SandboxDevice[] = [];
       for (const offset of [0, 100]) byId.push(...(await devices(sandbox, { offset, size: 100 })).summaries);
-      const key = (device: Device) => (field === "last_seen" ? device.last_seen.at : device[field as "id"]);
+      const key = (device: SandboxDevice) => (field === "last_seen" ? device.last_seen.at : device[field as "id"]);
       const sorted = byId
         .sort((a, b) => (a.id < b.id ? -1 : 1))
         .sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
@@ -101,7 +107,7 @@ describe("management lists", () => {
     for (const field of ["id", "status", "title"] as const) {
       for (const direction of ["asc", "desc"] as const) {
         const url = listUrl(sandbox, kind, scope, { field, direction });
-        const body = (await (await ask(sandbox, url)).json()) as ListEnvelope<Pool | Domain>;
+        const body = (await (await ask(sandbox, url)).json()) as ListEnvelope<SandboxPool | SandboxDomain>;
         const sorted = [...expected].sort((a, b) => (a.id < b.id ? -1 : 1));
         sorted.sort((a, b) => (a[field] < b[field] ? -1 : a[field] > b[field] ? 1 : 0));
         if (direction === "desc") sorted.reverse();

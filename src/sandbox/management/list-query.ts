@@ -1,12 +1,12 @@
 import { quote } from "../../redact.js";
-import type { Direction, PaginationOutput, Sorting } from "../data/wire-types.js";
-import { Refusal } from "../http/answer.js";
+import type { Direction, SandboxPagination, SandboxSorting } from "../data/wire-types.js";
+import { Refusal } from "../http/sandbox-response.js";
 
 /** The validated parameters of a list request. */
 export interface ListingQuery {
   /** The id of the parent: a domain, an account or a pool. */
   scope: string;
-  sorting: Sorting;
+  sorting: SandboxSorting;
   offset: number;
   /** Items per page, at most the largest page size. */
   size: number;
@@ -96,7 +96,7 @@ export interface PageWindow {
  * A page without items (an empty list, an offset beyond the end) has `item_start` and `item_end` 0 and no next page;
  * an empty list has `page_count` 0.
  */
-export function paginationOf({ offset, size, count, start, end, last }: PageWindow): PaginationOutput {
+export function paginationOf({ offset, size, count, start, end, last }: PageWindow): SandboxPagination {
   const empty = end <= start;
   return {
     item_count: count,

@@ -2,14 +2,14 @@ import type { SandboxData } from "../data/data.js";
 import { ID_PREFIXES } from "../data/ids.js";
 import { PoolDevices } from "../data/pool-devices.js";
 import { DEVICE_FIELDS, SortedList, SUMMARY_FIELDS, type Summary } from "../data/sorted-list.js";
-import type { Domain, ListEnvelope, Pool, ResourceName, Sorting } from "../data/wire-types.js";
+import type { ListEnvelope, ResourceName, SandboxDomain, SandboxPool, SandboxSorting } from "../data/wire-types.js";
 import { type FaultController, findFault } from "../faults/controller.js";
 import type { Fault } from "../faults/faults.js";
 import { reshape } from "../faults/reshape.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
-import { type Answer, checkMethod, jsonAnswer, READ_METHODS, Refusal } from "../http/answer.js";
 import { tokenGuard } from "../http/request-guard.js";
-import { type PageWindow, paginationOf, peekOffset, readListingQuery } from "./listing.js";
+import { jsonResponse, READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
+import { type PageWindow, paginationOf, peekOffset, readListingQuery } from "./list-query.js";
 
 const PREFIX = "/api/v1";
 
@@ -53,7 +53,9 @@ const RESOURCES: Readonly<Record<ResourceName, Resource>> = {
 };
 
 /** Domains and pools: few enough to sort on every request. */
-function listOf(items: (Pool | Domain)[] | undefined): SortedList<Pool | Domain> | undefined {
+function listOf(
+  items: (SandboxPool | SandboxDomain)[] | undefined,
+): SortedList<SandboxPool | SandboxDomain> | undefined {
   return items && new SortedList(items);
 }
 
@@ -78,13 +80,13 @@ export function managementPart(settings: ManagementSettings): SandboxPart {
       authenticate(roundTrip.request);
       const name = resourceOf(roundTrip.path);
       if (!name) throw new Refusal(404, "not_found", "there is nothing at this path");
-      checkMethod(roundTrip.method, READ_METHODS);
+      requireMethod(roundTrip.method, READ_METHODS);
       return answerList(settings, name, roundTrip);
     },
   };
 }
 
-function answerList(settings: ManagementSettings, name: ResourceName, { query, faults }: RoundTrip): Answer {
+function answerList(settings: ManagementSettings, name: ResourceName, { query, faults }: RoundTrip): SandboxResponse {
   const resource = RESOURCES[name];
   const listQuery = readListingQuery(query, { ...settings, ...resource });
   const list = resource.find(settings.data, listQuery.scope);
@@ -104,7 +106,7 @@ function answerList(settings: ManagementSettings, name: ResourceName, { query, f
     summaries: list.slice(listQuery.sorting, window.start, window.end),
   };
   reshape(envelope, faults);
-  return jsonAnswer(envelope);
+  return jsonResponse(envelope);
 }
 
 type PageRequest = Pick<PageWindow, "offset" | "size" | "count">;
@@ -127,7 +129,7 @@ function windowOf(
 }
 
 /** Inserts and deletes devices as the faults require. */
-function changeDevices(devices: PoolDevices, order: Sorting, faults: readonly Fault[]): void {
+function changeDevices(devices: PoolDevices, order: SandboxSorting, faults: readonly Fault[]): void {
   for (const fault of faults) {
     if (fault.kind !== "insert" && fault.kind !== "delete") continue;
     const { count = 1, position = 0 } = fault;

@@ -1,8 +1,9 @@
+import type { JsonObject } from "../../http/strict-json.js";
 import { parseUrl } from "../../http/url.js";
-import { type Answer, jsonAnswer } from "../http/answer.js";
+import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
-import { type JsonObject, SIGNING_ALG } from "./keys.js";
+import { SIGNING_ALG } from "./keys.js";
 import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import type { PoolServer } from "./pool-server.js";
 import { introspectionOf, isMachine } from "./token-facts.js";
@@ -43,11 +44,11 @@ const GRANT_TYPES = [
 ] as const;
 
 /** The metadata of an authorization server: the fields of oidc-provider that the service documents. */
-export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
+export function metadataAnswer(answer: SandboxResponse, oauth: OAuthSettings): SandboxResponse {
   const metadata = readJsonBody(answer);
   if (!metadata) return answer;
   const enabled = metadata["grant_types_supported"] as string[];
-  return jsonAnswer({
+  return jsonResponse({
     ...pickFields(metadata, METADATA),
     grant_types_supported: GRANT_TYPES.filter((type) => enabled.includes(type)),
     scopes_supported: oauth.requireOfflineAccess ? ["offline_access"] : [],
@@ -64,7 +65,7 @@ export function metadataAnswer(answer: Answer, oauth: OAuthSettings): Answer {
 }
 
 /** A registration response with the documented fields. @param skew seconds that the sandbox's clock is ahead */
-export function registrationAnswer(answer: Answer, skew: number): Answer {
+export function registrationAnswer(answer: SandboxResponse, skew: number): SandboxResponse {
   const body = readJsonBody(answer);
   if (body?.["client_id"] === undefined) return answer;
   const client_id_issued_at = Number(body["client_id_issued_at"]) + skew;
@@ -72,7 +73,7 @@ export function registrationAnswer(answer: Answer, skew: number): Answer {
 }
 
 /** A token response without its refresh token. */
-export function withoutRefreshToken(answer: Answer): Answer {
+export function withoutRefreshToken(answer: SandboxResponse): SandboxResponse {
   const { refresh_token: _, ...rest } = readJsonBody(answer) ?? {};
   return withBody(answer, rest);
 }
@@ -83,13 +84,13 @@ export function withoutRefreshToken(answer: Answer): Answer {
  * @param skew seconds that the sandbox's clock is ahead
  */
 export async function introspectionAnswer(
-  answer: Answer,
+  answer: SandboxResponse,
   server: PoolServer,
   form: URLSearchParams,
   skew: number,
-): Promise<Answer> {
+): Promise<SandboxResponse> {
   const body = readJsonBody(answer);
-  if (body?.["error"] === "unsupported_token_type") return jsonAnswer(await introspectJwt(server, form));
+  if (body?.["error"] === "unsupported_token_type") return jsonResponse(await introspectJwt(server, form));
   if (body?.["active"] !== true) return answer;
   return withBody(answer, { ...body, exp: Number(body["exp"]) + skew, iat: Number(body["iat"]) + skew });
 }
@@ -106,7 +107,7 @@ async function introspectJwt(server: PoolServer, form: URLSearchParams): Promise
 }
 
 /** An authorization response without the issuer. */
-export function withoutIssuer(answer: Answer, issuer: string): Answer {
+export function withoutIssuer(answer: SandboxResponse, issuer: string): SandboxResponse {
   const location = answer.headers["location"];
   const target = parseUrl(location);
   if (target === undefined) return answer;
@@ -123,11 +124,11 @@ function pickFields(fields: JsonObject, names: readonly string[]): JsonObject {
   return Object.fromEntries(names.filter((name) => fields[name] !== undefined).map((name) => [name, fields[name]]));
 }
 
-function readJsonBody({ headers, body }: Answer): JsonObject | undefined {
+function readJsonBody({ headers, body }: SandboxResponse): JsonObject | undefined {
   if (!String(headers["content-type"]).startsWith("application/json")) return undefined;
   return JSON.parse(body.toString()) as JsonObject;
 }
 
-function withBody(answer: Answer, body: JsonObject): Answer {
+function withBody(answer: SandboxResponse, body: JsonObject): SandboxResponse {
   return { ...answer, body: JSON.stringify(body) };
 }

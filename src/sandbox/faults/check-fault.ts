@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import { isJsonObject } from "../../http/strict-json.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
 import { FAULT_ENDPOINTS, FAULT_KINDS, type Fault, type FaultKind } from "./faults.js";
@@ -50,15 +51,15 @@ const namesField: FaultField = {
 };
 
 const MAX_MS = 3_600_000;
-const count = numberField(0, 1_000_000_000);
+const countField = numberField(0, 1_000_000_000);
 
 const SELECTOR_FIELDS: Readonly<Record<string, FaultField>> = {
   path: textField(
     `pool, domain, device, ${FAULT_ENDPOINTS.join(", ")} or the beginning of a path`,
     new RegExp(`^(pool|domain|device|${FAULT_ENDPOINTS.join("|")}|/.*)$`),
   ),
-  after: count,
-  times: count,
+  after: countField,
+  times: countField,
   every: numberField(1, 1_000_000_000),
   probability: numberField(0, 1, false),
   offset: numberField(0, Number.MAX_SAFE_INTEGER),
@@ -71,7 +72,7 @@ export interface FaultShape {
   required?: readonly string[];
 }
 
-const drift: FaultShape = { fields: { count: numberField(1, 100_000), position: count }, main: "count" };
+const driftShape: FaultShape = { fields: { count: numberField(1, 100_000), position: countField }, main: "count" };
 
 /** The kinds that have fields besides the selectors. */
 const EFFECT_SHAPES: { readonly [K in FaultKind]?: FaultShape } = {
@@ -87,8 +88,8 @@ const EFFECT_SHAPES: { readonly [K in FaultKind]?: FaultShape } = {
   "slow-headers": { fields: { ms: numberField(0, MAX_MS) }, main: "ms", required: ["ms"] },
   "slow-body": { fields: { bytes: numberField(1, 1_000_000), ms: numberField(0, MAX_MS) }, main: "bytes" },
   "bad-offset": { fields: { value: jsonField }, main: "value", required: ["value"] },
-  insert: drift,
-  delete: drift,
+  insert: driftShape,
+  delete: driftShape,
   "page-size": { fields: { size: numberField(1, 1_000_000) }, main: "size", required: ["size"] },
   "missing-fields": { fields: { fields: namesField }, main: "fields" },
   "wrong-envelope": { fields: { body: jsonField }, main: "body", required: ["body"] },
@@ -123,10 +124,10 @@ export function shapeOf(kind: unknown): FaultShape {
  * @throws AgentAuthError `usage` that names the field, its value and the expected one
  */
 export function checkFault(value: unknown): Fault {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isJsonObject(value)) {
     throw faultError("fault", value, "an object with a kind", 'for example {"kind":"status","status":503}');
   }
-  const { kind, ...given } = value as Record<string, unknown>;
+  const { kind, ...given } = value;
   const shape = shapeOf(kind);
   for (const name of shape.required ?? []) {
     if (given[name] === undefined) {

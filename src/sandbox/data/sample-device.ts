@@ -1,6 +1,6 @@
 import { type Draw, drawsFrom, mix, pickFrom } from "./random.js";
 import { CLIENTS, type ClientProfile, LATIN_LOCATIONS, LOCATIONS, type SampleLocation } from "./samples.js";
-import type { Device, InteractionDetails, SessionType } from "./wire-types.js";
+import type { SandboxDevice, SandboxInteraction, SessionType } from "./wire-types.js";
 
 const DAY = 86_400;
 const NETWORKS = ["192.0.2", "198.51.100", "203.0.113"];
@@ -25,7 +25,7 @@ export interface DeviceContext {
 }
 
 /** The n-th device of a pool: a pure function of its arguments. */
-export function makeDevice(context: DeviceContext, id: string, n: number): Device {
+export function makeDevice(context: DeviceContext, id: string, n: number): SandboxDevice {
   const { anchor, account_id, domain_id, pool_id } = context;
   const draw = drawsFrom(mix(context.seed, n));
   const session_type = pickFrom(draw, SESSIONS);
@@ -75,7 +75,7 @@ function timeBefore(time: number, seconds: number, draw: Draw): number {
   return draw(1) < 0.5 ? Math.floor(at) : Math.floor(at * 100) / 100;
 }
 
-function makeInteraction(draw: Draw, at: number, location: SampleLocation, client: ClientProfile): InteractionDetails {
+function makeInteraction(draw: Draw, at: number, location: SampleLocation, client: ClientProfile): SandboxInteraction {
   return {
     asn: pickFrom(draw, location.asns),
     at,
@@ -90,7 +90,7 @@ function makeInteraction(draw: Draw, at: number, location: SampleLocation, clien
   };
 }
 
-function makeClientDetails(draw: Draw, session: SessionType, title: string): Device["dynamic_client_details"] {
+function makeClientDetails(draw: Draw, session: SessionType, title: string): SandboxDevice["dynamic_client_details"] {
   const isMcp = session === "mcp" || (session === "api" && draw(3) < 1);
   const port = 1024 + Math.floor(draw(64_000));
   const loopback = [`http://127.0.0.1:${port}/callback`, `http://localhost:${port}/oauth/callback`];
