@@ -17,7 +17,7 @@ import { Origins } from "./router.js";
 import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./sandbox-settings.js";
 import { findShape } from "./vendors/catalogue.js";
 import type { ServerShape } from "./vendors/shape.js";
-import type { RunningShape } from "./vendors/shape-server.js";
+import type { RunningShape, ShapeSettings } from "./vendors/shape-server.js";
 
 const DAY_MS = 86_400_000;
 
@@ -90,7 +90,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     return closed;
   };
   const origin = await origins.open(settings.port);
-  const like = recorded && (await openShape(recorded, { origin, clock, origins, settings }, close));
+  const subject = settings.oauth.autoApprove ?? "alice";
+  const like = recorded && (await openShape(recorded, { origin, clock, subject, open: () => origins.open(0) }, close));
   const machines = settings.oauth.machineGrants
     ? new Machines(origin, clock, () => `${origin}/${data.first.pool}`)
     : undefined;
@@ -131,22 +132,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   return sandbox as Sandbox;
 }
 
-interface ShapeContext {
-  origin: string;
-  clock: SandboxClock;
-  origins: Origins;
-  settings: SandboxSettings;
-}
-
 async function openShape(
   recorded: ServerShape,
-  { origin, clock, origins, settings }: ShapeContext,
+  settings: ShapeSettings,
   close: () => Promise<void>,
 ): Promise<RunningShape> {
-  const subject = settings.oauth.autoApprove ?? "alice";
   try {
     const { startShape } = await import("./vendors/shape-server.js");
-    return await startShape(recorded, { origin, clock, subject, open: () => origins.open(0) });
+    return await startShape(recorded, settings);
   } catch (error) {
     await close();
     throw error;

@@ -6,6 +6,7 @@ import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
 import type { MovableClock } from "../http/clock.js";
 import { readBody } from "../http/request-body.js";
 import { READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
+import type { OAuthSettings } from "../oauth/issuer-settings.js";
 import type { PoolServer } from "../oauth/pool-server.js";
 import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";
 import { introspectionOf } from "../oauth/token-facts.js";
@@ -15,14 +16,10 @@ import type { CreateMcpServer } from "./own-server-options.js";
 import { bufferResponse, isEventStream, sendStream, webRequest } from "./web-request.js";
 
 /** What the MCP servers need. */
-export interface McpSettings {
+export interface McpSettings extends Pick<OAuthSettings, "scopesSupported" | "dpop" | "dpopNonces"> {
   origin: string;
   servers: PoolServers;
   clock: MovableClock;
-  /** `scopes_supported` of their metadata; `undefined` leaves the field out. */
-  scopesSupported: readonly string[] | undefined;
-  dpop: "off" | "supported" | "required";
-  dpopNonces: boolean;
   /** Creates the servers; `undefined` for the sample server. */
   mcpServer: CreateMcpServer | undefined;
   /** Resolves when the sandbox has closed. */

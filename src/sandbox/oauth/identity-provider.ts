@@ -15,7 +15,7 @@ const MAX_BODY = 64 * 1024;
 const LIFE_S = 300;
 
 /**
- * The identity provider: one token endpoint, which exchanges an id token of its own for an identity assertion (ID-JAG)
+ * The identity provider: one token endpoint, which exchanges one of its id tokens for an identity assertion (ID-JAG)
  * for an authorization server of the sandbox (RFC 8693, identity assertion authorization grant).
  */
 export function identityProviderPart(machines: Machines, servers: PoolServers): SandboxPart {

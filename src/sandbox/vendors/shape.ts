@@ -17,7 +17,7 @@ export interface ShapeRefusal {
 
 /**
  * The shape of a real MCP server and its authorization server, as a public thread records it. All addresses are the
- * recorded ones; the sandbox puts an origin of its own in the place of each origin.
+ * recorded ones; the sandbox replaces each origin with one that it serves.
  */
 export interface ServerShape {
   /** Its name in the catalogue. */
