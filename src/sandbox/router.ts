@@ -33,7 +33,12 @@ export class Origins {
     this.#settings = settings;
   }
 
-  /** Listens at a port; requests get no answer before {@link serve}. @returns the origin @throws AgentAuthError `usage` */
+  /**
+   * Listens at a port; requests get no answer before {@link serve}.
+   *
+   * @returns the origin
+   * @throws AgentAuthError `usage`
+   */
   async open(port: number): Promise<string> {
     // The parts need the origin, which is known only once the server listens.
     const listening: Listening = await startServer(this.#settings.host, port, async (request, response) => {

@@ -64,8 +64,8 @@ export interface SandboxOptions extends OAuthOptions {
    */
   mcpServer?: CreateMcpServer;
   /**
-   * The shape of a real MCP server and its authorization server, by its name in the catalogue, or one of your own. Logins
-   * are approved at once. Default: the sandbox's own MCP servers.
+   * The shape of a real MCP server and its authorization server, by its name in the catalogue, or one of your own.
+   * Logins are approved at once. Default: the sandbox's own MCP servers.
    */
   like?: string | ServerShape;
   /** Closes the sandbox when it fires. */

@@ -60,8 +60,8 @@ export interface Sandbox {
 }
 
 /**
- * Starts the service on loopback: sample data, an authorization server for each pool, the MCP servers that they protect,
- * a real HTTP server, and faults on demand.
+ * Starts the service on loopback: sample data, an authorization server for each pool, the MCP servers that they
+ * protect, a real HTTP server, and faults on demand.
  *
  * @throws AgentAuthError `usage` for an invalid option or an address that is not available, `aborted` where the
  * signal has fired; `TypeError` for an unknown option

@@ -1,6 +1,6 @@
 /**
- * Hashes two integers into an unsigned 32-bit one that looks random: all sample data and drawn faults are pure functions
- * of the seed. For a fixed `a` no two `b` below 2^32 give the same result.
+ * Hashes two integers into an unsigned 32-bit one that looks random: all sample data and drawn faults are pure
+ * functions of the seed. For a fixed `a` no two `b` below 2^32 give the same result.
  */
 export function mix(a: number, b: number): number {
   let h = Math.imul(a ^ 0x9e3779b9, 0x85ebca6b) ^ Math.imul((b + 0x7f4a7c15) | 0, 0xc2b2ae35);

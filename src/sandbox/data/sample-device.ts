@@ -6,7 +6,7 @@ const DAY = 86_400;
 const NETWORKS = ["192.0.2", "198.51.100", "203.0.113"];
 const SESSIONS: readonly SessionType[] = ["browser", "browser", "api", "mcp", "mcp"];
 const JOBS = ["billing-sync", "nightly export", "deploy bot 🚀", "請求同期", "сверка счетов", "تصدير البيانات"];
-/** The first devices of a pool are in Latin script, which every terminal and every reader can show; the others follow. */
+/** The first devices of a pool are in Latin script, which every terminal and reader can show; the others follow. */
 const LATIN_DEVICES = 12;
 const LATIN_JOBS = JOBS.slice(0, 3);
 const AGENTS = ["coding agent", "Claude Code", "Cursor", "research agent 🤖"];

@@ -13,7 +13,7 @@ type Schemas = components["schemas"];
 /** A documented type with every field there, and nothing null: a server writes more strictly than a client reads. */
 type Exact<T> = T extends object ? { [Key in keyof T]-?: Exact<NonNullable<T[Key]>> } : T;
 
-/** One pool of agents inside a domain. Its status is `active`, `paused` or `archived`: the service documents no values. */
+/** One pool of agents inside a domain. Its status is `active`, `paused` or `archived`; the service documents none. */
 export type SandboxPool = Exact<Schemas["Pool_Summary"]>;
 
 /** One domain inside an account. Its status is like that of a pool. */

@@ -96,7 +96,7 @@ export class FaultController {
     return (Object.keys(FAULT_KINDS) as FaultKind[]).map((kind) => ({ kind, description: FAULT_KINDS[kind] }));
   }
 
-  /** Counts a request against all faults that match it, and returns those that strike it: of replacing ones the first. */
+  /** Counts a request for all faults that match it, and returns those that strike it: the first of replacing ones. */
   select(target: FaultTarget): readonly Fault[] {
     if (this.#states.length === 0) return [];
     const faults: Fault[] = [];

@@ -31,7 +31,10 @@ export interface SandboxPart {
   unlogged?: true;
   /** Milliseconds to wait before each of its responses. */
   latency?: number;
-  /** The properties beside the path by which faults select the request. It may read the body and set `body` and `operation`. */
+  /**
+   * The properties beside the path by which faults select the request. It may read the body, and set `body` and
+   * `operation`.
+   */
   target?(roundTrip: RoundTrip): Omit<FaultTarget, "path"> | Promise<Omit<FaultTarget, "path">>;
   /** Returns the response, or `undefined` when it has sent one on `roundTrip.response` itself. */
   handle(roundTrip: RoundTrip): SandboxResponse | undefined | Promise<SandboxResponse | undefined>;

@@ -33,7 +33,7 @@ export class MovableClock implements SandboxClock {
   }
 
   /**
-   * How many whole seconds this clock is ahead of the machine's. oidc-provider reads only the machine's clock: the times
+   * How many whole seconds this clock is ahead of the machine's. oidc-provider reads the machine's clock alone: times
    * that it stores and signs are shifted by the skew on their way out and in.
    */
   get skew(): number {

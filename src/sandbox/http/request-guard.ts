@@ -13,7 +13,7 @@ export function isLoopback(host: string): boolean {
 export type HostGuard = (request: IncomingMessage, page?: string) => void;
 
 /**
- * Returns the check that rejects requests of web pages: a page of any site can make a browser send requests to loopback,
+ * Returns the check that rejects requests of web pages: any page can make a browser send requests to loopback,
  * and with DNS rebinding read the responses too, but it can neither choose the Host header nor hide its Origin.
  *
  * Bound to more than loopback, any numeric address is an allowed host: rebinding needs a name.

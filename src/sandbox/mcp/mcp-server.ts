@@ -61,7 +61,7 @@ function isMcp(path: string): boolean {
   return path === MCP_PATH || path.startsWith(`${MCP_PATH}/`);
 }
 
-/** The MCP server at a path, protected with the resource server of this package. @throws Refusal 404 where there is none */
+/** The MCP server at a path, protected with our resource server. @throws Refusal 404 where there is none */
 function createResource(settings: McpSettings, path: string): ResourceServer {
   const { origin, servers, clock, scopesSupported, dpop, dpopNonces } = settings;
   const server = servers.findForMcp(path);

@@ -2,7 +2,7 @@
 export interface McpServerContext {
   /** The module `@modelcontextprotocol/server` that the sandbox runs on: create the server with its classes. */
   readonly sdk: object;
-  /** `modern`: the server of one request, of revision 2026-07-28. `legacy`: the server of a session, of an earlier one. */
+  /** `modern`: the server of one request (revision 2026-07-28). `legacy`: the server of a session (earlier ones). */
   readonly era: "modern" | "legacy";
   /** Announces changes to the subscriptions of revision 2026-07-28. */
   readonly notify: McpNotifier;

@@ -27,7 +27,7 @@ const MAX_EVENTS = 1000;
 /** After which a client resumes a stream that the server has closed. */
 const RETRY_MS = 500;
 
-/** Handles authorized requests with MCP servers of the user: one for a request of revision 2026-07-28, else one for a session. */
+/** Handles authorized requests with servers of the user: one for each request of revision 2026-07-28, or session. */
 export function ownMcp(create: CreateMcpServer, closed: Promise<void>): McpHandler {
   let loaded: Promise<McpHandler> | undefined;
   return async (request, authInfo) => {

@@ -48,7 +48,7 @@ interface Endpoint {
 const MAX_BODY = 64 * 1024;
 const MAX_OPERATION = 100;
 const METADATA = "/.well-known/oauth-authorization-server";
-/** How the address of a pool's metadata begins where the well-known segment precedes the path (RFC 8414, section 3.1). */
+/** How the path of a pool's metadata begins where the well-known segment precedes the path (RFC 8414 section 3.1). */
 const INSERTED = `${METADATA}/pool_`;
 const POST: readonly string[] = ["POST"];
 const BOTH: readonly string[] = [...READ_METHODS, ...POST];

@@ -16,8 +16,8 @@ const MAX_TEXT = 200;
 
 /** The whole style of the sandbox's pages: the policy of the pages allows this text and no other, and no script. */
 const PAGE_STYLE = `
-:root{color-scheme:light dark;--bg:#f4f5f8;--card:#fff;--ink:#171a21;--dim:#5b6472;--line:#d9dde5;--edge:#868f9f;--go:#2456d6;
---go-ink:#fff;--ring:#7aa2ff}
+:root{color-scheme:light dark;--bg:#f4f5f8;--card:#fff;--ink:#171a21;--dim:#5b6472;--line:#d9dde5;--edge:#868f9f;
+--go:#2456d6;--go-ink:#fff;--ring:#7aa2ff}
 @media (prefers-color-scheme:dark){:root{--bg:#0f1218;--card:#181c25;--ink:#eceff5;--dim:#9aa4b5;--line:#2d3442;
 --edge:#6b7488;--go:#6f9bff;--go-ink:#0b1020;--ring:#a9c4ff}}
 *{box-sizing:border-box}
@@ -168,7 +168,8 @@ function renderHiddenForm(form: string, content: string, style = ""): string {
   const hidden = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${escapeHtml(name)}" value="${escapeHtml(value)}">`,
   );
-  return `<form class="${style}" method="post" action="${escapeHtml(pathOf(action))}">${hidden.join("")}${content}</form>`;
+  const target = escapeHtml(pathOf(action));
+  return `<form class="${style}" method="post" action="${target}">${hidden.join("")}${content}</form>`;
 }
 
 /** The policy allows forms to the origin of the page, whose host name can differ from the issuer's. */

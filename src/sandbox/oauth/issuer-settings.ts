@@ -24,8 +24,8 @@ export interface OAuthOptions {
   /** Offer the device authorization grant (RFC 8628) and advertise its endpoint. Default false. */
   deviceFlow?: boolean;
   /**
-   * Accept the HTTPS address of a client's metadata document as its `client_id`, without registration, and advertise it.
-   * The sandbox then fetches the documents that clients name. Default false.
+   * Accept the HTTPS address of a client's metadata document as its `client_id`, without registration, and advertise
+   * it. The sandbox then fetches the documents that clients name. Default false.
    */
   clientMetadataDocuments?: boolean;
   /** Offer token revocation (RFC 7009) at `{auth_url}/revoke` and advertise it. Default false. */
@@ -39,8 +39,8 @@ export interface OAuthOptions {
   /** Seconds in which a used refresh token still works; later reuse revokes the grant. Default 0. */
   refreshReuseGraceSeconds?: number;
   /**
-   * Issue refresh tokens only where the scope `offline_access` was requested, and list that scope in the metadata of the
-   * authorization servers. Default false: every client that registered the grant type gets one.
+   * Issue refresh tokens only where the scope `offline_access` was requested, and list that scope in the metadata of
+   * the authorization servers. Default false: every client that registered the grant type gets one.
    */
   requireOfflineAccess?: boolean;
   /** `scopes_supported` in the metadata of the MCP servers. Default: the field is left out. */

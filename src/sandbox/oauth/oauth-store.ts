@@ -26,8 +26,8 @@ const MAX_ENTRIES = 10_000;
 const TIMES = ["iat", "exp", "iiat", "loginTs", "authTime"] as const;
 
 /**
- * The state of an authorization server, in memory and bounded. `find` shifts times by what the sandbox's clock was moved
- * since they were stored: oidc-provider reads the machine's clock, and so sees the age that an object has by the
+ * The state of an authorization server, in memory and bounded. `find` shifts times by what the sandbox's clock was
+ * moved since they were stored: oidc-provider reads the machine's clock, and so sees the age that an object has by the
  * sandbox's clock.
  */
 export class OAuthStore {

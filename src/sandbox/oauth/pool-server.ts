@@ -103,7 +103,7 @@ export class PoolServer {
         inProcessRequest(callback, {
           ...request,
           originalUrl: this.path + request.url,
-          // The host of the issuer, whatever Host the client sent: oidc-provider builds the URLs of its responses from this.
+          // The host of the issuer, whatever Host the client sent: oidc-provider builds its URLs from this.
           headers: { ...request.headers, host },
         }),
     };

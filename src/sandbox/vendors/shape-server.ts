@@ -50,7 +50,7 @@ export async function startShape(recorded: ServerShape, settings: ShapeSettings)
   return { shape, parts };
 }
 
-/** The recorded origins of a shape, that of the MCP server first. Scopes may look like addresses, but have no server. */
+/** The origins of a shape, that of the MCP server first. Scopes may look like addresses, without a server. */
 function originsOf({ server, documents }: ServerShape): readonly string[] {
   const text = JSON.stringify(documents, (key, value: unknown) => (key === "scopes_supported" ? undefined : value));
   return [...new Set([server, text].flatMap((one) => one.match(ORIGIN) ?? []))];
