@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { defaultServerConditions } from "vite";
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
 import { leftOut } from "./test/helpers/left-out.js";
 import { watchdog } from "./test/helpers/watchdog.js";
 
@@ -36,7 +36,7 @@ export default defineConfig({
         test: {
           name: "in-process",
           include: ["test/**/*.test.ts"],
-          exclude: [PROCESSES, ...ISOLATED],
+          exclude: [...configDefaults.exclude, PROCESSES, ...ISOLATED],
           setupFiles: ["test/helpers/each-in-process-file.ts"],
           // The files of a worker share their modules: each would load the whole program again.
           isolate: false,

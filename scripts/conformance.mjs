@@ -12,9 +12,9 @@ import {
   judgeServers,
   report,
   serverScenarios,
-} from "../conformance/servers.mjs";
-import { inParallel, installSuite, runSuite } from "../conformance/suite.mjs";
-import { namesNoIssuer } from "../conformance/trusted.mjs";
+} from "../test/conformance/servers.mjs";
+import { inParallel, installSuite, runSuite } from "../test/conformance/suite.mjs";
+import { namesNoIssuer } from "../test/conformance/trusted.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -134,7 +134,7 @@ function textOf({ passed, all }) {
 }
 
 async function judge(scenario, flags, client = "client.mjs") {
-  const command = `exec "${process.execPath}" "${join(root, "conformance", client)}"`;
+  const command = `exec "${process.execPath}" "${join(root, "test", "conformance", client)}"`;
   const args = ["client", "--command", command, "--scenario", `auth/${scenario}`, "--timeout", "60000", ...flags];
   const { status, output } = await runSuite(args);
   const given = namesNoIssuer(`auth/${scenario}`) ? "(--trust-named-issuer: its context names no issuer)" : "";

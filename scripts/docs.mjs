@@ -1,32 +1,34 @@
-// Builds the documentation site into site/dist: the pages of docs/, the files that they link to, and the API pages of
-// typedoc. Installs the generator into site/ the first time; its package.json holds rollup at the last version that has
-// binaries for all machines. With --dev it serves docs/ and follows their changes; with --pictures it draws docs/images.
+// Builds the documentation site into docs/.vitepress/dist: the pages of docs/, the files that they link to, and the API
+// pages of typedoc. Installs the generator into docs/.vitepress the first time; its package.json holds rollup at the last
+// version that has binaries for all machines. With --dev it serves docs/ and follows their changes; with --pictures it draws
+// docs/images.
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const site = join(root, "site");
+const docs = join(root, "docs");
+const site = join(docs, ".vitepress");
 const vitepress = join(site, "node_modules/vitepress/bin/vitepress.js");
 
 if (!existsSync(vitepress)) run("npm", ["ci", "--prefix", site]);
 const [mode, ...rest] = process.argv.slice(2);
 if (mode === "--pictures") run(process.execPath, [join(site, "pictures/pictures.mjs"), ...rest]);
-else if (mode === "--dev") run(process.execPath, [vitepress, "dev", site]);
+else if (mode === "--dev") run(process.execPath, [vitepress, "dev", docs]);
 else await build();
 
 async function build() {
-  run(process.execPath, [vitepress, "build", site]);
-  const { copyLinkedFiles } = await import("../site/.vitepress/file-links.mjs");
-  const pages = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));
+  run(process.execPath, [vitepress, "build", docs]);
+  const { copyLinkedFiles } = await import("../docs/.vitepress/file-links.mjs");
+  const pages = readdirSync(docs).filter((name) => name.endsWith(".md"));
   const dist = join(site, "dist");
   copyLinkedFiles(
-    pages.map((name) => join(root, "docs", name)),
+    pages.map((name) => join(docs, name)),
     dist,
   );
   const typedoc = join(root, "node_modules/typedoc/bin/typedoc");
-  run(process.execPath, [typedoc, "--out", join(dist, "api"), "--favicon", join(root, "docs/public/favicon.svg")]);
+  run(process.execPath, [typedoc, "--out", join(dist, "api"), "--favicon", join(docs, "public/favicon.svg")]);
 }
 
 function run(command, args) {

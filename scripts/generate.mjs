@@ -40,7 +40,7 @@ settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
 settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS);
 settle(`${VENDORS}/catalogue.gen.ts`, vendorListText(root, VENDORS), VENDORS);
 const { tree, formats, servers } = await readTree(root);
-settle("man/agentauth.1", manPage(tree), COMMANDS);
+settle("docs/man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);
 settle("docs/servers.md", serversPage(servers), VENDORS);
 const LISTS = "docs/lists.md";

@@ -11,9 +11,9 @@ import { build } from "esbuild";
 import { chromium } from "playwright-core";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const folder = join(root, "runtimes");
+const folder = join(root, "test", "runtimes");
 const modules = join(folder, "node_modules");
-const suite = join(root, "test", "runtimes", "sdk.mjs");
+const suite = join(folder, "sdk.mjs");
 const DEVICES = 120;
 const SUITE_MS = 60_000;
 const TESTS_MS = 30 * 60_000;
@@ -40,7 +40,7 @@ console.log(`runtimes: ${counts.passed} passed, ${counts.failed} failed, ${count
 const complete = counts.skipped === 0 || !process.argv.includes("--complete");
 process.exitCode = counts.failed === 0 && complete ? 0 : 1;
 
-/** Installs the runtimes of runtimes/package-lock.json, if they are not installed yet. */
+/** Installs the runtimes of test/runtimes/package-lock.json, if they are not installed yet. */
 function install() {
   if (existsSync(join(modules, ".package-lock.json"))) return;
   // Not npm ci, which requires the binaries for every other platform in the lock file.

@@ -134,7 +134,7 @@ function tryFirstSteps(major, tarball) {
 function tryGlobal(major, own, cwd) {
   assert.equal(run("agentauth", ["--version"], cwd, own).trim(), version);
   const packages = run("npm", ["root", "--global"], cwd, own).trim();
-  assert.ok(existsSync(join(packages, "agentauth/man/agentauth.1")), `no manual page in ${packages}`);
+  assert.ok(existsSync(join(packages, "agentauth/docs/man/agentauth.1")), `no manual page in ${packages}`);
   const isLinked = existsSync(join(own.npm_config_prefix, "share/man/man1/agentauth.1"));
   assert.equal(isLinked, !isWindows && major !== "12", `npm ${major} links the manual page`);
 }

@@ -8,7 +8,7 @@ import { declaredProgram } from "./helpers/program.js";
 const tree = describeProgram(declaredProgram());
 const commands = leafCommands(tree.commands);
 const page = readFileSync("docs/cli.md", "utf8");
-const man = readFileSync("man/agentauth.1", "utf8");
+const man = readFileSync("docs/man/agentauth.1", "utf8");
 const plain = man.replaceAll("\\-", "-");
 
 const has = (program: string) => spawnSync(program, ["--version"]).status === 0;
@@ -33,14 +33,14 @@ describe("the pages that are made of the commands", () => {
 
 describe.skipIf(!has("groff"))("the manual page", () => {
   it("has no mistake that groff warns of", () => {
-    const { status, stderr } = spawnSync("groff", ["-man", "-ww", "-z", "-Tutf8", "man/agentauth.1"], {
+    const { status, stderr } = spawnSync("groff", ["-man", "-ww", "-z", "-Tutf8", "docs/man/agentauth.1"], {
       encoding: "utf8",
     });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
   });
 
   it("shows commands as a shell takes them", () => {
-    const { stdout } = spawnSync("groff", ["-man", "-Tutf8", "man/agentauth.1"], { encoding: "utf8" });
+    const { stdout } = spawnSync("groff", ["-man", "-Tutf8", "docs/man/agentauth.1"], { encoding: "utf8" });
     const text = stripVTControlCharacters(stdout);
     for (const { examples } of commands) for (const line of examples) expect(text).toContain(line);
   });

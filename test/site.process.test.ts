@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CHROMIUM, startChromium } from "./helpers/chromium.js";
 
-const SITE = fileURLToPath(new URL("../site/dist", import.meta.url));
+const SITE = fileURLToPath(new URL("../docs/.vitepress/dist", import.meta.url));
 const isBuilt = existsSync(join(SITE, "index.html"));
 if (!isBuilt) process.stderr.write("SKIPPED: the tests of the documentation site need it built: npm run docs\n");
 

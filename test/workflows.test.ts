@@ -43,8 +43,17 @@ it("the release is published by trust in the workflow, with no token", () => {
   expect(workflow("release").jobs["publish"]?.permissions?.["id-token"]).toBe("write");
 });
 
+/** The lock files of the project and of the folders that have packages of their own. */
+function locksBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return ["node_modules", "coverage", "dist"].includes(entry.name) ? [] : locksBelow(path);
+    return entry.name === "package-lock.json" ? [path] : [];
+  });
+}
+
 it("no lock file and no configuration of npm names a registry", () => {
-  const locks = ["", ...readdirSync(".")].map((folder) => join(folder, "package-lock.json")).filter(existsSync);
+  const locks = locksBelow(".");
   const files = [...locks, ".npmrc"];
   expect(files.length).toBeGreaterThan(5);
   for (const file of files) expect(read(file), file).not.toMatch(/"resolved"|registry\s*=/);

@@ -12,7 +12,7 @@ import { dirname, join, resolve } from "node:path";
  */
 export function writeDeclarations(root, made, entries) {
   const tsc = createRequire(import.meta.url).resolve("typescript/bin/tsc");
-  const args = [tsc, "-p", join(root, "tsconfig.build.json"), "--emitDeclarationOnly", "--outDir", made];
+  const args = [tsc, "-p", join(root, "scripts/build/tsconfig.json"), "--emitDeclarationOnly", "--outDir", made];
   if (spawnSync(process.execPath, args, { stdio: "inherit" }).status !== 0) throw new Error("tsc failed");
   const reached = new Set(entries.map((entry) => join(made, entry)));
   for (const path of reached) {

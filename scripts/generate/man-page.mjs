@@ -1,4 +1,4 @@
-// man/agentauth.1: the manual page, in the macros that every man knows.
+// docs/man/agentauth.1: the manual page, in the macros that every man knows.
 import { flagTerm, flagText, leaves, shareFlags } from "./flags.mjs";
 
 /** The text of the page. */

@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const BUILT = join(root, "dist/cli/main.cjs");
-const SOURCES = ["src", "scripts/build", "scripts/build.mjs", "package.json", "tsconfig.build.json"];
+const SOURCES = ["src", "scripts/build", "scripts/build.mjs", "package.json"];
 
 /** Builds `dist/` once before the tests that run it, if a source is newer. */
 export default function build(): void {

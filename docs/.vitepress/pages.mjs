@@ -53,9 +53,9 @@ export const NAVIGATION = [
 ];
 
 const listed = SECTIONS.flatMap(({ items }) => items.map(({ link }) => `${link.slice(1)}.md`));
-const pages = readdirSync(new URL("../../docs", import.meta.url)).filter((name) => name.endsWith(".md"));
+const pages = readdirSync(new URL("..", import.meta.url)).filter((name) => name.endsWith(".md"));
 const unlisted = pages.filter((name) => name !== "index.md" && !listed.includes(name));
-if (unlisted.length > 0) throw new Error(`in no section of site/.vitepress/pages.mjs: ${unlisted.join(", ")}`);
+if (unlisted.length > 0) throw new Error(`in no section of docs/.vitepress/pages.mjs: ${unlisted.join(", ")}`);
 
 function section(text, items) {
   return { text, items: items.map(([title, name]) => ({ text: title, link: `/${name}` })) };

@@ -6,11 +6,11 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { startSandbox } from "../../dist/sandbox/index.js";
+import { startSandbox } from "../../../dist/sandbox/index.js";
 import { svgOf, THEMES, textOf } from "./svg.mjs";
 import { screenOf } from "./terminal.mjs";
 
-const IMAGES = fileURLToPath(new URL("../../docs/images", import.meta.url));
+const IMAGES = fileURLToPath(new URL("../../images", import.meta.url));
 /** A client ID as the sandbox makes them. */
 const SAMPLE = "Ltxi85Inm0RC9sBg8kchZwzWGS9CPL-vrYhwrWfIRej";
 const isCheck = process.argv.includes("--check");

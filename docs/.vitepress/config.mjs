@@ -1,6 +1,5 @@
 // The documentation site, built from docs/. Nothing of it is fetched from elsewhere when it is read.
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { defineConfig } from "vitepress";
 import { fileLinks } from "./file-links.mjs";
 import { NAVIGATION, SECTIONS } from "./pages.mjs";
@@ -12,10 +11,7 @@ export default defineConfig({
   description: manifest.description,
   lang: "en",
   head: [["link", { rel: "icon", href: "/favicon.svg", type: "image/svg+xml" }]],
-  srcDir: fileURLToPath(new URL("../../docs", import.meta.url)),
   srcExclude: ["api/**"],
-  outDir: fileURLToPath(new URL("../dist", import.meta.url)),
-  cacheDir: fileURLToPath(new URL("../.cache", import.meta.url)),
   // typedoc writes its pages after VitePress has checked the links.
   ignoreDeadLinks: [/^\/api\//],
   markdown: {
