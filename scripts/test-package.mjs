@@ -55,7 +55,9 @@ function compareFiles(tarball) {
     .trim()
     .split(/\r?\n/);
   // The names of chunks contain a hash of their content.
-  const names = packed.map((name) => name.replace(/^package\//, "").replace(/-[A-Z\d]{8}(\.c?js(?:\.map)?)$/, "-HASH$1"));
+  const names = packed.map((name) =>
+    name.replace(/^package\//, "").replace(/-[A-Z\d]{8}(\.c?js(?:\.map)?)$/, "-HASH$1"),
+  );
   const files = [...new Set(names)].sort();
   if (process.argv.includes("--update")) return writeFileSync(list, `${files.join("\n")}\n`);
   const wanted = readFileSync(list, "utf8").trim().split("\n");
