@@ -8,7 +8,7 @@ const PROCESSES = "test/**/*.process.test.ts";
 /** Test files that replace modules, or patch those of Node. */
 const ISOLATED = [
   "test/cli/fast-path/root-help.test.ts",
-  "test/node/interceptors.test.ts",
+  "test/transport/interceptors.test.ts",
   "test/store/file/move-system-calls.test.ts",
   "test/store/file/platform-faults.test.ts",
   "test/store/file/system-calls.test.ts",

@@ -20,9 +20,9 @@ export {
 export { fileStore } from "../store/file/file.js";
 export type { Keychain } from "../store/keychain/keychain.js";
 export { type KeyringStoreOptions, keyringStore } from "../store/keychain/keyring.js";
-export type { ClientCertificate } from "./client-certificate.js";
-export type { DispatcherOptions } from "./dispatcher.js";
-export { type NodeNetworkOptions, nodeNetwork } from "./network.js";
-export { type PrivateKeyOptions, readPrivateKey } from "./private-key.js";
-export type { Proxies, ProxyOptions } from "./proxies.js";
-export type { HostAddress, Lookup } from "./ssrf-guard.js";
+export type { ClientCertificate } from "../transport/client-certificate.js";
+export type { DispatcherOptions } from "../transport/dispatcher.js";
+export { type NodeNetworkOptions, nodeNetwork } from "../transport/network.js";
+export { type PrivateKeyOptions, readPrivateKey } from "../transport/private-key.js";
+export type { Proxies, ProxyOptions } from "../transport/proxies.js";
+export type { HostAddress, Lookup } from "../transport/ssrf-guard.js";

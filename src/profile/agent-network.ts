@@ -1,8 +1,8 @@
 import { HttpHeaders } from "../http/http-headers.js";
 import type { Network } from "../http/network.js";
 import { isRequest, ownFetch } from "../http/own-fetch.js";
-import { nodeNetwork } from "../node/network.js";
 import type { Redactor } from "../redact.js";
+import { nodeNetwork } from "../transport/network.js";
 import { isUnchecked, type NetworkOptions, outletOf, withCertificates } from "./network.js";
 
 /**

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
-import type { ClientCertificate } from "../node/client-certificate.js";
 import { privately } from "../platform/shell.js";
 import { quote, shellWord } from "../redact.js";
+import type { ClientCertificate } from "../transport/client-certificate.js";
 import { readSecretFile } from "./secret-file.js";
 import type { Settings, Sourced } from "./settings.js";
 

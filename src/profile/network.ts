@@ -2,10 +2,10 @@ import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
 import { isRequest, ownFetch } from "../http/own-fetch.js";
 import { parseUrl, percentDecoded } from "../http/url.js";
-import { createFetch, type DispatcherOptions } from "../node/dispatcher.js";
-import type { Proxies } from "../node/proxies.js";
 import type { Env } from "../platform/environment.js";
 import { quote, type Redactor } from "../redact.js";
+import { createFetch, type DispatcherOptions } from "../transport/dispatcher.js";
+import type { Proxies } from "../transport/proxies.js";
 import { type CertificateFiles, readClientCertificate } from "./certificate.js";
 import type { Sourced } from "./settings.js";
 

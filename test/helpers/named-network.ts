@@ -1,5 +1,5 @@
 import type { Network } from "../../src/http/network.js";
-import { createSsrfGuard } from "../../src/node/ssrf-guard.js";
+import { createSsrfGuard } from "../../src/transport/ssrf-guard.js";
 import type { Scene } from "./issuer.js";
 
 const PUBLIC = "93.184.215.14";

@@ -1,12 +1,12 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
-import { readPrivateKey } from "../../node/private-key.js";
 import type { PreRegisteredClient } from "../../oauth/client/pre-registered-client.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import type { MachineGrant } from "../../oauth/machine/types.js";
 import { changingMode } from "../../platform/shell.js";
 import { readSecretFile } from "../../profile/secret-file.js";
 import { quote } from "../../redact.js";
+import { readPrivateKey } from "../../transport/private-key.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext } from "../runtime/context.js";
 

@@ -1,9 +1,9 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createFetch } from "../../../src/node/dispatcher.js";
 import { leaseLost } from "../../../src/oauth/grant/lease.js";
 import { withSendDeadline } from "../../../src/oauth/grant/send-deadline.js";
+import { createFetch } from "../../../src/transport/dispatcher.js";
 
 describe.each([
   ["Node's fetch", globalThis.fetch],

@@ -1,9 +1,9 @@
 import { networkError } from "../../../http/network-error.js";
 import { parseUrl } from "../../../http/url.js";
-import { proxyChooser } from "../../../node/proxies.js";
-import { probeTls, type TlsProbe } from "../../../node/tls-probe.js";
 import { outletOf } from "../../../profile/network.js";
 import { quote } from "../../../redact.js";
+import { proxyChooser } from "../../../transport/proxies.js";
+import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
 import { networkOptions } from "../../clients/network.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Check, type Finding, ok, skipped } from "./check.js";

@@ -6,8 +6,8 @@ import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
 import { networkError } from "../../src/http/network-error.js";
-import { createFetch, type DispatcherOptions } from "../../src/node/dispatcher.js";
-import { probeTls } from "../../src/node/tls-probe.js";
+import { createFetch, type DispatcherOptions } from "../../src/transport/dispatcher.js";
+import { probeTls } from "../../src/transport/tls-probe.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { rejection } from "../helpers/service.js";
 

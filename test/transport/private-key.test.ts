@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, type KeyObject } from "node:crypto";
 import { jwtVerify, SignJWT } from "jose";
 import { describe, expect, it } from "vitest";
-import { readPrivateKey } from "../../src/node/private-key.js";
+import { readPrivateKey } from "../../src/transport/private-key.js";
 
 const ec = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;

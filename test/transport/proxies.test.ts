@@ -2,8 +2,8 @@ import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { describe, expect, test } from "vitest";
-import { createFetch } from "../../src/node/dispatcher.js";
-import type { SsrfGuard } from "../../src/node/ssrf-guard.js";
+import { createFetch } from "../../src/transport/dispatcher.js";
+import type { SsrfGuard } from "../../src/transport/ssrf-guard.js";
 import { rejection } from "../helpers/service.js";
 
 /** An address of this machine that others reach too: what is on loopback never goes through a proxy. */

@@ -3,10 +3,10 @@ import type { HttpHandler } from "msw";
 import type { Interceptor } from "nock";
 import { getGlobalDispatcher, MockAgent, setGlobalDispatcher } from "undici";
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
-import { nodeNetwork } from "../../src/node/network.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import { createAgentClient, createManagementClient, type ProfileManagementOptions } from "../../src/profile/clients.js";
 import { memoryStore } from "../../src/store/memory.js";
+import { nodeNetwork } from "../../src/transport/network.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { sendJson, startServer } from "../helpers/server.js";
 

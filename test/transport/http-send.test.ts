@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { HttpRequest } from "../../src/http/http-request.js";
 import type { HttpResponse } from "../../src/http/http-response.js";
 import { networkError } from "../../src/http/network-error.js";
-import { createFetch } from "../../src/node/dispatcher.js";
+import { createFetch } from "../../src/transport/dispatcher.js";
 import { sendJson, startServer, startSocketServer, until } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Exemptions } from "../../src/http/address-class.js";
-import { createSsrfGuard, type SsrfGuard } from "../../src/node/ssrf-guard.js";
+import { createSsrfGuard, type SsrfGuard } from "../../src/transport/ssrf-guard.js";
 import { rejection } from "../helpers/service.js";
 
 const PUBLIC = "93.184.215.14";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { bypassesProxy } from "../../src/node/no-proxy.js";
-import { proxyChooser } from "../../src/node/proxies.js";
+import { bypassesProxy } from "../../src/transport/no-proxy.js";
+import { proxyChooser } from "../../src/transport/proxies.js";
 
 const passes = (noProxy: string, url: string) => bypassesProxy(noProxy)(new URL(url));
 
