@@ -26,9 +26,6 @@ const WORKLOADS = [
   "install-size",
 ];
 
-/** The folders of the peers, which only the benchmarks need. Those of the starts are 0.8 GB, and none of their scripts runs. */
-const PEERS = { ".": [], starts: ["--ignore-scripts"] };
-
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: { quick: { type: "boolean", default: false }, write: { type: "boolean", default: false } },
@@ -39,8 +36,7 @@ if (flags.quick && flags.write) fail("a short run is not worth writing down: lea
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 if (!existsSync(`${folder}../dist/index.js`)) fail("there is no dist/: run `npm run build` first");
-installPeers(".");
-if (positionals.length === 0 || positionals.includes("startup")) installPeers("starts");
+installPeers();
 
 const about = describeRun();
 console.log(`${about}${flags.quick ? ", short run: finds errors, gives no figures" : ""}\n`);
@@ -61,10 +57,10 @@ for (const name of positionals.length > 0 ? positionals : WORKLOADS) {
 if (skipped.length > 0) fail(skipped.join("\n"));
 
 /** Installs peers on demand. */
-function installPeers(name) {
-  const at = join(folder, name);
-  if (existsSync(join(at, "node_modules", ".package-lock.json"))) return;
-  const installed = spawnSync("npm", ["ci", "--prefix", at, ...PEERS[name]], { stdio: "inherit" });
+/** Installs what only the benchmarks need. */
+function installPeers() {
+  if (existsSync(join(folder, "node_modules", ".package-lock.json"))) return;
+  const installed = spawnSync("npm", ["ci", "--prefix", folder], { stdio: "inherit" });
   if (installed.status !== 0) fail("the peers could not be installed");
 }
 

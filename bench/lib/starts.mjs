@@ -4,7 +4,7 @@ import { atMost, goalText } from "./claims.mjs";
 import { times } from "./table.mjs";
 
 /** Starts per figure. */
-const STARTS = 10;
+const COUNT = 10;
 
 /** Why starts cannot be measured on this machine, or undefined. */
 export function missingShell() {
@@ -19,9 +19,9 @@ export function missingShell() {
  * @param options.codes the exit codes that are no failure
  * @param options.goal the most that it may cost, as a multiple of the first side
  */
-export function starts(name, args, env, { codes = [0], goal, count = STARTS } = {}) {
+export function starts(name, args, env, { codes = [0], goal } = {}) {
   const ends = `case $? in ${codes.join("|")}) ;; *) exit 1 ;; esac`;
-  const script = `i=0; while [ $i -lt ${count} ]; do "$@" >/dev/null 2>&1; ${ends}; i=$((i+1)); done; times`;
+  const script = `i=0; while [ $i -lt ${COUNT} ]; do "$@" >/dev/null 2>&1; ${ends}; i=$((i+1)); done; times`;
   return {
     name,
     goal,
@@ -33,7 +33,7 @@ export function starts(name, args, env, { codes = [0], goal, count = STARTS } = 
       if (shell.status !== 0) throw new Error(`${name} failed:\n${shell.stderr}`);
       const [, children] = shell.stdout.trim().split("\n");
       const seconds = [...children.matchAll(/(\d+)m([\d.]+)s/g)].map(([, m, s]) => Number(m) * 60 + Number(s));
-      return { cpuMs: (seconds.reduce((sum, part) => sum + part, 0) * 1000) / count };
+      return { cpuMs: (seconds.reduce((sum, part) => sum + part, 0) * 1000) / COUNT };
     },
   };
 }

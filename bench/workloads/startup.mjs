@@ -1,6 +1,3 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { CLI, missingCli, withHome } from "../lib/cli.mjs";
 import { compare } from "../lib/compare.mjs";
 import { missingShell, starts, startsTable } from "../lib/starts.mjs";
@@ -8,9 +5,9 @@ import { missingShell, starts, startsTable } from "../lib/starts.mjs";
 export const title = "Start of the command";
 export const start = "in every figure";
 export const shows =
-  "CPU of a process that starts, prints and exits, against `node -e 0` on the same Node, and of other command lines that " +
-  "print their version; and of importing an entry point, against a module that imports nothing. Newer majors start in less time themselves, so the same command has a higher ratio there. It does " +
-  "not show a cold disk.";
+  "CPU of a process that starts, prints and exits, against `node -e 0` on the same Node; and of importing an entry point, " +
+  "against a module that imports nothing. Newer majors start in less time themselves, so the same command has a higher " +
+  "ratio there. It does not show a cold disk.";
 
 /** Without a login and without a network: nothing is asked. The goals are those of Node 20. */
 const COMMANDS = [
@@ -26,14 +23,6 @@ const COMMANDS = [
 /** The entry points, against a module that imports nothing. */
 const ENTRIES = { agentauth: 1.6, "agentauth/node": 1.95, "agentauth/resource-server": 1.55, "agentauth/sandbox": 2.2 };
 
-const PEERS = {
-  wrangler: "wrangler/bin/wrangler.js",
-  firebase: "firebase-tools/lib/bin/firebase.js",
-  netlify: "netlify-cli/bin/run.js",
-  mcpc: "@apify/mcpc/bin/mcpc",
-};
-const FOLDER = fileURLToPath(new URL("../starts/node_modules/", import.meta.url));
-
 export function unavailable() {
   return missingShell() ?? missingCli();
 }
@@ -44,7 +33,6 @@ export async function measure({ quick }) {
     const sides = [
       starts("node -e 0", ["-e", "0"], env),
       ...COMMANDS.map(({ words, ...options }) => starts(`agentauth ${words.join(" ")}`, [CLI, ...words], env, options)),
-      ...peers({ ...env, HOME: env.AGENTAUTH_HOME, CI: "1", WRANGLER_SEND_METRICS: "false" }),
     ];
     const module = (text) => ["--input-type=module", "-e", text];
     const imports = [
@@ -58,10 +46,4 @@ export async function measure({ quick }) {
       startsTable(imports, await compare(imports, rounds), rounds),
     ];
   });
-}
-
-function peers(env) {
-  const found = Object.entries(PEERS).filter(([, path]) => existsSync(join(FOLDER, path)));
-  // Their starts take a second: fewer of them say the same.
-  return found.map(([name, path]) => starts(`${name} --version`, [join(FOLDER, path), "--version"], env, { count: 2 }));
 }
