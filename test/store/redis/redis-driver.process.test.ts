@@ -66,7 +66,7 @@ describe.skipIf(!HAS_REDIS)(`the Redis driver and its engine${missing}`, () => {
         close();
         network.close();
       });
-      const driver = redisDriver({ client } as RedisConnection, { timeoutMs: 300 });
+      const driver = redisDriver({ client } as RedisConnection, { timeoutMs: 1500 });
       await driver.put(KEY, "text", undefined);
       network.forget();
       await expect(driver.get(KEY)).rejects.toMatchObject({ code: "store_unavailable" });

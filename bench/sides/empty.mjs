@@ -1,0 +1,1 @@
+// What an entry point is compared with: a module that has nothing.
