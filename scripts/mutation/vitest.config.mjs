@@ -1,0 +1,41 @@
+// The tests of a run, in one process and one by one: the runner finds the tests that cover a mutant by the one that runs.
+import { readFileSync } from "node:fs";
+import { relative } from "node:path";
+import { defineConfig } from "vitest/config";
+import { BaseSequencer } from "vitest/node";
+import base from "../../vitest.config.ts";
+import { distance } from "./tests.mjs";
+
+const read = () => JSON.parse(readFileSync(process.env.AGENTAUTH_MUTATION, "utf8"));
+const { projects, coverage: _, ...shared } = base.test;
+const oneByOne = { maxConcurrency: 1, maxWorkers: 1, fileParallelism: false };
+const { tests } = read();
+const isolated = tests.filter((path) => projects[1].test.include.includes(path));
+
+class NearestFirst extends BaseSequencer {
+  async sort(specs) {
+    const { activeMutant } = this.ctx.getRootProject().getProvidedContext();
+    const source = activeMutant === undefined ? undefined : read().sources[activeMutant];
+    if (source === undefined) return super.sort(specs);
+    const away = ({ moduleId }) => distance(source, relative(this.ctx.config.root, moduleId));
+    return specs.filter((spec) => away(spec) < 4).sort((one, other) => away(one) - away(other));
+  }
+}
+
+export default defineConfig({
+  test: {
+    ...shared,
+    ...oneByOne,
+    reporters: [],
+    // A mutant that lets a test wait for ever is killed sooner.
+    testTimeout: 60_000,
+    sequence: { sequencer: NearestFirst },
+    projects: [selected(projects[0], tests), selected(projects[1], isolated)].filter(
+      ({ test }) => test.include.length > 0,
+    ),
+  },
+});
+
+function selected(project, include) {
+  return { ...project, test: { ...project.test, ...oneByOne, include } };
+}
