@@ -46,6 +46,7 @@ describe("a public server", () => {
     "mixed.example": [[PUBLIC, "192.168.0.1"]],
     "mapped.example": [["::ffff:10.0.0.7"]],
     "meta.example": [[PUBLIC, "169.254.169.254"]],
+    "sole.example": [["169.254.169.254"]],
     "unique.example": [[OTHER_PUBLIC, "fd12::1"]],
   };
 
@@ -104,12 +105,15 @@ describe("a public server", () => {
     },
   );
 
-  it("whose own name leads to a forbidden address is never asked", async () => {
-    for (const exemptions of ["all", new Set<string>()] as const) {
-      const { guard } = guardOf("meta.example", zone, { exemptions });
-      expect(await refusalOf(guard, "meta.example")).toEqual(isRefused('("169.254.169.254") leads to a link-local'));
-    }
-  });
+  it.each(["meta.example", "sole.example"])(
+    "whose own name %s leads to a forbidden address is never asked",
+    async (own) => {
+      for (const exemptions of ["all", new Set<string>()] as const) {
+        const { guard } = guardOf(own, zone, { exemptions });
+        expect(await refusalOf(guard, own)).toEqual(isRefused('("169.254.169.254") leads to a link-local'));
+      }
+    },
+  );
 
   it("that has a private address beside the public one is refused itself, unless that was lifted", async () => {
     expect(await refusalOf(guardOf("mixed.example", zone).guard, "mixed.example")).toEqual(

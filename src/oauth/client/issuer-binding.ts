@@ -7,7 +7,7 @@ import { isSameIssuer } from "../discovery/same-issuer.js";
 import type { Grant } from "../grant/grant.js";
 import type { GrantStore } from "../grant/grant-store.js";
 import { isMachineAccount } from "../machine/machine-grant.js";
-import { type BoundBy, type ClientBinding, isSameBinding } from "./client-binding.js";
+import type { BoundBy, ClientBinding } from "./client-binding.js";
 import type { PreRegisteredClient } from "./pre-registered-client.js";
 
 /** The question to the user before the secret of a client is sent to an issuer for the first time. */
@@ -135,7 +135,7 @@ async function bind(context: BindingContext, { client, issuer }: ClientUse, boun
   if (before?.issuer === issuer && before.boundBy !== "use") return;
   const binding: ClientBinding = { profile, clientId, issuer, boundBy, boundAt: clock.epoch() };
   const stored = await store.saveBinding(binding, before);
-  if (isSameBinding(stored, binding) || isSameIssuer(stored.issuer, issuer)) return;
+  if (isSameIssuer(stored.issuer, issuer)) return;
   throw issuerChanged(clientId, stored.issuer, issuer);
 }
 

@@ -98,12 +98,11 @@ export async function takeLogin(
  * login to send the user with again.
  */
 export async function finishWithCallback(
-  asked: LoginContext,
+  context: LoginContext,
   login: PreparedLogin,
   callback: URLSearchParams,
   signal: AbortSignal,
 ): Promise<Grant | { again: PreparedLogin }> {
-  const context = { ...asked, loginHint: login.account };
   return withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
     const judged = await judgeCallback(context, login, callback).catch(rethrowWithHint(login.resource));
     return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });

@@ -123,13 +123,12 @@ class DataKeys {
   }
 
   #cache(key: Promise<AesKey | undefined>): Promise<AesKey | undefined> {
-    const entry = { key, at: this.#clock.now() };
     const drop = () => {
-      if (this.#cached === entry) this.#cached = undefined;
+      this.#cached = undefined;
     };
     // A failure, and a key that is missing, are looked for again.
     key.then((found) => found ?? drop(), drop);
-    this.#cached = entry;
+    this.#cached = { key, at: this.#clock.now() };
     return key;
   }
 

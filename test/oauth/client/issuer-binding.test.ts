@@ -7,7 +7,7 @@ import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import type { MachineGrant } from "../../../src/oauth/machine/types.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
-import type { TestIssuer } from "../../helpers/issuer.js";
+import { startMcp, type TestIssuer } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
 import { sceneTest } from "../support.js";
 
@@ -358,6 +358,66 @@ describe("a login of the time before bindings", () => {
     await removeBinding();
     await agent({}).login(mcp.url);
     expect(next.to(TOKEN).length + issuer.to(TOKEN).length).toBe(4);
+    // A binding to one of them would take the secret from the other.
+    await removeBinding();
+    for (const one of [issuer, next]) {
+      one.tokenAnswer = { issued_token_type: "urn:ietf:params:oauth:token-type:access_token" };
+      const { url } = await startMcp("mcp-of", scene.log, one);
+      await agent({}).exchange(url, { subjectToken: "subject-1", audience: "billing" });
+    }
+    expect([issuer, next].map((one) => one.to(TOKEN).length)).toEqual([3, 3]);
+  });
+
+  it("with a client that an issuer registered under the same id is none of this client", async ({
+    scene,
+    agent,
+    service,
+    moveTo,
+  }) => {
+    const evil = await moveTo("evil");
+    evil.registrationAnswer = {
+      client_id: "prod",
+      client_secret: "theirs",
+      token_endpoint_auth_method: "client_secret_post",
+    };
+    await agent({ client: undefined }).login(scene.mcp.url);
+    expect((await scene.store.list())[0]?.client).toMatchObject({ clientId: "prod", source: "dynamic" });
+    await expect(service().token(scene.mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(evil.to(TOKEN)).toHaveLength(1);
+  });
+});
+
+describe("a client that another process binds at the same moment", () => {
+  /** A store where that has happened right before a binding is saved. */
+  const raced = (store: GrantStore, issuer: string): GrantStore => ({
+    ...store,
+    saveBinding: async (binding, expected) => {
+      await store.saveBinding({ ...binding, issuer, boundBy: "confirmation" }, expected);
+      return store.saveBinding(binding, expected);
+    },
+  });
+
+  it.for<[string, (issuer: string) => Partial<AgentClientOptions>]>([
+    ["that is to be trusted", () => ({ trustNamedIssuer: true })],
+    ["that the user names", (issuer) => ({ issuer })],
+    ["that the user confirms", () => ({ grant: undefined, confirmIssuer: async () => true })],
+  ])(
+    "is not used at an issuer %s, if the other process bound it elsewhere",
+    async ([_how, options], { scene, service }) => {
+      const { mcp, issuer } = scene;
+      const racing = service({ store: raced(scene.store, "https://other.example"), ...options(issuer.issuer) });
+      await expect(racing.token(mcp.url)).rejects.toMatchObject({
+        code: "issuer_changed",
+        message: expect.stringContaining('belongs to "https://other.example"'),
+      });
+      nothingSent(issuer);
+    },
+  );
+
+  it("is used where both bound it to the same issuer", async ({ scene, service, bindings }) => {
+    const { mcp, issuer } = scene;
+    await service({ store: raced(scene.store, issuer.issuer), trustNamedIssuer: true }).token(mcp.url);
+    expect(await bindings()).toEqual([boundTo(issuer.issuer, "confirmation")]);
   });
 });
 

@@ -438,6 +438,13 @@ describe("a later login without the option", () => {
     await expect(login).rejects.toMatchObject({ code: "pkce_unsupported" });
   });
 
+  it("does not have what was allowed for the exception where the server names the issuer itself", async () => {
+    scene.issuer.routes[`/pool/${OAUTH}`] = () => ({ json: scene.issuer.metadata });
+    delete scene.issuer.metadata["code_challenge_methods_supported"];
+    scene.mcp.metadata["authorization_servers"] = [scene.issuer.issuer];
+    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ code: "pkce_unsupported" });
+  });
+
   it("works if the server now names the issuer itself", async () => {
     scene.issuer.routes[`/pool/${OAUTH}`] = () => ({ json: scene.issuer.metadata });
     scene.mcp.metadata["authorization_servers"] = [named.issuer, scene.issuer.issuer];

@@ -52,6 +52,15 @@ const ROWS: Row[] = [
       agent().handleCallback(mine.address, { saved: mine.saved, cookie: `${mine.cookie.split("=")[0]}=` }),
   ],
   [
+    "a cookie whose name is longer",
+    "browser_mismatch",
+    ({ mine, agent }) =>
+      agent().handleCallback(mine.address, {
+        saved: mine.saved,
+        cookie: mine.cookie.split(";")[0]?.replace("=", "x="),
+      }),
+  ],
+  [
     "no state",
     "state_mismatch",
     ({ mine, agent }) =>
@@ -248,8 +257,11 @@ describe("the page to return to", () => {
   });
 });
 
-it("the parameters of a callback are those of its query alone", () => {
-  const [address, parameters] = ["https://app.example/callback?state=s#state=t&code=c", { state: "s" }];
+it("the parameters of a callback are those of its query alone, which may contain a question mark", () => {
+  const [address, parameters] = [
+    "https://app.example/callback?state=s?x&iss=a#state=t&code=c",
+    { state: "s?x", iss: "a" },
+  ];
   for (const one of [address, new URL(address)]) expect(Object.fromEntries(parametersOf(one))).toEqual(parameters);
 });
 

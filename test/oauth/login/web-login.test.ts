@@ -192,6 +192,28 @@ describe("startLogin", () => {
   });
 });
 
+describe("the login that a browser carries", () => {
+  it("fits into a cookie at an issuer that supports hundreds of scopes", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    mcp.metadata["scopes_supported"] = ["tools"];
+    issuer.metadata["scopes_supported"] = Array.from({ length: 200 }, () => crypto.randomUUID());
+    const { saved } = await browse(agent({ loginSecret: SECRET }), mcp.url);
+
+    expect(saved?.length).toBeLessThan(4000);
+  });
+
+  it("is for the same user at the second request", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    issuer.metadata["scopes_supported"] = ["offline_access"];
+    mcp.metadata["scopes_supported"] = ["tools"];
+    issuer.callback = { error: "invalid_scope", code: null };
+    const ofAnn = agent({ loginSecret: SECRET, loginHint: "ann" });
+    const { request, saved } = await browse(ofAnn, mcp.url);
+    const { redirect = "" } = await ofAnn.handleCallback(request, { saved });
+    expect(new URL(redirect).searchParams.get("login_hint")).toBe("ann");
+  });
+});
+
 describe("a prepared login that was stored as JSON", () => {
   it("is rejected with the reason, and its session is closed", async () => {
     const scene = await startScene();

@@ -44,6 +44,31 @@ describe("a provider whose SDK reports a rejected token", () => {
     expect([await provider.token(), login.opened.length]).toEqual(["access-as-3", 1]);
   });
 
+  it("takes a rejection for a late one only if a request with the expired token may have been in flight", async ({
+    scene,
+  }) => {
+    const { agent, mcp, login } = scene;
+    let [epoch, now] = [1_000_000, 0];
+    const clock = { ...systemClock, epoch: () => epoch, now: () => now };
+    const provider = agent({ clock }).authProvider(mcp.url);
+    await provider.token();
+    epoch += 2 * 3_600_000;
+    now += 6000;
+    expect(await provider.token()).toBe("access-as-2");
+    await provider.onUnauthorized({ response: new Response(null, { status: 401 }) });
+    expect([await provider.token(), login.opened.length]).toEqual(["access-as-3", 1]);
+  });
+
+  it("logs in for the scopes that the challenge names", async ({ scene }) => {
+    const { agent, mcp, login } = scene;
+    const provider = agent().authProvider(mcp.url);
+    await provider.token();
+    const headers = { "www-authenticate": `${mcp.challenge}, error="insufficient_scope", scope="admin"` };
+    await provider.onUnauthorized({ response: new Response(null, { status: 401, headers }) });
+    expect(login.opened).toHaveLength(2);
+    expect(login.requested(1).get("scope")?.split(" ")).toContain("admin");
+  });
+
   it("gets its first token where it has returned none", async ({ scene: { agent, mcp, login } }) => {
     const provider = agent().oauthClientProvider(mcp.url, { scope: "read" });
     await provider.prepareTokenRequest();

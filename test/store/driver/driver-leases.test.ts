@@ -101,6 +101,8 @@ describe("a lease over a driver", () => {
     await held.ended;
     await time.advance(1000);
     expect(await waiting.done).toMatchObject({ waited: true, before: undefined });
+    // A server would gather one for each refresh.
+    expect(time.timers).toBe(0);
   });
 
   it("passes on four seconds after its holder was killed, and not before", async () => {

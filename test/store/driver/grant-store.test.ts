@@ -166,6 +166,18 @@ describe("a record that cannot be used", () => {
     await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_failed" });
   });
 
+  it.each(["sealed", "unsealed"])("is a client of another issuer, which would be sent there (%s)", async (how) => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: how === "sealed" ? testRing() : "none" });
+    const [own, evil] = ["https://as.example/pool", "https://evil.example"] as const;
+    for (const issuer of [own, evil]) await store.saveClient(madeClient({ issuer }), "form");
+    const [first, second] = (await driver.scan({ kind: "client" }, { limit: 2 })).items;
+    if (first === undefined || second === undefined) throw new Error("two clients");
+    await driver.put(second.key, first.value, second.version);
+    await expect(store.readClient(evil, "form")).rejects.toMatchObject({ code: "store_failed" });
+    expect(await store.readClient(own, "form")).toMatchObject({ issuer: own });
+  });
+
   it("names the key that the ring lacks", async () => {
     const driver = memoryDriver();
     await grantStore(driver, { seal: testRing() }).save(madeGrant(), undefined);
@@ -358,6 +370,39 @@ describe("a near cache", () => {
     await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_unavailable" });
   });
 
+  it("returns no token that has expired", async () => {
+    const { time, driver, store, other } = await setUp();
+    const expiresAt = time.epoch() + 100_000;
+    await time.advance(1);
+    await other.save(next(living(), 2, { tokens: { ...living().tokens, expiresAt } }), 1);
+    await time.advance(99_000);
+    expect((await store.read(KEY))?.generation).toBe(2);
+    await time.advance(1000);
+    driver.before.get = lost;
+    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_unavailable" });
+  });
+
+  it.each(["ends", "fails"])("returns nothing of before a watch that %s, and watches again", async (how) => {
+    const inner = memoryDriver();
+    const { watch } = inner;
+    const cuts: (() => void)[] = [];
+    inner.watch = async (onChange, onGap, signal) => {
+      const cut = new AbortController();
+      cuts.push(() => cut.abort());
+      await watch?.call(inner, onChange, onGap, AbortSignal.any([signal, cut.signal]));
+      if (how === "fails") throw new Error("the connection is gone");
+    };
+    const { time, store, other } = await setUp(inner);
+    cuts[0]?.();
+    await time.advance(1);
+    await other.save(next(living(), 2), 1);
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-2");
+    expect(cuts).toHaveLength(2);
+    await time.advance(1);
+    await other.save(next(living(), 3), 2);
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-3");
+  });
+
   it("follows the hints of the engine", async () => {
     const { store, other } = await setUp();
     await other.remove(KEY);
@@ -418,10 +463,11 @@ describe("a tenant whose key was deleted", () => {
     expect(tokenOf(await store().read(KEY))).toBe("access-token-1");
     const [key] = (await driver.scan({ kind: "key" }, { limit: 2 })).items;
     if (key) await driver.delete(key.key);
-    expect(await store().read(KEY)).toBeUndefined();
+    const reader = store();
+    expect(await reader.read(KEY)).toBeUndefined();
     expect(await store().list()).toEqual([]);
     const again = store();
     expect(await again.save(madeGrant({ requestedScope: "again" }), undefined)).toBe(true);
-    expect((await again.read(KEY))?.requestedScope).toBe("again");
+    for (const one of [again, reader]) expect((await one.read(KEY))?.requestedScope).toBe("again");
   });
 });

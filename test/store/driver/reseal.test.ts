@@ -29,6 +29,17 @@ describe("reseal", () => {
     expect(await reseal(driver, ring)).toEqual({ resealed: 0, current: 8, changed: 0, unusable: 0 });
   });
 
+  it("goes on behind the first page of the engine", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    const profiles = Array.from({ length: 201 }, (_, nth) => `p${nth}`);
+    for (const profile of profiles) await store.save(madeGrant({ profile }), undefined);
+    const ring = testRing({ current: "b", keys: KEYS });
+    expect(await keysInUse(driver)).toEqual({ a: 201 });
+    expect(await reseal(driver, ring)).toMatchObject({ resealed: 201 });
+    expect(await keysInUse(driver)).toEqual({ b: 201 });
+  });
+
   it("continues where it was aborted", async () => {
     const { driver, ring } = await setUp();
     const { put } = driver;

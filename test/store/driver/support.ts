@@ -21,6 +21,11 @@ export class TestTime {
 
   epoch = () => this.#now;
 
+  /** How many timers are set. */
+  get timers(): number {
+    return this.#timers.size;
+  }
+
   /** The clock of a process. While it is stalled, its timers do not fire. */
   process(): StoreClock & { isStalled: boolean } {
     const clock = {

@@ -79,6 +79,19 @@ describe("an envelope", () => {
     });
   });
 
+  it("asks again at once after an unwrap that failed", async () => {
+    const driver = memoryDriver();
+    await grantStore(driver, { seal: testEnvelope().sealing }).save(madeGrant(), undefined);
+    let unwrapped = 0;
+    const turn = async (bytes: Uint8Array) => bytes.map((byte) => byte ^ 0xff);
+    const unwrap = (bytes: Uint8Array) => (unwrapped++ === 0 ? Promise.reject(new Error("throttled")) : turn(bytes));
+    const store = grantStore(driver, { seal: envelope({ wrap: turn, unwrap, nameKey: NAME_KEY }) });
+    await expect(store.read(KEY)).rejects.toMatchObject({ message: expect.stringContaining("could not unwrap") });
+    expect(await store.read(KEY)).toMatchObject({ generation: 1 });
+    expect(await store.read(KEY)).toMatchObject({ generation: 1 });
+    expect(unwrapped).toBe(2);
+  });
+
   it("stores no data key that is not wrapped", async () => {
     const driver = memoryDriver();
     let plain = "";
