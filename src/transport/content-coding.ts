@@ -59,11 +59,6 @@ class AnyInflate extends Transform {
     else this.#inner.once("end", done).end();
   }
 
-  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#inner?.destroy();
-    done(error);
-  }
-
   #open(hasHeader: boolean): Inflate | InflateRaw {
     const { createInflate, createInflateRaw } = process.getBuiltinModule("node:zlib");
     const inner = (hasHeader ? createInflate : createInflateRaw)(this.#options);

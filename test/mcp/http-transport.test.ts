@@ -42,6 +42,16 @@ describe("a fetch with back-pressure", () => {
     expect([answer.headers.get("mcp-session-id"), await answer.text()]).toEqual(["s", "x"]);
   });
 
+  it.each(["text/plain", "text/event-stream"])("reads no error of any size (%s)", async (type) => {
+    const events = "data: a part of an error\n\n".repeat(20_000);
+    const answer = () => new Response(events, { status: 500, headers: { "content-type": type } });
+    const fetch = backpressureFetch(
+      async () => answer(),
+      async () => {},
+    );
+    await expect((await fetch("https://mcp.example/")).text()).rejects.toMatchObject({ code: "body_too_large" });
+  });
+
   it("measures each event, however the bytes are split", async () => {
     const events = ["data: aaaa\n\n", "data: bb\r\n\r\n", "data: cccc\r\r", "data: d\n\n"].join("");
     for (let size = 1; size <= 9; size++) {

@@ -45,6 +45,14 @@ it("reads all pages of a list", async () => {
   await server.close();
 });
 
+it("ends at a page that names itself as the next one", async () => {
+  const { tools, server } = await opened(({ id }, response) => {
+    sendResult(response, id, { tools: [TOOL], nextCursor: "1" });
+  });
+  expect(await tools(signal)).toHaveLength(2);
+  await server.close();
+});
+
 it("ends at a list of tools that has no end", async () => {
   let page = 0;
   const { tools, server } = await opened(({ id }, response) => {
@@ -166,6 +174,48 @@ it("takes a session only from the response to initialize", async () => {
   for (const _ of [1, 2]) await call("build", {}, signal);
   expect(server.requests.flatMap(({ headers }) => headers["mcp-session-id"] ?? [])).toEqual([]);
   await server.close();
+});
+
+it("takes no newer revision than it has offered", async () => {
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    const { id, method, params } = JSON.parse(String(init?.body));
+    const newest = REVISIONS[0];
+    if (method !== "initialize")
+      return Response.json({ jsonrpc: "2.0", id, error: { code: -32_601, message: "none" } });
+    if (params.protocolVersion === newest) return new Response("unsupported protocol version", { status: 400 });
+    return Response.json({ jsonrpc: "2.0", id, result: { protocolVersion: newest, capabilities: {} } });
+  };
+  const opening = openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal });
+  await expect(opening).rejects.toThrow(`version is not supported: ${REVISIONS[0]}`);
+});
+
+it("sends nothing more into a session that the server has lost", async () => {
+  const answers: (AbortSignal | null | undefined)[] = [];
+  let [sessions, calls] = [0, 0];
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    const { id, method } = JSON.parse(String(init?.body));
+    const result = (value: object, headers = {}) => Response.json({ jsonrpc: "2.0", id, result: value }, { headers });
+    if (method === undefined) {
+      answers.push(init?.signal);
+      return new Promise<Response>((_, reject) => {
+        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+      });
+    }
+    if (method === "initialize") {
+      return result({ protocolVersion: REVISIONS[0] }, { "mcp-session-id": `session-${++sessions}` });
+    }
+    if (method !== "tools/call") return new Response(null, { status: method === "server/discover" ? 404 : 202 });
+    if (++calls === 2) return new Response(null, { status: 404 });
+    const ping = JSON.stringify({ jsonrpc: "2.0", id: "p", method: "ping" });
+    const answer = JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } });
+    return new Response(`data: ${ping}\n\ndata: ${answer}\n\n`, { headers: { "content-type": "text/event-stream" } });
+  };
+  const session = await openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal });
+  await session.call("build", {}, signal);
+  await session.call("build", {}, signal);
+  expect([sessions, answers.map((one) => one?.aborted)]).toEqual([2, [true, false]]);
+  await session.close();
+  expect(answers.map((one) => one?.aborted)).toEqual([true, true]);
 });
 
 it("cancels a call at the server when its signal fires", async () => {

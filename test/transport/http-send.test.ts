@@ -1,14 +1,20 @@
+import { getEventListeners, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
+import { Readable } from "node:stream";
 import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { HttpRequest } from "../../src/http/http-request.js";
 import type { HttpResponse } from "../../src/http/http-response.js";
 import { networkError } from "../../src/http/network-error.js";
+import { decoded } from "../../src/transport/content-coding.js";
 import { createFetch } from "../../src/transport/dispatcher.js";
 import { sendJson, startServer, startSocketServer, until } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
+
+/** A text that gzip has packed several times. */
+const packed = (times: number): Buffer => (times === 0 ? Buffer.from("text") : gzipSync(packed(times - 1)));
 
 describe.each([
   ["Node's fetch", globalThis.fetch],
@@ -21,12 +27,32 @@ describe.each([
     ["deflate", deflateRawSync("text")],
     ["br", brotliCompressSync("text")],
     ["deflate, gzip", gzipSync(deflateSync("text"))],
+    ["gzip, gzip, gzip, gzip, gzip", packed(5)],
+    ["identity", Buffer.from("text")],
     ["unknown", Buffer.from("text")],
-  ])("reads a body with the content coding %s", async (coding, body) => {
+    ["gzip, unknown", gzipSync("text"), gzipSync("text").toString()],
+    // Without its end, as some servers send it.
+    ["gzip", gzipSync("text", { finishFlush: constants.Z_SYNC_FLUSH })],
+    ["deflate", deflateSync("text", { finishFlush: constants.Z_SYNC_FLUSH })],
+    ["br", brotliCompressSync("text", { finishFlush: constants.BROTLI_OPERATION_FLUSH })],
+    ["deflate", Buffer.of(), ""],
+  ])("reads a body with the content coding %s", async (coding, body, text = "text") => {
     const { origin } = await startServer((response) =>
       response.writeHead(200, { "content-encoding": coding }).end(body),
     );
-    expect(await (await fetch(origin)).text()).toBe("text");
+    expect(await (await fetch(origin)).text()).toBe(text);
+  });
+
+  it.each([
+    ["gzip", Buffer.alloc(100, 0xff)],
+    ["deflate", Buffer.alloc(100, 0xff)],
+    ["br", Buffer.alloc(100, 0xff)],
+    ["gzip, gzip, gzip, gzip, gzip, gzip", packed(6)],
+  ])("fails where a body cannot be unpacked from the content coding %s", async (coding, body) => {
+    const { origin } = await startServer((response) =>
+      response.writeHead(200, { "content-encoding": coding }).end(body),
+    );
+    await expect(fetch(origin).then((response) => response.text())).rejects.toThrow(TypeError);
   });
 
   it("joins a header that comes several times, and shows none twice", async () => {
@@ -106,6 +132,53 @@ describe("a request over node:http", () => {
     // The client reads the end of the connection, and its stream closes.
     for (let turn = 0; turn < 10; turn++) await turnOfTheEventLoop();
     await expect(response.text()).rejects.toMatchObject({ message: "terminated" });
+  });
+
+  it.each(["deflate", "gzip", "br"])("unpacks a body no faster than it is read (%s)", async (coding) => {
+    const plain = Buffer.alloc(16 * 1024 * 1024);
+    const [body] =
+      { deflate: [deflateSync(plain)], gzip: [gzipSync(plain)], br: [brotliCompressSync(plain)] }[coding] ?? [];
+    const stream = decoded(Readable.from([body]), coding);
+    await once(stream, "readable");
+    for (let turn = 0; turn < 200; turn++) await turnOfTheEventLoop();
+    expect(stream.readableLength).toBeLessThan(1024 * 1024);
+    let length = 0;
+    for await (const part of stream) length += part.length;
+    expect(length).toBe(plain.length);
+  });
+
+  it.each(["identity, gzip", "gzip,", "GZIP"])("knows the content coding %j", async (coding) => {
+    const { origin } = await startServer((response) =>
+      response.writeHead(200, { "content-encoding": coding }).end(gzipSync("text")),
+    );
+    expect(await (await send(origin)).text()).toBe("text");
+  });
+
+  it("reads the whole of a response behind which the server sends something else", async () => {
+    let hasSent = false;
+    const { origin } = await startSocketServer((socket) => {
+      socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok and more", () => {
+        hasSent = true;
+      });
+    });
+    const response = await send(origin);
+    await until(() => hasSent);
+    for (let turn = 0; turn < 10; turn++) await turnOfTheEventLoop();
+    expect(await response.text()).toBe("ok");
+  });
+
+  it("leaves no listener at a signal that many requests share", async () => {
+    const { origin } = await startServer((response) => response.end("text"));
+    const { signal } = new AbortController();
+    for (let round = 0; round < 3; round++) await (await send(origin, { signal })).text();
+    await expect.poll(() => getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  it("has time for a reader that is slower than the server", async () => {
+    const { origin } = await startServer((response) => response.end(Buffer.alloc(1024 * 1024)));
+    const response = await createFetch({ idleTimeoutMs: 50 }, undefined)(origin);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect((await response.arrayBuffer()).byteLength).toBe(1024 * 1024);
   });
 
   it("ends the connection of a body whose reader has seen enough", async () => {

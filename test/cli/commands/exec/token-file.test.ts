@@ -72,10 +72,13 @@ describe("the file", () => {
     ]);
   });
 
-  it("goes away with its folder", async () => {
+  it("goes away with its folder, and nothing waits for the exit any more", async () => {
+    const before = process.listenerCount("exit");
     const { path, stop } = keep({});
+    expect(process.listenerCount("exit")).toBe(before + 1);
     await stop();
     expect([existsSync(path), readdirSync(folder)]).toEqual([false, []]);
+    expect(process.listenerCount("exit")).toBe(before);
   });
 
   it("is one of its own for each run", () => {
