@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type HostileCase, unless } from "../case.js";
@@ -61,6 +62,20 @@ export const hostSettings: readonly HostileCase[] = [
   refused("W2b", "a server twice", '{"mcpServers": {"a": 1,\n"a": 2}}', "line 2 of"),
   refused("W2c", "nesting 200,000 deep", '{"a":'.repeat(200_000), "cannot be changed"),
   refused("W2d", "an escape sequence in a key", '{"\\u001b]0;x\\u0007": 1, "\\u001b]0;x\\u0007": 2}', "is there twice"),
+  {
+    id: "W2e",
+    input: "mcp add, with a FIFO in place of the host's settings",
+    result: "refused; nothing waits for it",
+    outcome: "usage",
+    command: () => ["mcp", "add", "cursor", "https://mcp.example/mcp"],
+    cliOnly: true,
+    arrange(kit) {
+      mkdirSync(dirname(fileOf(kit)));
+      execFileSync("mkfifo", [fileOf(kit)]);
+    },
+    says: ["is not an ordinary file"],
+    requests: [],
+  },
   {
     id: "W3a",
     input: "mcp list, with secrets of other servers in the host's settings",
