@@ -1,6 +1,6 @@
 // The tests of a run, in one process and one by one: the runner finds the tests that cover a mutant by the one that runs.
 import { readFileSync } from "node:fs";
-import { relative } from "node:path";
+import { join, relative } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer } from "vitest/node";
 import base from "../../vitest.config.ts";
@@ -14,11 +14,13 @@ const isolated = tests.filter((path) => projects[1].test.include.includes(path))
 
 class NearestFirst extends BaseSequencer {
   async sort(specs) {
-    const { activeMutant } = this.ctx.getRootProject().getProvidedContext();
+    const { activeMutant, mutantActivation } = this.ctx.getRootProject().getProvidedContext();
     const source = activeMutant === undefined ? undefined : read().sources[activeMutant];
     if (source === undefined) return super.sort(specs);
     const away = ({ moduleId }) => distance(source, relative(this.ctx.config.root, moduleId));
-    return specs.filter((spec) => away(spec) < 4).sort((one, other) => away(one) - away(other));
+    // What runs when a module is loaded is covered by no test in particular.
+    const farthest = mutantActivation === "static" ? 2 : 3;
+    return specs.filter((spec) => away(spec) <= farthest).sort((one, other) => away(one) - away(other));
   }
 }
 
@@ -29,13 +31,15 @@ export default defineConfig({
     reporters: [],
     // A mutant that lets a test wait for ever is killed sooner.
     testTimeout: 60_000,
-    sequence: { sequencer: NearestFirst },
-    projects: [selected(projects[0], tests), selected(projects[1], isolated)].filter(
-      ({ test }) => test.include.length > 0,
-    ),
+    sequence: { sequencer: NearestFirst, setupFiles: "list" },
+    projects: [
+      selected(projects[0], tests, [join(import.meta.dirname, "load.mjs")]),
+      selected(projects[1], isolated),
+    ].filter(({ test }) => test.include.length > 0),
   },
 });
 
-function selected(project, include) {
-  return { ...project, test: { ...project.test, ...oneByOne, include } };
+function selected(project, include, more = []) {
+  const setupFiles = [...(project.test.setupFiles ?? []), ...more];
+  return { ...project, test: { ...project.test, ...oneByOne, include, setupFiles } };
 }
