@@ -52,6 +52,7 @@ describe("a base address", () => {
     ["", "absolute URL"],
     ["agentauth.example", 'has no scheme; did you mean "https://agentauth.example"?'],
     ["localhost:3000", 'did you mean "https://localhost:3000" or "http://localhost:3000"?'],
+    ["agentauth:8443/api", 'has no scheme; did you mean "https://agentauth:8443/api"?'],
     ["agentauth", "absolute URL"],
     ["/api", "absolute URL"],
     ["ftp://agentauth.example", "must begin with https://"],

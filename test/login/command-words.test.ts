@@ -19,7 +19,9 @@ describe("a browser command", () => {
   });
 
   test.each(["firefox 'x", 'a "', "'' x", '""'])("%j is refused", (command) => {
-    expect(() => commandWords(command)).toThrow(expect.objectContaining({ code: "usage", class: "usage" }));
+    expect(() => commandWords(command)).toThrow(
+      expect.objectContaining({ code: "usage", class: "usage", remedy: { action: "configure", option: "browser" } }),
+    );
   });
 
   test.each([

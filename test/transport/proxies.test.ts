@@ -92,7 +92,7 @@ describe.skipIf(OUTSIDE === undefined)("a real proxy", () => {
     const filled = (text: string) => text.replaceAll(PORT, String(port)).replaceAll(ADDRESS, OUTSIDE ?? "");
     expect(await request(filled(host), filled(noProxy))).toBe("well");
     const target = `${filled(host)}:${port}`;
-    expect(seen.tunnels.map((one) => one.target)).toEqual(how === "used" ? [target] : []);
+    expect(seen.tunnels).toEqual(how === "used" ? [{ target, credentials: undefined }] : []);
   });
 
   it("gets user and password decoded, also with an odd character in them", async ({ request, seen }) => {
@@ -105,6 +105,7 @@ describe.skipIf(OUTSIDE === undefined)("a real proxy", () => {
     ["me:%", "me:%"],
     ["me:%ff", "me:%ff"],
     ["me", "me:"],
+    [":secret", ":secret"],
   ])("gets the credentials of %s, whose % may encode nothing", async ([credentials, sent = ""], { request, seen }) => {
     await request("api.example.test", "", `${credentials}@`);
     expect(seen.tunnels[0]?.credentials).toBe(`Basic ${Buffer.from(sent).toString("base64")}`);
