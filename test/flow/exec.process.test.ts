@@ -152,18 +152,6 @@ describe("a signal", () => {
     expect((await once(child, "exit"))[0]).toBe(143);
     expect(readdirSync(join(user.home, "run"))).toEqual([]);
   });
-
-  it("ends such a run only when the token that it has refreshed is saved", async ({ url, user, faults }) => {
-    await user.age(62);
-    const { generation } = await user.grant();
-    faults.add({ kind: "slow-headers", ms: 6000, path: "token" });
-    const child = startProcess(["exec", url, "--as", "file:F", "--", "yes"], { env: { AGENTAUTH_HOME: user.home } });
-    await new Promise<void>((resolve) => child.stdout?.once("readable", () => resolve()));
-    await until(() => faults.list().some(({ fired }) => fired > 0));
-    child.kill("SIGTERM");
-    expect((await once(child, "exit"))[0]).toBe(143);
-    expect((await user.grant()).generation).toBe(generation + 1);
-  });
 });
 
 describe.skipIf(!script)("on a terminal", () => {

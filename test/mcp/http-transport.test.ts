@@ -42,6 +42,15 @@ describe("a fetch with back-pressure", () => {
     expect([answer.headers.get("mcp-session-id"), await answer.text()]).toEqual(["s", "x"]);
   });
 
+  it("leaves a response without a body as it is", async () => {
+    const empty = new Response(null, { status: 202 });
+    const fetch = backpressureFetch(
+      async () => empty,
+      async () => {},
+    );
+    expect(await fetch("https://mcp.example/")).toBe(empty);
+  });
+
   it.each(["text/plain", "text/event-stream"])("reads no error of any size (%s)", async (type) => {
     const events = "data: a part of an error\n\n".repeat(20_000);
     const answer = () => new Response(events, { status: 500, headers: { "content-type": type } });

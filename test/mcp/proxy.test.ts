@@ -31,22 +31,28 @@ const sendEvent = (response: ServerResponse, message: object) =>
 
 describe("the proxy and messages of the host", () => {
   it.each([
-    ["{not json", null, -32_700],
-    ["[]", null, -32_600],
-    ["7", null, -32_600],
-    ['{"jsonrpc":"1.0","id":3,"method":"ping"}', 3, -32_600],
-    ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null, -32_600],
-    ['{"jsonrpc":"2.0","id":null,"method":"ping"}', null, -32_600],
-    ['{"jsonrpc":"2.0","id":"a"}', "a", -32_600],
-    ['{"jsonrpc":"2.0","id":"a","result":1,"error":{}}', "a", -32_600],
-  ])("rejects %s with an error, and continues", async (line, id, code) => {
+    ["{not json", null, -32_700, "is not JSON"],
+    ["[]", null, -32_600, "batches are not supported"],
+    ["7", null, -32_600, "is not a JSON object"],
+    ['{"jsonrpc":"1.0","id":3,"method":"ping"}', 3, -32_600, 'no "jsonrpc": "2.0"'],
+    ['{"jsonrpc":"2.0","id":{},"method":"ping"}', null, -32_600, "neither a string nor a number"],
+    ['{"jsonrpc":"2.0","id":null,"method":"ping"}', null, -32_600, "neither a string nor a number"],
+    ['{"jsonrpc":"2.0","id":"a"}', "a", -32_600, "neither a request nor a response"],
+    ['{"jsonrpc":"2.0","id":"a","result":1,"error":{}}', "a", -32_600, "neither a request nor a response"],
+  ])("rejects %s with an error, and continues", async (line, id, code, message) => {
     const peer = await startPeer((response, message) => sendResult(response, message.id, {}));
     const host = startHost(peer.url);
     host.write(`${line}\r\n\n`);
     expect((await host.ask("next", "ping")).result).toEqual({});
     expect(host.received).toHaveLength(2);
-    expect(host.received[0]).toMatchObject({ id, error: { code } });
+    expect(host.received[0]).toMatchObject({ id, error: { code, message: expect.stringContaining(message) } });
     expect(peer.requests).toHaveLength(1);
+  });
+
+  it("reads more of them once the server has taken those before", async () => {
+    const peer = await startPeer((response, { id }) => sendResult(response, id, {}));
+    const host = startHost(peer.url, { maxBytes: 200 });
+    for (let id = 0; id < 10; id++) expect((await host.ask(id, "ping", { text: "x".repeat(100) })).result).toEqual({});
   });
 
   it("forwards unknown members, also outside params and result", async () => {

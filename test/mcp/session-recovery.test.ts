@@ -470,6 +470,10 @@ describe("the proxy and a server whose new session is another one", () => {
     for (const id of [1, 2]) {
       const { error } = await host.ask(id, "ping");
       expect(error?.message).toMatch(new RegExp(message.replace(/[[()]/g, "\\$&")));
+      const known = message.includes("404")
+        ? { status: 404 }
+        : { class: expect.stringMatching(/^remote$|^unavailable$/) };
+      expect(error?.data).toMatchObject(known);
     }
     expect(server.of("initialize")).toHaveLength(3);
     expect(server.of("ping").every(({ session }) => session === "session-1")).toBe(true);

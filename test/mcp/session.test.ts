@@ -213,6 +213,8 @@ it("sends nothing more into a session that the server has lost", async () => {
   const session = await openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal });
   await session.call("build", {}, signal);
   await session.call("build", {}, signal);
+  // Neither session said what it can do.
+  expect(await session.tools(signal)).toEqual([]);
   expect([sessions, answers.map((one) => one?.aborted)]).toEqual([2, [true, false]]);
   await session.close();
   expect(answers.map((one) => one?.aborted)).toEqual([true, true]);

@@ -1,10 +1,24 @@
+import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { createStdioWriter } from "../../src/mcp/stdio.js";
+import { createStdioWriter, readLines } from "../../src/mcp/stdio.js";
 import { until } from "../helpers/server.js";
 
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
 };
+
+describe("the lines of the host", () => {
+  it.each([1, 2, 3, 5, 100])("are read whole from pieces of %i bytes, but those that are too long", async (size) => {
+    const text = "é\n\n12345678\n123456789\nend";
+    const bytes = Buffer.from(text);
+    const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, nth) =>
+      bytes.subarray(nth * size, (nth + 1) * size),
+    );
+    const lines: (string | undefined)[] = [];
+    for await (const line of readLines(Readable.from(pieces), 8)) lines.push(line);
+    expect(lines).toEqual(["é", "", "12345678", undefined, "end"]);
+  });
+});
 
 describe("the writer to the host", () => {
   it("is ready again when the host has read", async () => {

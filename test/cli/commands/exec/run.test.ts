@@ -1,9 +1,15 @@
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { chmodSync, existsSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { PassThrough, Writable } from "node:stream";
 import { expect } from "vitest";
+import { runExec } from "../../../../src/cli/commands/exec/run.js";
+import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
+import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { type Clock, systemClock } from "../../../../src/http/deadline.js";
+import { memoryStore } from "../../../../src/store/memory.js";
 import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
+import { startRun } from "../../run-support.js";
 import { deskTest, startDesk } from "../desk.js";
 
 const it = deskTest().extend(
@@ -55,6 +61,50 @@ it("passes a signal on to the command, and exits as the command does", async ({ 
   await until(() => out().includes("ready"));
   run.kill("SIGTERM");
   expect([await closed, out()]).toEqual([[42, null], "ready\ngot it\n"]);
+});
+
+it("exits only after a save, where its reader has stopped reading and a signal has ended the command", async ({
+  desk,
+  me,
+}) => {
+  const exits: number[] = [];
+  const own = {
+    stdin: new PassThrough(),
+    stdout: new Writable({ write: () => undefined }),
+    stderr: new PassThrough(),
+    env: { PATH: process.env["PATH"] },
+    giveBack: () => undefined,
+    exit: (code: number) => exits.push(code) as never,
+  };
+  const signals = processSignals(new EventEmitter());
+  const pendingSaves = createPendingSaves();
+  const argv = ["exec", desk.url, "--", "yes"];
+  const { context } = startRun(
+    { env: { AGENTAUTH_HOME: me.home } },
+    {},
+    { argv, signals, pendingSaves, lend: () => own },
+  );
+  let save = () => {};
+  const saved = new Promise<void>((resolve) => {
+    save = resolve;
+  });
+  const saving = pendingSaves.watch(memoryStore()).lease(
+    "refresh",
+    async (lease) => {
+      await lease.commit();
+      await saved;
+    },
+    { durationMs: 60_000 },
+  );
+  const run = runExec({ url: desk.url, command: ["yes"] }, context);
+  await until(() => own.stdout.writableLength > 0);
+  signals.raise("SIGTERM");
+  expect(await Promise.race([run, new Promise((resolve) => setTimeout(resolve, 3000, "waits"))])).toBe("waits");
+  expect(exits).toEqual([]);
+  save();
+  expect(await run).toBe(143);
+  expect(exits).toEqual([143]);
+  await saving;
 });
 
 it.for([
