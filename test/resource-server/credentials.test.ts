@@ -23,6 +23,14 @@ describe("requests without a token (V1)", () => {
     expect(await response.json()).toEqual({ error: "unauthorized" });
   });
 
+  it("have none in an empty header", async ({ server, good }) => {
+    for (const authorization of ["", " ", "Bearer", `Basic ${good}`]) {
+      server.log.length = 0;
+      expect(outcome(await server.ask({ authorization }))).toEqual([401, ASKED]);
+      expect(server.reasons()).toEqual(["missing"]);
+    }
+  });
+
   it("get the scopes that every request needs", async ({ signer }) => {
     const response = await signer.server({ requiredScopes: ["mcp", "files"] }).ask();
     const requested = ASKED.replaceAll(/Bearer |DPoP /g, '$&scope="mcp files", ');

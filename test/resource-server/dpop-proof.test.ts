@@ -89,21 +89,23 @@ describe("a proof", () => {
 });
 
 describe("the header of a proof", () => {
-  it.for<[string, (holder: Holder) => ProofParts | Promise<ProofParts>]>([
-    ["another typ", () => ({ header: { typ: "JWT" } })],
-    ["no typ", () => ({ header: { typ: undefined } })],
-    ["no key", () => ({ header: { jwk: undefined } })],
-    ["a key that is a text", () => ({ header: { jwk: "key" } })],
-    ["an extension", () => ({ header: { crit: ["b64"], b64: true } })],
-    ["a member of a secret key", (holder) => ({ header: { jwk: { ...holder.jwk, k: "AAAA" } } })],
-    ["the private key", async (holder) => ({ header: { jwk: await exportJWK(holder.key.privateKey) } })],
-    ["another key than it is signed with", async () => ({ by: (await makeKey()).privateKey })],
+  it.for<[string, string, (holder: Holder) => ProofParts | Promise<ProofParts>]>([
+    ["another typ", 'typ "JWT" must be dpop+jwt', () => ({ header: { typ: "JWT" } })],
+    ["no typ", "must be dpop+jwt", () => ({ header: { typ: undefined } })],
+    ["no key", "jwk must be a key", () => ({ header: { jwk: undefined } })],
+    ["a key that is a text", "jwk must be a key", () => ({ header: { jwk: "key" } })],
+    ["an extension", "is not understood", () => ({ header: { crit: ["b64"], b64: true } })],
+    ["a member of a secret key", "private member k", (holder) => ({ header: { jwk: { ...holder.jwk, k: "AAAA" } } })],
+    ["the private key", "private member d", async ({ key }) => ({ header: { jwk: await exportJWK(key.privateKey) } })],
+    ["another key than it is signed with", "signature", async () => ({ by: (await makeKey()).privateKey })],
     [
       "HS256, by the public key",
+      'alg "HS256" is not among',
       (holder) => ({ header: { alg: "HS256" }, by: Buffer.from(JSON.stringify(holder.jwk)) }),
     ],
-  ])("must not have %s", async ([_what, parts], { holder, refused }) => {
+  ])("must not have %s", async ([_what, detail, parts], { server, holder, refused }) => {
     await refused(await holder.prove(await parts(holder)));
+    expect(server.log).toMatchObject([{ detail: expect.stringContaining(detail) }]);
   });
 
   it("must not have an algorithm that is not listed, none least of all", async ({ signer, holder, refused }) => {

@@ -305,3 +305,17 @@ it("a caller that goes away ends its own wait alone", async ({ signer, server })
   expect((await stays).subject).toBe("alice");
   expect(server.log).toEqual([]);
 });
+
+it("the only caller that goes away leaves no failure to the next one", async ({ signer, server }) => {
+  const { routes } = signer.issuer;
+  const jwks = routes["/pool/jwks"];
+  routes["/pool/jwks"] = () => new Promise(() => undefined);
+  const token = await signer.sign();
+  const leaving = new AbortController();
+  const gone = server.verify(token, { signal: leaving.signal });
+  await until(() => countOf(signer, "/jwks") === 1);
+  leaving.abort();
+  await expect(gone).rejects.toMatchObject({ code: "aborted" });
+  if (jwks !== undefined) routes["/pool/jwks"] = jwks;
+  expect((await server.verify(token)).subject).toBe("alice");
+});
