@@ -78,6 +78,13 @@ describe("an answer that is no envelope", () => {
     expect(error.message).toContain(`https://agentauth.example/api/v1/pool: ${said}`);
   });
 
+  it("is refused without a secret that it repeats", async () => {
+    const redactor = new Redactor();
+    redactor.add("canary-token");
+    const error = await errorOf({ summaries: [], status: "canary-token" }, {}, (text) => redactor.redact(text));
+    expect(error.message).toContain('status is "********", neither');
+  });
+
   it("is refused when its status is nested too deep to be shown", async () => {
     const deep = `{"summaries":[],"status":${"[".repeat(50_000)}${"]".repeat(50_000)}}`;
     expect(await errorOf(deep, { headers: { "content-type": "application/json" } })).toMatchObject({

@@ -24,10 +24,14 @@ describe("requests without a token (V1)", () => {
   });
 
   it("have none in an empty header", async ({ server, good }) => {
-    for (const authorization of ["", " ", "Bearer", `Basic ${good}`]) {
+    for (const [authorization, detail] of [
+      ["", "no Authorization header"],
+      ["Bearer", "Bearer without a token"],
+      [`Basic ${good}`, "another scheme than Bearer and DPoP"],
+    ] as const) {
       server.log.length = 0;
       expect(outcome(await server.ask({ authorization }))).toEqual([401, ASKED]);
-      expect(server.reasons()).toEqual(["missing"]);
+      expect(server.log).toMatchObject([{ reason: "missing", detail }]);
     }
   });
 
