@@ -3,10 +3,12 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import {
   finishCommand,
+  isPending,
   LIFE_MS,
   listenerOf,
   pendingLogins,
   readLogin,
+  removeListener,
   storeCallback,
   storeInterval,
   storeLogin,
@@ -92,6 +94,15 @@ describe("the files of started logins", () => {
     linkSync(join(folder, "foreign"), join(folder, `${ID}.callback`));
     expect(() => takeCallback(ID, files)).toThrow("another name");
     expect(names()).toEqual([`${ID}.callback`, `${ID}.json`, "foreign"]);
+  });
+
+  it("are waited for only as long as both the login and its listener are there", () => {
+    const { files } = arrange(`${ID}.json`, `${ID}.listener`);
+    expect(isPending(ID, files)).toBe(true);
+    removeListener(ID, files);
+    expect(isPending(ID, files)).toBe(false);
+    const { files: removed } = arrange(`${ID}.listener`);
+    expect(isPending(ID, removed)).toBe(false);
   });
 
   it("name no listener without the id of its process", () => {
