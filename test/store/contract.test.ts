@@ -56,6 +56,15 @@ describe.each(stores)("%s", (name, open) => {
     expect(back && plainGrant(back)).toEqual(plainGrant(madeGrant()));
   });
 
+  it("saves no generation that is not higher than the one that it replaces", async () => {
+    const store = open();
+    await store.save(madeGrant({ generation: 2 }), undefined);
+    for (const generation of [1, 2]) {
+      await expect(store.save(madeGrant({ generation }), 2)).rejects.toThrow(RangeError);
+    }
+    expect((await store.read(KEY))?.generation).toBe(2);
+  });
+
   it("saves over the expected generation, and over no other", async () => {
     const store = open();
     const [one, two, three] = [1, 2, 3].map((generation) =>

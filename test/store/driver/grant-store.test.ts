@@ -132,6 +132,32 @@ describe("a list with a filter", () => {
   });
 });
 
+describe("a store that many processes change", () => {
+  it("lists more grants than the engine returns at once", async () => {
+    const store = grantStore(memoryDriver(), { seal: testRing() });
+    const profiles = Array.from({ length: 201 }, (_, nth) => `p${nth}`);
+    await Promise.all(profiles.map((profile) => store.save(madeGrant({ profile }), undefined)));
+    expect(await store.list()).toHaveLength(201);
+  });
+
+  it("stores over what another process has changed in between, and gives up where that happens each time", async () => {
+    const driver = faulty();
+    const { put } = driver;
+    let changes = 1;
+    driver.put = async (key, value, expected, options) => {
+      if (changes-- > 0) await put(key, `${value} `, expected, options);
+      return put(key, value, expected, options);
+    };
+    const store = grantStore(driver, { seal: "none" });
+    await store.saveClient(madeClient({ clientId: "one" }), "form");
+    expect((await store.readClient("https://as.example/pool", "form"))?.clientId).toBe("one");
+    changes = Number.POSITIVE_INFINITY;
+    await expect(store.saveClient(madeClient({ clientId: "two" }), "form")).rejects.toMatchObject({
+      class: "unavailable",
+    });
+  });
+});
+
 describe("a record that cannot be used", () => {
   it("is reported by a list, hides no other, and is not replaced", async () => {
     const driver = memoryDriver();
@@ -176,6 +202,17 @@ describe("a record that cannot be used", () => {
     await driver.put(second.key, first.value, second.version);
     await expect(store.readClient(evil, "form")).rejects.toMatchObject({ code: "store_failed" });
     expect(await store.readClient(own, "form")).toMatchObject({ issuer: own });
+  });
+
+  it("is a login that waits in the place of another", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    for (const id of ["mine", "theirs"]) await store.shortLived?.put(id, id, { now: 0, expiresAt: 60_000 });
+    const [mine, theirs] = (await driver.scan({ kind: "login" }, { limit: 2 })).items;
+    if (mine === undefined || theirs === undefined) throw new Error("two logins");
+    await driver.put(mine.key, theirs.value, mine.version);
+    await expect(store.shortLived?.take("mine")).rejects.toMatchObject({ code: "store_failed" });
+    expect(await store.shortLived?.take("theirs")).toBe("theirs");
   });
 
   it("names the key that the ring lacks", async () => {
