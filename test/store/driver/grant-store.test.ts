@@ -85,6 +85,16 @@ describe("what an engine gets to see", () => {
   });
 });
 
+describe("what an engine gets to see without a seal", () => {
+  it("is named by what it is, where an engine takes such a long name", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: "none" });
+    for (const profile of ["short", "l".repeat(400)]) await store.save(madeGrant({ profile }), undefined);
+    const ids = (await recordsOf(driver)).map(({ key }) => key.id);
+    expect(ids).toEqual([expect.stringContaining("short"), expect.stringMatching(/^[\w-]{43}$/)]);
+  });
+});
+
 describe("tenants of one engine", () => {
   it("share registered clients, and nothing else", async () => {
     const driver = memoryDriver();

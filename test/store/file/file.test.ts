@@ -3,6 +3,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  copyFileSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -306,4 +307,23 @@ describe("saving", () => {
       message: expect.stringContaining(file),
     });
   });
+});
+
+it("a copy of a file that the user made beside it counts as none", async () => {
+  const { home, store } = await storedGrant();
+  const binding = {
+    profile: "default",
+    clientId: "c",
+    issuer: "https://as.example",
+    boundBy: "use",
+    boundAt: 1,
+  } as const;
+  await store.saveBinding(binding, undefined);
+  for (const folder of ["clients", "bindings"]) {
+    const [name = ""] = readdirSync(join(home, folder));
+    copyFileSync(join(home, folder, name), join(home, folder, `copy of ${name}`));
+    copyFileSync(join(home, folder, name), join(home, folder, `${name}.old`));
+  }
+  expect(await store.listClients?.()).toHaveLength(1);
+  expect(await store.listBindings()).toEqual([binding]);
 });

@@ -68,7 +68,10 @@ describe("a client by its shape", () => {
 describe("options", () => {
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])("refuse a time limit of %d", (timeoutMs) => {
     const open = () => postgresDriver(recorder(), { timeoutMs });
-    expect(open).toThrow(expect.objectContaining({ code: "usage", message: expect.stringContaining("timeoutMs") }));
+    const hint = "set it to a positive number of milliseconds";
+    expect(open).toThrow(
+      expect.objectContaining({ code: "usage", message: expect.stringContaining("timeoutMs"), hint }),
+    );
   });
 
   it.each<PostgresDriverOptions["table"]>([

@@ -40,6 +40,15 @@ describe("the health of Redis", () => {
     expect(health(INFO).risks).not.toContainEqual(expect.stringMatching(risk));
   });
 
+  it.each([
+    ["allkeys-lru", true],
+    ["allkeys-random", true],
+    ["volatile-lru", false],
+  ])("is an error where logins are evicted: %s", (policy, isError) => {
+    const { errors } = health(INFO.replace("noeviction", policy), "always");
+    expect(errors).toEqual(isError ? [expect.stringContaining(`maxmemory-policy is ${policy}`)] : []);
+  });
+
   it("is unknown where INFO is refused", () => {
     const { errors, risks } = health(undefined);
     expect({ errors, risks }).toEqual({ errors: [], risks: [expect.stringMatching(/may not run INFO/)] });

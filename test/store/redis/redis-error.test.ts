@@ -21,7 +21,12 @@ describe("an error of Redis", () => {
     "Failed to refresh slots cache.",
   ])("is unavailable: %s", (message) => {
     const error = redisError(new Error(message), "redis");
-    expect(error).toMatchObject({ code: "store_unavailable", class: "unavailable", retryable: true });
+    expect(error).toMatchObject({
+      code: "store_unavailable",
+      class: "unavailable",
+      retryable: true,
+      remedy: { action: "retry" },
+    });
     expect(error.cause).toMatchObject({ message });
   });
 

@@ -93,6 +93,21 @@ describe("an envelope", () => {
     expect(unwrapped).toBe(2);
   });
 
+  it("refuses a key of another length from the key management service", async () => {
+    const driver = memoryDriver();
+    await grantStore(driver, { seal: testEnvelope().sealing }).save(madeGrant(), undefined);
+    const wrap = async (bytes: Uint8Array) => bytes;
+    for (const length of [16, 31, 33]) {
+      const unwrap = async () => new Uint8Array(length);
+      const store = grantStore(driver, { seal: envelope({ wrap, unwrap, nameKey: NAME_KEY }) });
+      const message = `unwrap returned ${length} bytes, not 32`;
+      await expect(store.read(KEY)).rejects.toMatchObject({
+        class: "store",
+        message: expect.stringContaining(message),
+      });
+    }
+  });
+
   it("stores no data key that is not wrapped", async () => {
     const driver = memoryDriver();
     let plain = "";
