@@ -169,6 +169,8 @@ describe("an issuer that the user names", () => {
       const evil = await moveTo("evil");
       const refusal = { code: "issuer_mismatch", class: "refused", message: expect.stringContaining(evil.issuer) };
       await expect(service(options(issuer.issuer)).token(mcp.url)).rejects.toMatchObject(refusal);
+      mcp.metadata["authorization_servers"] = ["https://other.example", evil.issuer];
+      await expect(service(options(issuer.issuer)).token(mcp.url)).rejects.toMatchObject(refusal);
       expect(evil.requests).toEqual([]);
       mcp.metadata["authorization_servers"] = [evil.issuer, issuer.issuer];
       await service(options(issuer.issuer)).token(mcp.url);
@@ -234,7 +236,8 @@ describe("an issuer that the user names", () => {
 describe("a user whose client has a secret or a key", () => {
   it("is refused where no user can be asked, also in two steps", async ({ scene, agent }) => {
     const { mcp, issuer } = scene;
-    await expect(agent({}).login(mcp.url)).rejects.toMatchObject(UNBOUND);
+    const message = expect.stringContaining("its secret is not sent there");
+    await expect(agent({}).login(mcp.url)).rejects.toMatchObject({ ...UNBOUND, message });
     const { key: privateKey } = await clientKey();
     const byKey = agent({ client: { clientId: "prod", privateKey } });
     await expect(byKey.beginLogin(mcp.url, "http://127.0.0.1:49152/callback")).rejects.toMatchObject(UNBOUND);
