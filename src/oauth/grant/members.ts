@@ -122,7 +122,7 @@ export function secret(members: Members, name: string): Secret | undefined {
 
 export function number(members: Members, name: string): number | undefined {
   const value = members[name];
-  if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
+  if (value === undefined || typeof value === "number") return value;
   throw new CodecError(`${name} is not a number`);
 }
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { CodecError, decodeGrant, encodeGrant } from "../../../src/oauth/grant/codec.js";
 import { Secret } from "../../../src/redact.js";
-import { madeGrant, plainGrant } from "../../helpers/grant.js";
+import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 
 it("writes the value of a secret whose class is another copy of ours", () => {
   class OtherSecret {
@@ -26,6 +26,14 @@ it("reads text that another program printed like its own", () => {
   expect(plainGrant(own)).toEqual(plainGrant(madeGrant()));
   expect(plainGrant(other)).toEqual(plainGrant(own));
 });
+
+it.each(["none", "client_secret_basic", "client_secret_post", "private_key_jwt"] as const)(
+  "reads a client that authenticates with %s",
+  (authMethod) => {
+    const grant = madeGrant({ client: madeClient({ authMethod }) });
+    expect(decodeGrant(encodeGrant(grant)).client.authMethod).toBe(authMethod);
+  },
+);
 
 it.each<[string, (text: string) => string, string]>([
   ["a member twice", (text) => text.replace("{\n", '{\n  "schema": 1,\n'), "appears twice"],
