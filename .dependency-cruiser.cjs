@@ -30,8 +30,6 @@ const PACKAGES = {
   open: BUNDLED,
   "oidc-provider": BUNDLED,
   yaml: BUNDLED,
-  "topojson-client": "^src/cli/commands/report/html/",
-  "world-atlas": "^src/cli/commands/report/html/",
 };
 
 /** The folders of the sandbox, each with those that it may import; sandbox.ts and what is beside it import all of them. */

@@ -69,31 +69,16 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
       await page.goto(pathToFileURL(path).href);
       const wide = await page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth");
       expect(wide).toBe(0);
-      // One of the two sizes of each chart is there to be seen.
-      const charts = page.locator("svg.chart:visible");
-      expect(await charts.count()).toBe(3);
-      for (const chart of await charts.all()) {
-        const box = await chart.boundingBox();
+      for (const card of await page.locator(".card").all()) {
+        const box = await card.boundingBox();
         expect(box?.width).toBeGreaterThan(300 * Math.min(1, size.width / 390) - 30);
         expect((box?.x ?? -1) >= 0 && (box?.x ?? 0) + (box?.width ?? 0) <= size.width).toBe(true);
       }
+      const bars = await page.locator("svg:visible").all();
+      expect(bars.length).toBeGreaterThan(50);
+      for (const bar of bars) expect((await bar.boundingBox())?.width).toBeGreaterThan(40);
     },
   );
-
-  it.each(SIZES)("has no two labels of a chart over each other at $width by $height", async (size) => {
-    await page.setViewportSize(size);
-    await page.goto(pathToFileURL(path).href);
-    for (const chart of await page.locator("svg.chart:visible").all()) {
-      const boxes = await Promise.all((await chart.locator("text").all()).map((text) => text.boundingBox()));
-      const clashes = boxes.flatMap((a, at) =>
-        boxes.slice(at + 1).filter((b) => {
-          if (!a || !b) return false;
-          return a.x < b.x + b.width && b.x < a.x + a.width && a.y < b.y + b.height && b.y < a.y + a.height;
-        }),
-      );
-      expect(clashes).toEqual([]);
-    }
-  });
 
   it("is dark where people like it dark, and light on paper all the same", async () => {
     await page.goto(pathToFileURL(path).href);
@@ -106,8 +91,8 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
       return Promise.all([
         of("body", "backgroundColor"),
         of("body", "color"),
-        of("svg.map path", "fill"),
-        of("svg.chart text", "fill"),
+        of(".bar", "fill"),
+        of(".card", "backgroundColor"),
       ]);
     };
     const light = await look({ media: "screen", colorScheme: "light" });
@@ -126,14 +111,12 @@ describe.skipIf(CHROMIUM === undefined)("the page of a report in a real browser"
     expect(pages).toBeLessThan(15);
   });
 
-  it("has headings in order, and a name and a description for each picture", async () => {
+  it("has headings in order", async () => {
     const levels = await page
       .locator("h1, h2, h3")
       .evaluateAll((all: { tagName: string }[]) => all.map(({ tagName }) => Number(tagName[1])));
     expect(levels.filter((level) => level === 1)).toHaveLength(1);
     expect(levels.filter((level, at) => level - (levels[at - 1] ?? 0) > 1)).toEqual([]);
-    const names = await page.getByRole("img", { name: /^(?:First seen|Last seen|World map)/ }).count();
-    expect(names).toBe(3);
   });
 
   const pictures = process.env["AGENTAUTH_SCREENSHOTS"] === "1";

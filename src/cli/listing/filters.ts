@@ -8,6 +8,8 @@ import type { ListItem } from "./kinds.js";
 export interface Filter {
   matches(item: ListItem): boolean;
   flags: readonly string[];
+  /** The flags with their values, as they were given. */
+  text: string;
   /** A sentence for each filter value that no item had and that is not documented. */
   mistyped(): string[];
 }
@@ -23,28 +25,29 @@ export type DocumentedValues = Readonly<Partial<Record<"status" | "session_type"
  * @throws `AgentAuthError` `usage` for a time that cannot be read
  */
 export function buildFilter(flags: FilterFlags, now: number, documented: DocumentedValues = {}): Filter | undefined {
-  const tests: [string, (item: ListItem) => boolean][] = [];
+  const tests: [flag: string, test: (item: ListItem) => boolean, value: string][] = [];
   const { status, title, sessionType, seenAfter, seenBefore } = flags;
   const exact = [
     ...(status === undefined ? [] : [exactly("status", "--status", status, documented)]),
     ...(sessionType === undefined ? [] : [exactly("session_type", "--session-type", sessionType, documented)]),
   ];
-  for (const one of exact) tests.push([one.flag, one.matches]);
+  for (const one of exact) tests.push([one.flag, one.matches, one.wanted]);
   if (title !== undefined) {
     const glob = globPattern(title);
-    tests.push(["--title", (item) => typeof item.title === "string" && glob.test(item.title)]);
+    tests.push(["--title", (item) => typeof item.title === "string" && glob.test(item.title), title]);
   }
   if (seenAfter !== undefined) {
     const after = parseTime(seenAfter, "--seen-after", now);
-    tests.push(["--seen-after", (item) => seenAt(item) >= after]);
+    tests.push(["--seen-after", (item) => seenAt(item) >= after, seenAfter]);
   }
   if (seenBefore !== undefined) {
     const before = parseTime(seenBefore, "--seen-before", now);
-    tests.push(["--seen-before", (item) => seenAt(item) < before]);
+    tests.push(["--seen-before", (item) => seenAt(item) < before, seenBefore]);
   }
   if (tests.length === 0) return undefined;
   return {
     flags: tests.map(([flag]) => flag),
+    text: tests.map(([flag, , value]) => `${flag} ${value}`).join(", "),
     matches(item) {
       // Each of them sees every item, also one that another one rejects.
       for (const { look } of exact) look(item);
@@ -63,6 +66,7 @@ function exactly(field: "status" | "session_type", flag: string, wanted: string,
   const name = field.replace("_", " ");
   return {
     flag,
+    wanted,
     look(item: ListItem) {
       const value = item[field];
       if (typeof value === "string" && (seen.size < MOST_SEEN || value === wanted)) seen.add(value);

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { addListFlags, type ListFlags } from "../../flags/list.js";
+import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
 import type { ListKind } from "../../listing/kinds.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
@@ -95,25 +95,6 @@ function addWatchFlags(command: Command): Command {
       new Option("--watch-timeout <time>", "Stop watching after this time (5m, or seconds) with exit code 5")
         .argParser(duration)
         .helpGroup("Watching:"),
-    );
-}
-
-function addDeviceFilters(list: Command): void {
-  list
-    .addOption(
-      new Option("--session-type <type>", "Filter by session type: browser, api or mcp (client-side)").helpGroup(
-        "Filters:",
-      ),
-    )
-    .addOption(
-      new Option("--seen-after <time>", "Filter by last seen since 7d, 12h or a date (client-side)").helpGroup(
-        "Filters:",
-      ),
-    )
-    .addOption(
-      new Option("--seen-before <time>", "Filter by last seen before 7d, 12h or a date (client-side)").helpGroup(
-        "Filters:",
-      ),
     );
 }
 

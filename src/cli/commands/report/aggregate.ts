@@ -1,21 +1,23 @@
-import { createCounter } from "./counter.js";
-import { createDays } from "./days.js";
-import { exampleOf } from "./examples.js";
-import { type Facts, readFacts } from "./fields.js";
-import type { Finding, Report, Tally } from "./model.js";
-import { countText } from "./numbers.js";
-import { createPlaces } from "./places.js";
-import { RULES, type Rule } from "./rules.js";
-import { createSharedOrigins } from "./shared-origins.js";
+import { type Facts, type Moment, readFacts } from "./fields.js";
+import { createFindings } from "./findings.js";
+import type { Report, Tally, TimeSeries } from "./model.js";
+import { countText, DAY_SECONDS, dateOf } from "./numbers.js";
 
-/** Devices named as examples of a finding. */
-const MOST_EXAMPLES = 10;
+/** The number of distinct values that a counter stores, so that invented values cannot exhaust memory. */
+const MOST_DISTINCT = 10_000;
 /** Values of a field in the report: every country, and of unbounded fields the most frequent ones. */
 const MOST_COUNTRIES = 26 * 26;
 const MOST_VALUES = 50;
-const MOST_PLACES = 500;
-const MOST_ROUTES = 60;
-const DAY_SECONDS = 86_400;
+
+/** The fields that are counted by their values. */
+const COUNTED = {
+  status: ({ status }: Facts) => status,
+  session_type: ({ sessionType }: Facts) => sessionType,
+  auth_profile: ({ authProfile }: Facts) => authProfile,
+  networks: ({ last }: Facts) => (last.asn === undefined ? undefined : `AS${last.asn}`),
+  clients: ({ client }: Facts) => client,
+  fingerprints: ({ last }: Facts) => last.fingerprint,
+};
 
 /** The context of the numbers. */
 export interface ReportContext {
@@ -42,26 +44,25 @@ export interface Aggregate {
  */
 export function createAggregate(now: number): Aggregate {
   const seconds = now / 1000;
-  const counters = createCounters();
-  const [firstSeen, lastSeen, places] = [createDays(), createDays(), createPlaces()];
+  const fields = Object.entries(COUNTED).map(([name, read]) => ({ name, read, counter: createCounter() }));
+  const moments = { first: createMomentCounts(), last: createMomentCounts() };
   const findings = createFindings(seconds);
   const counts = { counted: 0, seen_within_7_days: 0, seen_within_30_days: 0 };
   return {
     add(device) {
       const facts = readFacts(device, seconds);
-      const { first, last } = facts;
-      const age = last.at === undefined ? Number.POSITIVE_INFINITY : seconds - last.at;
       counts.counted++;
+      const age = facts.last.at === undefined ? Number.POSITIVE_INFINITY : seconds - facts.last.at;
       if (age <= 7 * DAY_SECONDS) counts.seen_within_7_days++;
       if (age <= 30 * DAY_SECONDS) counts.seen_within_30_days++;
-      counters.add(facts);
-      firstSeen.add(first.at);
-      lastSeen.add(last.at);
-      places.add(first, last);
+      for (const { read, counter } of fields) counter.add(read(facts));
+      moments.first.add(facts.first);
+      moments.last.add(facts.last);
       findings.add(facts);
     },
     report({ poolId, poolTitle, complete, read, total, notes }) {
-      const { fields, full } = counters.tallies();
+      const tallies = fields.map(({ name, counter }) => [name, counter.tally(MOST_VALUES)] as const);
+      const full = tallies.flatMap(([name, { uncounted }]) => fullNote(name.replace("_", " "), uncounted));
       const found = findings.report();
       return {
         type: "device_report",
@@ -69,76 +70,16 @@ export function createAggregate(now: number): Aggregate {
         pool_title: poolTitle ?? null,
         generated_at: new Date(now).toISOString(),
         complete,
-        notes: [...notes, ...full, ...found.full],
+        notes: [...notes, ...full, ...fullNote("addresses with a fingerprint", found.uncounted)],
         devices: { read, total: total ?? null, ...counts },
-        ...fields,
-        first_seen: firstSeen.series(),
-        last_seen: lastSeen.series(),
-        places: places.places(MOST_PLACES),
-        routes: places.routes(MOST_ROUTES),
+        ...(Object.fromEntries(tallies) as Record<keyof typeof COUNTED, Tally>),
+        countries: { first_seen: moments.first.countries(), last_seen: moments.last.countries() },
+        first_seen: moments.first.days(),
+        last_seen: moments.last.days(),
         findings: found.findings,
       };
     },
   };
-}
-
-function createCounters() {
-  const counters = {
-    status: createCounter(),
-    session_type: createCounter(),
-    auth_profile: createCounter(),
-    networks: createCounter(),
-    clients: createCounter(),
-    fingerprints: createCounter(),
-  };
-  const countries = { first_seen: createCounter(), last_seen: createCounter() };
-  return {
-    add({ status, sessionType, authProfile, client, first, last }: Facts) {
-      counters.status.add(status);
-      counters.session_type.add(sessionType);
-      counters.auth_profile.add(authProfile);
-      counters.networks.add(last.asn === undefined ? undefined : `AS${last.asn}`);
-      counters.clients.add(client);
-      counters.fingerprints.add(last.fingerprint);
-      countries.first_seen.add(first.country);
-      countries.last_seen.add(last.country);
-    },
-    tallies() {
-      const entries = Object.entries(counters).map(([name, counter]) => [name, counter.tally(MOST_VALUES)] as const);
-      const fields = {
-        ...(Object.fromEntries(entries) as Record<keyof typeof counters, Tally>),
-        countries: {
-          first_seen: countries.first_seen.tally(MOST_COUNTRIES),
-          last_seen: countries.last_seen.tally(MOST_COUNTRIES),
-        },
-      };
-      return { fields, full: entries.flatMap(([name, { uncounted }]) => fullNote(name.replace("_", " "), uncounted)) };
-    },
-  };
-}
-
-function createFindings(now: number) {
-  const rules = RULES.map(createRuleCount);
-  const origins = createSharedOrigins(MOST_EXAMPLES);
-  return {
-    add(facts: Facts) {
-      for (const rule of rules) rule.add(facts, now);
-      origins.add(facts);
-    },
-    report() {
-      const { finding, uncounted } = origins.finding();
-      return {
-        findings: bySeverity([...rules.map((rule) => rule.finding()), finding]),
-        full: fullNote("addresses with a fingerprint", uncounted),
-      };
-    },
-  };
-}
-
-/** The most urgent first; those of one severity stay in the order of the rules. */
-function bySeverity(findings: readonly Finding[]): Finding[] {
-  const rank = { high: 0, medium: 1, low: 2 };
-  return [...findings].sort((a, b) => rank[a.severity] - rank[b.severity]);
 }
 
 function fullNote(what: string, uncounted: number): string[] {
@@ -146,24 +87,49 @@ function fullNote(what: string, uncounted: number): string[] {
   return [`too many distinct ${what}: ${countText(uncounted, "device")} could not be counted`];
 }
 
-function createRuleCount({ judge, ...rule }: Rule) {
-  const finding: Finding = { ...rule, count: 0, active: 0, judged: 0, not_judged: 0, examples: [] };
+/** Counts how often each value comes, exactly, in bounded memory. */
+export interface Counter {
+  /** Counts one; undefined is a value that is not known. */
+  add(value: string | undefined): void;
+  /** The counts so far, with at most `most` of the values. */
+  tally(most: number): Tally;
+}
+
+/** A counter that has counted nothing. */
+export function createCounter(mostDistinct = MOST_DISTINCT): Counter {
+  const counts = new Map<string, number>();
+  let unknown = 0;
+  let uncounted = 0;
   return {
-    add(facts: Facts, now: number) {
-      const result = judge(facts, now);
-      if (result === undefined) {
-        finding.not_judged++;
-        return;
-      }
-      finding.judged++;
-      if (result === false) return;
-      finding.count++;
-      if (facts.status === "active") finding.active++;
-      const example = exampleOf(facts);
-      if (example !== undefined && finding.examples.length < MOST_EXAMPLES) {
-        finding.examples.push({ ...example, detail: result });
-      }
+    add(value) {
+      if (value === undefined) unknown++;
+      else if (counts.has(value) || counts.size < mostDistinct) counts.set(value, (counts.get(value) ?? 0) + 1);
+      else uncounted++;
     },
-    finding: (): Finding => ({ ...finding, examples: [...finding.examples] }),
+    tally(most) {
+      const all = [...counts].map(([value, count]) => ({ value, count }));
+      // Equal counts by the code units of their values, so that the same devices yield the same report.
+      all.sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+      const others = all.slice(most).reduce((sum, { count }) => sum + count, 0);
+      return { distinct: counts.size, unknown, uncounted, top: all.slice(0, most), others };
+    },
+  };
+}
+
+/** Counts where and on which day devices were seen; days and countries are few enough to store them all. */
+function createMomentCounts() {
+  const countries = createCounter();
+  const days = createCounter(Number.POSITIVE_INFINITY);
+  return {
+    add({ country, at }: Moment) {
+      countries.add(country);
+      days.add(at === undefined ? undefined : dateOf(at));
+    },
+    countries: () => countries.tally(MOST_COUNTRIES),
+    days(): TimeSeries {
+      const { top, unknown } = days.tally(Number.POSITIVE_INFINITY);
+      const sorted = top.map(({ value, count }) => ({ date: value, count })).sort((a, b) => (a.date < b.date ? -1 : 1));
+      return { earliest: sorted[0]?.date ?? null, latest: sorted.at(-1)?.date ?? null, unknown, days: sorted };
+    },
   };
 }

@@ -1,20 +1,13 @@
-import { randomBytes } from "node:crypto";
-import {
-  accessSync,
-  closeSync,
-  constants,
-  fsyncSync,
-  linkSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { accessSync, constants, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
+import { codeOf } from "../../../platform/contention.js";
 import { statOf } from "../../../platform/stat.js";
 import { quote, shellWord } from "../../../redact.js";
+import { temporaryPath } from "../../../store/file/private-file.js";
 import { outputError } from "../../io/write-all.js";
+
+const OTHER_FILE = "give another file, or - for standard output";
 
 /**
  * Refuses a file that cannot be written, before the pool is read.
@@ -28,7 +21,7 @@ export function checkHtmlFile(path: string, force: boolean): void {
     if (found?.isDirectory())
       throw refused(path, "is a folder", `give a file: --html ${shellWord(join(path, "report.html"))}`);
     // A rename would put the report in place of a device.
-    if (found && !found.isFile()) throw refused(path, "is not a file", "give another file, or - for standard output");
+    if (found && !found.isFile()) throw refused(path, "is not a file", OTHER_FILE);
     if (found && !force) throw alreadyThere(path);
     accessSync(dirname(path), constants.W_OK);
   } catch (thrown) {
@@ -37,40 +30,20 @@ export function checkHtmlFile(path: string, force: boolean): void {
 }
 
 /**
- * Writes the file atomically, writable by this user and readable by everyone.
+ * Writes the file, writable by this user and readable by everyone; a failure leaves what was there.
  *
- * @param force overwrites an existing file
+ * @param force overwrites an existing file, in one step
  * @throws `AgentAuthError` `usage`, also if another process created the file; `store_failed` for a full disk
  */
 export function writeHtmlFile(path: string, text: string, force: boolean): void {
-  const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+  const written = force ? temporaryPath(path) : path;
   try {
-    const file = openSync(temporary, "wx", 0o644);
-    try {
-      writeFileSync(file, text);
-      fsyncSync(file);
-    } finally {
-      closeSync(file);
-    }
-    // A rename would overwrite a file that another process has created since; a link does not.
-    if (force || !canLink(temporary, path)) renameSync(temporary, path);
+    writeFileSync(written, text, { flag: "wx", mode: 0o644, flush: true });
+    if (force) renameSync(written, path);
   } catch (thrown) {
+    // The file of another process stays.
+    if (codeOf(thrown) !== "EEXIST") rmSync(written, { force: true });
     throw asRefusal(path, thrown);
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-}
-
-/** False on a file system without links, if the path is still free. */
-function canLink(from: string, to: string): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (thrown) {
-    const { code } = thrown as NodeJS.ErrnoException;
-    if (code === "EEXIST") throw thrown;
-    if (statOf(to)) throw alreadyThere(to);
-    return false;
   }
 }
 
@@ -86,10 +59,10 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function asRefusal(path: string, thrown: unknown): AgentAuthError {
   if (thrown instanceof AgentAuthError) return thrown;
-  const { code = "" } = thrown as NodeJS.ErrnoException;
+  const code = codeOf(thrown) ?? "";
   if (code === "EEXIST") return alreadyThere(path);
   const reason = REASONS[code];
-  if (reason !== undefined) return refused(path, reason, "give another file, or - for standard output", thrown);
+  if (reason !== undefined) return refused(path, reason, OTHER_FILE, thrown);
   return outputError(
     `the report cannot be written to ${quote(path)}`,
     thrown as Error,

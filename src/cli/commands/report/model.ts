@@ -36,28 +36,6 @@ export interface TimeSeries {
   }[];
 }
 
-/** A place to a degree, and how many devices were seen there. */
-export interface PlaceCount {
-  /** To a degree. */
-  latitude: number;
-  /** To a degree. */
-  longitude: number;
-  /** Devices first seen here. */
-  first_seen: number;
-  /** Devices last seen here. */
-  last_seen: number;
-}
-
-/** Devices last seen at another place than first; latitude and longitude to a degree. */
-export interface RouteCount {
-  /** Latitude and longitude, to a degree. */
-  from: [number, number];
-  /** Latitude and longitude, to a degree. */
-  to: [number, number];
-  /** The number of devices. */
-  count: number;
-}
-
 /** The devices that one rule found. */
 export interface Finding {
   /** The name of the rule. */
@@ -142,10 +120,6 @@ export interface Report {
   first_seen: TimeSeries;
   /** When each device was last seen. */
   last_seen: TimeSeries;
-  /** To a degree. */
-  places: PlaceCount[];
-  /** From where each device was first seen to where it was last seen. */
-  routes: RouteCount[];
   /** What the rules found. */
   findings: Finding[];
 }

@@ -1,16 +1,10 @@
-import type { GlobalFlags } from "../../flags/global.js";
-import type { FilterFlags, StrictFlag } from "../../flags/list.js";
-import type { OutputFlags } from "../../flags/output.js";
+import type { ListFlags } from "../../flags/list.js";
+
+/** The formats that a report has: a text to read, or the numbers as data. */
+export const REPORT_FORMATS = ["table", "plain", "json", "ndjson", "yaml"] as const;
 
 /** Options of `devices report`. */
-export interface ReportFlags extends GlobalFlags, FilterFlags, OutputFlags {
+export interface ReportFlags extends ListFlags {
   html?: string;
   force?: boolean;
-  pager?: boolean;
-  sort?: string;
-  limit?: number;
-  pageSize?: number;
-  offset?: number;
-  concurrency?: number;
-  strict?: StrictFlag;
 }

@@ -16,22 +16,15 @@ export interface Reading {
   /** Devices counted: those that match the filter. */
   counted: number;
   /** Devices in the pool, as the service reports. */
-  total: number | undefined;
+  total?: number;
   /** The domain of the pool, as its first device has it. */
-  domainId: unknown;
+  domainId?: unknown;
   drift: Drift[];
-  verdict: ListingSummary | undefined;
+  verdict?: ListingSummary;
   /** Whether the limit was reached before the end of the pool. */
   isLimited: boolean;
   /** The error that ended it early, after some devices were read. */
-  failure: AgentAuthError | undefined;
-}
-
-/** The pool to read, and the receiver of its devices. */
-export interface Pool {
-  id: string;
-  filter: Filter | undefined;
-  take(device: object): void;
+  failure?: AgentAuthError;
 }
 
 const DEVICES = { noun: "devices", scope: "pool" } as const;
@@ -43,12 +36,11 @@ const DEVICES = { noun: "devices", scope: "pool" } as const;
  */
 export async function readPool(
   service: ManagementClient,
-  pool: Pool,
+  { id, filter, add }: { id: string; filter: Filter | undefined; add(device: object): void },
   options: ReportFlags,
   context: CommandContext,
 ): Promise<Reading> {
-  const { id, filter, take } = pool;
-  const reading: Reading = { ...NOTHING_READ, drift: [] };
+  const reading: Reading = { read: 0, counted: 0, drift: [], isLimited: false };
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, DEVICES.noun);
   const listing = openListing(service, DEVICES, id, sorting, {
     ...readOptions(options),
@@ -68,10 +60,9 @@ export async function readPool(
       if (typeof count === "number") reading.total = count;
       reading.read += page.items.length;
       reading.domainId ??= page.items[0]?.domain_id;
-      progress.update(
-        `devices: ${numberText(reading.read)} of ${reading.total === undefined ? "?" : numberText(reading.total)}`,
-      );
-      for (const item of items) take(item);
+      const total = reading.total === undefined ? "?" : numberText(reading.total);
+      progress.update(`devices: ${numberText(reading.read)} of ${total}`);
+      for (const item of items) add(item);
       reading.counted += items.length;
       reading.isLimited = next !== undefined;
     }
@@ -109,13 +100,3 @@ export async function readPoolTitle(
   }
   return undefined;
 }
-
-const NOTHING_READ = {
-  read: 0,
-  counted: 0,
-  total: undefined,
-  domainId: undefined,
-  verdict: undefined,
-  isLimited: false,
-  failure: undefined,
-};

@@ -12,15 +12,12 @@ import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { createAggregate } from "./aggregate.js";
-import { REPORT_FORMATS } from "./formats.js";
 import { checkHtmlFile, writeHtmlFile } from "./html-file.js";
 import type { Report } from "./model.js";
-import { notesOf } from "./notes.js";
-import { countText } from "./numbers.js";
-import type { ReportFlags } from "./options.js";
+import { countText, numberText } from "./numbers.js";
+import { REPORT_FORMATS, type ReportFlags } from "./options.js";
 import { type Reading, readPool, readPoolTitle } from "./read-pool.js";
 import { reportText } from "./text.js";
-import { textStyle } from "./text-style.js";
 
 const STDOUT = "-";
 
@@ -34,7 +31,7 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   if (html !== undefined && html !== STDOUT) checkHtmlFile(html, force);
   const service = await context.management();
   const aggregate = createAggregate(context.now());
-  const reading = await readPool(service, { id: poolId, filter, take: aggregate.add }, options, context);
+  const reading = await readPool(service, { id: poolId, filter, add: aggregate.add }, options, context);
   const report = aggregate.report({
     poolId,
     poolTitle: await readPoolTitle(service, poolId, reading, context.signal),
@@ -53,6 +50,21 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
 /** A reached limit is complete; a list that changed while it was read may have missed devices. */
 function isComplete({ failure, verdict }: Reading): boolean {
   return failure === undefined && (verdict === undefined || verdict.complete || verdict.next !== undefined);
+}
+
+/** How the numbers were collected. */
+function notesOf(reading: Reading, filter: Filter | undefined, options: ReportFlags): string[] {
+  const { read, counted, total, drift, isLimited, failure } = reading;
+  const notes: string[] = [];
+  const of = total === undefined ? "" : ` of the ${numberText(total)} of the pool`;
+  if (failure?.unusable) notes.push(`${countText(failure.unusable.count, "device")} without an id are not counted`);
+  else if (failure) notes.push(`the list ended early: ${countText(read, "device")}${of} could be read`);
+  if (filter) notes.push(`${numberText(counted)} of ${countText(read, "device")} match ${filter.text}`);
+  if (options.offset) notes.push(`started at offset ${numberText(options.offset)}: earlier devices are not counted`);
+  if (isLimited) notes.push(`ended at --limit ${numberText(options.limit ?? counted)}: the pool has more devices`);
+  if (drift.length > 0)
+    notes.push("the list changed while it was read: devices that were added or removed may be missing");
+  return notes;
 }
 
 /** The format on stdout beside the page; undefined if no format was requested. */
@@ -77,7 +89,7 @@ function usage(message: string, hint: string): AgentAuthError {
 }
 
 async function writePage(report: Report, path: string, force: boolean, { io }: CommandContext): Promise<void> {
-  const { reportPage } = await import("./html/page.js");
+  const { reportPage } = await import("./page.js");
   const page = reportPage(report);
   if (path === STDOUT) return io.stdout.write(page);
   writeHtmlFile(path, page, force);
@@ -89,7 +101,7 @@ function print(report: Report, format: Format, options: ReportFlags, context: Co
     if (options.jq !== undefined || (format !== "table" && format !== "plain")) {
       return printObject(io, format, report, { jq: options.jq, now });
     }
-    return io.stdout.write(reportText(report, io.stdout.columns, textStyle(io.stdout, io.env)));
+    return io.stdout.write(reportText(report, io.stdout, io.env));
   });
 }
 

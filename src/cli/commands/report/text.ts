@@ -1,144 +1,129 @@
 /** The report as text, for a terminal or a pipe. */
 
+import type { Env } from "../../../platform/environment.js";
 import { escapeText } from "../../../redact.js";
+import type { OutStream } from "../../io/stream.js";
+import { isAscii } from "../../io/terminal-features.js";
 import { cutText, textWidth } from "../../io/width.js";
+import { isolate } from "../../output/paint.js";
 import { wrap } from "../../output/wrap.js";
-import { type BarList, barLines } from "./bars.js";
-import { sideBySide } from "./layout.js";
+import { type Chart, type ChartRow, chartsOf, restOf } from "./charts.js";
+import { activeText, notJudgedText } from "./findings.js";
 import type { Finding, Report } from "./model.js";
-import { activeText, countryName, countText, numberText } from "./numbers.js";
-import type { TextStyle } from "./text-style.js";
-import { binName, timeBins } from "./time-bins.js";
+import { countText, numberText, shareText } from "./numbers.js";
+
+/** The stream that the text is for. */
+export type Target = Pick<OutStream, "colors" | "columns" | "isTTY">;
 
 const NARROWEST = 40;
-const WIDEST = 140;
-/** From this width on, two lists fit side by side. */
-const TWO_COLUMNS = 100;
-const GAP = 4;
+const WIDEST = 100;
+/** The columns of a count and of a share, with the blank before them. */
+const COUNT_WIDTH = 9;
+const SHARE_WIDTH = 5;
 const SEPARATOR = " · ";
+const INDENT = "  ";
+/** The HTML page and the JSON have more. */
+const MOST_ROWS = 10;
+const MOST_EXAMPLES = 5;
 /** Leaves room for what was found on a device, at 80 columns. */
 const WIDEST_TITLE = 24;
-/** The HTML page and the JSON have more. */
-const MOST_EXAMPLES = 5;
+const ASCII_SIGNS: Readonly<Record<string, string>> = { "→": "->", "…": "~", "·": "-", "█": "#" };
 
-/** The text of a report, no line wider than `columns` where that is at least 40. */
-export function reportText(report: Report, columns: number, style: TextStyle): string {
-  const width = Math.max(NARROWEST, Math.min(WIDEST, columns));
-  const sections = [headLines(report, width, style), ...tallySections(report, width, style)];
-  sections.push(timeLines(report, width, style), findingLines(report, width, style));
-  const text = sections.map((lines) => lines.join("\n").trimEnd()).join("\n\n");
-  return style.finish(`${text}\n`);
+/** The text of a report, no line wider than the stream where that has at least 40 columns. */
+export function reportText(report: Report, stream: Target, env: Env): string {
+  const width = Math.max(NARROWEST, Math.min(WIDEST, stream.columns));
+  const charts = chartsOf(report).flatMap(({ charts }) => charts);
+  const sections = [
+    headLines(report, width, stream),
+    ...charts.map((chart) => chartLines(chart, report.devices.counted, width, stream)),
+    findingLines(report.findings, width, stream),
+  ];
+  const text = sections.map((lines) => `${lines.join("\n").trimEnd()}\n`).join("\n");
+  return isAscii(env) ? text.replace(/[→…·█]/g, (sign) => ASCII_SIGNS[sign] ?? sign) : text;
 }
 
-function headLines(report: Report, width: number, style: TextStyle) {
-  const { pool_id, pool_title, generated_at, complete, notes, devices } = report;
-  const { bold, yellow, dim } = style.colors;
-  const when = `${generated_at.slice(0, 16).replace("T", " ")} UTC`;
+function headLines({ pool_id, pool_title, devices, ...report }: Report, width: number, stream: Target): string[] {
+  const { bold, yellow, dim } = stream.colors;
   const facts = [
     countText(devices.counted, "device"),
     `${numberText(devices.seen_within_7_days)} seen within 7 days`,
     `${numberText(devices.seen_within_30_days)} within 30 days`,
-    `read ${when}`,
+    `read ${report.generated_at.slice(0, 16).replace("T", " ")} UTC`,
     ...(pool_title === null ? [] : [escapeText(pool_id)]),
   ];
   const heading = "Devices of pool ";
   return [
-    bold(heading + style.isolate(cutText(escapeText(pool_title ?? pool_id), width - heading.length))),
+    bold(heading + isolated(cutText(escapeText(pool_title ?? pool_id), width - heading.length), stream)),
     ...wrap(facts.join(SEPARATOR), width),
-    ...(complete ? [] : [bold(yellow("INCOMPLETE: not all of the devices are in these numbers"))]),
-    ...notes.flatMap((note) => wrap(`note: ${escapeText(note)}`, width).map(dim)),
+    ...(report.complete ? [] : [bold(yellow("INCOMPLETE: not all of the devices are in these numbers"))]),
+    ...report.notes.flatMap((note) => wrap(`note: ${escapeText(note)}`, width).map(dim)),
   ];
 }
 
-function tallySections(report: Report, width: number, style: TextStyle): string[][] {
-  const whole = report.devices.counted;
-  const named = (code: string) => `${code} ${countryName(code)}`;
-  const lists: [BarList, BarList][] = [
-    [
-      { title: "Status", tally: report.status, whole, most: 5 },
-      { title: "Session type", tally: report.session_type, whole, most: 5 },
-    ],
-    [
-      { title: "Countries, last seen", tally: report.countries.last_seen, whole, most: 8, name: named },
-      { title: "Countries, first seen", tally: report.countries.first_seen, whole, most: 8, name: named },
-    ],
-    [
-      { title: "Networks, last seen", tally: report.networks, whole, most: 8 },
-      { title: "Clients", tally: report.clients, whole, most: 8 },
-    ],
-  ];
-  if (width < TWO_COLUMNS) return lists.flat().map((list) => barLines(list, width, style));
-  const half = Math.floor((width - GAP) / 2);
-  return lists.map(([left, right]) => sideBySide(barLines(left, half, style), barLines(right, half, style), half, GAP));
+/** Text from the service; on a terminal isolated so that its writing direction does not affect its neighbours. */
+function isolated(text: string, { isTTY }: Target): string {
+  return isTTY ? isolate(text) : text;
 }
 
-function timeLines({ first_seen, last_seen }: Report, width: number, style: TextStyle): string[] {
-  const label = 12;
-  const room = Math.max(10, width - label);
-  const bins = timeBins(first_seen, last_seen, room);
-  if (bins === undefined) return [style.heading("Seen over time"), "no device has a time when it was seen"];
-  const { dim } = style.colors;
-  const from = binName(bins.unit, bins.starts[0] ?? "");
-  const to = binName(bins.unit, bins.starts.at(-1) ?? "");
-  const line = (name: string, counts: readonly number[], unknown: number) => {
-    const most = Math.max(...counts);
-    const peak = bins.starts[counts.indexOf(most)] ?? "";
-    const peakText = `most: ${numberText(most)} in ${binName(bins.unit, peak)}${unknown > 0 ? `; unknown: ${numberText(unknown)}` : ""}`;
-    return [
-      `${name.padEnd(label)}${style.colors.cyan(style.spark(counts, room))}`,
-      ...wrap(peakText, room).map((part) => " ".repeat(label) + dim(part)),
-    ];
+/** A heading, and one line per value: its name, bar, count and share. */
+function chartLines(chart: Chart, whole: number, width: number, stream: Target): string[] {
+  const { bold, cyan, dim } = stream.colors;
+  const rows = chart.rows.slice(0, MOST_ROWS);
+  const labelWidth = Math.floor(width * 0.45);
+  const barWidth = width - labelWidth - COUNT_WIDTH - SHARE_WIDTH - 1;
+  const greatest = Math.max(...rows.map(({ count }) => count));
+  const line = ({ label, count }: ChartRow, bar: number) => {
+    const cut = cutText(escapeText(label), labelWidth);
+    const padding = " ".repeat(labelWidth - textWidth(cut) + 1);
+    const name = bar === 0 ? dim(cut) : isolated(cut, stream);
+    const numbers = numberText(count).padStart(COUNT_WIDTH) + dim(shareText(count, whole).padStart(SHARE_WIDTH));
+    return `${name}${padding}${cyan("█".repeat(bar))}${" ".repeat(barWidth - bar)}${numbers}`;
   };
   return [
-    style.heading("Seen over time"),
-    dim(bins.starts.length === 1 ? `one ${bins.unit}: ${from}` : `by ${bins.unit}, ${from} to ${to}`),
-    ...line("first seen", bins.first_seen, first_seen.unknown),
-    ...line("last seen", bins.last_seen, last_seen.unknown),
+    bold(chart.title.toUpperCase()),
+    ...rows.map((row) => line(row, row.count === 0 ? 0 : Math.max(1, Math.round((row.count / greatest) * barWidth)))),
+    ...restOf(chart, MOST_ROWS).map((row) => line(row, 0)),
   ];
 }
 
-function findingLines({ findings }: Report, width: number, style: TextStyle): string[] {
+function findingLines(findings: readonly Finding[], width: number, stream: Target): string[] {
+  const { bold, dim } = stream.colors;
   const found = findings.filter(({ count }) => count > 0);
   const clear = findings.filter(({ count }) => count === 0);
   return [
-    style.heading("Findings"),
+    bold("FINDINGS"),
     ...(found.length === 0 ? ["none"] : []),
-    ...found.flatMap((finding) => [...oneFinding(finding, width, style), ""]),
-    ...clear.flatMap((finding) =>
-      wrap(`not found: ${finding.title}${notJudged(finding)}`, width).map(style.colors.dim),
-    ),
+    ...found.flatMap((finding) => [...oneFinding(finding, width, stream), ""]),
+    ...clear.flatMap((finding) => wrap(`not found: ${finding.title}${notJudgedText(finding)}`, width).map(dim)),
   ];
 }
 
-function oneFinding(finding: Finding, width: number, { colors, isolate }: TextStyle): string[] {
+function oneFinding(finding: Finding, width: number, stream: Target): string[] {
+  const { bold, dim, yellow } = stream.colors;
   const { title, why, action, count } = finding;
   const examples = finding.examples.slice(0, MOST_EXAMPLES);
-  const indent = "  ";
-  const room = width - indent.length;
+  const room = width - INDENT.length;
   const idWidth = Math.min(Math.floor(room / 2), Math.max(0, ...examples.map(({ id }) => textWidth(escapeText(id)))));
-  const heading = `${title}: ${countText(count, "device")}, ${activeText(finding)}${notJudged(finding)}`;
-  const shown = examples.map(({ id, title, client, country, detail }) => {
-    const cut = cutText(escapeText(id), idWidth);
-    const named = cutText(escapeText(title ?? ""), WIDEST_TITLE);
-    const facts = [named, escapeText(client ?? ""), country ?? "", escapeText(detail)].filter((fact) => fact !== "");
-    // Cut first: a cut must not lose the character that ends an isolation.
-    const rest = cutText(facts.join(SEPARATOR), room - idWidth - 2)
-      .split(SEPARATOR)
-      .map(isolate)
-      .join(SEPARATOR);
-    return `${indent}${isolate(cut)}${" ".repeat(idWidth - textWidth(cut) + 2)}${colors.dim(rest)}`.trimEnd();
-  });
   const more = count - examples.length;
   return [
-    ...wrap(heading, width).map((line) => colors.bold(colors.yellow(line))),
-    ...wrap(why, room).map((line) => indent + line),
-    ...wrap(`What to do: ${action}`, room).map((line) => indent + line),
-    ...shown,
-    ...(more > 0 ? [`${indent}${colors.dim(`… and ${numberText(more)} more`)}`] : []),
+    ...wrap(`${title}: ${countText(count, "device")}, ${activeText(finding)}${notJudgedText(finding)}`, width).map(
+      (line) => bold(yellow(line)),
+    ),
+    ...[...wrap(why, room), ...wrap(`What to do: ${action}`, room)].map((line) => INDENT + line),
+    ...examples.map((example) => exampleLine(example, idWidth, room, stream)),
+    ...(more > 0 ? [`${INDENT}${dim(`… and ${numberText(more)} more`)}`] : []),
   ];
 }
 
-function notJudged({ not_judged, judged }: Finding): string {
-  if (not_judged === 0) return "";
-  return ` (${numberText(not_judged)} of ${numberText(judged + not_judged)} lack the data to check)`;
+function exampleLine(example: Finding["examples"][number], idWidth: number, room: number, stream: Target): string {
+  const { id, title, client, country, detail } = example;
+  const cut = cutText(escapeText(id), idWidth);
+  const facts = [cutText(escapeText(title ?? ""), WIDEST_TITLE), escapeText(client ?? ""), country, escapeText(detail)];
+  // Cut first: a cut must not lose the character that ends an isolation.
+  const rest = cutText(facts.filter(Boolean).join(SEPARATOR), room - idWidth - 2)
+    .split(SEPARATOR)
+    .map((fact) => isolated(fact, stream))
+    .join(SEPARATOR);
+  const padding = " ".repeat(idWidth - textWidth(cut) + 2);
+  return `${INDENT}${isolated(cut, stream)}${padding}${stream.colors.dim(rest)}`.trimEnd();
 }

@@ -45,7 +45,7 @@ describe("agentauth devices report", () => {
     const plain = await bench.run(report, { env: { COLUMNS: "100" } });
     expect([plain.code, plain.stderr]).toEqual([0, ""]);
     expect(plain.stdout).not.toContain("\u001b");
-    expect(plain.stdout).toMatch(/^STATUS +SESSION TYPE$/m);
+    expect(plain.stdout).toMatch(/^STATUS$/m);
     expect(plain.stdout).toMatch(/^FINDINGS$/m);
     const forced = await bench.run(report, { env: { COLUMNS: "100", FORCE_COLOR: "1" } });
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the colours

@@ -1,15 +1,15 @@
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
-import type { Report, TimeSeries } from "../../../../src/cli/commands/report/model.js";
+import { chartsOf } from "../../../../src/cli/commands/report/charts.js";
+import type { Report } from "../../../../src/cli/commands/report/model.js";
 import { reportText } from "../../../../src/cli/commands/report/text.js";
-import { textStyle } from "../../../../src/cli/commands/report/text-style.js";
-import { timeBins } from "../../../../src/cli/commands/report/time-bins.js";
 import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { unsafeCharacters } from "../../../helpers/unsafe.js";
 import { daysAgo, device, reportOn, TOKYO } from "./report-devices.js";
 
 function textOf(report: Report, columns: number, env: Record<string, string> = {}, tty = false): string {
-  return reportText(report, columns, textStyle(createMemoryIo({ tty, color: false }).stdout, env));
+  const { isTTY, colors } = createMemoryIo({ tty, color: false }).stdout;
+  return reportText(report, { isTTY, colors, columns }, env);
 }
 
 const HOSTILE = `<img src=x onerror=alert(1)>\u001b[31m\u202eevil\u0000`;
@@ -34,14 +34,13 @@ describe("the text of a report", () => {
     expect(lines.filter((line) => stringWidth(line) > columns)).toEqual([]);
   });
 
-  it("uses no more than 140 columns of a wider terminal", () => {
+  it("uses no more than 100 columns of a wider terminal", () => {
     const widest = Math.max(
       ...textOf(mixed, 1000)
         .split("\n")
         .map((line) => stringWidth(line)),
     );
-    expect(widest).toBeGreaterThan(100);
-    expect(widest).toBeLessThanOrEqual(140);
+    expect(widest).toBe(100);
   });
 
   it("has nothing that a terminal would act on, whatever the devices are called", () => {
@@ -116,7 +115,7 @@ describe("the text of a report", () => {
   it("can be made of no device at all", () => {
     const text = textOf(reportOn([]), 80);
     expect(text).toContain("0 devices");
-    expect(text).toContain("no device has a time when it was seen");
+    expect(text).toMatch(/^FIRST SEEN\nnone +0 +0%$/m);
     expect(text).toContain("FINDINGS\nnone\n");
   });
 
@@ -127,34 +126,27 @@ describe("the text of a report", () => {
   });
 });
 
-describe("stretches of time", () => {
-  const seen = (...dates: string[]): TimeSeries => ({
-    earliest: dates[0] ?? null,
-    latest: dates.at(-1) ?? null,
-    unknown: 0,
-    days: dates.map((date) => ({ date, count: 1 })),
-  });
+describe("devices over time", () => {
+  const rowsOf = (...dates: string[]) => {
+    const report = reportOn(dates.map((date) => device({ last_seen: { at: Date.parse(date) / 1000 } })));
+    const last = chartsOf(report)
+      .flatMap(({ charts }) => charts)
+      .find(({ title }) => title === "Last seen");
+    return [last?.about, last?.rows.map(({ label, count }) => `${label} ${count}`)];
+  };
 
   it.each([
-    ["2026-01-30", "2026-02-02", 10, "day", ["2026-01-30", "2026-01-31", "2026-02-01", "2026-02-02"]],
-    ["2026-01-01", "2026-01-12", 3, "week", ["2025-12-29", "2026-01-05", "2026-01-12"]],
-    ["2025-12-31", "2026-03-01", 4, "month", ["2025-12-01", "2026-01-01", "2026-02-01", "2026-03-01"]],
-    ["2025-11-30", "2026-04-01", 3, "quarter", ["2025-10-01", "2026-01-01", "2026-04-01"]],
-    ["2023-12-31", "2026-01-01", 4, "year", ["2023-01-01", "2024-01-01", "2025-01-01", "2026-01-01"]],
-    ["1999-12-31", "2020-01-01", 4, "decade", ["1990-01-01", "2000-01-01", "2010-01-01", "2020-01-01"]],
-  ])("from %s to %s in at most %i are of a %s", (from, to, most, unit, starts) => {
-    const bins = timeBins(seen(from), seen(from, to), most);
-    expect([bins?.unit, bins?.starts]).toEqual([unit, starts]);
-    const rest = starts.slice(1).map(() => 0);
-    expect(bins?.first_seen).toEqual([1, ...rest]);
-    expect(bins?.last_seen).toEqual([1, ...rest.slice(1), 1]);
+    ["day", ["2026-01-30", "2026-01-28"], ["2026-01-30 1", "2026-01-29 0", "2026-01-28 1"]],
+    ["month", ["2026-01-30", "2025-11-02", "2025-11-30"], ["2026-01 1", "2025-12 0", "2025-11 2"]],
+    ["year", ["2026-01-01", "2023-01-31"], ["2026 1", "2025 0", "2024 0", "2023 1"]],
+  ])("are counted by %s", (unit, dates, rows) => {
+    expect(rowsOf(...dates)).toEqual([`Devices by ${unit}, UTC`, rows]);
   });
 
   it("lose no device, whatever the days", () => {
-    const days = Array.from({ length: 400 }, (_, n) => new Date(n * 37 * 86_400_000 + 1e9).toISOString().slice(0, 10));
-    for (const most of [10, 54, 60, 500, 20_000]) {
-      const bins = timeBins(seen(...days), seen(), most);
-      expect(bins?.first_seen.reduce((sum, count) => sum + count, 0)).toBe(400);
-    }
+    const days = Array.from({ length: 400 }, (_, n) => new Date(n * 37 * 86_400_000 + 1e9).toISOString());
+    const [, rows] = rowsOf(...days);
+    expect(rows).toHaveLength(41);
+    expect([...(rows ?? [])].reduce((sum, row) => sum + Number(row.split(" ")[1]), 0)).toBe(400);
   });
 });

@@ -1,14 +1,10 @@
 /** The whole style of the page: its policy allows this text and no other. */
 export const REPORT_STYLE = `
-:root{color-scheme:light dark;--bg:#f5f6f8;--card:#fff;--ink:#15181e;--dim:#5a6372;--line:#e3e6ec;--edge:#b9c0cc;--warn:#9a4a00;
---warn-bg:#fff4e5;--warn-line:#f0cf9f;--last:#2456d6;--last-soft:rgb(36 86 214/.28);--first:#b4600e;--route:rgb(180 96 14/.45);
---land:#e8eaef;--shade-1:#dde6f8;--shade-2:#cbd9f4;--shade-3:#b5c9ef;--shade-4:#9cb6e8;--shade-5:#7f9fdf}
-@media (prefers-color-scheme:dark){:root{--bg:#0e1116;--card:#171b22;--ink:#e9ecf2;--dim:#9aa4b4;--line:#2a313c;--edge:#4a5464;
---warn:#ffb866;--warn-bg:#2b2114;--warn-line:#5a431f;--last:#82a6ff;--last-soft:rgb(130 166 255/.3);--first:#f0a55c;
---route:rgb(240 165 92/.45);--land:#262d38;--shade-1:#232f4a;--shade-2:#273a61;--shade-3:#2c4579;--shade-4:#315092;--shade-5:#385dac}}
-@media print{:root{color-scheme:light;--bg:#fff;--card:#fff;--ink:#000;--dim:#444;--line:#ccc;--edge:#888;--warn:#7a3a00;--warn-bg:#fff;
---warn-line:#999;--last:#2456d6;--last-soft:rgb(36 86 214/.28);--first:#b4600e;--route:rgb(180 96 14/.45);--land:#e8eaef;
---shade-1:#dde6f8;--shade-2:#cbd9f4;--shade-3:#b5c9ef;--shade-4:#9cb6e8;--shade-5:#7f9fdf}}
+:root{color-scheme:light dark;--bg:#f5f6f8;--card:#fff;--ink:#15181e;--dim:#5a6372;--line:#e3e6ec;--warn:#9a4a00;
+--warn-bg:#fff4e5;--warn-line:#f0cf9f;--bar:#2456d6}
+@media screen and (prefers-color-scheme:dark){:root{--bg:#0e1116;--card:#171b22;--ink:#e9ecf2;--dim:#9aa4b4;--line:#2a313c;
+--warn:#ffb866;--warn-bg:#2b2114;--warn-line:#5a431f;--bar:#82a6ff}}
+@media print{:root{color-scheme:light;--bg:#fff;--ink:#000;--dim:#444;--line:#ccc;--warn:#7a3a00;--warn-bg:#fff;--warn-line:#999}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--ink);font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 header,main,footer{max-width:72rem;margin:0 auto;padding:0 1.5rem}
@@ -19,7 +15,7 @@ h3{margin:0;font-size:1rem;line-height:1.35}
 p{margin:0}
 code{font:.875em ui-monospace,SFMono-Regular,Menlo,monospace;overflow-wrap:anywhere}
 .over{color:var(--dim);font-size:.875rem;margin-bottom:.35rem}
-.sub,.notes,footer,.about,small,caption,.legend{color:var(--dim)}
+.sub,.notes,footer,.about,small{color:var(--dim)}
 .sub{margin-top:.5rem}
 .notes{margin:.75rem 0 0;padding-left:1.1rem;font-size:.9rem}
 .incomplete{margin-top:1.25rem;padding:.8rem 1rem;border:1px solid var(--warn-line);border-radius:12px;background:var(--warn-bg);
@@ -33,7 +29,6 @@ color:var(--warn);font-weight:600}
 .card{padding:1.35rem 1.5rem;min-width:0}
 .card>.about{font-size:.9rem;margin-top:.15rem}
 .two{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:1rem}
-.stack{display:grid;gap:1rem;align-content:start}
 .found{display:flex;flex-direction:column;gap:.45rem}
 .found .count{font-size:1.75rem;font-weight:650;line-height:1.1;letter-spacing:-.02em;color:var(--warn);font-variant-numeric:tabular-nums}
 .found p{font-size:.93rem}
@@ -41,10 +36,9 @@ color:var(--warn);font-weight:600}
 .clear{margin-top:1rem;color:var(--dim);font-size:.93rem}
 .clear ul{margin:.25rem 0 0;padding-left:1.1rem}
 details{margin-top:.35rem;font-size:.9rem}
-summary{cursor:pointer;color:var(--last)}
-summary:focus-visible{outline:2px solid var(--last);outline-offset:3px;border-radius:4px}
+summary{cursor:pointer;color:var(--bar)}
+summary:focus-visible{outline:2px solid var(--bar);outline-offset:3px;border-radius:4px}
 table{width:100%;border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
-caption{text-align:left;font-size:.85rem;padding-bottom:.25rem}
 th,td{padding:.32rem .5rem;text-align:left;font-weight:400;vertical-align:baseline;overflow-wrap:anywhere}
 th:first-child,td:first-child{padding-left:0}
 th:last-child,td:last-child{padding-right:0}
@@ -55,29 +49,16 @@ tbody tr+tr>*{border-top:1px solid var(--line)}
 .bars td:nth-child(2){width:34%;vertical-align:middle}
 .bars td:nth-child(2) svg{display:block;width:100%;height:.5rem}
 .bars .n,.bars thead th:nth-child(n+3){width:4.4rem;text-align:right}
-.numbers .n{text-align:right}
 .n{white-space:nowrap}
 .rest th,.rest td{color:var(--dim)}
-.bar{fill:var(--last)}
-.chart{display:block;width:100%;height:auto;margin-top:.9rem;overflow:visible}
-.chart text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
-.narrow{display:none}
-.legend{display:flex;flex-wrap:wrap;gap:.35rem 1.5rem;margin:.9rem 0 0;padding:0;list-style:none;font-size:.85rem}
-.legend li{display:flex;align-items:center;gap:.4rem}
-.legend svg{height:.85rem;width:auto;flex:none}
-.countries{margin-top:1rem}
-.countries .bars td:nth-child(2){width:46%}
-.countries .bars .n,.countries .bars thead th:nth-child(n+3){width:5rem}
-.bars code{font-size:.78rem}
+.bar{fill:var(--bar)}
 footer{padding-top:2.5rem;padding-bottom:3.5rem;font-size:.85rem}
-footer p+p{margin-top:.35rem}
 @media (max-width:64rem){.tiles{grid-template-columns:repeat(3,minmax(0,1fr))}}
 @media (max-width:46rem){.two{grid-template-columns:minmax(0,1fr)}
 header,main,footer{padding-left:1rem;padding-right:1rem}header{padding-top:1.75rem}h1{font-size:1.5rem}h2{margin-top:2.25rem}
 .card{padding:1.1rem}.tiles{gap:.6rem;grid-template-columns:repeat(2,minmax(0,1fr))}.tiles>div{padding:.8rem .95rem}.tiles dd{font-size:1.5rem}
-.wide{display:none}.narrow{display:block}.bars td:nth-child(2){width:22%}.bars .n,.bars thead th:nth-child(n+3){width:4.1rem}
-.bars thead th:nth-child(4),.bars .n:nth-child(4){width:3.1rem}.countries .bars td:nth-child(2){width:0;padding:0}
-.countries .bars td:nth-child(2) svg{display:none}}
+.bars td:nth-child(2){width:22%}.bars .n,.bars thead th:nth-child(n+3){width:4.1rem}
+.bars thead th:nth-child(4),.bars .n:nth-child(4){width:3.1rem}}
 @media print{body{font-size:11pt}.tiles{grid-template-columns:repeat(3,minmax(0,1fr))}header,main,footer{max-width:none;padding-left:0;padding-right:0}header{padding-top:0}
 .card,.tiles>div,tr{break-inside:avoid}h2,h3{break-after:avoid}h2{margin-top:1.5rem}summary{color:var(--dim)}
 .examples::details-content{content-visibility:visible}@page{margin:1.6cm}}

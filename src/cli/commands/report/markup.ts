@@ -1,4 +1,4 @@
-import { escapeHtml } from "../../../../redact.js";
+import { escapeHtml } from "../../../redact.js";
 
 /** Text that is HTML already. Only {@link html} and {@link trusted} create it. */
 export interface Markup {
@@ -24,7 +24,7 @@ export function trusted(markup: string): Markup {
 }
 
 /** Text from the service, isolated so that its writing direction does not affect its neighbours. */
-export function foreign(text: string): Markup {
+export function isolated(text: string): Markup {
   return html`<bdi>${text}</bdi>`;
 }
 

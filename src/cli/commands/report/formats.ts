@@ -1,2 +1,0 @@
-/** The formats that a report has: a text to read, or the numbers as data. */
-export const REPORT_FORMATS = ["table", "plain", "json", "ndjson", "yaml"] as const;
