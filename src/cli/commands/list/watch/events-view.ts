@@ -5,7 +5,7 @@ import type { ListItem } from "../../../listing/kinds.js";
 import { jqFilter, printResults } from "../../../output/jq.js";
 import { stringifyItems } from "../../../output/safe-json.js";
 import { createTracker, type TrackedItem } from "./changes.js";
-import type { View } from "./view.js";
+import type { View } from "./poll.js";
 
 /** Options of {@link eventsView}. */
 export interface EventOptions {
@@ -41,6 +41,5 @@ export function eventsView(io: Io, { paths, reveal, jq, now }: EventOptions): Vi
       if (filter) await printResults(await filter(text), io);
       else await io.stdout.write(text);
     },
-    async flushMessages() {},
   };
 }

@@ -1,12 +1,16 @@
-/** One complete read of a watched list. */
+/** Complete reads of a watched list. */
 
-import type { Listing } from "../../../../api/listing.js";
+import type { ManagementClient } from "../../../../api/client.js";
 import type { ListingSummary } from "../../../../api/page.js";
 import { isUnusableItems } from "../../../../api/pages.js";
-import { type AgentAuthError, isAgentAuthError } from "../../../../errors.js";
-import type { Progress } from "../../../io/io.js";
-import type { Filter } from "../../../listing/filters.js";
-import type { ListItem } from "../../../listing/kinds.js";
+import { type AgentAuthError, isAgentAuthError, withHint } from "../../../../errors.js";
+import type { Io } from "../../../io/io.js";
+import { buildFilter } from "../../../listing/filters.js";
+import type { ListItem, ListKind } from "../../../listing/kinds.js";
+import { unusableHint } from "../../../listing/service-flags.js";
+import { documentedValues, openListing, readOptions, type SortFlag, warnOfOrder } from "../../../listing/source.js";
+import type { CommandContext } from "../../../runtime/context.js";
+import type { WatchedFlags } from "./options.js";
 
 /** The result of one poll. */
 export interface Poll {
@@ -24,57 +28,76 @@ export interface Poll {
   failure: AgentAuthError | undefined;
 }
 
-/** Options of {@link poll}. */
-export interface PollOptions {
-  open(onEnd: (summary: ListingSummary) => void): Listing<ListItem>;
-  filter: Filter | undefined;
-  /** Number of items to show; `undefined` for all. */
-  limit: number | undefined;
-  progress: Progress;
+/** Shows a watched list. */
+export interface View {
+  /** The `Io` for messages. */
+  readonly io: Io;
+  /** Shows the result of a poll. */
+  show(poll: Poll): Promise<void>;
+}
+
+/** What is watched. */
+export interface Watched {
+  kind: ListKind;
+  options: WatchedFlags;
+  scopeId: string;
+  sorting: SortFlag | undefined;
 }
 
 /**
- * Reads the list once.
- *
- * @throws the error of the failed page; the pages before it are dropped, since the next poll starts again
+ * A function that reads the list once. It throws the error of a failed page; the pages before it are dropped, since the
+ * next poll starts again. The first poll shows progress, and warns of flags that the service or no item knows.
  */
-export async function poll({ open, filter, limit, progress }: PollOptions): Promise<Poll> {
-  let summary: ListingSummary | undefined;
-  let failure: AgentAuthError | undefined;
-  let pages = 0;
-  const items: ListItem[] = [];
-  const others: ListItem[] = [];
-  const listing = open((end) => {
-    summary = end;
-  });
-  try {
-    for await (const page of listing.pages()) {
-      pages++;
-      for (const item of page.items) (filter?.matches(item) === false ? others : items).push(item);
-      progress.update(`${items.length + others.length} of ${page.pagination.item_count ?? "?"}`);
-      if (limit !== undefined && items.length >= limit) break;
+export function createPoll(service: ManagementClient, watched: Watched, context: CommandContext): () => Promise<Poll> {
+  const { kind, options, scopeId, sorting } = watched;
+  const { io, signal, settings, now } = context;
+  let isFirst = true;
+  let hasWarned = false;
+  return async () => {
+    // `7d` is relative to the poll.
+    const filter = buildFilter(options, now(), documentedValues(kind.noun));
+    let summary: ListingSummary | undefined;
+    const listing = openListing(service, kind, scopeId, sorting, {
+      ...readOptions(options),
+      maxItems: filter ? undefined : options.limit,
+      signal,
+      onSortingIgnored: isFirst ? warnOfOrder(io) : undefined,
+      onEnd(end) {
+        summary = end;
+      },
+    });
+    const progress = isFirst ? io.progress() : undefined;
+    const items: ListItem[] = [];
+    const others: ListItem[] = [];
+    let pages = 0;
+    let failure: AgentAuthError | undefined;
+    try {
+      for await (const page of listing.pages()) {
+        pages++;
+        for (const item of page.items) (filter?.matches(item) === false ? others : items).push(item);
+        progress?.update(`${items.length + others.length} of ${page.pagination.item_count ?? "?"}`);
+        if (options.limit !== undefined && items.length >= options.limit) break;
+      }
+    } catch (thrown) {
+      const isPartial = isAgentAuthError(thrown) && isAgentAuthError(thrown.cause) && thrown.class === "partial";
+      if (!isUnusableItems(thrown)) throw isPartial ? thrown.cause : thrown;
+      if (!hasWarned) io.warn(thrown.message);
+      hasWarned = true;
+      failure = withHint(thrown, unusableHint(kind.noun, kind.scope, scopeId, settings()));
+    } finally {
+      progress?.stop();
     }
-  } catch (thrown) {
-    if (isUnusableItems(thrown)) failure = thrown;
-    else
-      throw isAgentAuthError(thrown) && isAgentAuthError(thrown.cause) && thrown.class === "partial"
-        ? thrown.cause
-        : thrown;
-  } finally {
-    progress.stop();
-  }
-  return {
-    items: items.slice(0, limit),
-    others,
-    total: summary?.expected,
-    isWhole: isWhole(summary),
-    isOnePage: pages === 1,
-    failure,
+    if (isFirst && items.length === 0) for (const sentence of filter?.mistyped() ?? []) io.warn(sentence);
+    isFirst = false;
+    const { expected, complete, drift, duplicates } = summary ?? { complete: false, drift: [], duplicates: 0 };
+    return {
+      items: items.slice(0, options.limit),
+      others,
+      total: expected,
+      // A duplicate has moved between two pages, and another item may have been missed there.
+      isWhole: complete && drift.length === 0 && duplicates === 0,
+      isOnePage: pages === 1,
+      failure,
+    };
   };
-}
-
-/** A duplicate has moved between two pages, and another item may have been missed there. */
-function isWhole(summary: ListingSummary | undefined): boolean {
-  if (summary === undefined || !summary.complete) return false;
-  return summary.drift.length === 0 && summary.duplicates === 0;
 }
