@@ -2,9 +2,8 @@ import type { ChildProcess } from "node:child_process";
 import { spawner } from "../../../platform/spawner.js";
 import type { LentProcess, ProcessSignals } from "../../runtime/context.js";
 import { forwardSignals, signalExitCode } from "./forward-signals.js";
-import { pipeOutput } from "./pipe-output.js";
 import { isStartFailure } from "./start-failure.js";
-import { createChildStdio, type Masked } from "./stdio.js";
+import { closeWriteEnds, type Masked, openStdio, passOutput } from "./stdio.js";
 
 /** The program to run. */
 export interface ChildOptions {
@@ -50,29 +49,29 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
     onTerminate: readerTimeout.signalled,
     signals: options.signals,
   });
-  const childStdio = createChildStdio(options.masked, own);
+  const pipes = openStdio(options.masked, own);
   try {
     try {
       const [program = "", ...words] = options.command;
-      const { stdio } = childStdio;
-      child = spawn(program, words, { env: options.env(), stdio, shell: false, windowsHide: true });
+      child = spawn(program, words, { env: options.env(), stdio: pipes.stdio, shell: false, windowsHide: true });
     } finally {
-      childStdio.handOver();
+      closeWriteEnds(pipes);
     }
     const ending = endOf(child, options.onSignalFailure);
-    const { out, err } = childStdio.connect(child);
-    const passing = [
-      out && pipeOutput(out, own.stdout, options.masked.stdout ? options.secrets : () => []),
-      err && pipeOutput(err, own.stderr, options.masked.stderr ? options.secrets : () => []),
-    ];
-    const passed = Promise.all(passing);
+    if (child.stdin !== null) own.stdin.on("error", () => {}).pipe(child.stdin.on("error", () => {}));
+    const out = pipes.out?.readEnd ?? child.stdout;
+    const err = pipes.err?.readEnd ?? child.stderr;
+    const passed = Promise.all([
+      out && passOutput(out, own.stdout, options.masked.stdout ? options.secrets : () => []),
+      err && passOutput(err, own.stderr, options.masked.stderr ? options.secrets : () => []),
+    ]);
     const exitCode = await ending;
     readerTimeout.childEnded();
     const failures = await Promise.race([passed, readerTimeout.expired]);
     const isStuck = failures === undefined && own.stdout.writableLength + own.stderr.writableLength > 0;
     return { exitCode, lost: failures?.find(isLoss), isStuck };
   } finally {
-    childStdio.close();
+    for (const source of [pipes.out?.readEnd, pipes.err?.readEnd, child?.stdout, child?.stderr]) source?.destroy();
     readerTimeout.stop();
     release();
   }
@@ -118,6 +117,6 @@ function createReaderTimeout() {
 }
 
 /** A reader that closed its end is no loss. */
-function isLoss(error: NodeJS.ErrnoException | undefined): error is NodeJS.ErrnoException {
-  return error !== undefined && !["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "EOF"].includes(error.code ?? "");
+function isLoss(error: NodeJS.ErrnoException | null | undefined): error is NodeJS.ErrnoException {
+  return error != null && !["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "EOF"].includes(error.code ?? "");
 }

@@ -3,8 +3,7 @@ import { addAgentFlags } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
-import type { ExecFlags } from "./options.js";
-import { parseTarget, type TokenTarget } from "./target.js";
+import { type ExecFlags, parseTarget, type TokenTarget } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };

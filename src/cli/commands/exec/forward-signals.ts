@@ -1,13 +1,14 @@
 import { system } from "../../../platform/system.js";
 import type { ProcessSignals } from "../../runtime/context.js";
 
-/** The signals that ask a program to end. */
-const TERMINATING: ReadonlySet<NodeJS.Signals> = new Set(["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGBREAK"]);
 /** The keyboard signals of a terminal, which sends them to the child as well as to us. */
 const KEYBOARD: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
+/** The other signals that ask a program to end. */
+const TERMINATING: readonly NodeJS.Signals[] = ["SIGTERM", "SIGHUP"];
 /** The signals that stop and continue a job; on a terminal the shell sends them to both processes. */
 const JOB: readonly NodeJS.Signals[] = ["SIGTSTP", "SIGCONT", "SIGWINCH"];
-const OTHERS: readonly NodeJS.Signals[] = ["SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"];
+/** All that Windows has. */
+const ON_WINDOWS: readonly NodeJS.Signals[] = ["SIGINT", "SIGBREAK", "SIGHUP", "SIGTERM"];
 
 /** How received signals are handled. */
 export interface SignalForwarding {
@@ -27,11 +28,14 @@ export interface SignalForwarding {
  * @returns a function that removes the listeners
  */
 export function forwardSignals({ onTerminal, passOn, onTerminate, signals }: SignalForwarding): () => void {
-  const releases = known([...KEYBOARD, ...OTHERS, ...(onTerminal ? [] : JOB)]).map((signal) => {
-    const reached = system.name === "win32" || (onTerminal && KEYBOARD.includes(signal));
+  const isWindows = system.name === "win32";
+  const ending = isWindows ? ON_WINDOWS : [...KEYBOARD, ...TERMINATING];
+  const others: readonly NodeJS.Signals[] = isWindows ? [] : ["SIGUSR1", "SIGUSR2", ...(onTerminal ? [] : JOB)];
+  const releases = [...ending, ...others].map((signal) => {
+    const hasReachedChild = isWindows || (onTerminal && KEYBOARD.includes(signal));
     return signals.on(signal, () => {
-      if (!reached) passOn(signal);
-      if (TERMINATING.has(signal)) onTerminate();
+      if (!hasReachedChild) passOn(signal);
+      if (ending.includes(signal)) onTerminate();
       // The stop signal is for the whole job.
       if (signal === "SIGTSTP") process.kill(process.pid, "SIGSTOP");
     });
@@ -39,11 +43,6 @@ export function forwardSignals({ onTerminal, passOn, onTerminate, signals }: Sig
   return () => {
     for (const release of releases) release();
   };
-}
-
-/** Windows supports few signals. */
-function known(signals: readonly NodeJS.Signals[]): readonly NodeJS.Signals[] {
-  return system.name === "win32" ? ["SIGINT", "SIGBREAK", "SIGHUP", "SIGTERM"] : signals;
 }
 
 /** The exit code of a program that a signal ended: 128 and the signal's number, as in a shell. */

@@ -18,7 +18,7 @@ export function createMasker(secrets: () => readonly Buffer[]): Masker {
   let held: Buffer = Buffer.alloc(0);
   return {
     push(chunk) {
-      const { done, rest } = mask(held.length === 0 ? asBuffer(chunk) : Buffer.concat([held, chunk]), secrets(), false);
+      const { done, rest } = mask(Buffer.concat([held, chunk]), secrets(), false);
       // A copy, so that the whole chunk does not stay in memory.
       held = Buffer.from(rest);
       return done;
@@ -34,52 +34,34 @@ export function createMasker(secrets: () => readonly Buffer[]): Masker {
 const MASK_BYTES = Buffer.from(MASK);
 
 function mask(bytes: Buffer, secrets: readonly Buffer[], isEnd: boolean): { done: Buffer; rest: Buffer } {
-  const undecidedAfter = isEnd ? () => bytes.length : undecidedIn(bytes, secrets);
-  const find = finder(bytes, secrets);
+  const byFirstByte = Array.from({ length: 256 }, (): Buffer[] => []);
+  const longestFirst = [...secrets].sort((a, b) => b.length - a.length);
+  for (const secret of longestFirst) byFirstByte[secret[0] ?? 0]?.push(secret);
   const parts: Buffer[] = [];
   let from = 0;
-  let undecided = undecidedAfter(0);
-  for (let hit = find(0); hit !== undefined && hit.at < undecided; hit = find(from)) {
-    parts.push(bytes.subarray(from, hit.at), MASK_BYTES);
-    from = hit.at + hit.length;
-    if (from > undecided) undecided = undecidedAfter(from);
+  let at = 0;
+  while (at < bytes.length) {
+    const candidates = byFirstByte[bytes[at] ?? 0] ?? [];
+    const found =
+      candidates.length === 0 ? undefined : candidates.find((secret) => matchesAt(bytes, at, secret, isEnd));
+    if (found === undefined) {
+      at++;
+      continue;
+    }
+    // The next chunk decides whether it is the secret.
+    if (at + found.length > bytes.length) break;
+    parts.push(bytes.subarray(from, at), MASK_BYTES);
+    at += found.length;
+    from = at;
   }
-  const last = bytes.subarray(from, undecided);
-  return { done: parts.length === 0 ? last : Buffer.concat([...parts, last]), rest: bytes.subarray(undecided) };
+  return { done: Buffer.concat([...parts, bytes.subarray(from, at)]), rest: bytes.subarray(at) };
 }
 
-/** Returns a function that finds the first whole secret from a position on; positions must not decrease. */
-function finder(bytes: Buffer, secrets: readonly Buffer[]) {
-  const next = secrets.map((secret) => ({ at: bytes.indexOf(secret), secret }));
-  return (from: number): { at: number; length: number } | undefined => {
-    let best: { at: number; length: number } | undefined;
-    for (const one of next) {
-      if (one.at >= 0 && one.at < from) one.at = bytes.indexOf(one.secret, from);
-      const { at, secret } = one;
-      if (at < 0) continue;
-      if (!best || at < best.at || (at === best.at && secret.length > best.length))
-        best = { at, length: secret.length };
-    }
-    return best;
-  };
-}
-
-/** Returns a function that finds the first position where the bytes end in the start of a secret; else their end. */
-function undecidedIn(bytes: Buffer, secrets: readonly Buffer[]) {
-  const longest = Math.max(0, ...secrets.map((secret) => secret.length));
-  const firsts = new Set(secrets.map((secret) => secret[0]));
-  return (from: number): number => {
-    for (let at = Math.max(from, bytes.length - longest + 1); at < bytes.length; at++) {
-      if (firsts.has(bytes[at]) && secrets.some((secret) => begins(secret, bytes.subarray(at)))) return at;
-    }
-    return bytes.length;
-  };
-}
-
-function begins(secret: Buffer, rest: Buffer): boolean {
-  return secret.length > rest.length && secret.compare(rest, 0, rest.length, 0, rest.length) === 0;
-}
-
-function asBuffer(chunk: Uint8Array): Buffer {
-  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+/** Whether a secret with the byte at a position is there; also its start, if the bytes end in it and are not the last. */
+function matchesAt(bytes: Buffer, at: number, secret: Buffer, isEnd: boolean): boolean {
+  const end = Math.min(at + secret.length, bytes.length);
+  if (isEnd && end - at < secret.length) return false;
+  // The second byte rules out most, and costs less than a comparison of buffers.
+  if (end - at > 1 && bytes[at + 1] !== secret[1]) return false;
+  return bytes.compare(secret, 0, end - at, at, end) === 0;
 }

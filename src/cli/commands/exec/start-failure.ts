@@ -5,12 +5,6 @@ import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** The exit codes of a command that did not start, as `env` and shells use them. */
-const NOT_STARTED = { failed: 125, notExecutable: 126, notFound: 127 } as const;
-
-const NOT_FOUND = new Set(["ENOENT", "ENOTDIR"]);
-const NOT_EXECUTABLE = new Set(["EACCES", "EPERM", "ENOEXEC"]);
-
 /** Whether the command failed to start, rather than our own code before it. */
 export function isStartFailure(error: unknown): boolean {
   return error instanceof Error && /^spawn\b/.test((error as NodeJS.ErrnoException).syscall ?? "");
@@ -22,7 +16,9 @@ export async function reportStartFailure(
   cause: unknown,
   { io, redactor }: CommandContext,
 ): Promise<number> {
-  const { exitCode, message, hint } = explain(command, (cause as NodeJS.ErrnoException).code ?? "");
+  const { code = "no reason reported" } = cause as NodeJS.ErrnoException;
+  const { exitCode, what, hint } = explain(code);
+  const message = `the command ${quote(command)} ${what} (${code})`;
   const error = new AgentAuthError("usage", message, { class: "usage", hint, cause });
   const json = io.env["AGENTAUTH_ERRORS"] === "json" || agentMode(io.env, io.stdout) !== undefined;
   const text = formatError(error, { json, colors: io.stderr.colors, redactor, exitCode });
@@ -31,18 +27,19 @@ export async function reportStartFailure(
   return exitCode;
 }
 
-function explain(command: string, code: string): { exitCode: number; message: string; hint?: string } {
-  const name = quote(command);
-  if (NOT_FOUND.has(code)) {
-    const hint = `give the path of a program, or the name of one in PATH; for shell syntax: -- ${shellSyntax()}`;
-    return { exitCode: NOT_STARTED.notFound, message: `the command ${name} is not found (${code})`, hint };
+/** With the exit codes that `env` and shells use. */
+function explain(code: string): { exitCode: number; what: string; hint?: string } {
+  switch (code) {
+    case "ENOENT":
+    case "ENOTDIR": {
+      const hint = `give the path of a program, or the name of one in PATH; for shell syntax: -- ${shellSyntax()}`;
+      return { exitCode: 127, what: "is not found", hint };
+    }
+    case "EACCES":
+    case "EPERM":
+    case "ENOEXEC":
+      return { exitCode: 126, what: "cannot be run", hint: `a program must be ${runnable()}` };
+    default:
+      return { exitCode: 125, what: "cannot be started" };
   }
-  if (NOT_EXECUTABLE.has(code)) {
-    const hint = `a program must be ${runnable()}`;
-    return { exitCode: NOT_STARTED.notExecutable, message: `the command ${name} cannot be run (${code})`, hint };
-  }
-  return {
-    exitCode: NOT_STARTED.failed,
-    message: `the command ${name} cannot be started (${code || "no reason reported"})`,
-  };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { commandOf } from "../../../../src/cli/commands/exec/command-words.js";
-import { parseTarget } from "../../../../src/cli/commands/exec/target.js";
+import { parseTarget } from "../../../../src/cli/commands/exec/options.js";
 
 const URL = "https://mcp.example/mcp";
 
