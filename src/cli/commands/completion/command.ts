@@ -1,7 +1,9 @@
 import { Argument } from "commander";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
-import { type CompletionOptions, SHELLS } from "./options.js";
+import type { CompletionOptions } from "./run.js";
+
+const SHELLS: readonly CompletionOptions["shell"][] = ["bash", "zsh", "fish", "powershell"];
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Help:", order: 4, declare: declareCompletion };
@@ -12,7 +14,7 @@ function declareCompletion(registry: Registry): void {
   root
     .command("completion")
     .description("Print a shell script that completes commands, flags and values")
-    .addArgument(new Argument("<shell>", "Name of the shell").choices([...SHELLS]))
+    .addArgument(new Argument("<shell>", "Name of the shell").choices(SHELLS))
     .addHelpText(
       "after",
       `

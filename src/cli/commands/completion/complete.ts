@@ -17,7 +17,6 @@ export interface Completions {
 
 /** The shells insert values unquoted: values that a shell would interpret are not offered. */
 const SAFE = /^[\w.:/@%+,=][\w.:/@%+,=~-]*$/;
-const A_FILE = /^(?:file|path|folder|out\.html)$/;
 
 /**
  * What may be typed next on a command line.
@@ -87,11 +86,10 @@ function addOption(
     target.option(name, description, alias);
     return;
   }
-  const placeholder = /<([^>]+)>/.exec(flags)?.[1] ?? "";
-  const values = argChoices ?? known.flags[name] ?? [];
+  const takesFile = /<(?:file|path|folder)>/.test(flags);
   const handler = (add: (value: string, description: string) => void) => {
-    if (A_FILE.test(placeholder)) onFile();
-    offer(values, add);
+    if (takesFile) onFile();
+    offer(argChoices ?? known.flags[name] ?? [], add);
   };
   target.option(name, description, handler, alias);
 }

@@ -3,10 +3,14 @@ import type { Command } from "commander";
 import type { CommandContext } from "../../runtime/context.js";
 import { BASH_SCRIPT } from "./bash.js";
 import { complete } from "./complete.js";
-import type { CompletionOptions } from "./options.js";
 import { POWERSHELL_SCRIPT } from "./powershell.js";
 import { knownValues } from "./values.js";
 import { ZSH_SCRIPT } from "./zsh.js";
+
+/** Options of `completion`. */
+export interface CompletionOptions {
+  shell: "bash" | "zsh" | "fish" | "powershell";
+}
 
 /** `completion`: the script for a shell. */
 export async function runCompletion({ shell }: CompletionOptions, { io }: CommandContext): Promise<undefined> {
@@ -30,9 +34,6 @@ function packagedScript(shell: CompletionOptions["shell"]): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** The reply for an error: no candidates and no files. */
-const NOTHING = ":1\n";
-
 /**
  * `complete`: one candidate per line, a tab, and its description; the last line is a colon and 0 (complete files too), 4
  * (nothing else) or 1 (an error). Errors are silent: a message would corrupt the line that the user is typing.
@@ -42,16 +43,12 @@ export async function runComplete(
   words: readonly string[],
   context: CommandContext,
 ): Promise<undefined> {
-  await context.io.stdout.write(await answer(root, words, context));
+  await context.io.stdout.write(await answer(root, words, context).catch(() => ":1\n"));
   return undefined;
 }
 
 async function answer(root: Command, words: readonly string[], context: CommandContext): Promise<string> {
-  try {
-    const { candidates, files } = complete(root, words, await knownValues(words, context));
-    const lines = candidates.map(({ value, description }) => `${value}\t${description}\n`);
-    return `${lines.join("")}:${files ? 0 : 4}\n`;
-  } catch {
-    return NOTHING;
-  }
+  const { candidates, files } = complete(root, words, await knownValues(words, context));
+  const lines = candidates.map(({ value, description }) => `${value}\t${description}\n`);
+  return `${lines.join("")}:${files ? 0 : 4}\n`;
 }

@@ -21,12 +21,10 @@ export interface KnownValues {
  */
 export async function knownValues(words: readonly string[], context: CommandContext): Promise<KnownValues> {
   const home = context.home();
-  const config = orUndefined(() => readConfig(home));
+  const configured = orUndefined(() => readConfig(home))?.profiles ?? {};
   const sandbox = orUndefined(() => readSandboxState(home));
-  const profileValues = Object.values(config?.profiles ?? {});
-  const profiles = [
-    ...new Set(["default", ...Object.keys(config?.profiles ?? {}), ...(sandbox ? [SANDBOX_PROFILE] : [])]),
-  ];
+  const profileValues = Object.values(configured);
+  const profiles = ["default", ...Object.keys(configured), ...(sandbox ? [SANDBOX_PROFILE] : [])];
   const logins = await storedLogins(words, context);
   const given = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === "string");
   return {
@@ -54,7 +52,6 @@ export async function knownValues(words: readonly string[], context: CommandCont
   };
 }
 
-/** What the contract has for the flags of a list: its fields, and the values of those that it documents. */
 /** The catalogue is loaded only where one of its names may be typed. */
 async function vendorValues(words: readonly string[]): Promise<KnownValues["flags"]> {
   if (!words.includes("sandbox") || !words.slice(-2).some((word) => word.startsWith("--like"))) return {};
@@ -62,6 +59,7 @@ async function vendorValues(words: readonly string[]): Promise<KnownValues["flag
   return { like: SERVER_SHAPES.map(({ id }) => id) };
 }
 
+/** What the contract has for the flags of a list: its fields, and the values of those that it documents. */
 function listValues(words: readonly string[]): KnownValues["flags"] {
   const noun = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).find((one) => words.includes(one));
   if (noun === undefined) return {};
