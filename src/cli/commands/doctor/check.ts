@@ -31,8 +31,8 @@ export type Area = keyof typeof AREAS;
 export interface Check {
   name: string;
   area: Area;
-  /** May throw: an error becomes a finding. */
-  run(): Finding | Promise<Finding>;
+  /** May throw: an error becomes a finding. Undefined for a check that is not for this run. */
+  run(): Finding | undefined | Promise<Finding | undefined>;
 }
 
 /** A finding without a problem. */
@@ -74,6 +74,7 @@ export async function runChecks(
   for (const check of checks) {
     const { finding, area } = await (started.get(check) ?? attempt(check));
     if (signal.aborted) throw abortedError(signal);
+    if (finding === undefined) continue;
     results.push({ name: check.name, ...finding });
     if (finding.state === "failed") broken.add(area);
   }
@@ -88,7 +89,7 @@ const OTHERWISE: Readonly<Record<Area, string>> = {
   online: "run it again with --verbose, which logs each request",
 };
 
-async function attempt({ area, run }: Check): Promise<{ finding: Finding; area: Area }> {
+async function attempt({ area, run }: Check): Promise<{ finding: Finding | undefined; area: Area }> {
   try {
     return { finding: await run(), area };
   } catch (thrown) {

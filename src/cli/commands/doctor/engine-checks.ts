@@ -1,57 +1,28 @@
 import { isAgentAuthError } from "../../../errors.js";
-import { type EngineReport, engineReport } from "../../../profile/engine/health.js";
-import { type EngineHost, type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
-import { isEngine, type StoreChoice } from "../../../profile/store-choice.js";
+import type { EngineReport } from "../../../profile/engine/health.js";
+import type { EngineStore } from "../../../profile/engine/open-engine.js";
+import type { StoreChoice } from "../../../profile/store-choice.js";
 import { quote } from "../../../redact.js";
-import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type Finding, failed, ok, skipped, warning } from "./check.js";
+import { loginCount } from "./store-checks.js";
 
 const CLOCK_SLACK_MS = 10_000;
 
-/** The checks of a store in an engine, in the place of those of files; undefined for another store. */
-export function engineChecks(
-  choice: StoreChoice | undefined,
+/** Reads what the engine reports; it may throw. */
+type ReadReport = () => Promise<EngineReport>;
+
+/** The number of logins in an engine. */
+export async function checkEngineStore(
+  { store }: EngineStore,
+  { value, source }: StoreChoice,
   profile: string,
-  host: EngineHost,
-  signal: AbortSignal,
-): Check[] | undefined {
-  if (choice === undefined || !isEngine(choice.value)) return undefined;
-  const { value, source, engine: settings } = choice;
-  let opened: EngineStore | undefined;
-  const engine = () => {
-    opened ??= openEngine(value, settings, host);
-    return opened;
-  };
-  let report: Promise<EngineReport> | undefined;
-  const look = () => {
-    report ??= (async () => engineReport(engine(), signal))();
-    return report;
-  };
-  const check = (name: string, run: Check["run"]): Check => ({ name, area: "store", run });
-  return [
-    check("store", async () => {
-      const { store } = engine();
-      const all = await store.list();
-      const own = all.filter((login) => login.profile === profile).length;
-      const other = all.length === own ? "" : `, ${all.length - own} of other profiles`;
-      return ok(
-        `${value} (${source}): ${own} login${own === 1 ? "" : "s"} of profile ${quote(profile)}${other}, in ${store.location}`,
-      );
-    }),
-    check("engine", async () => engineFinding(await look())),
-    check("engine clock", async () => clockFinding((await look()).clock_ahead_ms)),
-    check("key ring", async () => keyFinding(await afterEngine(look))),
-  ];
+): Promise<Finding> {
+  return ok(`${value} (${source}): ${loginCount(await store.list(), profile)}, in ${store.location}`);
 }
 
-/** An engine that does not answer is one failure, not two. */
-async function afterEngine(look: () => Promise<EngineReport>): Promise<EngineReport | undefined> {
-  return look().catch((error) => {
-    if (isAgentAuthError(error) && error.class === "unavailable") return undefined;
-    throw error;
-  });
-}
-
-function engineFinding({ facts, risks, errors }: EngineReport): Finding {
+/** The facts that an engine reports, and what is wrong with them. */
+export async function checkEngine(report: ReadReport): Promise<Finding> {
+  const { facts, risks, errors } = await report();
   const shown = Object.entries(facts)
     .map(([name, value]) => `${name} ${value}`)
     .join(", ");
@@ -60,14 +31,21 @@ function engineFinding({ facts, risks, errors }: EngineReport): Finding {
   return ok(shown);
 }
 
-function clockFinding(aheadMs: number): Finding {
+/** The difference between this machine's clock and the engine's. */
+export async function checkEngineClock(report: ReadReport): Promise<Finding> {
+  const { clock_ahead_ms: aheadMs } = await report();
   const found = `the clock of this machine is ${Math.abs(aheadMs)} ms ${aheadMs < 0 ? "behind" : "ahead of"} the engine's`;
   return Math.abs(aheadMs) < CLOCK_SLACK_MS ? ok(found) : warning(found, "synchronize both clocks");
 }
 
-function keyFinding(report: EngineReport | undefined): Finding {
-  if (report === undefined) return skipped("the engine does not answer");
-  const { current_key: current, keys, keys_in_use: used } = report;
+/** Whether the key ring has the keys of all records. An engine that does not answer is no failure of the keys. */
+export async function checkKeyRing(report: ReadReport): Promise<Finding> {
+  const known = await report().catch((error) => {
+    if (isAgentAuthError(error) && error.class === "unavailable") return undefined;
+    throw error;
+  });
+  if (known === undefined) return skipped("the engine does not answer");
+  const { current_key: current, keys, keys_in_use: used } = known;
   if (current === null) return warning("store_keys is none: logins are not sealed", "agentauth store keys <path>");
   const uses = used.map(({ key, records }) => `${records} with ${quote(key)}`).join(", ");
   const found = `seals with ${quote(current)}; records: ${uses === "" ? "none" : uses}`;

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { othersWithAccess } from "../../../platform/access.js";
+import { codeOf } from "../../../platform/contention.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
 import type { Sourced } from "../../../profile/settings.js";
 import { nameOnce } from "../../../store/file/published-file.js";
@@ -19,6 +20,8 @@ import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
+const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system with hard links";
+const FREE_SPACE = "free some disk space";
 
 /** Whether the folder exists and only this user can access it. */
 export function checkHome({ value: home, source }: Sourced): Finding {
@@ -100,7 +103,8 @@ export function checkWriting(home: string, link: typeof nameOnce = linkSync): Fi
     writeFileSync(path, "probe", { mode: 0o600, flag: "wx" });
     return linkFinding(path, link);
   } catch (error) {
-    return failed(`${home} is not writable (${codeOf(error)})`, writingHint(codeOf(error)));
+    const isFull = ["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "");
+    return failed(`${home} is not writable (${codeOf(error) ?? error})`, isFull ? FREE_SPACE : ELSEWHERE);
   } finally {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
   }
@@ -111,7 +115,7 @@ function linkFinding(path: string, link: typeof nameOnce): Finding {
     link(path, `${path}-2`);
     if (statSync(path).nlink === 2) return ok("files can be written and linked");
   } catch (error) {
-    return folderFinding(path, codeOf(error));
+    return folderFinding(path, codeOf(error) ?? String(error));
   }
   return failed("hard links do not work here, and the store of logins needs them", LINKS_HINT);
 }
@@ -129,16 +133,6 @@ function folderFinding(path: string, why: string): Finding {
   return failed(`${without}, and a folder can replace another one: logins could be lost`, LINKS_HINT);
 }
 
-const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system with hard links";
-
-function writingHint(code: string): string {
-  return code === "ENOSPC" || code === "EDQUOT" ? "free some disk space" : ELSEWHERE;
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? String(error);
-}
-
 /** The part of `statfs` with the free space. */
 export type ReadFreeSpace = (path: string) => { bavail: number; bsize: number; blocks: number };
 
@@ -151,6 +145,6 @@ export function checkDisk(home: string, read: ReadFreeSpace = statfsSync): Findi
   if (blocks === 0) return ok("this file system does not report its free space");
   const free = bavail * bsize;
   const space = `${Math.floor(free / MEBIBYTE).toLocaleString("en")} MiB are free`;
-  if (free < MEBIBYTE) return failed(`the disk is full: ${space}`, "free some disk space");
-  return free < 50 * MEBIBYTE ? warning(space, "free some disk space") : ok(space);
+  if (free < MEBIBYTE) return failed(`the disk is full: ${space}`, FREE_SPACE);
+  return free < 50 * MEBIBYTE ? warning(space, FREE_SPACE) : ok(space);
 }

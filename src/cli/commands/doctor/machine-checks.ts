@@ -91,10 +91,10 @@ export interface OptionalPackage {
 }
 
 /** The optional packages. */
-export const OPTIONAL_PACKAGES: readonly OptionalPackage[] = [
-  { name: "jq-wasm", version: "3.0.0-jq-1.8.2", serves: "--jq" },
-  { name: "@napi-rs/keyring", version: "2.1.2", serves: "AGENTAUTH_STORE=keyring" },
-];
+export const OPTIONAL_PACKAGES = {
+  jq: { name: "jq-wasm", version: "3.0.0-jq-1.8.2", serves: "--jq" },
+  keyring: { name: "@napi-rs/keyring", version: "2.1.2", serves: "AGENTAUTH_STORE=keyring" },
+} as const satisfies Record<string, OptionalPackage>;
 
 /**
  * Whether an optional package can be loaded.

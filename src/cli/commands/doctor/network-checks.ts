@@ -1,10 +1,17 @@
 import { readFileSync } from "node:fs";
+import { networkError } from "../../../http/network-error.js";
 import { parseUrl, percentDecoded } from "../../../http/url.js";
+import { proxyChooser } from "../../../transport/proxies.js";
+import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
 import type { Env } from "../../../platform/environment.js";
 import { certificateFiles, readClientCertificate } from "../../../profile/certificate.js";
+import { outletOf } from "../../../profile/network.js";
 import type { Settings, Sourced } from "../../../profile/settings.js";
 import { MASK, quote } from "../../../redact.js";
-import { type Finding, failed, ok, warning } from "./check.js";
+import { networkOptions } from "../../clients/network.js";
+import type { CommandContext } from "../../runtime/context.js";
+import { type Finding, failed, ok, skipped, warning } from "./check.js";
+import type { DoctorFlags } from "./options.js";
 
 /** The proxies for requests, and the hosts that bypass them. */
 export interface ProxySettings {
@@ -114,4 +121,28 @@ function fileProblem(path: string): string | undefined {
   } catch {
     return "cannot be read";
   }
+}
+
+/** The check of a server's certificate, whose issuer no failed request names; undefined for an address without TLS. */
+export async function checkCertificate(
+  address: string | undefined,
+  flags: DoctorFlags,
+  context: CommandContext,
+): Promise<Finding | undefined> {
+  const url = parseUrl(address);
+  if (url?.protocol !== "https:") return undefined;
+  const outlet = outletOf(networkOptions(flags, context.settings(), context), context.redactor);
+  const probe = await probeTls(url, { ...outlet, proxy: proxyChooser(outlet)(url) });
+  if (probe === undefined) return skipped(`no TLS connection to ${url.host}`);
+  const systemCode = probe.alert ?? probe.problem;
+  if (systemCode === undefined) return ok(`${url.host}: issued by ${quote(probe.issuer)}, which is trusted`);
+  throw networkError(undefined, url.href, { systemCode, description: describe(probe) });
+}
+
+function describe({ alert, whose, issuer, selfSigned, problem = "" }: TlsProbe): string {
+  if (alert !== undefined) return "the server ended the TLS handshake, as one that requires a client certificate does";
+  const certificate = whose === "proxy" ? "the proxy's certificate" : "the certificate";
+  if (selfSigned) return `TLS failed: ${certificate} for ${quote(issuer)} is self-signed and not trusted`;
+  const isUntrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:GET_ISSUER|VERIFY)_?\w*)$/.test(problem);
+  return `TLS failed: ${certificate} was issued by ${quote(issuer)}${isUntrusted ? ", which is not trusted" : ""}`;
 }

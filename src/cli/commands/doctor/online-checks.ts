@@ -8,10 +8,10 @@ import type { Settings } from "../../../profile/settings.js";
 import { shellWord } from "../../../redact.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Check, type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The outcome of the one request to the service. */
-interface ServiceReply {
+export interface ServiceReply {
   /** The request and its result, as text. */
   result: string;
   /** The order that the list has by itself. */
@@ -24,38 +24,12 @@ interface ServiceReply {
   now: number;
 }
 
-/** The checks of the service; they share one request, and need `--online`. */
-export function onlineChecks(isOnline: boolean, context: CommandContext): Check[] {
-  let reply: Promise<ServiceReply> | undefined;
-  const request = () => {
-    reply ??= fetchOnce(context);
-    return reply;
-  };
-  const check = (name: string, judge: (reply: ServiceReply) => Finding | Promise<Finding>): Check => ({
-    name,
-    area: "online",
-    async run() {
-      if (!isOnline) return skipped("no request was sent", "agentauth doctor --online sends one");
-      return context.settings().baseUrl === undefined ? skipped("base_url is not set") : judge(await request());
-    },
-  });
-  return [
-    check("service", ({ error, result }) => {
-      if (error) throw error;
-      return ok(result);
-    }),
-    check("clock", (reply) => judgeClock("the service", reply)),
-    check("sorting", ({ error, sorting }) =>
-      error ? skipped("the service cannot be asked") : findSorting(sorting, context),
-    ),
-  ];
-}
-
 /**
  * Finds out how the service reads the order of a list, which it does not document: by the order that its answers name. Asks
  * for the reverse of the order that it has by itself, first as the settings have it.
  */
-async function findSorting(usual: Sorting | undefined, context: CommandContext): Promise<Finding> {
+export async function checkSorting({ error, sorting: usual }: ServiceReply, context: CommandContext): Promise<Finding> {
+  if (error) return skipped("the service cannot be asked");
   const settings = context.settings();
   const { account, domain, pool } = settings;
   if (!account && !domain && !pool) return skipped("no account, domain or pool is set to list");
@@ -86,7 +60,8 @@ function setSorting(encoding: string, profile: string): string {
   return `agentauth config set sorting ${encoding}${profile === "default" ? "" : ` --profile ${shellWord(profile)}`}`;
 }
 
-async function fetchOnce(context: CommandContext): Promise<ServiceReply> {
+/** Sends the one request to the service. */
+export async function fetchOnce(context: CommandContext): Promise<ServiceReply> {
   const settings = context.settings();
   const service = await context.management();
   try {

@@ -1,67 +1,34 @@
 import { release } from "node:os";
 import { isAgentAuthError } from "../../../errors.js";
 import { VERSION } from "../../../http/user-agent.js";
+import { engineReport } from "../../../profile/engine/health.js";
+import { openEngine } from "../../../profile/engine/open-engine.js";
 import { locateHome } from "../../../profile/home.js";
-import { writtenProfile } from "../../../profile/profile.js";
-import type { Sourced } from "../../../profile/settings.js";
-import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js";
-import { osKeychain } from "../../../store/keychain/keychain.js";
-import { accountOf } from "../../../store/keychain/keyring.js";
+import { isEngine, type StoreChoice } from "../../../profile/store-choice.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { engineHost } from "../../clients/store.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { certificateChecks } from "./certificate-check.js";
-import { type Check, type CheckResult, runChecks } from "./check.js";
-import { engineChecks } from "./engine-checks.js";
-import { checkDisk, checkHome, checkWriting } from "./home-checks.js";
-import { checkKeychain, KEYCHAIN_CHECK_MS } from "./keychain-checks.js";
-import { checkBrowser, checkNode, checkPackage, checkSandbox, OPTIONAL_PACKAGES } from "./machine-checks.js";
-import { mcpChecks } from "./mcp-checks.js";
-import { checkAuthorities, checkClientCertificate, checkProxy, proxiesOf, proxySecrets } from "./network-checks.js";
-import { onlineChecks } from "./online-checks.js";
+import { type CheckResult, runChecks } from "./check.js";
+import { checksOf, type Subject, storeOf } from "./checks.js";
+import { proxiesOf, proxySecrets } from "./network-checks.js";
+import { fetchOnce } from "./online-checks.js";
 import type { DoctorFlags } from "./options.js";
 import { type Report, redactReport } from "./report.js";
 import { settingRows } from "./rows.js";
-import {
-  checkApiToken,
-  checkBaseUrl,
-  checkIssuer,
-  checkProfile,
-  checkSettingsFile,
-  type KnownSettings,
-  knownSettings,
-} from "./settings-checks.js";
-import { checkFiles, checkLeftovers, checkStore } from "./store-checks.js";
+import { type KnownSettings, knownSettings } from "./settings-checks.js";
 import { reportText } from "./text.js";
-import { checkTls, checkVariables, SECRET_VARIABLES } from "./variable-checks.js";
+import { SECRET_VARIABLES } from "./variable-checks.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the most severe failure. */
 export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {
   const { io, redactor } = context;
-  const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
+  const subject = subjectOf(options, context);
   hideSecrets(options, context);
-  const home = locateHome(io.env);
-  const known = knownSettings(options, io.env, home.value);
-  const flags = bounded(options);
-  const online = context.with({ flags, settings: known.settings });
-  const checks = [
-    ...machineChecks(options, known, context),
-    ...settingChecks(known, home.value, context),
-    ...storeChecks(options, known, home, context),
-    ...onlineChecks(options.online === true, online),
-    ...certificateChecks(
-      "service certificate",
-      options.online ? known.settings.baseUrl?.value : undefined,
-      flags,
-      online,
-    ),
-    ...certificateChecks("server certificate", url, flags, online),
-    ...(url === undefined ? [] : mcpChecks(url, flags, context.with({ flags }))),
-  ];
-  const { results, exitCode } = await runChecks(checks, context.signal);
-  const settings = settingRows({ ...known, flags: options, env: io.env, home, store: usableStore(known, io.env) });
+  const { results, exitCode } = await runChecks(checksOf(subject), context.signal);
+  const { known, home, store } = subject;
+  const settings = settingRows({ ...known, flags: options, env: io.env, home, store });
   const platform = `${process.platform} ${process.arch} ${release()}`;
   const report = redactReport(
     { version: VERSION, node: process.version, platform, checks: results, settings },
@@ -72,9 +39,38 @@ export async function runDoctor(options: DoctorFlags, context: CommandContext): 
   return exitCode;
 }
 
-/** If a server does not respond, each request is sent once, with a short timeout. */
-function bounded(options: DoctorFlags): DoctorFlags {
-  return { ...options, timeout: options.timeout ?? 10, retries: options.retries ?? 0 };
+function subjectOf(options: DoctorFlags, context: CommandContext): Subject {
+  const { env } = context.io;
+  const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
+  const home = locateHome(env);
+  const known = knownSettings(options, env, home.value);
+  const store = usableStore(known, env);
+  // If a server does not respond, each request is sent once, with a short timeout.
+  const flags = { ...options, timeout: options.timeout ?? 10, retries: options.retries ?? 0 };
+  const service = context.with({ flags, settings: known.settings });
+  const noInput = options.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] && "AGENTAUTH_NO_INPUT is set";
+  return {
+    ...{ options: flags, env, known, home, noInput, store, url, context, service },
+    engine: engineOf(store, context),
+    server: context.with({ flags }),
+    reply: once(() => fetchOnce(service)),
+  };
+}
+
+function engineOf(store: StoreChoice | undefined, context: CommandContext): Subject["engine"] {
+  if (store === undefined) return undefined;
+  const { value, engine } = store;
+  if (!isEngine(value)) return undefined;
+  const open = once(() => openEngine(value, engine, engineHost(context)));
+  return { open, report: once(async () => engineReport(open(), context.signal)) };
+}
+
+function once<T>(work: () => T): () => T {
+  let done: { result: T } | undefined;
+  return () => {
+    done ??= { result: work() };
+    return done.result;
+  };
 }
 
 /** Keeps these values out of every message. */
@@ -84,60 +80,7 @@ function hideSecrets(options: DoctorFlags, { io, redactor }: CommandContext): vo
   for (const value of [...SECRET_VARIABLES.map((name) => io.env[name] ?? ""), ...hidden]) redactor.add(value);
 }
 
-function machineChecks(options: DoctorFlags, known: KnownSettings, { io: { env }, now }: CommandContext): Check[] {
-  const noInput = options.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] && "AGENTAUTH_NO_INPUT is set";
-  const check = (name: string, run: Check["run"]): Check => ({ name, area: "settings", run });
-  return [
-    check("node", () => checkNode(process.version)),
-    check("variables", () => checkVariables(env, known.config)),
-    check("tls", () => checkTls(env)),
-    check("authorities", () => checkAuthorities(options.caFile, env)),
-    check("client_cert", () => checkClientCertificate(known.settings, now())),
-    check("proxy", () => checkProxy(proxiesOf(options.proxy, env))),
-    check("browser", () => checkBrowser(env, noInput)),
-    ...OPTIONAL_PACKAGES.map((one) => {
-      const wanted = one.name === "@napi-rs/keyring" && usableStore(known, env)?.value === "keyring";
-      return check(one.name, () => checkPackage(one, wanted));
-    }),
-  ];
-}
-
-function settingChecks(known: KnownSettings, home: string, { redactor }: CommandContext): Check[] {
-  const check = (name: string, run: Check["run"]): Check => ({ name, area: "settings", run });
-  return [
-    check("settings file", () => checkSettingsFile(known, home)),
-    check("profile", () => checkProfile(known)),
-    check("base_url", () => checkBaseUrl(known)),
-    check("issuer", () => checkIssuer(known)),
-    check("api_token", () => checkApiToken(known, (token) => redactor.add(token))),
-  ];
-}
-
-function storeChecks(options: DoctorFlags, known: KnownSettings, home: Sourced, context: CommandContext): Check[] {
-  const { io, now, signal } = context;
-  const profile = known.settings.profile.value;
-  const mayPrompt = options.input !== false && !io.env["AGENTAUTH_NO_INPUT"];
-  const keychain = osKeychain(accountOf(home.value), { timeoutMs: KEYCHAIN_CHECK_MS, env: io.env });
-  const check = (name: string, run: Check["run"]): Check => ({ name, area: "store", run });
-  return [
-    check("home", () => checkHome(home)),
-    check("writing", () => checkWriting(home.value)),
-    check("disk", () => checkDisk(home.value)),
-    ...(engineChecks(usableStore(known, io.env), profile, engineHost(context), signal) ?? [
-      check("store", () => checkStore(storeOf(known, io.env), home.value, profile)),
-    ]),
-    check("keychain", () => checkKeychain(usableStore(known, io.env), keychain, mayPrompt)),
-    check("files", () => checkFiles(home.value, usableStore(known, io.env)?.value)),
-    check("leftovers", () => checkLeftovers(home.value, now())),
-    check("sandbox", () => checkSandbox(home.value)),
-  ];
-}
-
-function storeOf({ settings, config }: KnownSettings, env: CommandContext["io"]["env"]): StoreChoice {
-  return chooseStore(env, writtenProfile(settings.profile.value, config));
-}
-
-function usableStore(known: KnownSettings, env: CommandContext["io"]["env"]): StoreChoice | undefined {
+function usableStore(known: KnownSettings, env: Subject["env"]): StoreChoice | undefined {
   try {
     return storeOf(known, env);
   } catch (error) {

@@ -11,9 +11,10 @@ import { sealedWith } from "../../../store/file/cipher.js";
 import { fileStore } from "../../../store/file/file.js";
 import { EARLIER_GRANTS, GRANTS } from "../../../store/file/grant-places.js";
 import { checkPrivateFolder, readPublishedFile } from "../../../store/file/private-file.js";
+import type { Keychain } from "../../../store/keychain/keychain.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
-import { type Finding, failed, ok, warning } from "./check.js";
+import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The folders of private files, each with the decoder of its files; a token may be any text. */
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
@@ -44,9 +45,14 @@ export async function checkStore(choice: StoreChoice, home: string, profile: str
     return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(summary);
   }
   const logins = await fileStore(home).list();
+  return ok(`${name}: ${loginCount(logins, profile)}, in ${home}`);
+}
+
+/** The number of logins of a profile, and of the others. */
+export function loginCount(logins: readonly { profile: string }[], profile: string): string {
   const own = logins.filter((login) => login.profile === profile).length;
   const other = logins.length === own ? "" : `, ${logins.length - own} of other profiles`;
-  return ok(`${name}: ${own} login${own === 1 ? "" : "s"} of profile ${quote(profile)}${other}, in ${home}`);
+  return `${own} login${own === 1 ? "" : "s"} of profile ${quote(profile)}${other}`;
 }
 
 /**
@@ -148,4 +154,33 @@ export function checkLeftovers(home: string, now: number): Finding {
   if (old.length === 0) return ok("none");
   const shown = old.slice(0, MOST_SHOWN).map(shellWord);
   return warning(`${old.length} temporary files of commands that were killed`, `rm ${shown.join(" ")}`);
+}
+
+/** Milliseconds that the keychain may take, including a prompt to the user. */
+export const KEYCHAIN_CHECK_MS = 5000;
+
+/**
+ * Whether the keychain answers, if logins are sealed with a key in it. The keychain may prompt the user to unlock it, as
+ * it would at the next login.
+ *
+ * @param store the chosen store; undefined if the choice is invalid
+ * @param mayPrompt whether the user may be prompted
+ * @throws `AgentAuthError` `store_failed` if the keychain cannot be used and there is no fallback
+ */
+export async function checkKeychain(
+  store: StoreChoice | undefined,
+  keychain: Keychain,
+  mayPrompt: boolean,
+): Promise<Finding> {
+  if (store?.value !== "keyring")
+    return skipped("not used: AGENTAUTH_STORE=keyring seals logins with a key in the keychain");
+  if (!mayPrompt) return skipped("not checked: the keychain may prompt, and --no-input is set");
+  try {
+    return (await keychain.get()) === undefined
+      ? ok("answers; the first login creates a key")
+      : ok("answers, and has the key for this folder");
+  } catch (error) {
+    if (!isAgentAuthError(error) || store.fallback !== "file") throw error;
+    return warning(`${error.message}: logins are stored unsealed, because of store_fallback`, error.hint);
+  }
 }

@@ -12,7 +12,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
 import { checkDisk, checkHome, checkWriting } from "../../../../src/cli/commands/doctor/home-checks.js";
-import { checkKeychain } from "../../../../src/cli/commands/doctor/keychain-checks.js";
 import {
   checkBrowser,
   checkNode,
@@ -28,7 +27,12 @@ import {
   shownProxy,
 } from "../../../../src/cli/commands/doctor/network-checks.js";
 import { redactReport } from "../../../../src/cli/commands/doctor/report.js";
-import { checkFiles, checkLeftovers, checkStore } from "../../../../src/cli/commands/doctor/store-checks.js";
+import {
+  checkFiles,
+  checkKeychain,
+  checkLeftovers,
+  checkStore,
+} from "../../../../src/cli/commands/doctor/store-checks.js";
 import { checkTls, checkVariables, KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { locateHome } from "../../../../src/profile/home.js";
@@ -432,7 +436,7 @@ describe("an optional package", () => {
     const { optionalDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
       optionalDependencies: Record<string, string>;
     };
-    expect(Object.fromEntries(OPTIONAL_PACKAGES.map(({ name, version }) => [name, version]))).toEqual(
+    expect(Object.fromEntries(Object.values(OPTIONAL_PACKAGES).map(({ name, version }) => [name, version]))).toEqual(
       optionalDependencies,
     );
   });
