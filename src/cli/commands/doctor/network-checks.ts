@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
 import { networkError } from "../../../http/network-error.js";
 import { parseUrl, percentDecoded } from "../../../http/url.js";
-import { proxyChooser } from "../../../transport/proxies.js";
-import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
 import type { Env } from "../../../platform/environment.js";
 import { certificateFiles, readClientCertificate } from "../../../profile/certificate.js";
 import { outletOf } from "../../../profile/network.js";
 import type { Settings, Sourced } from "../../../profile/settings.js";
 import { MASK, quote } from "../../../redact.js";
+import { proxyChooser } from "../../../transport/proxies.js";
+import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
 import { networkOptions } from "../../clients/network.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
