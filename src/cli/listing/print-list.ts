@@ -1,8 +1,6 @@
-import type { Page } from "../../api/page.js";
 import { isUnusableItems } from "../../api/pages.js";
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import type { Format } from "../../profile/output-formats.js";
-import { quote } from "../../redact.js";
 import type { ListFlags } from "../flags/list.js";
 import { formatOf } from "../output/chosen-format.js";
 import type { ColumnSet } from "../output/columns.js";
@@ -10,13 +8,13 @@ import { withPager } from "../output/pager.js";
 import { createWriter, type Writer } from "../output/writer.js";
 import type { CommandContext } from "../runtime/context.js";
 import { BRIEF_ITEMS } from "./brief.js";
-import { buildFilter, type Filter } from "./filters.js";
-import type { ListItem, ListKind } from "./kinds.js";
+import { buildFilter } from "./filters.js";
+import type { ListKind } from "./kinds.js";
 import { resumeCommand } from "./resume-command.js";
 import { requireScope } from "./scope.js";
 import { unusableHint } from "./service-flags.js";
-import { COLUMNS, documentedValues, openListing, parseSort, readOptions, warnOfOrder } from "./source.js";
-import { type ListEnding, reportEnding, selectMatching } from "./summary.js";
+import { COLUMNS, documentedValues, parseSort } from "./source.js";
+import { type ListEnding, readList, reportEnding, type Selection } from "./summary.js";
 
 /** `pools list`, `domains list`, `devices list`. */
 export async function runList(kind: ListKind, given: ListFlags, context: CommandContext): Promise<undefined> {
@@ -29,18 +27,9 @@ export async function runList(kind: ListKind, given: ListFlags, context: Command
   await withPager(context, { ...options, format }, async (paged) => {
     const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, context) }, paged.io);
     const service = await paged.management();
-    const end: ListEnding = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
-    const listing = openListing(service, kind, scopeId, sorting, {
-      ...readOptions(options),
-      maxItems: filter ? undefined : options.limit,
-      signal: paged.signal,
-      onDrift: (drift) => end.drift.push(drift),
-      onSortingIgnored: warnOfOrder(paged.io),
-      onEnd: (verdict) => {
-        end.verdict = verdict;
-      },
-    });
-    await print(listing.pages(), { kind, scopeId, given, limit: options.limit, filter, format, writer, end }, paged);
+    const request = { kind, scopeId, sorting, filter, options };
+    const { end, selections } = readList(service, request, paged);
+    await print(selections, { kind, scopeId, given, format, writer, end }, paged);
     const isJson = format === "json" || format === "ndjson";
     reportEnding(end, given, filter, paged, given.brief && { columns: options.columns ?? "", isJson });
   });
@@ -62,30 +51,17 @@ interface Printing {
   kind: ListKind;
   scopeId: string;
   given: ListFlags;
-  /** Items to print, where the short form has a limit too. */
-  limit: number | undefined;
-  filter: Filter | undefined;
   format: Format;
   writer: Writer;
   end: ListEnding;
 }
 
-async function print(pages: AsyncIterable<Page<ListItem>>, printing: Printing, context: CommandContext): Promise<void> {
-  const { kind, scopeId, limit, filter, writer, end } = printing;
-  const progress = context.io.progress();
-  const about = `${kind.noun} of ${kind.scope} ${quote(scopeId)}`;
+async function print(selections: AsyncIterable<Selection>, printing: Printing, context: CommandContext): Promise<void> {
+  const { writer } = printing;
   try {
-    for await (const { page, items, next } of selectMatching(pages, about, filter, limit)) {
-      end.yielded += page.items.length;
-      progress.update(`${kind.noun}: ${end.yielded} of ${page.pagination.item_count ?? "?"}`);
-      end.matched += items.length;
-      end.left = next;
-      await writer.write(items);
-    }
-    progress.stop();
+    for await (const { items } of selections) await writer.write(items);
     await writer.end();
   } catch (thrown) {
-    progress.stop();
     if (isUnusableItems(thrown)) {
       // All others were printed, so that the output is whole.
       await writer.end();

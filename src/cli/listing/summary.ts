@@ -1,13 +1,16 @@
-/** The summary of a list: how much of it was printed, and how to continue. */
+/** How a list is read, and its summary: how much of it was printed, and how to continue. */
 
+import type { ManagementClient } from "../../api/client.js";
 import type { Drift, ListingSummary, Page } from "../../api/page.js";
 import { unusableItems } from "../../api/pages.js";
+import { quote } from "../../redact.js";
 import type { ListFlags } from "../flags/list.js";
 import type { CommandContext } from "../runtime/context.js";
 import { sayBrief } from "./brief.js";
 import type { Filter } from "./filters.js";
-import type { ListItem } from "./kinds.js";
+import type { ListItem, ListKind } from "./kinds.js";
 import { resumeCommand } from "./resume-command.js";
+import { openListing, readOptions, type SortFlag, warnOfOrder } from "./source.js";
 
 /** How far a list was read. */
 export interface ListEnding {
@@ -36,6 +39,55 @@ export interface Selection {
   items: readonly ListItem[];
   /** Where to continue: set when there were `room` of them and the list has more. */
   next: Position | undefined;
+}
+
+/** What is read. */
+export interface ListRequest {
+  kind: ListKind;
+  scopeId: string;
+  sorting: SortFlag | undefined;
+  filter: Filter | undefined;
+  options: ListFlags;
+}
+
+/**
+ * Opens a list, and shows progress while it is read. `end` is how far it was read so far.
+ *
+ * @throws `AgentAuthError` while it is read: see {@link selectMatching}
+ */
+export function readList(
+  service: ManagementClient,
+  { kind, scopeId, sorting, filter, options }: ListRequest,
+  { io, signal }: Pick<CommandContext, "io" | "signal">,
+): { end: ListEnding; selections: AsyncIterable<Selection> } {
+  const end: ListEnding = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
+  const listing = openListing(service, kind, scopeId, sorting, {
+    ...readOptions(options),
+    maxItems: filter ? undefined : options.limit,
+    signal,
+    onDrift: (drift) => end.drift.push(drift),
+    onSortingIgnored: warnOfOrder(io),
+    onEnd: (verdict) => {
+      end.verdict = verdict;
+    },
+  });
+  async function* read(): AsyncGenerator<Selection, void> {
+    const progress = io.progress();
+    const about = `${kind.noun} of ${kind.scope} ${quote(scopeId)}`;
+    try {
+      for await (const selection of selectMatching(listing.pages(), about, filter, options.limit)) {
+        const { page, items, next } = selection;
+        end.yielded += page.items.length;
+        end.matched += items.length;
+        end.left = next;
+        progress.update(`${kind.noun}: ${end.yielded} of ${page.pagination.item_count ?? "?"}`);
+        yield selection;
+      }
+    } finally {
+      progress.stop();
+    }
+  }
+  return { end, selections: read() };
 }
 
 /**

@@ -1,30 +1,19 @@
 import type { ManagementClient } from "../../../api/client.js";
-import type { Drift, ListingSummary } from "../../../api/page.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
-import { quote } from "../../../redact.js";
 import type { Filter } from "../../listing/filters.js";
-import { openListing, parseSort, readOptions, warnOfOrder } from "../../listing/source.js";
-import { selectMatching } from "../../listing/summary.js";
+import { parseSort } from "../../listing/source.js";
+import { type ListEnding, readList } from "../../listing/summary.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { numberText } from "./numbers.js";
 import type { ReportFlags } from "./options.js";
 
 /** The result of reading a pool. */
-export interface Reading {
-  /** Devices read. */
-  read: number;
-  /** Devices counted: those that match the filter. */
-  counted: number;
+export interface Reading extends ListEnding {
   /** Devices in the pool, as the service reports. */
-  total?: number;
+  total: number | undefined;
   /** The domain of the pool, as its first device has it. */
-  domainId?: unknown;
-  drift: Drift[];
-  verdict?: ListingSummary;
-  /** Whether the limit was reached before the end of the pool. */
-  isLimited: boolean;
+  domainId: unknown;
   /** The error that ended it early, after some devices were read. */
-  failure?: AgentAuthError;
+  failure: AgentAuthError | undefined;
 }
 
 const DEVICES = { noun: "devices", scope: "pool" } as const;
@@ -32,48 +21,33 @@ const DEVICES = { noun: "devices", scope: "pool" } as const;
 /**
  * Reads a pool page by page.
  *
+ * @param add receives each device that matches the filter
  * @throws `AgentAuthError` if the first page fails, and for a signal; a later error is in the result
  */
 export async function readPool(
   service: ManagementClient,
-  { id, filter, add }: { id: string; filter: Filter | undefined; add(device: object): void },
-  options: ReportFlags,
+  { poolId, filter, options }: { poolId: string; filter: Filter | undefined; options: ReportFlags },
+  add: (device: object) => void,
   context: CommandContext,
 ): Promise<Reading> {
-  const reading: Reading = { read: 0, counted: 0, drift: [], isLimited: false };
   const sorting = options.sort === undefined ? undefined : parseSort(options.sort, DEVICES.noun);
-  const listing = openListing(service, DEVICES, id, sorting, {
-    ...readOptions(options),
-    maxItems: filter ? undefined : options.limit,
-    signal: context.signal,
-    onDrift: (drift) => reading.drift.push(drift),
-    onSortingIgnored: warnOfOrder(context.io),
-    onEnd: (verdict) => {
-      reading.verdict = verdict;
-    },
-  });
-  const progress = context.io.progress();
+  const request = { kind: DEVICES, scopeId: poolId, sorting, filter, options };
+  const { end, selections } = readList(service, request, context);
+  let total: number | undefined;
+  let domainId: unknown;
+  let failure: AgentAuthError | undefined;
   try {
-    const about = `devices of pool ${quote(id)}`;
-    for await (const { page, items, next } of selectMatching(listing.pages(), about, filter, options.limit)) {
-      const count = page.pagination.item_count;
-      if (typeof count === "number") reading.total = count;
-      reading.read += page.items.length;
-      reading.domainId ??= page.items[0]?.domain_id;
-      const total = reading.total === undefined ? "?" : numberText(reading.total);
-      progress.update(`devices: ${numberText(reading.read)} of ${total}`);
-      for (const item of items) add(item);
-      reading.counted += items.length;
-      reading.isLimited = next !== undefined;
+    for await (const { page, items } of selections) {
+      const { item_count: count } = page.pagination;
+      if (typeof count === "number") total = count;
+      domainId ??= page.items[0]?.domain_id;
+      items.forEach(add);
     }
-    reading.isLimited ||= reading.verdict?.next !== undefined;
   } catch (thrown) {
     if (!isAgentAuthError(thrown) || thrown.class !== "partial") throw thrown;
-    reading.failure = thrown;
-  } finally {
-    progress.stop();
+    failure = thrown;
   }
-  return reading;
+  return { ...end, total, domainId, failure };
 }
 
 /** Pools among which the title is looked for. */

@@ -31,12 +31,12 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   if (html !== undefined && html !== STDOUT) checkHtmlFile(html, force);
   const service = await context.management();
   const aggregate = createAggregate(context.now());
-  const reading = await readPool(service, { id: poolId, filter, add: aggregate.add }, options, context);
+  const reading = await readPool(service, { poolId, filter, options }, aggregate.add, context);
   const report = aggregate.report({
     poolId,
     poolTitle: await readPoolTitle(service, poolId, reading, context.signal),
     complete: isComplete(reading),
-    read: reading.read,
+    read: reading.yielded,
     total: reading.total,
     notes: notesOf(reading, filter, options),
   });
@@ -54,13 +54,14 @@ function isComplete({ failure, verdict }: Reading): boolean {
 
 /** How the numbers were collected. */
 function notesOf(reading: Reading, filter: Filter | undefined, options: ReportFlags): string[] {
-  const { read, counted, total, drift, isLimited, failure } = reading;
+  const { yielded: read, matched: counted, total, drift, left, verdict, failure } = reading;
   const notes: string[] = [];
   const of = total === undefined ? "" : ` of the ${numberText(total)} of the pool`;
   if (failure?.unusable) notes.push(`${countText(failure.unusable.count, "device")} without an id are not counted`);
   else if (failure) notes.push(`the list ended early: ${countText(read, "device")}${of} could be read`);
   if (filter) notes.push(`${numberText(counted)} of ${countText(read, "device")} match ${filter.text}`);
   if (options.offset) notes.push(`started at offset ${numberText(options.offset)}: earlier devices are not counted`);
+  const isLimited = left !== undefined || (failure === undefined && verdict?.next !== undefined);
   if (isLimited) notes.push(`ended at --limit ${numberText(options.limit ?? counted)}: the pool has more devices`);
   if (drift.length > 0)
     notes.push("the list changed while it was read: devices that were added or removed may be missing");
@@ -105,8 +106,8 @@ function print(report: Report, format: Format, options: ReportFlags, context: Co
   });
 }
 
-function warn({ verdict, drift, counted, failure }: Reading, filter: Filter | undefined, { io }: CommandContext): void {
-  if (filter && counted === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
+function warn({ verdict, drift, matched, failure }: Reading, filter: Filter | undefined, { io }: CommandContext): void {
+  if (filter && matched === 0) for (const sentence of filter.mistyped()) io.warn(sentence);
   if (drift.length > 0 && failure === undefined) io.warn("the list changed while it was read; the report says so");
   if (verdict && verdict.duplicates > 0 && drift.length === 0) {
     io.warn(`the service listed ${countText(verdict.duplicates, "item")} twice; each is counted once`);
@@ -116,7 +117,7 @@ function warn({ verdict, drift, counted, failure }: Reading, filter: Filter | un
 /** The error with the command that reports on the rest; only the rest, since reports cannot be merged. */
 function withContinuation(
   failure: AgentAuthError,
-  { counted }: Reading,
+  { matched }: Reading,
   poolId: string,
   { limit, html }: ReportFlags,
   { argv, settings }: CommandContext,
@@ -124,7 +125,7 @@ function withContinuation(
   if (failure.resume === undefined) {
     return failure.unusable ? withHint(failure, unusableHint("devices", "pool", poolId, settings())) : failure;
   }
-  const left = limit === undefined ? undefined : limit - counted;
+  const left = limit === undefined ? undefined : limit - matched;
   const words = html === undefined || html === STDOUT ? argv : withOtherFile(argv, html, failure.resume);
   return withHint(failure, `continue with: ${resumeCommand(words, failure.resume, left)}`);
 }

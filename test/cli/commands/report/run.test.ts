@@ -166,6 +166,7 @@ describe("a report on a pool that could not be read to its end: exit 7", () => {
     expect(stdout).toMatch(/^INCOMPLETE: not all of the devices are in these numbers$/m);
     expect(stdout).toMatch(/^90 devices /m);
     expect(stdout).toMatch(/^note: the list ended early: 90 devices of the 500 of the pool could be read$/m);
+    expect(stdout).not.toContain("ended at --limit");
     bench.sandbox.faults.clear();
     const rest = await pasteHint(stderr, bench.env);
     expect(rest.code).toBe(0);
