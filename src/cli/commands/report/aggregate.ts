@@ -123,12 +123,15 @@ function createMomentCounts() {
   return {
     add({ country, at }: Moment) {
       countries.add(country);
-      days.add(at === undefined ? undefined : dateOf(at));
+      // A date is made once for a day, not once for a device.
+      days.add(at === undefined ? undefined : String(Math.floor(at / DAY_SECONDS)));
     },
     countries: () => countries.tally(MOST_COUNTRIES),
     days(): TimeSeries {
       const { top, unknown } = days.tally(Number.POSITIVE_INFINITY);
-      const sorted = top.map(({ value, count }) => ({ date: value, count })).sort((a, b) => (a.date < b.date ? -1 : 1));
+      const sorted = top
+        .map(({ value, count }) => ({ date: dateOf(Number(value) * DAY_SECONDS), count }))
+        .sort((a, b) => (a.date < b.date ? -1 : 1));
       return { earliest: sorted[0]?.date ?? null, latest: sorted.at(-1)?.date ?? null, unknown, days: sorted };
     },
   };
