@@ -370,7 +370,7 @@ const servers: HostileCase[] = [
       result: "an error: the second one is not a fallback",
       outcome: "unavailable",
       code: "timeout",
-      timeout: 4,
+      timeout: 8,
       retries: false,
       requests: [
         ...UP_TO_RESOURCE,
