@@ -9,7 +9,7 @@ const PROCESSES = "test/**/*.process.test.ts";
 const ISOLATED = [
   "test/cli/fast-path/root-help.test.ts",
   "test/transport/interceptors.test.ts",
-  "test/store/file/move-system-calls.test.ts",
+  "test/store/file/file-grants.test.ts",
   "test/store/file/platform-faults.test.ts",
   "test/store/file/system-calls.test.ts",
 ];

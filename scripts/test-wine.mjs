@@ -213,6 +213,6 @@ function watch(sandbox, home) {
 
 /** By the names of the files: under wine they have modes that the store refuses here. */
 function generationIn(home) {
-  const names = readdirSync(join(home, "grants-by-server"), { recursive: true });
+  const names = readdirSync(join(home, "grants"), { recursive: true });
   return Math.max(...names.map((name) => Number(/(?:^|\/)(\d+)\.json$/.exec(name)?.[1] ?? 0)));
 }

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 
 const HELPER = join("test", "helpers", "systems.ts");
 /** Suites that are run on Linux alone, by scripts of their own. */
-const LINUX_SUITES = ["hostile", "old-version"];
+const LINUX_SUITES = ["hostile"];
 const files = readdirSync("test", { recursive: true, encoding: "utf8" })
   .filter((path) => path.endsWith(".ts") && !LINUX_SUITES.some((suite) => path.includes(suite)))
   .map((path) => join("test", path))

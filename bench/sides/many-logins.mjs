@@ -65,7 +65,7 @@ console.log(
   JSON.stringify({
     hitMs: await timed(token, Number(rounds)),
     missMs: await timed(refused, Number(rounds)),
-    bareMs: await busy(() => readBare(join(home, "grants-by-server")), 3),
+    bareMs: await busy(() => readBare(join(home, "grants")), 3),
     listMs: await busy(list, 3),
     logins: (await list()).length,
   }),

@@ -111,7 +111,7 @@ class Lane {
 
   /** Every file of the store must be complete, including old generations. */
   async check() {
-    const folder = join(this.home, "grants-by-server");
+    const folder = join(this.home, "grants");
     for (const path of readdirSync(folder, { recursive: true }).map((name) => join(folder, name))) {
       const generation = RECORD.exec(basename(path))?.[1];
       if (generation === undefined) continue;

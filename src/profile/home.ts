@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Env } from "../platform/environment.js";
@@ -15,7 +14,8 @@ export function locateHome(env: Env): Sourced {
   const set = env["AGENTAUTH_HOME"];
   // Paths below it are written into the settings, which are read in other folders too.
   if (set) return { value: resolve(set), source: "AGENTAUTH_HOME" };
-  if (system.name === "win32") return windowsFolder(env);
+  // Not the roaming folder: locks and sealed logins belong to one machine.
+  if (system.name === "win32") return below(env, "LOCALAPPDATA", "AppData", "Local");
   if (system.name === "darwin") return below(env, undefined, "Library", "Application Support");
   return below(env, "XDG_CONFIG_HOME", ".config");
 }
@@ -32,11 +32,4 @@ function below(env: Env, variable: string | undefined, ...otherwise: string[]): 
 /** The user's own folder: by the environment of the run, else by the system. */
 export function userFolder(env: Env): string {
   return env[system.name === "win32" ? "USERPROFILE" : "HOME"] ?? homedir();
-}
-
-/** Locks and sealed logins belong to one machine: the roaming folder counts only where an earlier version has made it. */
-function windowsFolder(env: Env): Sourced {
-  const local = below(env, "LOCALAPPDATA", "AppData", "Local");
-  const roaming = below(env, "APPDATA", "AppData", "Roaming");
-  return !existsSync(local.value) && existsSync(roaming.value) ? roaming : local;
 }

@@ -45,7 +45,7 @@ describe("the check that runs after each test", () => {
   it("looks into every file but those that are there for secrets", async () => {
     plant("access_token", "access-of-a-canary");
     const home = temporaryFolder();
-    for (const folder of ["grants", "grants-by-server", "claims"]) {
+    for (const folder of ["grants", "claims"]) {
       mkdirSync(join(home, folder));
       writeFileSync(join(home, folder, "x.json"), '{"a":"access-of-a-canary"}');
     }

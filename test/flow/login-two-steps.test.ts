@@ -102,7 +102,7 @@ describe("a login in two steps that cannot be stored", () => {
   });
 
   it("does not begin where its grant could not be stored", async ({ me, url }) => {
-    writeFileSync(join(me.home, "grants-by-server"), "this is no folder");
+    writeFileSync(join(me.home, "grants"), "this is no folder");
     const { code, stdout } = await me.run(["login", url, "--no-wait"]);
     expect([code, stdout]).toEqual([8, ""]);
     expect(me.requests().filter((request) => request.includes("/register"))).toEqual([]);
@@ -111,10 +111,10 @@ describe("a login in two steps that cannot be stored", () => {
 
   it("does not finish where its grant can no longer be stored, and can be finished later", async ({ me }) => {
     const begun = await begin(me);
-    rmSync(join(me.home, "grants-by-server"), { recursive: true, force: true });
-    writeFileSync(join(me.home, "grants-by-server"), "this is no folder");
+    rmSync(join(me.home, "grants"), { recursive: true, force: true });
+    writeFileSync(join(me.home, "grants"), "this is no folder");
     expect((await me.run(begun.finish.split(" ").slice(1))).code).toBe(8);
-    rmSync(join(me.home, "grants-by-server"));
+    rmSync(join(me.home, "grants"));
     expect((await finish(me, begun.finish.split(" ").slice(1), begun.url)).code).toBe(0);
     expect(await accounts(me)).toEqual([""]);
   });

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Env } from "../../platform/environment.js";
 import { homeFolder } from "../../profile/home.js";
-import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
+import { GRANTS } from "../../store/file/grant-places.js";
 
 const FIRST_STEPS = [
   "Nothing is set up here yet. Without an account: agentauth demo",
@@ -13,8 +13,7 @@ const FIRST_STEPS = [
 export function firstSteps(env: Env): string | undefined {
   if (env["AGENTAUTH_BASE_URL"]) return undefined;
   const home = homeFolder(env);
-  const isSetUp =
-    existsSync(join(home, "config.json")) || [GRANTS, EARLIER_GRANTS].some((name) => hasFiles(join(home, name)));
+  const isSetUp = existsSync(join(home, "config.json")) || hasFiles(join(home, GRANTS));
   return isSetUp ? undefined : FIRST_STEPS;
 }
 

@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { statOf } from "../../platform/stat.js";
 import { system } from "../../platform/system.js";
-import { EARLIER_GRANTS, GRANTS } from "../../store/file/grant-places.js";
+import { GRANTS } from "../../store/file/grant-places.js";
 
 /** Who can get at a folder: this user alone, not known, others too, or a user it belongs to who is not this one. */
 export type FolderAccess = "private" | "unchecked" | "readable" | "writable" | "foreign" | "absent";
@@ -36,8 +36,8 @@ export function homeAccess(home: string): FolderAccess | undefined {
 
 /** What lies in a folder that we made: one that holds anything else may be shared on purpose. */
 const OURS: ReadonlySet<string> = new Set([
-  ...["config.json", "sandbox.json", "agent-sessions.json", GRANTS, EARLIER_GRANTS, "clients", "bindings", "claims"],
-  ...["pending", "tokens", "logins", "run"],
+  ...["config.json", "sandbox.json", "agent-sessions.json", GRANTS, "clients", "bindings", "claims", "pending"],
+  ...["tokens", "logins", "run"],
 ]);
 
 /**

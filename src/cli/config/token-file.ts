@@ -24,14 +24,12 @@ export function storeToken(home: string, profile: string, token: string): string
 }
 
 /**
- * Removes the file that a reference names if {@link storeToken} made it, now or in an earlier version, which named it
- * like the profile; any other file is the user's. A file that another profile names stays, also where the two names
- * differ in case alone.
+ * Removes the file that a reference names if {@link storeToken} made it; any other file is the user's. A file that
+ * another profile names stays.
  */
 export function removeOwnToken(home: string, profile: string, reference: string | undefined): void {
-  const path = [tokenPath(home, profile), join(home, "tokens", profile)].find((one) => reference === `file:${one}`);
-  if (path === undefined) return;
-  const folded = reference?.toLowerCase();
-  const isShared = Object.values(readConfig(home).profiles).some((other) => other.api_token?.toLowerCase() === folded);
+  const path = tokenPath(home, profile);
+  if (reference !== `file:${path}`) return;
+  const isShared = Object.values(readConfig(home).profiles).some((other) => other.api_token === reference);
   if (!isShared) rmSync(path, { force: true });
 }

@@ -32,22 +32,7 @@ const RESERVED_BYTES = 32 * 1024;
 /** Another process may remove an empty folder between its creation and the first file in it. */
 const MAX_FOLDER_TRIES = 10;
 
-/** The record of a grant. */
-interface Found {
-  stored: Stored;
-  /** Whether an earlier version saved it. */
-  isEarlier: boolean;
-  /** The record in the other place that it replaces. */
-  replaced: Stored | undefined;
-}
-
-/**
- * Grants in folders that only their owner can read, one folder each: reading one costs the same whatever else is stored.
- *
- * Grants of earlier versions, which may still run beside this one, are all in one folder. They are read there and move
- * when they are next saved. Where both places have a grant of one key, the later login counts, then the higher
- * generation.
- */
+/** Grants in folders that only their owner can read, one folder each: reading one costs the same whatever else is stored. */
 export function fileGrants(
   home: string,
   { open, seal }: FileGrantTools,
@@ -66,47 +51,37 @@ export function fileGrants(
     return grant;
   };
 
-  const find = async (place: GrantPlace): Promise<Found | undefined> => {
-    const [own, earlier] = look(places, place);
-    if (own === undefined) return earlier && { stored: earlier, isEarlier: true, replaced: undefined };
-    if (earlier === undefined) return { stored: own, isEarlier: false, replaced: undefined };
-    const [ours, theirs] = await Promise.all([decode(place, own), decode(place, earlier)]);
-    return counts(theirs.grant, ours.grant)
-      ? { stored: earlier, isEarlier: true, replaced: own }
-      : { stored: own, isEarlier: false, replaced: earlier };
-  };
+  const find = (place: GrantPlace): Stored | undefined => (places.check(place) ? place.files.read() : undefined);
 
   const read = async (key: GrantKey): Promise<Grant | undefined> => {
     const place = places.of(key);
-    const found = await find(place);
-    return found && (await decode(place, found.stored)).grant;
+    const stored = find(place);
+    return stored && (await decode(place, stored)).grant;
   };
 
   const reserve = async (key: GrantKey): Promise<Reservation> => {
     const place = places.of(key);
     const { files } = place;
-    const before = await find(place);
-    let reserved = reserveIn(places, place, before?.stored.path);
+    const before = find(place);
+    let reserved = reserveIn(places, place, before?.path);
     const save = async (grant: Grant, expected: number | undefined): Promise<boolean> => {
-      const found = await find(place);
+      const stored = find(place);
       // The grant of another login may have the same generation.
-      if (found?.stored.generation !== expected || found?.stored.text !== before?.stored.text) return false;
+      if (stored?.generation !== expected || stored?.text !== before?.text) return false;
       // An unreadable grant is not replaced.
-      const old = found && (await decode(place, found.stored));
+      const old = stored && (await decode(place, stored));
       const text = await seal(encodeGrant(grant, old?.plain), `grant:${place.id}`);
       if (grant.generation <= (expected ?? -1))
         throw new RangeError("a generation must be higher than the one it replaces");
-      const over = prepare(place, found, old !== undefined && isSameLogin(old.grant, grant));
-      if (over === "changed") return false;
-      const content = { text, generation: grant.generation, expected: over };
+      const content = { text, generation: grant.generation, expected };
       if (!files.publish(reserved, content)) {
-        if (files.generation() !== over) return false;
+        if (files.generation() !== expected) return false;
         // No other save came first: another process swept the reserved file as a leftover, for example while this one slept.
-        reserved = reserveIn(places, place, before?.stored.path);
+        reserved = reserveIn(places, place, before?.path);
         if (!files.publish(reserved, content)) return false;
       }
       // The grant is saved: what else fails is not reported.
-      attempt(() => finish(place, found, over));
+      if (expected === undefined) attempt(() => syncAbove(place));
       return true;
     };
     return {
@@ -129,19 +104,13 @@ export function fileGrants(
         return onUnusable(error);
       }
     };
-    // The earlier place first: what moves in the meantime is found in the other one.
     const found = new Map<string, Grant>();
-    const readAt = async (id: string, stored: Stored | undefined) => {
-      if (stored === undefined) return;
-      const { grant } = await decode({ id }, stored);
-      const other = found.get(id);
-      if (other === undefined || !counts(other, grant)) found.set(id, grant);
+    const readAt = async ({ id, files }: Pick<GrantPlace, "id" | "files">) => {
+      const stored = checkPrivateFolder(files.folder) ? files.read() : undefined;
+      if (stored) found.set(id, (await decode({ id }, stored)).grant);
     };
-    for (const { id, files, seen } of places.listEarlier()) await usable(() => readAt(id, files.read(seen)));
     for (const server of places.servers(filter)) {
-      for (const { id, files } of (await usable(() => places.in(server))) ?? []) {
-        await usable(() => (checkPrivateFolder(files.folder) ? readAt(id, files.read()) : undefined));
-      }
+      for (const place of (await usable(() => places.in(server))) ?? []) await usable(() => readAt(place));
     }
     const sorted = [...found.keys()].sort();
     return sorted.flatMap((id) => found.get(id) ?? []).filter((grant) => matchesFilter(grant, filter));
@@ -160,34 +129,11 @@ export function fileGrants(
     }),
     remove: onFiles(home, async (key: GrantKey) => {
       const place = places.of(key);
-      // The earlier place first: what moves in the meantime is removed from the other one.
-      place.earlier.remove();
       place.files.remove();
       removeEmptyFolders(...foldersOf(place));
     }),
     list: onFiles(home, list),
   };
-}
-
-/** The record in each of the two places. The earlier place is read first: what moves in the meantime is in the other one. */
-function look(places: GrantPlaces, place: GrantPlace): [own: Stored | undefined, earlier: Stored | undefined] {
-  const readEarlier = (looks?: number) => {
-    const seen = places.checkEarlier() ? place.earlier.generation(looks) : undefined;
-    return seen === undefined ? undefined : place.earlier.read(seen);
-  };
-  const earlier = readEarlier(1);
-  const own = places.check(place) ? place.files.read() : undefined;
-  return [own, earlier ?? (own === undefined ? readEarlier() : undefined)];
-}
-
-/** Whether a grant counts where another place has the other one. */
-function counts(grant: Grant, other: Grant): boolean {
-  if (grant.signedInAt !== other.signedInAt) return grant.signedInAt > other.signedInAt;
-  return grant.generation > other.generation;
-}
-
-function isSameLogin(one: Grant, other: Grant): boolean {
-  return one.signedInAt === other.signedInAt && one.issuer === other.issuer;
 }
 
 function reserveIn(places: GrantPlaces, place: GrantPlace, before: string | undefined): string {
@@ -201,32 +147,6 @@ function reserveIn(places: GrantPlaces, place: GrantPlace, before: string | unde
       if (code !== "ENOENT" || tries === MAX_FOLDER_TRIES) throw error;
     }
   }
-}
-
-/**
- * Prepares the place of a grant for a save over a record.
- *
- * A refresh moves the record that it replaces before it publishes the next one: an earlier version that runs beside must
- * never find a refresh token that is used up, wherever this process is killed. It cannot be in the middle of a refresh of
- * its own, because that has the same lease. It can be during a login, so that a login leaves the record in its place
- * until the new one is published.
- *
- * @returns the generation to publish over
- */
-function prepare(place: GrantPlace, found: Found | undefined, isRefresh: boolean): number | undefined | "changed" {
-  const { files, earlier } = place;
-  if (!found?.isEarlier) return found?.stored.generation;
-  if (found.replaced) files.discard(found.replaced.generation);
-  if (!isRefresh) return undefined;
-  syncAbove(place);
-  return files.adopt(earlier, found.stored) ? found.stored.generation : "changed";
-}
-
-/** Makes a first record durable, with its folders, and removes the one that it replaces in the earlier place. */
-function finish(place: GrantPlace, found: Found | undefined, over: number | undefined): void {
-  if (over === undefined) syncAbove(place);
-  const old = found?.isEarlier && over === undefined ? found.stored : found?.isEarlier ? undefined : found?.replaced;
-  if (old) place.earlier.discard(old.generation);
 }
 
 /** Makes the names of the folders of a grant durable. */

@@ -5,12 +5,9 @@ import { checkPrivateFolder, checkPrivateFolders, listFolder } from "./private-f
 import { VersionedFiles } from "./versioned-files.js";
 
 /** The folder of the grants: `<profile and server>/<profile, server and account>/<generation>.json`. */
-export const GRANTS = "grants-by-server";
-/** The folder of the grants that earlier versions saved, and still save if they run beside this one: all in one folder. */
-export const EARLIER_GRANTS = "grants";
+export const GRANTS = "grants";
 
 const ID = /^[0-9a-f]{40}$/;
-const EARLIER_NAME = /^([0-9a-f]{40})\.(\d{1,15})\.json$/;
 
 /** Where the files of one grant are. */
 export interface GrantPlace {
@@ -19,24 +16,21 @@ export interface GrantPlace {
   /** The names of the folders in {@link GRANTS}. */
   readonly below: readonly [server: string, id: string];
   readonly files: VersionedFiles;
-  /** Its files in {@link EARLIER_GRANTS}. */
-  readonly earlier: VersionedFiles;
 }
 
 /** The names of the files of grants. They show nothing about a server or an account. */
 export class GrantPlaces {
-  readonly #earlier: string;
   /** The path of {@link GRANTS}. */
   readonly folder: string;
 
   constructor(home: string) {
     this.folder = join(home, GRANTS);
-    this.#earlier = join(home, EARLIER_GRANTS);
   }
 
   /** The place of a grant. */
   of(key: GrantKey): GrantPlace {
-    return this.#at(digest(key.profile, key.server), grantId(key));
+    const [server, id] = [digest(key.profile, key.server), grantId(key)];
+    return { id, below: [server, id], files: new VersionedFiles(join(this.folder, server, id)) };
   }
 
   /** The names of the folders of servers in which there may be grants: of one server of a profile, or all. */
@@ -52,34 +46,9 @@ export class GrantPlaces {
     return idsIn(folder).map((id) => ({ id, files: new VersionedFiles(`${folder}${sep}${id}`) }));
   }
 
-  /** The files in {@link EARLIER_GRANTS}, with a generation that was seen of each. */
-  listEarlier(): { id: string; files: VersionedFiles; seen: number }[] {
-    if (!this.checkEarlier()) return [];
-    const newest = new Map<string, number>();
-    for (const name of listFolder(this.#earlier)) {
-      const [, id = "", generation = ""] = EARLIER_NAME.exec(name) ?? [];
-      if (id !== "") newest.set(id, Math.max(newest.get(id) ?? 0, Number(generation)));
-    }
-    return [...newest].map(([id, seen]) => ({ id, files: this.#earlierFiles(id), seen }));
-  }
-
   /** Refuses folders of a place that others can enter. @returns whether the innermost one is there */
   check({ below }: Pick<GrantPlace, "below">): boolean {
     return checkPrivateFolders(this.folder, ...below);
-  }
-
-  /** The same for {@link EARLIER_GRANTS}. */
-  checkEarlier(): boolean {
-    return checkPrivateFolders(this.#earlier);
-  }
-
-  #at(server: string, id: string): GrantPlace {
-    const files = new VersionedFiles(join(this.folder, server, id));
-    return { id, below: [server, id], files, earlier: this.#earlierFiles(id) };
-  }
-
-  #earlierFiles(id: string): VersionedFiles {
-    return new VersionedFiles(this.#earlier, `${id}.`);
   }
 }
 

@@ -1,6 +1,4 @@
-import { renameSync } from "node:fs";
 import { join, sep } from "node:path";
-import { patiently } from "../../platform/contention.js";
 import { statOf } from "../../platform/stat.js";
 import { attempt, discardFile, listFolder, readPublishedFile, removeFile, syncIfThere } from "./private-file.js";
 import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
@@ -18,27 +16,20 @@ export interface Stored {
 }
 
 /**
- * The files of one record in a folder, named `<prefix><generation>.json`. A generation is published under a name
- * that only one process can give to a finished file, and then the generation before it is removed: the highest one is
+ * The files of one record in a folder, named `<generation>.json`. A generation is published under a name that
+ * only one process can give to a finished file, and then the generation before it is removed: the highest one is
  * complete at every moment, and it is the record.
  */
 export class VersionedFiles {
   readonly folder: string;
-  readonly #prefix: string;
 
-  /** @param prefix distinguishes the files of the record from those of others in the folder */
-  constructor(folder: string, prefix = "") {
+  constructor(folder: string) {
     this.folder = folder;
-    this.#prefix = prefix;
   }
 
-  /**
-   * The record; undefined when there is none.
-   *
-   * @param seen a generation that was seen in the folder
-   */
-  read(seen = this.generation()): Stored | undefined {
-    for (let generation = seen; generation !== undefined; generation = this.generation()) {
+  /** The record; undefined when there is none. */
+  read(): Stored | undefined {
+    for (let generation = this.generation(); generation !== undefined; generation = this.generation()) {
       const path = this.#path(generation);
       const text = readPublishedFile(path);
       // A file that is gone was replaced after it was seen.
@@ -47,13 +38,9 @@ export class VersionedFiles {
     return undefined;
   }
 
-  /**
-   * The generation that is stored, without reading it.
-   *
-   * @param looks how often the folder is read before there is none
-   */
-  generation(looks = MAX_LOOKS): number | undefined {
-    return this.#all(looks)[0];
+  /** The generation that is stored, without reading it. */
+  generation(): number | undefined {
+    return this.#all()[0];
   }
 
   /**
@@ -63,7 +50,7 @@ export class VersionedFiles {
    */
   reserve(bytes: number, before: string | undefined): string {
     this.#sweep();
-    return reservePrivateFile(join(this.folder, `${this.#prefix}next`), bytes, before);
+    return reservePrivateFile(join(this.folder, "next"), bytes, before);
   }
 
   /**
@@ -88,38 +75,10 @@ export class VersionedFiles {
     return true;
   }
 
-  /**
-   * Moves a generation here from another folder, before anything else is here.
-   *
-   * @returns false when this very record is not here afterwards
-   */
-  adopt(from: VersionedFiles, { generation, text }: Stored): boolean {
-    // What an interrupted save left there must not come to light when the record has gone.
-    from.discard(generation - 1);
-    if (this.generation() === undefined) {
-      try {
-        patiently(() => renameSync(from.#path(generation), this.#path(generation)));
-        syncIfThere(this.folder);
-        syncIfThere(from.folder);
-      } catch (cause) {
-        // Another process has moved or removed it.
-        if ((cause as NodeJS.ErrnoException).code !== "ENOENT") throw cause;
-      }
-    }
-    const moved = this.read();
-    return moved?.generation === generation && moved.text === text;
-  }
-
-  /** Removes the generations up to one that was seen, the oldest first; a record that came later stays. */
-  discard(seen: number): void {
-    const old = this.#all(1).filter((generation) => generation <= seen);
-    for (const generation of old.reverse()) removeFile(this.#path(generation));
-  }
-
   /** Removes the record, after its reserved files, which could otherwise be published in between. */
   remove(): void {
     for (const name of listFolder(this.folder)) {
-      if (name.startsWith(this.#prefix) && name.endsWith(".tmp")) removeFile(join(this.folder, name));
+      if (name.endsWith(".tmp")) removeFile(join(this.folder, name));
     }
     for (let found = this.#all(); found.length > 0; found = this.#all()) {
       for (const generation of found) removeFile(this.#path(generation));
@@ -137,22 +96,17 @@ export class VersionedFiles {
   }
 
   /** The stored generations, the highest first. */
-  #all(looks = MAX_LOOKS): number[] {
+  #all(): number[] {
     for (let look = 1; ; look++) {
       const names = listFolder(this.folder);
-      const found = names.flatMap((name) => this.#generationOf(name) ?? []);
+      const found = names.flatMap((name) => generationIn(name) ?? []);
       // The folder of a record that is being replaced is never empty.
-      if (found.length > 0 || names.length === 0 || look >= looks) return found.sort((a, b) => b - a);
+      if (found.length > 0 || names.length === 0 || look >= MAX_LOOKS) return found.sort((a, b) => b - a);
     }
   }
 
-  #generationOf(name: string): number | undefined {
-    const number = name.startsWith(this.#prefix) ? NAME.exec(name.slice(this.#prefix.length))?.[1] : undefined;
-    return number === undefined ? undefined : Number(number);
-  }
-
   #path(generation: number): string {
-    return `${this.folder}${sep}${this.#prefix}${generation}.json`;
+    return `${this.folder}${sep}${generation}.json`;
   }
 
   /** A process that was killed leaves its temporary file; no save takes this long. */
@@ -164,4 +118,9 @@ export class VersionedFiles {
       if (stat && stat.mtimeMs < before) discardFile(join(this.folder, name));
     }
   }
+}
+
+function generationIn(name: string): number | undefined {
+  const number = NAME.exec(name)?.[1];
+  return number === undefined ? undefined : Number(number);
 }

@@ -136,7 +136,7 @@ onUnix("who can read the files", () => {
   it("does not appear in the files' names", async () => {
     const { home } = await storedGrant();
     for (const { name } of filesOf(home))
-      expect(name).toMatch(/^(grants-by-server|clients|[0-9a-f]{40}|(\d+|[0-9a-f]{40})\.json)$/);
+      expect(name).toMatch(/^(grants|clients|[0-9a-f]{40}|(\d+|[0-9a-f]{40})\.json)$/);
   });
 });
 

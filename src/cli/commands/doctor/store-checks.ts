@@ -9,7 +9,7 @@ import type { StoreChoice } from "../../../profile/store-choice.js";
 import { quote, shellWord } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
 import { fileStore } from "../../../store/file/file.js";
-import { EARLIER_GRANTS, GRANTS } from "../../../store/file/grant-places.js";
+import { GRANTS } from "../../../store/file/grant-places.js";
 import { checkPrivateFolder, readPublishedFile } from "../../../store/file/private-file.js";
 import type { Keychain } from "../../../store/keychain/keychain.js";
 import { CipherError } from "../../../store/seal/sealing.js";
@@ -19,14 +19,13 @@ import { type Finding, failed, ok, skipped, warning } from "./check.js";
 /** The folders of private files, each with the decoder of its files; a token may be any text. */
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
   [GRANTS]: decodeGrant,
-  [EARLIER_GRANTS]: decodeGrant,
   clients: decodeClient,
   logins: decodeStartedLogin,
   tokens: () => undefined,
 };
 
 /** The folders that the store refuses to use if other users can enter them; those in them lie behind them. */
-const GUARDED = [GRANTS, EARLIER_GRANTS, "clients", "claims"];
+const GUARDED = [GRANTS, "clients", "claims"];
 
 /**
  * The kind of store, its location, and its number of logins.
@@ -39,7 +38,7 @@ export async function checkStore(choice: StoreChoice, home: string, profile: str
   if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
   for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
   if (value === "keyring") {
-    const count = [GRANTS, EARLIER_GRANTS].flatMap((folder) => filesIn(home, folder)).length;
+    const count = filesIn(home, GRANTS).length;
     const summary = `${name}: ${count} logins in ${home}`;
     const lax = `${summary}; without the keychain, logins are stored unsealed (store_fallback of profile ${profile})`;
     return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(summary);

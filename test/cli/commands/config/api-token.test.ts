@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -91,23 +91,17 @@ describe("an API token", () => {
     for (const name of profiles) expect(readFileSync(tokenPath(home, name), "utf8")).toBe(`tok_${name}\n`);
   });
 
-  it("that an earlier version stored is still used, and removed unless another profile names its file", async ({
-    home,
-    run,
-    set,
-  }) => {
-    const file = join(home, "tokens", "Work");
-    mkdirSync(join(home, "tokens"), { mode: 0o700 });
-    writeFileSync(file, TOKEN, { mode: 0o600 });
-    await set("api_token", `file:${file}`, "--profile", "Work");
-    await set("api_token", `file:${join(home, "tokens", "work")}`, "--profile", "work");
-    await run(["config", "unset", "api_token", "--profile", "Work"]);
-    expect(readFileSync(file, "utf8")).toBe(TOKEN);
+  it("is removed unless another profile names its file", async ({ home, run, set }) => {
+    const file = tokenPath(home, "work");
+    await run(["config", "set", "api_token", "-", "--profile", "work"], { stdin: TOKEN });
+    await set("api_token", `file:${file}`, "--profile", "other");
     await run(["config", "unset", "api_token", "--profile", "work"]);
-    await set("api_token", `file:${file}`, "--profile", "Work");
-    await run(["config", "set", "api_token", "-", "--profile", "Work"], { stdin: TOKEN });
+    expect(readFileSync(file, "utf8")).toBe(`${TOKEN}\n`);
+    await set("api_token", `file:${file}`, "--profile", "work");
+    await run(["config", "unset", "api_token", "--profile", "other"]);
+    expect(existsSync(file)).toBe(true);
+    await run(["config", "unset", "api_token", "--profile", "work"]);
     expect(existsSync(file)).toBe(false);
-    expect(existsSync(tokenPath(home, "Work"))).toBe(true);
   });
 
   it("leaves no file behind when it is replaced or unset", async ({ home, run, set }) => {

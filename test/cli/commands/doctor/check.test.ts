@@ -8,7 +8,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
 import { checkDisk, checkHome, checkWriting } from "../../../../src/cli/commands/doctor/home-checks.js";
@@ -448,15 +448,15 @@ describe("the files of the store", () => {
 
   function homeWith(folder: string, name: string, text: string, mode = 0o600): { home: string; path: string } {
     const home = temporaryFolder();
-    mkdirSync(join(home, folder), { mode: 0o700 });
     const path = join(home, folder, name);
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(path, text);
     chmodSync(path, mode);
     return { home, path };
   }
 
   it("that cannot be read as what they are have a command that sets them aside", () => {
-    const { home, path } = homeWith("grants", `${id}.1.json`, "{");
+    const { home, path } = homeWith("grants", `${id}/${id}/1.json`, "{");
     expect(checkFiles(home, "file")).toMatchObject({
       state: "failed",
       found: expect.stringMatching(/^1 of 1 file cannot be used: .*is not valid JSON/),
@@ -483,13 +483,13 @@ describe("the files of the store", () => {
       nonce: Buffer.alloc(12).toString("base64url"),
       data: Buffer.alloc(32).toString("base64url"),
     });
-    const { home } = homeWith("grants", `${id}.1.json`, sealed);
+    const { home } = homeWith("grants", `${id}/${id}/1.json`, sealed);
     expect(checkFiles(home, "file")).toMatchObject({ state: "warning", hint: "set AGENTAUTH_STORE=keyring" });
     expect(checkFiles(home, "keyring")).toEqual(ok("1 file, all can be used (1 sealed)"));
   });
 
   it("that a killed command left are reported when they are old", () => {
-    const { home, path } = homeWith("grants", `${id}.0123456789ab.tmp`, "");
+    const { home, path } = homeWith("grants", `${id}/${id}/next.0123456789ab.tmp`, "");
     expect(checkLeftovers(home, Date.now()).state).toBe("ok");
     utimesSync(path, 1, 1);
     expect(checkLeftovers(home, Date.now())).toMatchObject({ state: "warning", hint: `rm ${path}` });

@@ -5,6 +5,7 @@ import type { Report } from "../../../../src/cli/commands/doctor/report.js";
 import { FORMATS } from "../../../../src/profile/output-formats.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
+import { writeGrantFile } from "../../../helpers/grant-files.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
 
 const it = benchTest({ devices: 3 });
@@ -77,9 +78,7 @@ describe("doctor", () => {
 
   it("ends with 8 where a login cannot be used, with the command that sets it aside", async () => {
     makeHome();
-    mkdirSync(join(home, "grants"), { mode: 0o700 });
-    const path = join(home, "grants", `${"0".repeat(40)}.1.json`);
-    writeFileSync(path, '{"schema": 99}', { mode: 0o600 });
+    const path = writeGrantFile(home, '{"schema": 99}');
     const { code, check } = await report();
     expect([code, check("files")?.state]).toEqual([8, "failed"]);
     expect(check("files")?.hint).toBe(`mv ${path} ${path}.broken`);

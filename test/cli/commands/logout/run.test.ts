@@ -1,6 +1,5 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect } from "vitest";
+import { writeGrantFile } from "../../../helpers/grant-files.js";
 import { deskTest } from "../desk.js";
 
 const it = deskTest();
@@ -64,8 +63,7 @@ it.for<[string, string[], RegExp]>([
 });
 
 it("--all exits with 8 where a login cannot be read", async ({ user }) => {
-  mkdirSync(join(user.home, "grants"), { mode: 0o700 });
-  writeFileSync(join(user.home, "grants", `${"0".repeat(40)}.1.json`), '{"schema": 99}', { mode: 0o600 });
+  writeGrantFile(user.home, '{"schema": 99}');
   const { code, stdout, stderr } = await user.run(["logout", "--all", "--json"]);
   expect([code, stdout, stderr]).toEqual([8, "[]\n", expect.stringContaining("a stored login cannot be used")]);
 });

@@ -1,7 +1,7 @@
-import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "vitest";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { writeGrantFile } from "../../../helpers/grant-files.js";
 import { deskTest } from "../desk.js";
 
 const it = deskTest();
@@ -54,9 +54,7 @@ it.for<[string, number, string]>([
 });
 
 it("exits with 8 where the only login cannot be read, and warns beside one that can", async ({ user }) => {
-  const path = join(user.home, "grants", `${"0".repeat(40)}.1.json`);
-  mkdirSync(join(user.home, "grants"), { mode: 0o700 });
-  writeFileSync(path, '{"schema": 99}', { mode: 0o600 });
+  const path = writeGrantFile(user.home, '{"schema": 99}');
   const warning = expect.stringContaining("warning: a stored login cannot be used: ");
   const alone = await user.run(["status"]);
   expect([alone.code, alone.stdout, alone.stderr]).toEqual([8, "", warning]);

@@ -2,10 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { folder } from "../stores.js";
-import { oldFileStore } from "./old-version/old-file-store.js";
 import { KEY } from "./support.js";
-
-const LATER = madeGrant().signedInAt + 1000;
 
 /** Called before each call of the store to the file system; what it throws, the call throws. */
 const spy = vi.hoisted(() => ({ before: (_name: string, _args: readonly unknown[]): void => undefined }));
@@ -46,48 +43,47 @@ async function endBeforeEach<T>(
 describe("a process that ends at any system call", () => {
   const arrange = async () => {
     const home = folder();
-    await oldFileStore(home).save(madeGrant(), undefined);
-    return { home, room: await fileStore(home).reserve(KEY) };
+    await fileStore(home).save(madeGrant(), undefined);
+    return { home, reservation: await fileStore(home).reserve(KEY) };
   };
 
-  it("while it saves a refresh of an earlier version's grant leaves a grant, and no token that is used up", async () => {
+  it.each([
+    ["a refresh", madeGrant({ generation: 2 })],
+    ["a login", madeGrant({ generation: 2, signedInAt: madeGrant().signedInAt + 1000 })],
+  ])("while it saves %s leaves one grant, the old or the new one, that can be saved over", async (_what, grant) => {
     const ends = await endBeforeEach(
       arrange,
-      ({ room }) => room.save(madeGrant({ generation: 2 }), 1),
+      ({ reservation }) => reservation.save(grant, 1),
       async ({ home }) => {
         const stored = await fileStore(home).read(KEY);
         expect([1, 2]).toContain(stored?.generation);
-        // Its refresh token would be used a second time.
-        if (stored?.generation === 2) expect(await oldFileStore(home).read(KEY)).toBeUndefined();
         expect(await fileStore(home).list()).toHaveLength(1);
         const next = madeGrant({ generation: (stored?.generation ?? 0) + 1 });
         expect(await fileStore(home).save(next, stored?.generation)).toBe(true);
-        expect(await oldFileStore(home).list()).toEqual([]);
+        expect(await fileStore(home).list()).toEqual([next]);
       },
     );
-    expect(ends).toBeGreaterThan(30);
+    expect(ends).toBeGreaterThan(20);
   });
 
-  it("while it saves a login over an earlier version's grant removes that only after the login is stored", async () => {
+  it("while it saves the first grant leaves none or that one", async () => {
     const ends = await endBeforeEach(
-      arrange,
-      ({ room }) => room.save(madeGrant({ generation: 2, signedInAt: LATER }), 1),
-      async ({ home }) => {
+      async () => folder(),
+      (home) => fileStore(home).save(madeGrant(), undefined),
+      async (home) => {
         const stored = await fileStore(home).read(KEY);
-        expect([1, 2]).toContain(stored?.generation);
-        if (stored?.generation === 1) expect(await oldFileStore(home).read(KEY)).toBeDefined();
-        expect(await fileStore(home).list()).toHaveLength(1);
+        expect(await fileStore(home).list()).toHaveLength(stored === undefined ? 0 : 1);
+        expect(await fileStore(home).save(madeGrant({ generation: 2 }), stored?.generation)).toBe(true);
       },
     );
-    expect(ends).toBeGreaterThan(30);
+    expect(ends).toBeGreaterThan(20);
   });
 
-  it("while it removes a grant from both places leaves one that can be removed", async () => {
+  it("while it removes a grant leaves one that can be removed", async () => {
     const ends = await endBeforeEach(
       async () => {
         const home = folder();
         await fileStore(home).save(madeGrant(), undefined);
-        await oldFileStore(home).save(madeGrant({ signedInAt: LATER }), undefined);
         return home;
       },
       (home) => fileStore(home).remove(KEY),
@@ -96,7 +92,7 @@ describe("a process that ends at any system call", () => {
         expect(await fileStore(home).list()).toEqual([]);
       },
     );
-    expect(ends).toBeGreaterThan(10);
+    expect(ends).toBeGreaterThan(3);
   });
 });
 
