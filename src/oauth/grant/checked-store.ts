@@ -1,8 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
-import { SECRET_MASK } from "../../redact.js";
+import { SECRET_MASK, Secret } from "../../redact.js";
 import type { Grant } from "./grant.js";
 import type { GrantStore } from "./grant-store.js";
-import { isSecret } from "./members.js";
 
 /**
  * A store whose grants have usable tokens. `JSON.stringify` masks a `Secret`, so a store that uses it for grants loses
@@ -41,7 +40,7 @@ export function checkedStore(store: GrantStore): GrantStore {
 function checkSecrets({ tokens, client, proofKey }: Grant, location: string): void {
   const { accessToken, refreshToken, idToken } = (tokens ?? {}) as Partial<Grant["tokens"]>;
   const isMissing = (value: unknown) => value === undefined || value === null;
-  const isUsable = (value: unknown) => isSecret(value) && value.reveal() !== SECRET_MASK;
+  const isUsable = (value: unknown) => value instanceof Secret && value.reveal() !== SECRET_MASK;
   const others = [refreshToken, idToken, proofKey, client?.clientSecret];
   if (isUsable(accessToken) && others.every((secret) => isMissing(secret) || isUsable(secret))) return;
   const message = `the store in ${location} returned a grant whose tokens are no secrets: JSON.stringify masks them, so they are lost`;

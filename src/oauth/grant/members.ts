@@ -24,13 +24,9 @@ export function versioned(members: Members): Members {
 
 /** The members with their secrets in the clear. */
 export function revealed(members: Members): Members {
-  const reveal = (value: unknown) => (isSecret(value) ? value.reveal() : isJsonObject(value) ? revealed(value) : value);
+  const reveal = (value: unknown) =>
+    value instanceof Secret ? value.reveal() : isJsonObject(value) ? revealed(value) : value;
   return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, reveal(value)]));
-}
-
-/** In the package, the bundled store has a class `Secret` apart from that of the library, so `instanceof` is not enough. */
-export function isSecret(value: unknown): value is Secret {
-  return typeof (value as Partial<Secret> | undefined | null)?.reveal === "function";
 }
 
 export function decode(text: string, kind: string): Members {

@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import type { Secret } from "../../redact.js";
+import { Secret } from "../../redact.js";
 import type { ServerMetadata } from "../discovery/types.js";
 import type { ClientRecord } from "../grant/grant.js";
 import type { PendingAuthorization } from "./authorization.js";
@@ -67,8 +67,7 @@ export interface AuthorizedLogin {
 
 /** Rejects a login that was stored as JSON, in which a mask replaces each secret. */
 export function requireSecrets({ pending }: PreparedLogin): void {
-  const { verifier }: { verifier?: Partial<Secret> } = pending ?? {};
-  if (typeof verifier?.reveal === "function") return;
+  if (pending?.verifier instanceof Secret) return;
   const message = "the prepared login has lost its secrets: JSON and logs contain a mask in their place";
   const hint =
     "pass the object of beginLogin itself, or use startLogin and handleCallback, which save a login between processes";
