@@ -7,7 +7,7 @@ const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const FORM = "http://127.0.0.1/callback";
 
 describe.each(stores)("%s", (name, open) => {
-  const hasClockOfEngine = name === "memoryStore" || name.startsWith("grantStore");
+  const hasClockOfEngine = name.startsWith("grantStore");
 
   it("has nothing at first", async () => {
     const store = open();

@@ -49,13 +49,7 @@ export interface GrantStoreOptions {
   timeoutMs?: number | undefined;
 }
 
-/** What tests and the store in memory set. */
-export interface GrantStoreInternals {
-  readonly clock?: StoreClock;
-  /** Milliseconds after which a lease is free, unless it is extended. */
-  readonly leaseTtlMs?: number;
-}
-
+/** Milliseconds after which a lease is free, unless it is extended. */
 const LEASE_TTL_MS = 4000;
 
 /**
@@ -68,14 +62,14 @@ const LEASE_TTL_MS = 4000;
  * engine does not answer, and class `store` for a record that cannot be used
  */
 export function grantStore(driver: StoreDriver, options: GrantStoreOptions): GrantStore {
-  return openStore(driver, options, {});
+  return openStore(driver, options);
 }
 
-/** As {@link grantStore}, with clocks and times of the caller. */
+/** As {@link grantStore}, with the clock of the caller. */
 export function openStore(
   given: StoreDriver,
   options: GrantStoreOptions,
-  { clock = storeClock, leaseTtlMs: ttlMs = LEASE_TTL_MS }: GrantStoreInternals,
+  { clock = storeClock }: { readonly clock?: StoreClock } = {},
 ): GrantStore {
   checkOptions(options);
   const { tenant = "default", takeover = "patient", holder, near: nearOptions, timeoutMs } = options;
@@ -85,7 +79,7 @@ export function openStore(
   const shared = new TenantRecords(driver, sealing, "clients");
   const near = nearOptions && new NearGrants(driver, nearOptions, clock);
   const grants = new GrantRecords(own, clock, near);
-  const leases = new DriverLeases(clock, { ttlMs, takeover, holder: holder?.slice(0, 100) });
+  const leases = new DriverLeases(clock, { ttlMs: LEASE_TTL_MS, takeover, holder: holder?.slice(0, 100) });
   const checkEngine = engineCheck(driver);
   return {
     location: driver.location,
