@@ -62,7 +62,7 @@ export default defineConfig({
       exclude: [
         "src/**/*.gen.ts",
         "src/**/index.ts",
-        "src/store/redis/{connection,engine,redis-driver,scan,scripts,subscription,watch}.ts",
+        "src/store/redis/{connection,engine,redis-driver,scan,scripts}.ts",
         "src/store/postgres/watch.ts",
         "src/cli/clients/engine/**",
       ],

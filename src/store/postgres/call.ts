@@ -1,8 +1,7 @@
 import { abortedError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
-import { type Parameter, type PostgresQuery, type Row, rowsOf } from "./client.js";
+import { type Parameter, type PostgresQuery, pause, type Row, rowsOf } from "./client.js";
 import { engineError, isConflict, unanswered } from "./engine-error.js";
-import { pause } from "./pause.js";
 
 /** Runs one statement. */
 export type Run = (text: string, values: readonly Parameter[]) => Promise<readonly Row[]>;

@@ -39,35 +39,90 @@ export type Row = readonly Parameter[];
 const EXPECTED =
   "pass client: a Pool or Client of pg, sql of postgres, or a PGlite; or query: (text, values) => Promise<{ rows }>";
 
-/** `Pool` of `pg`, as far as it is used here. */
+/** `Pool` of `pg`, as far as it is used here: only that has time limits, and connections that it can replace. */
 interface Pool {
   query(statement: { text: string; values?: Parameter[]; query_timeout: number }): Promise<QueryResult>;
   readonly idleCount: number;
   readonly waitingCount: number;
+  /** The class of its connections. */
+  readonly Client: new (
+    options: unknown,
+  ) => Connection;
+  readonly options: unknown;
+}
+
+interface Connection {
+  connect(): Promise<unknown>;
+  query(text: string): Promise<unknown>;
+  on(event: "notification", listener: (message: { channel: string; payload?: string }) => void): unknown;
+  on(event: "error" | "end", listener: () => void): unknown;
+  unref?(): void;
+  end(): Promise<void>;
+}
+
+/** `sql` of `postgres`, as far as it is used here. */
+interface Sql extends UnsafeClient {
+  listen(
+    channel: string,
+    onMessage: (message: string) => void,
+    onListen: () => void,
+  ): Promise<{ unlisten(): Promise<void> }>;
+}
+
+/** Reports the notifications of a channel until the signal fires; `onGap`: it listens, and may have missed some before. */
+export type Listen = (
+  channel: string,
+  onMessage: (message: string) => void,
+  onGap: () => void,
+  signal: AbortSignal,
+) => Promise<void>;
+
+/** What the driver uses of what the application passed. */
+export interface Adapter {
+  readonly query: PostgresQuery;
+  /** Where the engine is, as the end of a sentence; empty if the client does not show it. */
+  readonly address: string;
+  /** Undefined for a client that cannot listen. */
+  readonly listen?: Listen;
+  /** Whether statements wait for a connection of a pool. */
+  readonly isQueuing?: () => boolean;
 }
 
 const PROBE_MS = 500;
+const RETRY_MS = 1000;
 
 /**
- * How to run a statement with what the application passed.
+ * The client by its shape.
  *
  * @param timeoutMs milliseconds after which a pool is told that the connection of a statement is lost
  * @throws AgentAuthError `usage` if it is none of the known shapes
  */
-export function queryOf({ client, query }: PostgresAccess, timeoutMs: number): PostgresQuery {
-  if (typeof query === "function" && client === undefined) return query;
-  if (query === undefined && client !== null && (typeof client === "object" || typeof client === "function")) {
-    if (isPool(client)) return (text, values) => queryPool(client, { text, values, query_timeout: timeoutMs });
-    if ("query" in client && typeof client.query === "function") return (text, values) => client.query(text, values);
-    if ("unsafe" in client && typeof client.unsafe === "function") return (text, values) => client.unsafe(text, values);
+export function adapterOf({ client, query }: PostgresAccess, timeoutMs: number): Adapter {
+  if (typeof query === "function" && client === undefined) return { query, address: "" };
+  const members = (query === undefined ? (client ?? {}) : {}) as Partial<Record<string, unknown>>;
+  const has = (type: string, ...names: string[]) => names.every((name) => typeof members[name] === type);
+  const address = addressOf(members);
+  if (has("function", "query") && has("number", "idleCount", "waitingCount")) {
+    const pool = client as unknown as Pool;
+    const listen = has("function", "Client") && has("object", "options") ? { listen: listenBeside(pool) } : {};
+    const isQueuing = () => pool.waitingCount > 0;
+    return {
+      query: (text, values) => queryPool(pool, { text, values, query_timeout: timeoutMs }),
+      address,
+      ...listen,
+      isQueuing,
+    };
+  }
+  if (has("function", "query")) {
+    const queryable = client as QueryClient;
+    return { query: (text, values) => queryable.query(text, values), address };
+  }
+  if (has("function", "unsafe")) {
+    const sql = client as Sql;
+    const listen = has("function", "listen") ? { listen: listenWith(sql) } : {};
+    return { query: (text, values) => sql.unsafe(text, values), address, ...listen };
   }
   throw usage("the client of PostgreSQL is of no known shape");
-}
-
-/** Whether a client is a `Pool` of `pg`: only that has time limits, and connections that it can replace. */
-export function isPool(client: unknown): client is Pool {
-  const { query, idleCount, waitingCount } = (client ?? {}) as Partial<Pool>;
-  return typeof query === "function" && typeof idleCount === "number" && typeof waitingCount === "number";
 }
 
 /**
@@ -86,6 +141,56 @@ async function queryPool(pool: Pool, statement: Parameters<Pool["query"]>[0]): P
   }
 }
 
+/** It connects and listens again by itself. */
+function listenWith(sql: Sql): Listen {
+  return async (channel, onMessage, onGap, signal) => {
+    const aborted = untilFired(signal);
+    const begun = sql.listen(channel, onMessage, onGap);
+    // A server that is away may let this wait for longer than the watch.
+    const listening = await Promise.race([begun, aborted]);
+    await (listening && aborted);
+    begun.then(({ unlisten }) => unlisten()).catch(() => {});
+  };
+}
+
+/** Listens on a connection that does not count among those of the pool, and does not keep the process alive. */
+function listenBeside(pool: Pool): Listen {
+  return async (channel, onMessage, onGap, signal) => {
+    const aborted = untilFired(signal);
+    while (!signal.aborted) {
+      const client = new pool.Client(pool.options);
+      const lost = new Promise<void>((resolve) => {
+        client.on("error", resolve);
+        client.on("end", resolve);
+      });
+      client.on("notification", ({ channel: of, payload = "" }) => {
+        if (of === channel) onMessage(payload);
+      });
+      const listening = client.connect().then(() => {
+        client.unref?.();
+        return client.query(`LISTEN "${channel}"`).then(onGap);
+      });
+      await Promise.race([listening.then(() => lost).catch(() => {}), lost, aborted]);
+      // A server that is away may let it wait.
+      client.end().catch(() => {});
+      if (!signal.aborted) await Promise.race([pause(RETRY_MS), aborted]);
+    }
+  };
+}
+
+function untilFired(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
+}
+
+/** Resolves after some milliseconds, without keeping the process alive. */
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    // In Node a timer is an object, which must not keep the process alive.
+    const timer: unknown = setTimeout(resolve, ms);
+    (timer as { unref?(): void }).unref?.();
+  });
+}
+
 /** The rows in what a client resolved to. */
 export function rowsOf(result: unknown): readonly Row[] {
   const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
@@ -97,9 +202,9 @@ export function rowsOf(result: unknown): readonly Row[] {
  * Where the engine is, as far as the client shows it in separate properties. A connection string is left alone: it may
  * hold a password.
  */
-export function addressOf(client: unknown): string {
-  const holder = (client ?? {}) as { options?: unknown };
-  const settings = (typeof holder.options === "object" && holder.options !== null ? holder.options : holder) as object;
+function addressOf(client: Partial<Record<string, unknown>>): string {
+  const { options } = client;
+  const settings = typeof options === "object" && options !== null ? options : client;
   const { host, port, database } = settings as Record<string, unknown>;
   // `postgres` has a list of hosts and of ports.
   const [firstHost, firstPort] = [[host].flat()[0], [port].flat()[0]];

@@ -12,9 +12,8 @@ import type {
   Version,
 } from "../driver/driver.js";
 import { callsTo, type Run } from "./call.js";
-import { addressOf, isPool, type Parameter, type PostgresAccess, queryOf, type Row } from "./client.js";
+import { adapterOf, type Parameter, type PostgresAccess, pause, type Row } from "./client.js";
 import { engineHealth } from "./engine-health.js";
-import { pause } from "./pause.js";
 import { statementsFor } from "./statements.js";
 import { fromHex, fromText, toHex, toText } from "./stored-text.js";
 import { tableNames } from "./table-names.js";
@@ -60,8 +59,8 @@ const SWEEP_EVERY_MS = 60_000;
 export function postgresDriver(access: PostgresAccess, options: PostgresDriverOptions = {}): StoreDriver {
   const timeoutMs = checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   const names = tableNames(options.table);
-  const query = queryOf(access ?? {}, timeoutMs);
-  const location = `PostgreSQL table ${names.plain}${addressOf(access.client)}`;
+  const { query, address, listen, isQueuing } = adapterOf(access ?? {}, timeoutMs);
+  const location = `PostgreSQL table ${names.plain}${address}`;
   const notify = options.notify === true;
   const sql = statementsFor(names, { notify, lockTimeoutMs: Math.ceil(timeoutMs * LOCK_PART) });
   const call = callsTo(query, location, timeoutMs);
@@ -70,20 +69,12 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   const inTurn = turns(2 * timeoutMs);
   let hasQueued = false;
   const problems = () => [watcher?.problem(), hasQueued ? QUEUED : undefined];
-  const watcher = notify ? watchBy(access.client, names.channel, { location, timeoutMs, notify: send }) : undefined;
+  const watcher = notify && listen ? watchBy(listen, names.channel, { location, timeoutMs, notify: send }) : undefined;
   return {
     system: "postgresql",
     location,
-    get: (key, { signal } = {}) =>
-      call(signal, async (run) => {
-        const [row] = await run(sql.get, nameOf(key));
-        return row && recordOf(key, row);
-      }),
-    touch: (key, { signal } = {}) =>
-      call(signal, async (run) => {
-        const [row] = await run(sql.touch, nameOf(key));
-        return row && recordOf(key, row);
-      }),
+    get: (key, { signal } = {}) => call(signal, (run) => recordBy(run, sql.get, key)),
+    touch: (key, { signal } = {}) => call(signal, (run) => recordBy(run, sql.touch, key)),
     put: (key, value, expected, { signal, expiresInMs, tags } = {}) =>
       call(signal, async (run) => {
         const values = [...nameOf(key), toText(value), tagsOf(tags ?? {}), expiresInMs?.toString() ?? null];
@@ -108,7 +99,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
       call(signal, (run) => claimed(run, { statement: sql.claim, location }, key, claim)),
     extend: (key, claim, { signal } = {}) =>
       call(signal, async (run) => {
-        if (isPool(access.client) && access.client.waitingCount > 0) hasQueued = true;
+        hasQueued ||= isQueuing?.() === true;
         return (await run(sql.extend, claimOf(key, claim))).length > 0;
       }),
     release: (key, { owner, note }, { signal } = {}) =>
@@ -183,6 +174,11 @@ function nameOf({ kind, partition, id }: RecordKey): string[] {
 
 function claimOf(key: RecordKey, { owner, ttlMs, note }: LeaseClaim): string[] {
   return [...nameOf(key), toText(owner), String(ttlMs), toText(note)];
+}
+
+async function recordBy(run: Run, statement: string, key: RecordKey): Promise<StoredRecord | undefined> {
+  const [row] = await run(statement, nameOf(key));
+  return row && recordOf(key, row);
 }
 
 function recordOf(key: RecordKey, [version, value]: Row): StoredRecord {

@@ -1,5 +1,4 @@
 import { AgentAuthError } from "../../errors.js";
-import { close, type Subscribe, type Subscriber, subscription } from "./subscription.js";
 
 /**
  * Sends a command and returns the reply.
@@ -41,6 +40,14 @@ export interface RedisSendConnection {
 /** How the driver reaches the engine. */
 export type RedisConnection = RedisClientConnection | RedisSendConnection;
 
+/** Reports the messages of a channel until the signal fires; `onGap`: the connection was lost and is back. */
+export type Subscribe = (
+  channel: string,
+  onMessage: (message: string) => void,
+  onGap: () => void,
+  signal: AbortSignal,
+) => Promise<void>;
+
 /** What the driver uses of a connection. */
 export interface Link {
   readonly send: RedisSend;
@@ -59,12 +66,46 @@ export interface Link {
   readonly isCluster?: boolean;
 }
 
-/** The members that distinguish the clients, by name. */
-type Members = Readonly<Record<string, unknown>>;
-type Duplicate = (overrides?: object) => unknown;
-const CONNECT_MS = 2000;
+/** A client of one of the packages: the members that distinguish them, and those that all have. */
+interface Client extends Readonly<Record<string, unknown>> {
+  connect(): Promise<unknown>;
+  duplicate(overrides?: object): Client;
+  on(event: string, listener: (...args: string[]) => void): unknown;
+  subscribe(channel: string, listener?: (message: string) => void): Promise<unknown>;
+  /** Of `redis`. */
+  destroy?(): void;
+  disconnect(): void;
+}
 
-type Method = (...args: unknown[]) => Promise<unknown>;
+/** How the clients of a package are used. */
+interface Shape {
+  send(client: Client, args: readonly string[], signal: AbortSignal): Promise<unknown>;
+  /** A client with the same options that is not connected. */
+  duplicate(client: Client): Client;
+  location(client: Client): string;
+  /** Whether `subscribe` takes the listener; otherwise the client emits `message`. */
+  readonly takesListener: boolean;
+}
+
+const NODE_REDIS: Shape = {
+  send: (client, args, abortSignal) => call(client, "sendCommand", args, { abortSignal }),
+  duplicate: (client) => client.duplicate(),
+  location: ({ options }) => {
+    const { socket, database } = Object(options) as Record<string, unknown>;
+    return locationOf({ ...Object(socket), db: database });
+  },
+  takesListener: true,
+};
+
+/** `ioredis` has `sendCommand` too, for commands that are objects. */
+const IO_REDIS: Shape = {
+  send: (client, [command, ...args]) => call(client, "call", command, args),
+  duplicate: (client) => client.duplicate({ lazyConnect: true }),
+  location: ({ options }) => locationOf(options),
+  takesListener: false,
+};
+
+const CONNECT_MS = 2000;
 
 const EXPECTED =
   "expected { client } with a client of redis (createClient, createCluster), ioredis or iovalkey, or { send } with a function (args, key) => Promise";
@@ -76,73 +117,59 @@ export function linkOf({ client, send }: { readonly client?: unknown; readonly s
   }
   if (client === undefined) {
     if (typeof send !== "function") throw usage(`send is not a function but of type ${typeof send}`);
-    return { send: send as RedisSend, sendKeyless: keylessBy(send as RedisSend), location: "redis" };
+    return linkBy(send as RedisSend);
   }
-  const members = Object(client) as Members;
-  if (typeof members["call"] === "function") return ioRedis(members);
-  if (typeof members["sendCommand"] === "function") return nodeRedis(members);
-  throw usage(`client has neither "sendCommand" nor "call"`);
+  const members = Object(client) as Client;
+  const has = (name: string) => typeof members[name] === "function";
+  if (has("call")) return has("nodes") ? ioCluster(members) : singleServer(members, IO_REDIS);
+  if (!has("sendCommand")) throw usage(`client has neither "sendCommand" nor "call"`);
+  if (has("nodeClient")) {
+    const route: RedisSend = (args, key, abortSignal) =>
+      call(members, "sendCommand", key, false, args, { abortSignal });
+    return { ...linkBy(route), isCluster: true };
+  }
+  if (has("execute")) throw usage("client is a pool of redis");
+  if (has("getSentinelNode")) throw usage("client is a sentinel client of redis");
+  return singleServer(members, NODE_REDIS);
 }
 
-/** `ioredis` has `sendCommand` too, for commands that are objects. */
-function ioRedis(client: Members): Link {
-  const nodes = client["nodes"];
-  if (typeof nodes !== "function") {
-    const duplicate = () => (client["duplicate"] as Duplicate).call(client, { lazyConnect: true });
-    const { call, renew } = renewable(client, duplicate);
-    const send: RedisSend = ([command, ...args]) => call((used) => method(used, "call")(command, args));
-    const subscribe = subscription(duplicate, false);
-    return { send, sendKeyless: keylessBy(send), location: locationOf(client["options"]), subscribe, renew };
-  }
-  const send: RedisSend = ([command, ...args]) => method(client, "call")(command, args);
-  // A command without a key goes to any node, and WAIT is about the connection that wrote.
-  const sendKeyless: Link["sendKeyless"] = ([command, ...args]) => {
-    const masters = nodes.call(client, "master") as Members[];
-    return Promise.all(masters.map((node) => method(node, "call")(command, args)));
+function linkBy(send: RedisSend): Link {
+  return { send, sendKeyless: async (args, key, signal) => [await send(args, key, signal)], location: "redis" };
+}
+
+/** A command without a key goes to any node, and WAIT is about the connection that wrote. */
+function ioCluster(client: Client): Link {
+  const send: RedisSend = (args, _key, signal) => IO_REDIS.send(client, args, signal);
+  const sendKeyless: Link["sendKeyless"] = (args, _key, signal) => {
+    const masters = (client["nodes"] as (role: string) => Client[]).call(client, "master");
+    return Promise.all(masters.map((node) => IO_REDIS.send(node, args, signal)));
   };
   return { send, sendKeyless, location: "redis", isCluster: true };
-}
-
-function nodeRedis(client: Members): Link {
-  if (typeof client["nodeClient"] === "function") {
-    const send: RedisSend = (args, key, abortSignal) =>
-      method(client, "sendCommand")(key, false, args, { abortSignal });
-    return { send, sendKeyless: keylessBy(send), location: "redis", isCluster: true };
-  }
-  for (const [member, kind] of [
-    ["execute", "pool"],
-    ["getSentinelNode", "sentinel client"],
-  ] as const) {
-    if (typeof client[member] === "function") throw usage(`client is a ${kind} of redis`);
-  }
-  const duplicate = () => (client["duplicate"] as Duplicate).call(client);
-  const { call, renew } = renewable(client, duplicate);
-  const send: RedisSend = (args, _key, abortSignal) =>
-    call((used) => method(used, "sendCommand")(args, { abortSignal }));
-  const { socket, database } = Object(client["options"]) as Members;
-  const location = locationOf({ ...Object(socket), db: database });
-  return { send, sendKeyless: keylessBy(send), location, subscribe: subscription(duplicate, true), renew };
 }
 
 /**
  * A client, and one more in its place after `renew`. A call that comes while that connects waits for it: it would get no
  * answer over the connection before.
  */
-function renewable(client: Members, duplicate: () => unknown) {
+function singleServer(client: Client, shape: Shape): Link {
   let used = client;
   let renewing: Promise<void> | undefined;
   const replace = async () => {
-    const next = duplicate() as Members & Subscriber;
+    const next = shape.duplicate(client);
     try {
       await connectBeside(next);
-      if (used !== client) close(used as Members & Subscriber);
+      if (used !== client) close(used);
       used = next;
     } catch {
       close(next);
     }
   };
+  const send: RedisSend = (args, _key, signal) =>
+    renewing ? renewing.then(() => shape.send(used, args, signal)) : shape.send(used, args, signal);
   return {
-    call: <T>(work: (client: Members) => Promise<T>) => (renewing ? renewing.then(() => work(used)) : work(used)),
+    ...linkBy(send),
+    location: shape.location(client),
+    subscribe: subscription(client, shape),
     renew: () => {
       renewing ??= replace().finally(() => {
         renewing = undefined;
@@ -152,7 +179,7 @@ function renewable(client: Members, duplicate: () => unknown) {
 }
 
 /** An engine that stands still accepts a connection, and does not answer. @throws after a time */
-async function connectBeside(client: Members & Subscriber): Promise<void> {
+async function connectBeside(client: Client): Promise<void> {
   // An error without a listener would end the program.
   client.on("error", () => {});
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -165,19 +192,50 @@ async function connectBeside(client: Members & Subscriber): Promise<void> {
   (unref ? unref.bind(client) : stream?.unref?.bind(stream))?.();
 }
 
-function keylessBy(send: RedisSend): Link["sendKeyless"] {
-  return async (args, key, signal) => [await send(args, key, signal)];
+/** Subscribes with a second connection, because one that subscribes can do nothing else in RESP2. */
+function subscription(client: Client, { duplicate, takesListener }: Shape): Subscribe {
+  return async (channel, onMessage, onGap, signal) => {
+    const subscriber = duplicate(client);
+    let isBack = false;
+    const onReady = async () => {
+      await (takesListener ? subscriber.subscribe(channel, onMessage) : subscriber.subscribe(channel));
+      if (isBack) onGap();
+      isBack = true;
+    };
+    // An error without a listener would end the program; the client connects again by itself.
+    subscriber.on("error", () => {});
+    // A client may be ready before it has subscribed again: what changes in between belongs to the gap.
+    subscriber.on("ready", () => onReady().catch(() => {}));
+    if (!takesListener) subscriber.on("message", (_channel, message = "") => onMessage(message));
+    const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    try {
+      await Promise.race([subscriber.connect(), aborted]);
+      await aborted;
+    } finally {
+      close(subscriber);
+    }
+  };
 }
 
-function method(client: Members, name: string): Method {
-  return (...args) => (client[name] as Method).apply(client, args);
+/** Ends the connection of a client. */
+function close(client: Client): void {
+  try {
+    if (client.destroy) client.destroy();
+    else client.disconnect();
+  } catch {
+    // A client that could not connect is closed already.
+  }
+}
+
+function call(client: Client, method: "call" | "sendCommand", ...args: unknown[]): Promise<unknown> {
+  return (client[method] as (...args: unknown[]) => Promise<unknown>).apply(client, args);
 }
 
 /** A host that comes from an address may have more than a name. */
 const HOST = /^[\w.:-]+$/;
 
 function locationOf(options: unknown): string {
-  const { host = "localhost", port = 6379, db, path, sentinels } = Object(options) as Members;
+  const { host = "localhost", port = 6379, db, path, sentinels } = Object(options) as Readonly<Record<string, unknown>>;
   if (sentinels) return "redis";
   if (typeof path === "string") return path;
   if (typeof host !== "string" || !HOST.test(host)) return "redis";

@@ -44,11 +44,33 @@ export function healthOf(
     return { clockAheadMs, risks: [risk], errors: forbidden, facts: {} };
   }
   const fields = fieldsOf(info);
-  const eviction = evictionOf(fields);
-  const errors = [...forbidden, ...(allowEviction ? [] : eviction)];
-  const risks = [...(allowEviction ? eviction : []), ...durabilityRisks(fields, appendfsync), ...failoverRisks(fields)];
-  if (fields.get("role") === "slave") errors.push("the server is a replica: connect the client to the primary");
-  return { clockAheadMs, risks, errors, facts: factsOf(fields, appendfsync) };
+  const policy = fields.get("maxmemory_policy") ?? "";
+  const eviction =
+    policy.startsWith("allkeys-") &&
+    `the server evicts logins when its memory is full: maxmemory-policy is ${policy}, it must be noeviction or volatile-*`;
+  const aof = fields.get("aof_enabled");
+  // The server reports `min_slaves_good_slaves` only if min-replicas-to-write is set.
+  const mayLoseReplicas = Number(fields.get("connected_slaves") ?? 0) > 0 && !fields.has("min_slaves_good_slaves");
+  const risks = [
+    allowEviction && eviction,
+    aof === "0" && "the append-only file is off: a restart loses what was stored since the last snapshot",
+    aof === "1" && syncRisk(appendfsync),
+    fields.get("aof_last_write_status") === "err" && "the last write of the append-only file failed",
+    fields.get("rdb_last_bgsave_status") === "err" && "the last snapshot failed",
+    mayLoseReplicas &&
+      "min-replicas-to-write is not set: a primary that lost its replicas accepts logins that a failover then loses",
+  ];
+  const errors = [
+    ...forbidden,
+    !allowEviction && eviction,
+    fields.get("role") === "slave" && "the server is a replica: connect the client to the primary",
+  ];
+  return {
+    clockAheadMs,
+    risks: risks.filter((risk) => risk !== false),
+    errors: errors.filter((error) => error !== false),
+    facts: factsOf(fields, appendfsync),
+  };
 }
 
 /** What else refuses a command, such as a full memory, passes. */
@@ -67,42 +89,11 @@ function fieldsOf(info: string): Fields {
   return new Map([...info.matchAll(/^([^#:\r\n]+):([^\r\n]*)/gm)].map(([, name = "", value = ""]) => [name, value]));
 }
 
-function evictionOf(fields: Fields): string[] {
-  const policy = fields.get("maxmemory_policy") ?? "";
-  if (!policy.startsWith("allkeys-")) return [];
-  return [
-    `the server evicts logins when its memory is full: maxmemory-policy is ${policy}, it must be noeviction or volatile-*`,
-  ];
-}
-
-function durabilityRisks(fields: Fields, appendfsync: Appendfsync | undefined): string[] {
-  const risks: string[] = [];
-  if (fields.get("aof_enabled") === "0") {
-    risks.push("the append-only file is off: a restart loses what was stored since the last snapshot");
-  } else if (fields.get("aof_enabled") === "1") {
-    risks.push(...syncRisks(appendfsync));
-  }
-  if (fields.get("aof_last_write_status") === "err") risks.push("the last write of the append-only file failed");
-  if (fields.get("rdb_last_bgsave_status") === "err") risks.push("the last snapshot failed");
-  return risks;
-}
-
-function syncRisks(appendfsync: Appendfsync | undefined): string[] {
-  if (appendfsync === undefined) {
-    return [
-      `appendfsync could not be read with CONFIG GET: with everysec, a crash of the machine loses ${LOSSES.everysec}`,
-    ];
-  }
+function syncRisk(appendfsync: Appendfsync | undefined): string | false {
+  if (appendfsync === undefined)
+    return `appendfsync could not be read with CONFIG GET: with everysec, a crash of the machine loses ${LOSSES.everysec}`;
   const loss = LOSSES[appendfsync];
-  return loss === undefined ? [] : [`appendfsync is ${appendfsync}: a crash of the machine loses ${loss}`];
-}
-
-/** The server reports `min_slaves_good_slaves` only if min-replicas-to-write is set. */
-function failoverRisks(fields: Fields): string[] {
-  if (Number(fields.get("connected_slaves") ?? 0) === 0 || fields.has("min_slaves_good_slaves")) return [];
-  return [
-    "min-replicas-to-write is not set: a primary that lost its replicas accepts logins that a failover then loses",
-  ];
+  return loss !== undefined && `appendfsync is ${appendfsync}: a crash of the machine loses ${loss}`;
 }
 
 function factsOf(fields: Fields, appendfsync: Appendfsync | undefined): Record<string, string> {
