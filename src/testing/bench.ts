@@ -1,20 +1,19 @@
 import type { LeaseClaim, RecordKey, RecordKind, StoreDriver, StoredRecord, Version } from "../store/driver/driver.js";
-import { check, checkPresent } from "./check.js";
-import type { DriverJob } from "./driver-job.js";
+import { check, checkEqual, checkPresent } from "./check.js";
 
-/** What a row of the contract may need beside a driver. */
+/** What a case of the contract may need beside a driver. */
 export type Need = "openElsewhere" | "kill" | "restart" | "broken" | "watch" | "health";
 
-/** A row of the contract: one test. */
-export interface Row {
-  readonly name: string;
-  readonly needs?: readonly Need[];
-  run(bench: Bench): Promise<void>;
-}
+/** Cases of the contract, each a test: by its name what it does. */
+export type Cases = Readonly<Record<string, (bench: Bench) => Promise<void>>>;
 
-/** What the rows work with. */
+/** What a case works with. */
 export interface Bench {
-  /** A driver of the engine, which is closed after the row. */
+  /** A driver of the engine, which is closed after the case, as all that it opens. */
+  readonly driver: StoreDriver;
+  /** The key of a grant that no other case uses. */
+  readonly key: RecordKey;
+  /** Opens another driver of the engine. */
   open(): Promise<StoreDriver>;
   /** Lets at least this many milliseconds pass on the clock of the engine. */
   wait(ms: number): Promise<void>;
@@ -23,23 +22,37 @@ export interface Bench {
   restart(): Promise<void>;
 }
 
-/** Longer than any row takes, also on a busy machine. */
+/** What one of several processes does at the same time as the others. */
+export interface DriverJob {
+  /** `increment`: adds 1 to a number. The others: does it once for each key, and reports where it succeeded. */
+  readonly name: "increment" | "create" | "delete" | "claim";
+  /** The partition of its records. */
+  readonly partition: string;
+  /** The number of this process. */
+  readonly process: number;
+  /** How many processes do the same. */
+  readonly processes: number;
+  /** How often. */
+  readonly times: number;
+}
+
+/** Longer than any case takes, also on a busy machine. */
 export const LONG_MS = 3_600_000;
 
 /** The limit of a wait for something that happens soon; only a broken driver reaches it. */
 export const SOON_MS = 30_000;
 
-/** A name that no other row uses, in this run or another. */
+/** A name that no other case uses, in this run or another. */
 export function freshName(): string {
   return `kit-${crypto.randomUUID()}`;
 }
 
-/** A key that no other row uses. */
+/** A key that no other case uses. */
 export function freshKey(kind: RecordKind = "grant"): RecordKey {
   return { kind, partition: freshName(), id: "one" };
 }
 
-/** A claim of a lease that no row outlives. */
+/** A claim of a lease that no case outlives. */
 export function claimOf(owner: string, ttlMs = LONG_MS): LeaseClaim {
   return { owner, ttlMs, note: `note of ${owner}` };
 }
@@ -51,9 +64,20 @@ export async function create(driver: StoreDriver, key: RecordKey, value = "text"
 }
 
 /** Replaces a record, and fails if it does not have the expected version. */
-export async function replace(driver: StoreDriver, key: RecordKey, value: string, expected: Version): Promise<Version> {
-  const version = await driver.put(key, value, expected);
+export async function replace(
+  driver: StoreDriver,
+  key: RecordKey,
+  value: string,
+  expected: Version,
+  tags?: Readonly<Record<string, string>>,
+): Promise<Version> {
+  const version = await driver.put(key, value, expected, { tags });
   return checkPresent("put with the stored version replaces the record", version, "a version");
+}
+
+/** Fails unless this record is stored. */
+export async function checkStored(rule: string, driver: StoreDriver, key: RecordKey, version: Version, value = "text") {
+  checkEqual(rule, await driver.get(key), { key, version, value });
 }
 
 /** Takes a lease, and fails if it is not free. */
@@ -68,6 +92,20 @@ export async function refused(driver: StoreDriver, key: RecordKey, claim = claim
   const answer = await driver.claim(key, claim);
   check("claim does not take a lease that another owner holds", !answer.held, "held: false", answer);
   return answer;
+}
+
+/** Fails unless the attempts of the claims under one key rise. */
+export function checkRising(attempts: readonly number[]): void {
+  const rises = attempts.every(
+    (attempt, index) => Number.isSafeInteger(attempt) && attempt > (attempts[index - 1] ?? 0),
+  );
+  check("each claim has a higher number than all before it under its key", rises, "rising whole numbers", attempts);
+}
+
+/** Fails if one of the versions of one key was used twice. */
+export function checkUnique(versions: readonly Version[]): void {
+  const isUnique = new Set(versions).size === versions.length;
+  check("a version is never used twice for one key", isUnique, `${versions.length} versions`, versions);
 }
 
 /** All records that a scan returns, and the numbers of records in its parts. */

@@ -1,17 +1,13 @@
 import type { StoreDriver } from "../store/driver/driver.js";
-import type { Bench, Need, Row } from "./bench.js";
-import type { DriverJob } from "./driver-job.js";
-import { brokenRows } from "./rows/broken-rows.js";
-import { callRows } from "./rows/call-rows.js";
-import { expiryRows } from "./rows/expiry-rows.js";
-import { leaseRows } from "./rows/lease-rows.js";
-import { leaseTimeRows } from "./rows/lease-time-rows.js";
-import { nameRows } from "./rows/name-rows.js";
-import { processRows } from "./rows/process-rows.js";
-import { recordRows } from "./rows/record-rows.js";
-import { restartRows } from "./rows/restart-rows.js";
-import { scanRows } from "./rows/scan-rows.js";
-import { watchRows } from "./rows/watch-rows.js";
+import { type Cases, type DriverJob, freshKey, type Need } from "./bench.js";
+import { callCases, healthCases } from "./call-cases.js";
+import { brokenCases, restartCases } from "./engine-cases.js";
+import { leaseCases, leaseTimeCases } from "./lease-cases.js";
+import { nameCases } from "./name-cases.js";
+import { processCases } from "./process-cases.js";
+import { expiryCases, recordCases } from "./record-cases.js";
+import { scanCases } from "./scan-cases.js";
+import { watchCases, watchGapCases } from "./watch-cases.js";
 
 /** Declares a test: `test` of Vitest or `node:test`, `it` of Mocha or Jest. It must allow a test at least two minutes. */
 export interface DeclareTest {
@@ -26,7 +22,7 @@ export interface DriverContractOptions {
   readonly test: DeclareTest;
   /** Opens a driver. Each call returns one of the same engine, with its own connection if the driver has one. */
   open(): StoreDriver | Promise<StoreDriver>;
-  /** Closes a driver that `open` returned, after the row that opened it. Default: it needs no closing. */
+  /** Closes a driver that `open` returned, after the case that opened it. Default: it needs no closing. */
   close?(driver: StoreDriver): unknown;
   /**
    * Starts another process that opens a driver of the same engine and passes it to {@link runJob} with the job, and returns
@@ -51,59 +47,74 @@ export interface DriverContractOptions {
 }
 
 /**
- * Declares a test for each rule of {@link StoreDriver}; an error names the rule, what was expected and what came. Rows that
+ * Declares a test for each rule of {@link StoreDriver}; an error names the rule, what was expected and what came. Cases that
  * need an option which is missing are declared as left out.
  *
- * The rows use names of their own, so that the engine may hold other records; they leave theirs behind. While some rows wait
- * for the driver, `Date` of this process is wrong by an hour: run no other test at the same time in the same process.
+ * The cases use names of their own, so that the engine may hold other records; they leave theirs behind. While some cases
+ * wait for the driver, `Date` of this process is wrong by an hour: run no other test at the same time in the same process.
  */
 export function driverContract(options: DriverContractOptions): void {
   const { test } = options;
-  for (const { name, needs = [], run } of allRows(options)) {
+  for (const [needs, cases] of allCases(options)) {
     const missing = needs.filter((need) => !has(options, need));
-    if (missing.length === 0) test(name, () => withBench(options, run));
-    else leaveOut(test, `${name} (left out: needs ${missing.join(" and ")})`);
+    for (const [name, run] of Object.entries(cases)) {
+      if (missing.length === 0) test(name, () => withBench(options, run));
+      else declareLeftOut(test, `${name} (left out: needs ${missing.join(" and ")})`);
+    }
   }
 }
 
-function allRows({ broken, timeoutMs = 5000 }: DriverContractOptions): readonly Row[] {
+/** All cases, each group with what it needs. */
+function allCases({ broken = {}, timeoutMs = 5000 }: DriverContractOptions): [readonly Need[], Cases][] {
+  const isAnyBroken = Object.keys(broken).length > 0;
   return [
-    ...[callRows, recordRows, expiryRows, scanRows, nameRows, leaseRows, leaseTimeRows, watchRows, processRows].flat(),
-    ...brokenRows(broken, timeoutMs),
-    ...restartRows(timeoutMs),
+    [[], callCases],
+    [["health"], healthCases],
+    [[], { ...recordCases, ...expiryCases, ...scanCases, ...nameCases, ...leaseCases, ...leaseTimeCases }],
+    [["watch"], watchCases],
+    [["watch", "kill", "restart"], watchGapCases],
+    [["openElsewhere"], processCases],
+    // Without a broken engine a case shows that those of one are left out.
+    isAnyBroken
+      ? [[], brokenCases(broken, timeoutMs)]
+      : [["broken"], { "a broken engine is store_unavailable": leftOut }],
+    [["kill", "restart"], restartCases(timeoutMs)],
   ];
 }
 
 function has(options: DriverContractOptions, need: Need): boolean {
   if (need === "watch" || need === "health") return options.without?.includes(need) !== true;
-  // Its row is there only if no engine is broken.
+  // Its case is there only if no engine is broken.
   if (need === "broken") return false;
   return options[need] !== undefined;
 }
 
-function leaveOut(test: DeclareTest, name: string): void {
-  const nothing = async () => {};
-  if (test.skip) test.skip(name, nothing);
-  else test(name, nothing);
+function declareLeftOut(test: DeclareTest, name: string): void {
+  if (test.skip) test.skip(name, leftOut);
+  else test(name, leftOut);
 }
 
-async function withBench(options: DriverContractOptions, run: Row["run"]): Promise<void> {
+async function leftOut(): Promise<void> {}
+
+async function withBench(options: DriverContractOptions, run: Cases[string]): Promise<void> {
   const opened: StoreDriver[] = [];
   const { openElsewhere, kill, restart } = options;
-  const missing = () => Promise.reject(new TypeError("the row does not say what it needs"));
-  const bench: Bench = {
-    open: async () => {
-      const driver = await options.open();
-      opened.push(driver);
-      return driver;
-    },
-    wait: options.wait ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms))),
+  const missing = () => Promise.reject(new TypeError("the case does not say what it needs"));
+  const open = async () => {
+    const driver = await options.open();
+    opened.push(driver);
+    return driver;
+  };
+  const bench = {
+    key: freshKey(),
+    open,
+    wait: options.wait ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))),
     openElsewhere: openElsewhere ?? missing,
     kill: kill ?? missing,
     restart: restart ?? missing,
   };
   try {
-    await run(bench);
+    await run({ ...bench, driver: await open() });
   } finally {
     for (const driver of opened) await options.close?.(driver);
   }

@@ -20,6 +20,6 @@ export type {
   StoredRecord,
   Version,
 } from "../store/driver/driver.js";
+export type { DriverJob } from "./bench.js";
 export { type DeclareTest, type DriverContractOptions, driverContract } from "./driver-contract.js";
-export type { DriverJob } from "./driver-job.js";
-export { runJob } from "./jobs.js";
+export { runJob } from "./process-cases.js";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it, test, vi } from "vitest";
 import type { StoreDriver } from "../../src/store/driver/driver.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
+import type { DriverJob } from "../../src/testing/bench.js";
 import { type DriverContractOptions, driverContract } from "../../src/testing/driver-contract.js";
-import type { DriverJob } from "../../src/testing/driver-job.js";
-import { runJob } from "../../src/testing/jobs.js";
+import { runJob } from "../../src/testing/process-cases.js";
 import { faults, killable, unavailable } from "./engines.js";
 import { leaseMutants } from "./lease-mutants.js";
 import { changed, putAnyway, type TestClock } from "./mutant.js";
@@ -21,7 +21,7 @@ function testClock(): TestClock {
   };
 }
 
-/** The options for a driver in this process, whose clock moves only when a row waits. */
+/** The options for a driver in this process, whose clock moves only when a case waits. */
 function optionsFor(open: (clock: TestClock) => StoreDriver) {
   const clock = testClock();
   const driver = open(clock);
@@ -54,18 +54,18 @@ describe("an engine that is killed", () => {
   driverContract({ test, ...optionsForEngine() });
 });
 
-/** The rows of the contract, as a runner without `skip` declares them. */
-function rowsOf(options: Omit<DriverContractOptions, "test">) {
-  const rows = new Map<string, () => Promise<void>>();
-  driverContract({ ...options, test: (name, run) => rows.set(name, run) });
-  return rows;
+/** The cases of the contract, as a runner without `skip` declares them. */
+function casesOf(options: Omit<DriverContractOptions, "test">) {
+  const cases = new Map<string, () => Promise<void>>();
+  driverContract({ ...options, test: (name, run) => cases.set(name, run) });
+  return cases;
 }
 
-/** The error of a row, without the time that it waits. */
-async function errorOf(row: string, options: Omit<DriverContractOptions, "test">): Promise<unknown> {
+/** The error of a case, without the time that it waits. */
+async function errorOf(caseName: string, options: Omit<DriverContractOptions, "test">): Promise<unknown> {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   let isOver = false;
-  const error = Promise.resolve(rowsOf(options).get(row)?.())
+  const error = Promise.resolve(casesOf(options).get(caseName)?.())
     .then(
       () => undefined,
       (reason: unknown) => reason,
@@ -78,12 +78,12 @@ async function errorOf(row: string, options: Omit<DriverContractOptions, "test">
 }
 
 describe("the contract of a driver", () => {
-  it.each([...recordMutants, ...leaseMutants])("finds a driver that $mistake", async ({ row, open }) => {
-    expect(await errorOf(row, optionsFor(open))).toMatchObject({ name: "ContractViolation" });
+  it.each([...recordMutants, ...leaseMutants])("finds a driver that $mistake", async ({ caseName, open }) => {
+    expect(await errorOf(caseName, optionsFor(open))).toMatchObject({ name: "ContractViolation" });
   });
 
   it.each(faults)("finds an engine that $mistake", async (fault) => {
-    expect(await errorOf(fault.row, optionsForEngine(fault))).toMatchObject({ name: "ContractViolation" });
+    expect(await errorOf(fault.caseName, optionsForEngine(fault))).toMatchObject({ name: "ContractViolation" });
   });
 
   it.each([
@@ -92,19 +92,19 @@ describe("the contract of a driver", () => {
     ["answers nothing", () => Promise.resolve() as Promise<never>],
   ])("finds a driver that %s if its engine is broken", async (_mistake, outcome) => {
     const broken = { "is gone": () => brokenDriver(outcome) };
-    const row = "an engine that is gone is store_unavailable";
-    const error = await errorOf(row, { ...optionsForEngine(), broken });
+    const caseName = "an engine that is gone is store_unavailable";
+    const error = await errorOf(caseName, { ...optionsForEngine(), broken });
     expect(error).toMatchObject({ name: "ContractViolation" });
   });
 
   it.each(["of the puts of 4 processes none is lost", "of 4 processes one creates, removes and claims"])(
     "finds a driver that is atomic in its own process alone: %s",
-    async (row) => {
+    async (caseName) => {
       const options = optionsForEngine();
       const driver = options.open();
       const lossy = changed(driver, { put: (key, value, _expected, put) => putAnyway(driver, key, value, put) });
       const openElsewhere = (job: DriverJob) => runJob(lossy, job);
-      expect(await errorOf(row, { ...options, openElsewhere })).toMatchObject({ name: "ContractViolation" });
+      expect(await errorOf(caseName, { ...options, openElsewhere })).toMatchObject({ name: "ContractViolation" });
     },
   );
 
@@ -116,7 +116,7 @@ describe("the contract of a driver", () => {
     );
   });
 
-  it("declares the rows that it leaves out, with what they need", () => {
+  it("declares the cases that it leaves out, with what they need", () => {
     const skipped: string[] = [];
     const skip = (name: string) => skipped.push(name);
     const declare = Object.assign(() => {}, { skip });
@@ -133,12 +133,12 @@ describe("the contract of a driver", () => {
       "versions and attempts go on after the engine was killed (left out: needs kill and restart)",
       "an engine that was killed is store_unavailable until it is back (left out: needs kill and restart)",
     ]);
-    const names = [...rowsOf({ open: memoryDriver, without: ["watch", "health"] }).keys()];
+    const names = [...casesOf({ open: memoryDriver, without: ["watch", "health"] }).keys()];
     expect(names.filter((name) => name.includes("left out"))).toEqual(skipped);
-    expect([...rowsOf(optionsForEngine()).keys()].filter((name) => name.includes("left out"))).toEqual([]);
+    expect([...casesOf(optionsForEngine()).keys()].filter((name) => name.includes("left out"))).toEqual([]);
   });
 
-  it("closes each driver that a row opened, also if the row fails", async () => {
+  it("closes each driver that a case opened, also if the case fails", async () => {
     let [opened, closed] = [0, 0];
     const open = () => {
       opened += 1;

@@ -7,7 +7,7 @@ import { changed, type TestClock } from "./mutant.js";
 /** What a faulty engine does when it is killed. */
 export interface Fault {
   readonly mistake: string;
-  readonly row: string;
+  readonly caseName: string;
   /** The engine after its restart. */
   restarted?(before: StoreDriver, clock: TestClock): StoreDriver;
   /** How an operation ends while the engine is down. */
@@ -58,12 +58,12 @@ export async function unavailable(): Promise<never> {
 export const faults: readonly Fault[] = [
   {
     mistake: "loses its records when it is killed",
-    row: "an acknowledged put is there after the engine was killed",
+    caseName: "an acknowledged put is there after the engine was killed",
     restarted: (_before, clock) => memoryDriver({ clock }),
   },
   {
     mistake: "loses its leases when it is killed",
-    row: "versions and attempts go on after the engine was killed",
+    caseName: "versions and attempts go on after the engine was killed",
     restarted: (before, clock) => {
       const other = memoryDriver({ clock });
       return changed(before, { claim: other.claim.bind(other) });
@@ -71,17 +71,17 @@ export const faults: readonly Fault[] = [
   },
   {
     mistake: "fails with another error while it is down",
-    row: "an engine that was killed is store_unavailable until it is back",
+    caseName: "an engine that was killed is store_unavailable until it is back",
     down: () => Promise.reject(new Error("read ECONNRESET")),
   },
   {
     mistake: "waits for ever while it is down",
-    row: "an engine that was killed is store_unavailable until it is back",
+    caseName: "an engine that was killed is store_unavailable until it is back",
     down: () => new Promise(() => {}),
   },
   {
     mistake: "does not say that changes may be missing",
-    row: "a watch says when changes may be missing",
+    caseName: "a watch says when changes may be missing",
     isSilentAboutGaps: true,
   },
 ];

@@ -8,7 +8,7 @@ const START = Date.now();
 export const leaseMutants: readonly Mutant[] = [
   {
     mistake: "reads the clock of the caller",
-    row: "a wrong clock of this machine moves no lease",
+    caseName: "a wrong clock of this machine moves no lease",
     // As if each caller sent its own time with its claim.
     open: (clock) => memoryDriver({ clock: { epoch: () => Date.now() - START + clock.epoch() } }),
   },

@@ -7,20 +7,20 @@ export interface TestClock {
   advance(ms: number): void;
 }
 
-/** A mistake of a driver, and a row of the contract that finds it. */
+/** A mistake of a driver, and a case of the contract that finds it. */
 export interface Mutant {
   readonly mistake: string;
-  readonly row: string;
+  readonly caseName: string;
   open(clock: TestClock): StoreDriver;
 }
 
 /** Changes some operations of a driver. */
 type Change = (driver: StoreDriver, clock: TestClock) => Partial<StoreDriver>;
 
-export function mutant(mistake: string, row: string, change: Change): Mutant {
+export function mutant(mistake: string, caseName: string, change: Change): Mutant {
   return {
     mistake,
-    row,
+    caseName,
     open: (clock) => {
       const driver = memoryDriver({ clock });
       return changed(driver, change(driver, clock));

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { describe, expect, it, test } from "vitest";
 import type { StoreDriver } from "../../src/store/driver/driver.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
+import type { DriverJob } from "../../src/testing/bench.js";
 import { driverContract } from "../../src/testing/driver-contract.js";
-import type { DriverJob } from "../../src/testing/driver-job.js";
 import { compile } from "../helpers/child.js";
 import type { Message } from "./job-driver.js";
 import { changed, putAnyway } from "./mutant.js";
@@ -23,21 +23,21 @@ async function elsewhere(driver: StoreDriver, job: DriverJob): Promise<unknown> 
 }
 
 /** Rows that need several processes. */
-function rowsWith(openElsewhere: (job: DriverJob) => Promise<unknown>, driver: StoreDriver) {
-  const rows: [string, () => Promise<void>][] = [];
-  const declare = (name: string, run: () => Promise<void>) => name.includes("4 processes") && rows.push([name, run]);
+function casesWith(openElsewhere: (job: DriverJob) => Promise<unknown>, driver: StoreDriver) {
+  const cases: [string, () => Promise<void>][] = [];
+  const declare = (name: string, run: () => Promise<void>) => name.includes("4 processes") && cases.push([name, run]);
   driverContract({ test: declare, open: () => driver, openElsewhere });
-  return rows;
+  return cases;
 }
 
-describe("rows of several processes", () => {
+describe("cases of several processes", () => {
   const driver = memoryDriver();
-  for (const [name, run] of rowsWith((job) => elsewhere(driver, job), driver)) test(name, run);
+  for (const [name, run] of casesWith((job) => elsewhere(driver, job), driver)) test(name, run);
 
   it("find a driver that compares no versions", async () => {
     const driver = memoryDriver();
     const lossy = changed(driver, { put: (key, value, _expected, options) => putAnyway(driver, key, value, options) });
-    const outcomes = rowsWith((job) => elsewhere(lossy, job), lossy).map(([, run]) =>
+    const outcomes = casesWith((job) => elsewhere(lossy, job), lossy).map(([, run]) =>
       run().catch((error) => error.name),
     );
     expect(await Promise.all(outcomes)).toEqual(["ContractViolation", "ContractViolation"]);

@@ -1,0 +1,253 @@
+import type { LeaseBusy, LeaseHeld, RecordKey, StoreDriver } from "../store/driver/driver.js";
+import {
+  type Bench,
+  type Cases,
+  checkRising,
+  checkStored,
+  claimOf,
+  create,
+  freshKey,
+  LONG_MS,
+  refused,
+  replace,
+  take,
+} from "./bench.js";
+import { ContractViolation, check, checkEqual, checkPresent } from "./check.js";
+import { race } from "./record-cases.js";
+
+/** Cases about who holds a lease. */
+export const leaseCases: Cases = {
+  async "of 50 claims one is held"({ driver, open }) {
+    const drivers = [driver, await open()] as const;
+    for (let round = 0; round < 20; round += 1) {
+      const key = freshKey("lease");
+      const answers = await race(drivers, async (racing, racer) => {
+        const owner = `racer-${racer}`;
+        return { owner, answer: await racing.claim(key, claimOf(owner)) };
+      });
+      const winners = answers.flatMap(({ owner, answer }) => (answer.held ? [{ owner, answer }] : []));
+      const [winner] = winners;
+      check("of several claims exactly one is held", winner !== undefined && winners.length === 1, "one", winners);
+      checkEqual("the first claim under a key has none before it", winner.answer.before, undefined);
+      for (const { answer } of answers) {
+        if (!answer.held) checkBusy(answer, winner.owner, winner.answer);
+      }
+    }
+  },
+
+  async "an extend or a release by a stranger changes nothing"({ driver }) {
+    const key = freshKey("lease");
+    const claim = await take(driver, key, claimOf("holder", LONG_MS));
+    const rule = "extend and release by a stranger change nothing";
+    checkEqual(rule, await driver.extend(key, claimOf("stranger", 10 * LONG_MS)), false);
+    checkBusy(await refused(driver, key), "holder", claim);
+    for (const note of ["of a stranger", undefined]) {
+      await driver.release(key, { owner: "stranger", note });
+      checkBusy(await refused(driver, key), "holder", claim);
+    }
+    checkEqual("the holder extends its lease", await driver.extend(key, claimOf("holder")), true);
+    await driver.release(key, { owner: "holder", note: "released" });
+    checkEqual("a released lease is not extended", await driver.extend(key, claimOf("holder")), false);
+    await driver.release(key, { owner: "holder", note: "released twice" });
+    const next = await take(driver, key, claimOf("next"));
+    checkEqual("a second release changes nothing", next.before?.note, "released");
+    checkEqual(rule, await driver.extend(key, claimOf("holder")), false);
+    for (const note of ["late", undefined]) await driver.release(key, { owner: "holder", note });
+    checkBusy(await refused(driver, key), "next", next);
+    const free = freshKey("lease");
+    checkEqual("a lease that was never claimed is not extended", await driver.extend(free, claimOf("holder")), false);
+    await driver.release(free, { owner: "holder", note: "never held" });
+    const { before } = await take(driver, free, claimOf("first"));
+    checkEqual("a release by an owner that held nothing leaves no trace", before, undefined);
+  },
+
+  async "an extend counts from now and replaces the note"({ driver }) {
+    const key = freshKey("lease");
+    await take(driver, key, claimOf("holder", LONG_MS));
+    const { by: first } = await refused(driver, key);
+    const extend = (ttlMs: number, note: string) => driver.extend(key, { owner: "holder", ttlMs, note });
+    checkEqual("the holder extends its lease", await extend(10 * LONG_MS, "sent"), true);
+    const { by, leftMs } = await refused(driver, key);
+    const isLonger = leftMs > 9 * LONG_MS && leftMs <= 10 * LONG_MS;
+    check("extend counts the time from now", isLonger, `at most ${10 * LONG_MS} ms`, leftMs);
+    checkEqual("extend replaces the note", by.note, "sent");
+    const { at, attempt, owner } = first;
+    const same = { at: by.at, attempt: by.attempt, owner: by.owner };
+    checkEqual("extend keeps the time and the number of the claim", same, { at, attempt, owner });
+    await extend(LONG_MS, "");
+    const { leftMs: shorter } = await refused(driver, key);
+    check("extend may shorten a lease", shorter <= LONG_MS, `at most ${LONG_MS} ms`, shorter);
+  },
+
+  async "the attempt of each claim is higher"({ driver, key, wait }) {
+    const attempts: number[] = [];
+    for (let round = 0; round < 9; round += 1) {
+      const owner = `owner-${round}`;
+      attempts.push((await take(driver, key, claimOf(owner))).attempt);
+      // A record under the key that is removed does not take the number with it.
+      if (round % 3 === 2) await driver.delete(key, await create(driver, key));
+      await driver.release(key, { owner, note: round % 3 === 0 ? "released" : undefined });
+    }
+    attempts.push((await take(driver, key, claimOf("expires", 50))).attempt);
+    await wait(100);
+    attempts.push((await take(driver, key, claimOf("last"))).attempt);
+    checkRising(attempts);
+  },
+
+  async "a release leaves its note as a trace"({ driver }) {
+    const key = freshKey("lease");
+    const { attempt } = await take(driver, key, claimOf("first"));
+    await driver.release(key, { owner: "first", note: "failed" });
+    const next = await take(driver, key, claimOf("second"));
+    const before = checkPresent("the next claim has the released one before it", next.before, "a trace");
+    const { at, now, releasedAt, ...rest } = before;
+    checkEqual("a trace has the note of the release", rest, { attempt, owner: "first", note: "failed" });
+    const inOrder = releasedAt !== undefined && at <= releasedAt && releasedAt <= now;
+    check("a trace has the time of its release", inOrder, "at <= releasedAt <= now", before);
+  },
+
+  async "a release without a note leaves no trace"({ driver }) {
+    const key = freshKey("lease");
+    await take(driver, key, claimOf("first"));
+    await driver.release(key, { owner: "first", note: "failed" });
+    await take(driver, key, claimOf("second"));
+    await driver.release(key, { owner: "second", note: undefined });
+    const { before } = await take(driver, key, claimOf("third"));
+    checkEqual("the claim after a release without a note has none before it", before, undefined);
+  },
+
+  async "a lease needs no record and does not change one"({ driver, key }) {
+    await take(driver, key, claimOf("holder"));
+    checkEqual("a lease makes no record", await driver.get(key), undefined);
+    const first = await create(driver, key, "first");
+    await driver.extend(key, claimOf("holder"));
+    checkEqual("a put changes no lease", (await refused(driver, key)).by.owner, "holder");
+    const second = await replace(driver, key, "second", first);
+    await driver.release(key, { owner: "holder", note: "released" });
+    await take(driver, key, claimOf("next"));
+    await checkStored("claim, extend and release change no record", driver, key, second, "second");
+    checkEqual("a record is removed under a lease", await driver.delete(key, second), true);
+    checkEqual("a lease outlives its record", (await refused(driver, key)).by.owner, "next");
+    checkEqual("a lease is extended without its record", await driver.extend(key, claimOf("next")), true);
+    await driver.release(key, { owner: "next", note: "over" });
+    const { before } = await take(driver, key, claimOf("last"));
+    checkEqual("a lease leaves its trace without its record", before?.note, "over");
+  },
+};
+
+function checkBusy({ by, leftMs }: LeaseBusy, owner: string, { attempt }: LeaseHeld): void {
+  const rule = "a refused claim names the claim that holds the lease";
+  const { at, now, ...rest } = by;
+  checkEqual(rule, rest, { owner, attempt, note: `note of ${owner}`, releasedAt: undefined });
+  check("a trace has the time when it was claimed and when it was read", at > 0 && now >= at, "at <= now", by);
+  const isOfEngine = leftMs > 0 && leftMs <= LONG_MS;
+  check("a refused claim says how long the lease is not free", isOfEngine, `1 to ${LONG_MS} ms`, leftMs);
+}
+
+const TTL_MS = 400;
+const HOUR_MS = 3_600_000;
+const AHEAD = [HOUR_MS, -HOUR_MS] as const;
+
+/** Cases about the clock that leases end by. */
+export const leaseTimeCases: Cases = {
+  async "a lease is free after its ttl and not before"({ driver, wait }) {
+    for (const aheadMs of [0, ...AHEAD]) {
+      const key = freshKey("lease");
+      await take(driver, key, claimOf("first", TTL_MS));
+      const { before } = await withShiftedClock(aheadMs, () => claimWhenFree(driver, key, wait));
+      const trace = checkPresent("the claim after an expired one has it before it", before, "a trace");
+      const { owner, note, releasedAt, at, now } = trace;
+      const left = { owner, note, releasedAt };
+      checkEqual("an expired lease was not released", left, { owner: "first", note: "note of first" });
+      check("a lease is not free before its ttl is over", now - at >= TTL_MS, `${TTL_MS} ms or more`, now - at);
+    }
+  },
+
+  async "an expired lease is over for its owner"({ driver, wait }) {
+    const key = freshKey("lease");
+    await take(driver, key, claimOf("first", TTL_MS));
+    await wait(2 * TTL_MS);
+    checkEqual("an expired lease is not extended", await driver.extend(key, claimOf("first")), false);
+    await driver.release(key, { owner: "first", note: "late" });
+    const { before } = await take(driver, key, claimOf("second"));
+    const trace = { note: before?.note, releasedAt: before?.releasedAt };
+    checkEqual("an expired lease is not released", trace, { note: "note of first" });
+  },
+
+  async "an extended lease outlives its first ttl"({ driver, wait }) {
+    // On a busy machine the lease may expire before it is extended.
+    for (let ttlMs = TTL_MS; ttlMs < LONG_MS; ttlMs *= 2) {
+      const key = freshKey("lease");
+      await take(driver, key, claimOf("first", ttlMs));
+      if (!(await driver.extend(key, claimOf("first", LONG_MS)))) continue;
+      await wait(2 * ttlMs);
+      const { by } = await refused(driver, key);
+      return checkEqual("an extended lease is not free after its first ttl", by.owner, "first");
+    }
+    throw new ContractViolation("the owner of a lease extends it before its ttl is over", "true", "false");
+  },
+
+  async "a wrong clock of this machine moves no lease"({ driver }) {
+    const rule = "the engine's clock decides about a lease, whatever the clock of this machine says";
+    // Less than the hours by which the clocks differ.
+    const ttlMs = HOUR_MS / 2;
+    for (const [claimed, asked] of [AHEAD, [AHEAD[1], AHEAD[0]]] as const) {
+      const key = freshKey("lease");
+      await withShiftedClock(claimed, () => take(driver, key, claimOf("first", ttlMs)));
+      const checkBusyAt = async (aheadMs: number) => {
+        const answer = await withShiftedClock(aheadMs, () => driver.claim(key, claimOf("second", ttlMs)));
+        const isRight = !answer.held && answer.leftMs > 0 && answer.leftMs <= ttlMs;
+        check(rule, isRight, `busy for at most ${ttlMs} ms`, answer);
+      };
+      await checkBusyAt(asked);
+      checkEqual(rule, await withShiftedClock(asked, () => driver.extend(key, claimOf("first", ttlMs))), true);
+      await checkBusyAt(claimed);
+      await checkBusyAt(0);
+    }
+    for (const aheadMs of AHEAD) {
+      const key = freshKey("login");
+      await withShiftedClock(aheadMs, () => driver.put(key, "text", undefined, { expiresInMs: ttlMs }));
+      for (const ahead of [0, ...AHEAD]) {
+        const stored = await withShiftedClock(ahead, () => driver.get(key));
+        checkEqual("the engine's clock decides when a record expires", stored?.value, "text");
+      }
+    }
+  },
+};
+
+/** Claims until the lease is free. However slowly this runs, the engine's own times show whether it was right. */
+async function claimWhenFree(driver: StoreDriver, key: RecordKey, wait: Bench["wait"]): Promise<LeaseHeld> {
+  for (let turn = 0; turn < 20; turn += 1) {
+    const answer = await driver.claim(key, claimOf(`next-${turn}`));
+    if (answer.held) return answer;
+    const { by, leftMs } = answer;
+    const age = by.now - by.at;
+    // An engine whose clock is finer than milliseconds may cut both times.
+    check("a lease is not held after its ttl is over", age <= TTL_MS, `at most ${TTL_MS} ms`, age);
+    const isLeft = leftMs >= 0 && leftMs <= TTL_MS - age + 1;
+    check("leftMs is what is left of the ttl", isLeft, `0 to ${TTL_MS - age} ms`, leftMs);
+    // The first wait ends before the ttl.
+    await wait(turn === 0 ? leftMs / 2 : leftMs + 1);
+  }
+  throw new ContractViolation("a lease is free after its ttl is over", "held: true", "held: false 20 times");
+}
+
+/**
+ * Runs work while the clock of this machine seems to be wrong: what `Date` says is ahead by `aheadMs`. The engine's clock
+ * decides about leases, so a driver that sends its own time is seen by this.
+ */
+async function withShiftedClock<T>(aheadMs: number, work: () => Promise<T>): Promise<T> {
+  const Real = globalThis.Date;
+  // A driver takes the time from the global object: only a replacement there reaches it, for as long as the work lasts.
+  globalThis.Date = new Proxy(Real, {
+    construct: (target, given: unknown[], proxy) =>
+      Reflect.construct(target, given.length === 0 ? [Real.now() + aheadMs] : given, proxy),
+    get: (target, name, receiver) =>
+      name === "now" ? () => Real.now() + aheadMs : Reflect.get(target, name, receiver),
+  });
+  try {
+    return await work();
+  } finally {
+    globalThis.Date = Real;
+  }
+}
