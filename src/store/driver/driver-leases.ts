@@ -7,7 +7,7 @@ import {
   type PreviousAttempt,
 } from "../../oauth/grant/lease.js";
 import { MemoryLeases } from "../memory-leases.js";
-import type { LeaseBusy, LeaseClaim, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
+import type { LeaseBusy, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
 import { attemptOf, decodeNote, encodeNote, generationOf, inLocalTime, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
@@ -67,42 +67,68 @@ export class DriverLeases {
     return { ...this.#rules, driver: records.driver, key, owner, clock: this.#clock, seal };
   }
 
+  /**
+   * Claims a lease again and again until it is ours.
+   *
+   *     the engine answers                    then
+   *     it is ours, or was by an earlier try  what the attempt before has left decides how the work begins
+   *     another owner holds it                the result of that one, if there is one, replaces the work
+   *     the same, and patience is over        lease_busy
+   *     the same                              claim again after a pause
+   *     nothing                               store_unavailable
+   */
   async #take<T>(place: LeasePlace, records: TenantRecords, options: LeaseOptions<T>): Promise<Taken | { instead: T }> {
     const { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY } = options;
-    const { key, owner, ttlMs } = place;
     const generation = generationOf(options);
-    const claim = { owner, ttlMs, note: await place.seal({ sent: true, generation }) };
+    const note = await place.seal({ sent: true, generation });
     const begun = momentOf(this.#clock);
     // By the clock of this process alone: that of the engine may jump.
     let endsAt = Number.NEGATIVE_INFINITY;
-    for (let pause = POLL_MS.first, waited = false; ; pause = Math.min(pause * 1.5, POLL_MS.most)) {
+    let waited = false;
+    for (let pauseMs = POLL_MS.first; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MS.most)) {
       if (signal?.aborted) throw abortedError(signal);
       const from = momentOf(this.#clock);
-      const answer = await claimed(place, claim).catch((error) => {
-        if (isUnanswered(error)) this.#unansweredAt = momentOf(this.#clock);
-        throw error;
-      });
+      const answer = await this.#claim(place, note);
       const offset = offsetOf(answer, from, this.#clock.epoch());
-      if (answer.held || answer.by.owner === owner) {
-        const { stored, spent } = await attemptBefore(answer, { key, records, generation });
+      if (answer.held || answer.by.owner === place.owner) {
+        const { stored, spent } = await attemptBefore(answer, { key: place.key, records, generation });
         const before = stored && inLocalTime(stored, offset);
-        const isInDoubt = before?.ended === "expired" && before.committed;
-        const doubtMs = Math.max(ttlMs * DOUBT_PART, this.#reconnectMs(ttlMs), endsAt - this.#clock.now());
-        return { from, stored, before, spent, waited, doubtMs: isInDoubt ? doubtMs : 0 };
+        return { from, stored, before, spent, waited, doubtMs: this.#doubtMs(before, place.ttlMs, endsAt) };
       }
       endsAt = this.#clock.now() + answer.leftMs;
-      const holder = async () => {
-        const label = (await noteOf(answer.by, key, records))?.holder;
-        return { pid: undefined, label, at: answer.by.at - offset };
-      };
+      const holder = () => holderOf(answer.by, offset, { key: place.key, records });
       if (!waited && onWait) onWait(await holder());
       waited = true;
       const instead = await until?.();
       if (instead !== undefined) return { instead };
       if (since(begun, this.#clock) >= patienceMs) throw busy(await holder());
       // Not all at the same moment, and not long after it is free.
-      await this.#sleep(Math.min(pause, answer.leftMs + POLL_MS.first) * (0.5 + Math.random()), signal);
+      await this.#sleep(Math.min(pauseMs, answer.leftMs + POLL_MS.first) * (0.5 + Math.random()), signal);
     }
+  }
+
+  /** Claims a lease. A claim without an answer may have happened: it is taken back, so that nobody waits for its end. */
+  async #claim({ driver, key, owner, ttlMs, seal }: LeasePlace, note: string): Promise<LeaseHeld | LeaseBusy> {
+    try {
+      return await driver.claim(key, { owner, ttlMs, note });
+    } catch (error) {
+      if (isUnanswered(error)) {
+        this.#unansweredAt = momentOf(this.#clock);
+        const left = await seal({ sent: false, instead: unknownAttempt(this.#clock.epoch()) });
+        driver.release(key, { owner, note: left }).catch(() => undefined);
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Milliseconds for which the holder before may still come back with a result.
+   *
+   * @param endsAt when its lease would have ended, as this process last heard
+   */
+  #doubtMs(before: PreviousAttempt | undefined, ttlMs: number, endsAt: number): number {
+    if (before?.ended !== "expired" || !before.committed) return 0;
+    return Math.max(ttlMs * DOUBT_PART, this.#reconnectMs(ttlMs), endsAt - this.#clock.now());
   }
 
   /** Milliseconds that are left for a live holder to connect to the engine again. */
@@ -138,22 +164,6 @@ function nameOf(name: string, { refreshes }: Pick<LeaseOptions<unknown>, "refres
   return JSON.stringify([profile, server, account, signedInAt]);
 }
 
-/** Claims a lease. A claim without an answer may have happened: it is taken back, so that nobody waits for its end. */
-async function claimed(
-  { driver, key, owner, clock, seal }: LeasePlace,
-  claim: LeaseClaim,
-): Promise<LeaseHeld | LeaseBusy> {
-  try {
-    return await driver.claim(key, claim);
-  } catch (error) {
-    if (isUnanswered(error)) {
-      const note = await seal({ sent: false, instead: unknownAttempt(clock.epoch()) });
-      driver.release(key, { owner, note }).catch(() => undefined);
-    }
-    throw error;
-  }
-}
-
 /** What is known about the attempt before a claim whose answer was lost. */
 function unknownAttempt(at: number): PreviousAttempt {
   return { at, endedAt: undefined, ended: "expired", committed: true, failure: undefined };
@@ -183,6 +193,15 @@ async function attemptBefore(
   const note = await noteOf(answer.before, key, records);
   const isOther = note !== undefined && note.generation !== generation;
   return { stored: isOther ? undefined : attemptOf(answer.before, note), spent: note?.spent };
+}
+
+async function holderOf(
+  trace: LeaseTrace,
+  offset: number,
+  { key, records }: { key: RecordKey; records: TenantRecords },
+): Promise<LeaseHolder> {
+  const label = (await noteOf(trace, key, records))?.holder;
+  return { pid: undefined, label, at: trace.at - offset };
 }
 
 async function noteOf({ note }: LeaseTrace, key: RecordKey, records: TenantRecords) {

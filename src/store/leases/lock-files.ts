@@ -73,37 +73,51 @@ export class LockFiles {
   }
 
   /**
-   * Starts an attempt; false when another process has its number, or the newest attempt is no longer the observed one.
+   * Starts an attempt: publishes its lock file, checks then that nothing has changed, and removes it if something has.
    *
    * @param observed the attempt before, from which the caller takes over; undefined when there was none
+   * @returns false when another process has its number, or the newest attempt is no longer the observed one
    */
-  take({ name, number }: Attempt, record: LockRecord, observed: Latest | undefined): boolean {
+  take(attempt: Attempt, record: LockRecord, observed: Latest | undefined): boolean {
+    const { name, number } = attempt;
     makePrivateFolder(this.#folder);
     checkPrivateFolder(this.#folder);
     const path = this.#path(`${name}.${number}.claim`);
+    if (!this.#publish(name, path, record)) return false;
+    let isTaken = false;
+    try {
+      if (this.#follows(attempt, observed)) {
+        this.#sweep(name, number);
+        isTaken = true;
+      }
+      return isTaken;
+    } finally {
+      if (!isTaken) discardFile(path);
+    }
+  }
+
+  /** Gives a lock file its name; false when that is taken. */
+  #publish(name: string, path: string, record: LockRecord): boolean {
     const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, JSON.stringify(record), { mode: 0o600, flag: "wx" });
       nameOnce(temporary, path);
+      return true;
     } catch (cause) {
       if (codeOf(cause) === "EEXIST") return false;
       throw storeError(`the file ${path} cannot be created`, cause);
     } finally {
       discardFile(temporary);
     }
-    try {
-      // A process that read the folder long ago may have got a number that has ended, or one that is in use again; and a
-      // holder may have written its mark and died between the reading of the folder and the question whether it is alive.
-      const before = this.latest(name, number);
-      const isUnchanged = isSame(before, observed);
-      const isTaken = isUnchanged && this.isNewest({ name, number, id: record.id });
-      if (isTaken) this.#sweep(name, number);
-      else discardFile(path);
-      return isTaken;
-    } catch (error) {
-      discardFile(path);
-      throw error;
-    }
+  }
+
+  /**
+   * Whether an attempt that was published is the newest, and follows the observed one. A process that read the folder long
+   * ago may have got a number that has ended, or one that is in use again; and a holder may have written its mark and died
+   * between the reading of the folder and the question whether it is alive.
+   */
+  #follows(attempt: Attempt, observed: Latest | undefined): boolean {
+    return isSame(this.latest(attempt.name, attempt.number), observed) && this.isNewest(attempt);
   }
 
   /** Whether this attempt is the newest. */
