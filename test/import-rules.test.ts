@@ -298,29 +298,38 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
     fine: { "src/cli/fast-path/a.ts": ["../clients/b.js"], "src/cli/clients/b.ts": [] },
   },
   ...Object.entries({
-    http: ["data", []],
-    data: ["faults", ["http"]],
-    faults: ["management", ["data", "http"]],
-    management: ["oauth", ["faults", "data", "http"]],
-    oauth: ["mcp", ["faults", "data", "http"]],
-    mcp: ["vendors", ["oauth", "faults", "data", "http"]],
-    vendors: ["oauth", ["mcp", "faults", "data", "http"]],
-  } satisfies Record<string, [string, string[]]>).map(([folder, [above, below]]) => {
-    const from = `src/sandbox/${folder}/a.ts`;
+    "sandbox/http": ["data", []],
+    "sandbox/data": ["faults", ["http"]],
+    "sandbox/faults": ["management", ["data", "http"]],
+    "sandbox/management": ["oauth", ["faults", "data", "http"]],
+    "sandbox/oauth": ["mcp", ["faults", "data", "http"]],
+    "sandbox/mcp": ["vendors", ["oauth", "faults", "data", "http"]],
+    "sandbox/vendors": ["oauth", ["mcp", "faults", "data", "http"]],
+    "store/private": ["leases", []],
+    "store/leases": ["file", ["private"]],
+    "store/seal": ["driver", []],
+    "store/file": ["keychain", ["leases", "private", "seal"]],
+    "store/keychain": ["driver", ["file", "leases", "private", "seal"]],
+    "store/driver": ["redis", ["seal"]],
+    "store/redis": ["postgres", ["driver"]],
+    "store/postgres": ["redis", ["driver"]],
+  } satisfies Record<string, [string, string[]]>).map(([path, [above, below]]) => {
+    const [room = "", folder = ""] = path.split("/");
+    const from = `src/${path}/a.ts`;
     return {
-      rule: `sandbox-${folder}`,
+      rule: `${room}-${folder}`,
       broken: [
-        { [from]: ["../sandbox.js"], "src/sandbox/sandbox.ts": [] },
-        { [from]: [`../${above}/b.js`], [`src/sandbox/${above}/b.ts`]: [] },
+        { [from]: ["../top.js"], [`src/${room}/top.ts`]: [] },
+        { [from]: [`../${above}/b.js`], [`src/${room}/${above}/b.ts`]: [] },
         {
           [from]: `import type { X } from "../${above}/b.js";\nexport type Y = X;\n`,
-          [`src/sandbox/${above}/b.ts`]: "export type X = 1;\n",
+          [`src/${room}/${above}/b.ts`]: "export type X = 1;\n",
         },
       ],
       fine: {
-        "src/sandbox/sandbox.ts": [`./${folder}/a.js`],
+        [`src/${room}/top.ts`]: [`./${folder}/a.js`],
         [from]: ["./b.js", ...below.map((one) => `../${one}/b.js`)],
-        ...Object.fromEntries([folder, ...below].map((one) => [`src/sandbox/${one}/b.ts`, []])),
+        ...Object.fromEntries([folder, ...below].map((one) => [`src/${room}/${one}/b.ts`, []])),
       },
     };
   }),
@@ -360,7 +369,7 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
       "src/oauth/a.ts",
       "src/resource-server/a.ts",
     ]
-      .concat("src/store/memory.ts", "src/store/driver/a.ts", "src/testing/a.ts")
+      .concat("src/store/memory.ts", "src/store/driver/a.ts", "src/store/seal/a.ts", "src/testing/a.ts")
       .flatMap((path) => [{ [path]: ["node:fs"] }, { [path]: ["crypto"] }]),
     fine: Object.fromEntries(
       [
@@ -370,9 +379,10 @@ const CASES: readonly { rule: string; broken: readonly Tree[]; fine: Tree }[] = 
         "mcp/a",
         "sandbox/a",
         "cli/a",
-        "store/file",
-        "store/keyring",
-        "store/private-file",
+        "store/private/a",
+        "store/leases/a",
+        "store/file/a",
+        "store/keychain/a",
       ].map((name) => [`src/${name}.ts`, ["node:fs"]]),
     ),
   },

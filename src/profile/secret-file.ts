@@ -1,5 +1,5 @@
 import { withoutByteOrderMark } from "../platform/text.js";
-import { readPrivateFile, writePrivateFile } from "../store/file/private-file.js";
+import { readPrivateFile, writePrivateFile } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
 
 const MAX_BYTES = 64 * 1024;

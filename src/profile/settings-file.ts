@@ -7,7 +7,7 @@ import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-j
 import { suggest } from "../http/suggest.js";
 import { withoutByteOrderMark } from "../platform/text.js";
 import { quote } from "../redact.js";
-import { makePrivateFolder } from "../store/file/private-file.js";
+import { makePrivateFolder } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
 import { placeIn, type SettingsFile } from "./location.js";
 import { FORMATS } from "./output-formats.js";

@@ -5,7 +5,7 @@ import type { ClientRecord, Grant } from "../oauth/grant/grant.js";
 import { type GrantKey, type GrantStore, matchesFilter } from "../oauth/grant/grant-store.js";
 import { leaseLost, type PreviousAttempt } from "../oauth/grant/lease.js";
 import { memoryRecords } from "../oauth/grant/short-lived.js";
-import { Lru } from "./driver/lru.js";
+import { Lru } from "./lru.js";
 import { MemoryLeases } from "./memory-leases.js";
 
 /** The failures that are remembered for the next holder of a lease. */
@@ -24,7 +24,7 @@ export function memoryStore(): GrantStore {
 }
 
 function memoryGrants(): Pick<GrantStore, "read" | "save" | "reserve" | "remove" | "list"> {
-  /** The grants of each server of a profile, by account: to find those of one server takes as long whatever else is stored. */
+  /** The grants of each server of a profile, by account: finding one takes as long whatever else is stored. */
   const servers = new Map<string, Map<string | undefined, Grant>>();
   const serverOf = ({ profile, server }: Omit<GrantKey, "account">) => JSON.stringify([profile, server]);
   const find = (key: GrantKey) => servers.get(serverOf(key))?.get(key.account);

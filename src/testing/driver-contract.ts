@@ -47,11 +47,12 @@ export interface DriverContractOptions {
 }
 
 /**
- * Declares a test for each rule of {@link StoreDriver}; an error names the rule, what was expected and what came. Cases that
- * need an option which is missing are declared as left out.
+ * Declares a test for each rule of {@link StoreDriver}; an error names the rule, what was expected and what came. Cases
+ * that need an option which is missing are declared as left out.
  *
- * The cases use names of their own, so that the engine may hold other records; they leave theirs behind. While some cases
- * wait for the driver, `Date` of this process is wrong by an hour: run no other test at the same time in the same process.
+ * The cases use names of their own, so that the engine may hold other records; they leave theirs behind. While some
+ * cases wait for the driver, `Date` of this process is wrong by an hour: run no other test at the same time in the same
+ * process.
  */
 export function driverContract(options: DriverContractOptions): void {
   const { test } = options;

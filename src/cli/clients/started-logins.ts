@@ -9,8 +9,8 @@ import { decodeStartedLogin, encodeLogin, type StartedLogin } from "../../oauth/
 import { patiently } from "../../platform/contention.js";
 import { statOf } from "../../platform/stat.js";
 import { quote, shellWord } from "../../redact.js";
-import { readPrivateFile, removeFile, temporaryPath, writePrivateFile } from "../../store/file/private-file.js";
 import type { LockOwner } from "../../store/leases/lock-owner.js";
+import { readPrivateFile, removeFile, temporaryPath, writePrivateFile } from "../../store/private/private-file.js";
 import { onFiles } from "../../store/store-error.js";
 import type { CommandContext } from "../runtime/context.js";
 

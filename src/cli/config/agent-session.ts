@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import type { Env } from "../../platform/environment.js";
 import { homeFolder } from "../../profile/home.js";
-import { readPrivateFile, writePrivateFile } from "../../store/file/private-file.js";
+import { readPrivateFile, writePrivateFile } from "../../store/private/private-file.js";
 
 /** The variables by which agents name their session. */
 const SESSION_VARIABLES = [

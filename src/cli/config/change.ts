@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Config, readConfig, writeConfig } from "../../profile/settings-file.js";
-import { makePrivateFolder } from "../../store/file/private-file.js";
 import { FileLeases } from "../../store/leases/file-leases.js";
+import { makePrivateFolder } from "../../store/private/private-file.js";
 
 const DURATION_MS = 10_000;
 const PATIENCE_MS = 20_000;

@@ -107,7 +107,7 @@ export class DriverLeases {
     }
   }
 
-  /** Claims a lease. A claim without an answer may have happened: it is taken back, so that nobody waits for its end. */
+  /** Claims a lease. A claim without an answer may have happened: it is taken back, so that no one waits for its end. */
   async #claim({ driver, key, owner, ttlMs, seal }: LeasePlace, note: string): Promise<LeaseHeld | LeaseBusy> {
     try {
       return await driver.claim(key, { owner, ttlMs, note });

@@ -10,12 +10,10 @@ import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import type { Lease } from "../../oauth/grant/lease.js";
 import type { ShortLivedRecords } from "../../oauth/grant/short-lived.js";
 import { quote } from "../../redact.js";
-import { noSealing } from "../seal/no-sealing.js";
-import type { Sealing } from "../seal/sealing.js";
+import { noSealing, type Sealing } from "../seal/sealing.js";
 import { boundedDriver } from "./bounded-driver.js";
 import type { StoreDriver } from "./driver.js";
 import { DriverLeases } from "./driver-leases.js";
-import { engineCheck } from "./engine-check.js";
 import { GrantRecords } from "./grant-records.js";
 import { NearGrants, type NearOptions } from "./near-grants.js";
 import { type StoreClock, storeClock } from "./store-clock.js";
@@ -107,6 +105,26 @@ export function openStore(
       if (near === undefined) return run();
       return near.without(grant && (await grants.key(grant)).id, run);
     },
+  };
+}
+
+/**
+ * A check of the engine before the first save: what an engine evicts when its memory is full must not be a login. An
+ * engine that does not report its health is used: a managed one may forbid that.
+ *
+ * @returns a function that throws `AgentAuthError` `store_unsafe` while the engine must not be used
+ */
+function engineCheck(driver: StoreDriver): () => Promise<void> {
+  let isSafe = driver.health === undefined;
+  return async () => {
+    if (isSafe) return;
+    const health = await driver.health?.().catch(() => undefined);
+    const errors = health?.errors ?? [];
+    if (errors.length > 0) {
+      const message = `the engine ${driver.location} must not hold logins: ${errors.join("; ")}`;
+      throw new AgentAuthError("store_unsafe", message, { class: "store" });
+    }
+    isSafe = true;
   };
 }
 

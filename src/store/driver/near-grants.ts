@@ -1,7 +1,7 @@
 import type { Clock } from "../../http/deadline.js";
 import { type Grant, isFresh } from "../../oauth/grant/grant.js";
+import { Lru } from "../lru.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
-import { Lru } from "./lru.js";
 
 /** A cache of living tokens in this process, for {@link grantStore}. */
 export interface NearOptions {

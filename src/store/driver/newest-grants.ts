@@ -1,6 +1,6 @@
 import type { Clock } from "../../http/deadline.js";
 import { type Grant, tokenGeneration } from "../../oauth/grant/grant.js";
-import { Lru } from "./lru.js";
+import { Lru } from "../lru.js";
 
 const REMEMBERED_MS = 10 * 60_000;
 const MAX_GRANTS = 1000;

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
 import { CodecError } from "../../oauth/grant/codec.js";
 import { quote } from "../../redact.js";
-import { KeyDeletedError, type RecordCipher, type Sealing } from "../seal/sealing.js";
+import { KeyDeletedError, type RecordCipher, type Sealing, type SealPlace } from "../seal/sealing.js";
 import type { PutOptions, RecordKey, RecordKind, StoreDriver, StoredRecord } from "./driver.js";
 import { isUnanswered } from "./store-failure.js";
 
@@ -26,7 +26,7 @@ export class TenantRecords {
     this.#sealing = sealing;
     this.#place = sealing.nameOf(JSON.stringify(["partition", ...name])).then((partition) => ({
       partition,
-      cipher: sealing.cipherFor({ driver, partition }),
+      cipher: sealing.cipherFor(sealPlace(driver, partition)),
     }));
     this.#place.catch(() => undefined);
   }
@@ -149,6 +149,16 @@ export class TenantRecords {
   #nameIn({ kind, id }: RecordKey): string {
     return `${kind} ${quote(id)} in ${this.driver.location}`;
   }
+}
+
+/** A partition, with access to the record of its key. */
+export function sealPlace(driver: StoreDriver, partition: string): SealPlace {
+  const keyOf = (id: string): RecordKey => ({ kind: "key", partition, id });
+  return {
+    partition,
+    readKey: async (id) => (await driver.get(keyOf(id)))?.value,
+    createKey: async (id, text) => (await driver.put(keyOf(id), text, undefined)) !== undefined,
+  };
 }
 
 /**

@@ -8,8 +8,14 @@ import {
 } from "../../oauth/client/client-binding.js";
 import { CodecError, decodeBinding, encodeBinding } from "../../oauth/grant/codec.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import {
+  checkPrivateFolders,
+  listFolder,
+  readPrivateFile,
+  removeFile,
+  writePrivateFile,
+} from "../private/private-file.js";
 import { onFiles } from "../store-error.js";
-import { checkPrivateFolders, listFolder, readPrivateFile, removeFile, writePrivateFile } from "./private-file.js";
 
 /** How the file store reads and writes its files. */
 export interface FileBindingTools {

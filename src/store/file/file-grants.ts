@@ -9,8 +9,6 @@ import {
   matchesFilter,
   type Reservation,
 } from "../../oauth/grant/grant-store.js";
-import { fileError, onFiles } from "../store-error.js";
-import { type GrantPlace, GrantPlaces, grantId } from "./grant-places.js";
 import {
   attempt,
   checkPrivateFolder,
@@ -18,7 +16,9 @@ import {
   makePrivateFolder,
   removeEmptyFolders,
   syncIfThere,
-} from "./private-file.js";
+} from "../private/private-file.js";
+import { fileError, onFiles } from "../store-error.js";
+import { type GrantPlace, GrantPlaces, grantId } from "./grant-places.js";
 import type { Stored } from "./versioned-files.js";
 
 /** How the file store opens and seals its files. */
@@ -32,7 +32,7 @@ const RESERVED_BYTES = 32 * 1024;
 /** Another process may remove an empty folder between its creation and the first file in it. */
 const MAX_FOLDER_TRIES = 10;
 
-/** Grants in folders that only their owner can read, one folder each: reading one costs the same whatever else is stored. */
+/** Grants in private folders, one folder each: reading one costs the same whatever else is stored. */
 export function fileGrants(
   home: string,
   { open, seal }: FileGrantTools,

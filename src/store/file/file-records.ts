@@ -3,8 +3,6 @@ import { join } from "node:path";
 import type { ShortLivedRecords } from "../../oauth/grant/short-lived.js";
 import { codeOf, patiently } from "../../platform/contention.js";
 import { statOf } from "../../platform/stat.js";
-import { onFiles, storeError } from "../store-error.js";
-import type { Cipher } from "./cipher.js";
 import {
   attempt,
   checkPrivateFolders,
@@ -14,8 +12,10 @@ import {
   readPublishedFile,
   removeFile,
   temporaryPath,
-} from "./private-file.js";
-import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
+} from "../private/private-file.js";
+import { publishPrivateFile, reservePrivateFile } from "../private/published-file.js";
+import { onFiles, storeError } from "../store-error.js";
+import type { Cipher } from "./cipher.js";
 
 /** Short-lived records in files that only their owner can read; the time of a file is that at which it expires. */
 export function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecords {

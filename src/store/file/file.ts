@@ -5,6 +5,7 @@ import type { ClientRecord } from "../../oauth/grant/grant.js";
 import type { GrantStore } from "../../oauth/grant/grant-store.js";
 import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";
+import { checkPrivateFolders, listFolder, readPrivateFile, writePrivateFile } from "../private/private-file.js";
 import { CipherError } from "../seal/sealing.js";
 import { onFiles, storeError } from "../store-error.js";
 import type { Cipher } from "./cipher.js";
@@ -12,7 +13,6 @@ import { fileBindings } from "./file-bindings.js";
 import { fileGrants } from "./file-grants.js";
 import { fileRecords } from "./file-records.js";
 import { digest } from "./grant-places.js";
-import { checkPrivateFolders, listFolder, readPrivateFile, writePrivateFile } from "./private-file.js";
 
 /** Options of {@link fileStore}. */
 export interface FileStoreOptions {

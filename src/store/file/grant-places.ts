@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { join, sep } from "node:path";
 import type { GrantFilter, GrantKey } from "../../oauth/grant/grant-store.js";
-import { checkPrivateFolder, checkPrivateFolders, listFolder } from "./private-file.js";
+import { checkPrivateFolder, checkPrivateFolders, listFolder } from "../private/private-file.js";
 import { VersionedFiles } from "./versioned-files.js";
 
 /** The folder of the grants: `<profile and server>/<profile, server and account>/<generation>.json`. */

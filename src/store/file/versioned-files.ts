@@ -1,7 +1,14 @@
 import { join, sep } from "node:path";
 import { statOf } from "../../platform/stat.js";
-import { attempt, discardFile, listFolder, readPublishedFile, removeFile, syncIfThere } from "./private-file.js";
-import { publishPrivateFile, reservePrivateFile } from "./published-file.js";
+import {
+  attempt,
+  discardFile,
+  listFolder,
+  readPublishedFile,
+  removeFile,
+  syncIfThere,
+} from "../private/private-file.js";
+import { publishPrivateFile, reservePrivateFile } from "../private/published-file.js";
 
 const NAME = /^(\d{1,15})\.json$/;
 const LEFTOVER_MS = 10 * 60_000;

@@ -10,8 +10,8 @@ import {
   listFolder,
   makePrivateFolder,
   temporaryPath,
-} from "../file/private-file.js";
-import { nameOnce } from "../file/published-file.js";
+} from "../private/private-file.js";
+import { nameOnce } from "../private/published-file.js";
 import { storeError } from "../store-error.js";
 import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-record.js";
 
@@ -112,9 +112,9 @@ export class LockFiles {
   }
 
   /**
-   * Whether an attempt that was published is the newest, and follows the observed one. A process that read the folder long
-   * ago may have got a number that has ended, or one that is in use again; and a holder may have written its mark and died
-   * between the reading of the folder and the question whether it is alive.
+   * Whether an attempt that was published is the newest, and follows the observed one. A process that read the folder
+   * long ago may have got a number that has ended, or one that is in use again; and a holder may have written its mark
+   * and died between the reading of the folder and the question whether it is alive.
    */
   #follows(attempt: Attempt, observed: Latest | undefined): boolean {
     return isSame(this.latest(attempt.name, attempt.number), observed) && this.isNewest(attempt);

@@ -3,8 +3,7 @@ import { fromBase64url, toBase64url } from "../../http/base64url.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { escapeText } from "../../redact.js";
-import type { RecordKey } from "../driver/driver.js";
-import { Lru } from "../driver/lru.js";
+import { Lru } from "../lru.js";
 import { AesKey, KEY_BYTES } from "./aes-key.js";
 import { type KeyInput, keyBytes } from "./key-bytes.js";
 import { keyedNames } from "./record-names.js";
@@ -132,15 +131,11 @@ class DataKeys {
     return key;
   }
 
-  async #key(): Promise<RecordKey> {
-    return { kind: "key", partition: this.#place.partition, id: await this.#nameOf(KEY_NAME) };
-  }
-
   /** The stored key; `known` without asking the key management service, if it is that. */
   async #read(known?: AesKey): Promise<AesKey | undefined> {
-    const record = await this.#place.driver.get(await this.#key());
-    if (record === undefined) return undefined;
-    const { id, wrapped } = parseWrapped(record.value);
+    const stored = await this.#place.readKey(await this.#nameOf(KEY_NAME));
+    if (stored === undefined) return undefined;
+    const { id, wrapped } = parseWrapped(stored);
     return known?.id === id ? known : this.#unwrap(id, wrapped);
   }
 
@@ -150,8 +145,8 @@ class DataKeys {
     const id = toBase64url(crypto.getRandomValues(new Uint8Array(9)));
     const wrapped = toBase64url(await this.#asked("wrap", bytes));
     const text = JSON.stringify({ schema: SCHEMA, kind: KIND, key: id, wrapped });
-    const isStored = await this.#place.driver.put(await this.#key(), text, undefined);
-    return isStored === undefined ? this.#read() : new AesKey(id, bytes);
+    const isStored = await this.#place.createKey(await this.#nameOf(KEY_NAME), text);
+    return isStored ? new AesKey(id, bytes) : this.#read();
   }
 
   async #unwrap(id: string, wrapped: Uint8Array): Promise<AesKey> {

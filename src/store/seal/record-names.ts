@@ -1,5 +1,5 @@
 import { toBase64url } from "../../http/base64url.js";
-import { Lru } from "../driver/lru.js";
+import { Lru } from "../lru.js";
 
 const ENCODER = new TextEncoder();
 const MAX_NAMES = 10_000;

@@ -1,4 +1,4 @@
-import type { StoreDriver } from "../driver/driver.js";
+import { plainNames } from "./record-names.js";
 
 /** Turns the text of a record into what is stored, and back. */
 export interface RecordCipher {
@@ -18,10 +18,16 @@ export interface RecordCipher {
 
 /** The records that share one cipher: those of one tenant. */
 export interface SealPlace {
-  /** The engine that holds them, and perhaps their key. */
-  readonly driver: StoreDriver;
   /** Their partition. */
   readonly partition: string;
+  /** Reads the record of the kind `key` with this id, which is in their partition. */
+  readKey(id: string): Promise<string | undefined>;
+  /**
+   * Stores that record if there is none.
+   *
+   * @returns false if there is one; nothing has changed then
+   */
+  createKey(id: string, text: string): Promise<boolean>;
 }
 
 /** Protects what an engine holds: {@link keyRing} and {@link envelope} make one. */
@@ -39,3 +45,9 @@ export class CipherError extends Error {
 
 /** The key that a text was sealed with was deleted: what it protected is gone for good. */
 export class KeyDeletedError extends CipherError {}
+
+/** Stores texts as they are. */
+export function noSealing(): Sealing {
+  const plain = (text: string) => text;
+  return { nameOf: plainNames(), cipherFor: () => ({ seal: plain, open: plain }) };
+}

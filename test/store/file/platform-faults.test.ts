@@ -4,7 +4,7 @@ import { describe, expect, it, vi } from "vitest";
 import { checkFiles } from "../../../src/cli/commands/doctor/store-checks.js";
 import type { Lease } from "../../../src/oauth/grant/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
-import { discardFile } from "../../../src/store/file/private-file.js";
+import { discardFile } from "../../../src/store/private/private-file.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { onSystem } from "../../platform/support.js";

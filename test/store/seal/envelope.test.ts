@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { sealPlace } from "../../../src/store/driver/tenant-records.js";
 import { envelope, openEnvelope } from "../../../src/store/seal/envelope.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { madeGrant } from "../../helpers/grant.js";
@@ -56,10 +57,8 @@ describe("an envelope", () => {
       unwrapped++;
       return bytes;
     };
-    const cipher = openEnvelope({ wrap: async (bytes) => bytes, unwrap: same, nameKey: NAME_KEY }, clock).cipherFor({
-      driver,
-      partition: "ann",
-    });
+    const sealing = openEnvelope({ wrap: async (bytes) => bytes, unwrap: same, nameKey: NAME_KEY }, clock);
+    const cipher = sealing.cipherFor(sealPlace(driver, "ann"));
     const sealed = await cipher.seal("text", "n");
     await clock.sleep(299_999, SIGNAL);
     await cipher.open(sealed, "n");

@@ -19,7 +19,7 @@ import platformPath, { dirname } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import { changingMode, moveAway, removing } from "../../../platform/shell.js";
 import { linkStatOf } from "../../../platform/stat.js";
-import { syncFolder, temporaryPath } from "../../../store/file/private-file.js";
+import { syncFolder, temporaryPath } from "../../../store/private/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
 /** Far more than settings need; a host's own file may also have its history. */

@@ -14,7 +14,7 @@ import { othersWithAccess } from "../../../platform/access.js";
 import { codeOf } from "../../../platform/contention.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
 import type { Sourced } from "../../../profile/settings.js";
-import { nameOnce } from "../../../store/file/published-file.js";
+import { nameOnce } from "../../../store/private/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
 import { changingMode, removing } from "../../../platform/shell.js";
 import { statOf } from "../../../platform/stat.js";
-import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/file/private-file.js";
+import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/private/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
 /** The parts of a token that the file needs. */

@@ -4,7 +4,7 @@ import { AgentAuthError } from "../../../errors.js";
 import { codeOf } from "../../../platform/contention.js";
 import { statOf } from "../../../platform/stat.js";
 import { quote, shellWord } from "../../../redact.js";
-import { temporaryPath } from "../../../store/file/private-file.js";
+import { temporaryPath } from "../../../store/private/private-file.js";
 import { outputError } from "../../io/write-all.js";
 
 const OTHER_FILE = "give another file, or - for standard output";

@@ -10,7 +10,7 @@ import {
   encodeGrant,
 } from "../../../oauth/grant/codec.js";
 import type { ClientRecord, Grant } from "../../../oauth/grant/grant.js";
-import { readPrivateFile } from "../../../store/file/private-file.js";
+import { readPrivateFile } from "../../../store/private/private-file.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { storeError } from "../../../store/store-error.js";
 
