@@ -24,6 +24,7 @@ export default defineConfig({
     // No test is about speed: on a busy machine the start of a process may take many seconds.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000 } },
     // Most of the time of a short test file is the transform of its imports.
     experimental: { fsModuleCache: true, fsModuleCachePath: ".vitest-cache" },
     setupFiles: ["test/helpers/each-file.ts"],
