@@ -16,7 +16,7 @@ const OUTPUTS = {
   discover: ["commands/discover/run.ts", "PrintedDiscovery"],
   introspection: ["../oauth/token/introspection.ts", "Introspection"],
   tool: ["commands/mcp/run.ts", "PrintedTool"],
-  "host-server": ["commands/mcp/hosts/run-list.ts", "HostServer"],
+  "host-server": ["commands/mcp/hosts/run.ts", "HostServer"],
   doctor: ["commands/doctor/report.ts", "Report"],
   setting: ["config/effective.ts", "EffectiveSetting"],
   profile: ["commands/profile/run.ts", "ProfileRow"],

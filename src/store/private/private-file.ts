@@ -203,8 +203,8 @@ export function temporaryPath(path: string): string {
 }
 
 /** Writes and flushes a file, in place, so that reserved blocks are reused. */
-export function writeSynced(path: string, content: string | Buffer, flags: number): void {
-  const fd = patiently(() => openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, 0o600));
+export function writeSynced(path: string, content: string | Buffer, flags: number, mode = 0o600): void {
+  const fd = patiently(() => openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, mode));
   try {
     const bytes = Buffer.from(content);
     // A disk that fills up accepts a part first.

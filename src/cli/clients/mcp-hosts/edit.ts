@@ -12,7 +12,18 @@ export interface SettingsChange {
 }
 
 type Values = Readonly<Record<string, unknown>>;
-type Verb = "add" | "update" | "remove";
+
+/** The language of a host's settings; each loads its parser. */
+export async function languageOf({ language }: McpHost): Promise<SettingsLanguage> {
+  switch (language) {
+    case "json":
+      return (await import("./json.js")).json;
+    case "toml":
+      return (await import("./toml.js")).toml;
+    case "yaml":
+      return (await import("./yaml.js")).yaml;
+  }
+}
 
 /**
  * The servers in the text of a host's settings.
@@ -20,8 +31,7 @@ type Verb = "add" | "update" | "remove";
  * @throws {@link SettingsSyntaxError}
  */
 export async function serversIn(host: McpHost, text: string): Promise<Servers> {
-  const language = await languageOf(host);
-  return serversOf(host, language.parse(text, host.key));
+  return read(await languageOf(host), host, text).servers;
 }
 
 /**
@@ -29,26 +39,50 @@ export async function serversIn(host: McpHost, text: string): Promise<Servers> {
  *
  * @throws {@link SettingsSyntaxError} for a form of the settings that cannot be changed safely
  */
-export async function changeServer(
-  host: McpHost,
-  text: string,
-  { name, entry, otherStyles }: SettingsChange,
-): Promise<string> {
+export async function changeServer(host: McpHost, text: string, change: SettingsChange): Promise<string> {
+  const { name, entry, otherStyles } = change;
   const language = await languageOf(host);
-  const before = language.parse(text, host.key);
-  const { [name]: existing, ...others } = serversOf(host, before);
-  const verb = entry === undefined ? "remove" : existing === undefined ? "add" : "update";
-  const meant = entry === undefined ? undefined : merged(existing, entry, otherStyles);
-  const values = verb === "update" ? valuesToSet(existing, meant) : meant;
-  const changed = language[verb](text, host.key, name, values ?? {});
-  const after = readAgain(() => language.parse(changed, host.key), verb, name);
-  const { [name]: own, ...othersAfter } = serversOf(host, after);
-  const isAsMeant = isDeepStrictEqual(
-    [meant, others, { ...before, [host.key]: undefined }].map(plain),
-    [own, othersAfter, { ...after, [host.key]: undefined }].map(plain),
-  );
-  if (!isAsMeant) throw unsupported(verb, name);
-  return changed;
+  const before = read(language, host, text);
+  const { [name]: existing, ...others } = before.servers;
+  const expected = entry === undefined ? undefined : merged(existing, entry, otherStyles);
+  const changed =
+    expected === undefined
+      ? language.remove(text, host.key, name)
+      : existing === undefined
+        ? language.add(text, host.key, name, expected)
+        : language.update(text, host.key, name, changesOf(existing, expected));
+  const servers = expected === undefined ? others : { ...others, [name]: expected };
+  if (isResult(() => read(language, host, changed), { ...before, servers })) return changed;
+  const what = existing === undefined ? "the servers are" : `the server ${quote(name, 80)} is`;
+  throw new SettingsSyntaxError(`${what} written in a form that cannot be changed safely`);
+}
+
+/** The settings of a host: its servers, and everything else. */
+interface Settings {
+  servers: Servers;
+  rest: Values;
+}
+
+function read(language: SettingsLanguage, { key }: McpHost, text: string): Settings {
+  let settings: Values;
+  try {
+    settings = language.parse(text, key);
+  } catch (error) {
+    if (error instanceof RangeError) throw new SettingsSyntaxError("it is nested too deeply");
+    throw error;
+  }
+  const { [key]: servers = {}, ...rest } = settings;
+  if (!isMap(servers)) throw new SettingsSyntaxError(`"${key}" must have the servers by their names`);
+  return { servers, rest };
+}
+
+function isResult(readAgain: () => Settings, expected: Settings): boolean {
+  try {
+    return isDeepStrictEqual(plain(readAgain()), plain(expected));
+  } catch (error) {
+    if (error instanceof SettingsSyntaxError) return false;
+    throw error;
+  }
 }
 
 /** Whether a stored entry needs no update: it has every value of another one, except for the user's switches. */
@@ -81,50 +115,14 @@ function without(stored: Values, otherStyles: Values, entry: Values): Values {
 }
 
 /** The values of an entry that differ from the stored ones; undefined for a key to remove. */
-function valuesToSet(stored: unknown, entry: object = {}): object {
+function changesOf(stored: unknown, entry: Values): Values {
   const old = isMap(stored) ? stored : {};
   const removed = Object.keys(old).filter((key) => !Object.hasOwn(entry, key));
-  return {
-    ...Object.fromEntries(removed.map((key) => [key, undefined])),
-    ...Object.fromEntries(
-      Object.entries(entry).filter(([key, value]) => !isDeepStrictEqual(plain(old[key]), plain(value))),
-    ),
-  };
+  const changed = Object.entries(entry).filter(([key, value]) => !isDeepStrictEqual(plain(old[key]), plain(value)));
+  return { ...Object.fromEntries(removed.map((key) => [key, undefined])), ...Object.fromEntries(changed) };
 }
 
 /** A parser may give its objects another prototype. */
 function plain(value: unknown): unknown {
   return structuredClone(value);
-}
-
-function serversOf({ key }: McpHost, settings: Readonly<Record<string, unknown>>): Servers {
-  const servers = settings[key] ?? {};
-  if (!isMap(servers)) throw new SettingsSyntaxError(`"${key}" must have the servers by their names`);
-  return servers;
-}
-
-function readAgain<T>(parse: () => T, verb: Verb, name: string): T {
-  try {
-    return parse();
-  } catch (error) {
-    if (error instanceof SettingsSyntaxError) throw unsupported(verb, name);
-    throw error;
-  }
-}
-
-function unsupported(verb: Verb, name: string): SettingsSyntaxError {
-  const what = verb === "add" ? "the servers are" : `the server ${quote(name, 80)} is`;
-  return new SettingsSyntaxError(`${what} written in a form that cannot be changed safely`);
-}
-
-/** The language of a host's settings; each loads its parser. */
-async function languageOf({ language }: McpHost): Promise<SettingsLanguage> {
-  switch (language) {
-    case "json":
-      return (await import("./json.js")).json;
-    case "toml":
-      return (await import("./toml.js")).toml;
-    case "yaml":
-      return (await import("./yaml.js")).yaml;
-  }
 }

@@ -1,11 +1,10 @@
 import {
   accessSync,
+  chmodSync,
+  chownSync,
   closeSync,
   constants,
-  fchmodSync,
-  fchownSync,
   fstatSync,
-  fsyncSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -13,13 +12,13 @@ import {
   renameSync,
   rmSync,
   type Stats,
-  writeFileSync,
+  statSync,
 } from "node:fs";
 import platformPath, { dirname } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import { changingMode, moveAway, removing } from "../../../platform/shell.js";
 import { linkStatOf } from "../../../platform/stat.js";
-import { syncFolder, temporaryPath } from "../../../store/private/private-file.js";
+import { syncFolder, temporaryPath, writeSynced } from "../../../store/private/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
 /** Far more than settings need; a host's own file may also have its history. */
@@ -196,15 +195,8 @@ function checkUnchanged({ path, target, original }: HostFile): void {
 function replace(path: string, content: Buffer, like: Stats | number, check: () => void): void {
   const temporary = temporaryPath(path);
   try {
-    const mode = typeof like === "number" ? like : 0o600;
-    const fd = openSync(temporary, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, mode);
-    try {
-      writeFileSync(fd, content);
-      if (typeof like !== "number") keepModeAndOwner(fd, like);
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL, typeof like === "number" ? like : 0o600);
+    if (typeof like !== "number") keepModeAndOwner(temporary, like);
     check();
     renameSync(temporary, path);
   } catch (error) {
@@ -215,10 +207,10 @@ function replace(path: string, content: Buffer, like: Stats | number, check: () 
 }
 
 /** The owner differs where an administrator runs this for a user. */
-function keepModeAndOwner(fd: number, { mode, uid, gid }: Stats): void {
-  const own = fstatSync(fd);
-  if (own.uid !== uid || own.gid !== gid) fchownSync(fd, uid, gid);
-  fchmodSync(fd, mode & 0o777);
+function keepModeAndOwner(path: string, { mode, uid, gid }: Stats): void {
+  const own = statSync(path);
+  if (own.uid !== uid || own.gid !== gid) chownSync(path, uid, gid);
+  chmodSync(path, mode & 0o777);
 }
 
 function wrongFile(message: string, hint: string): AgentAuthError {

@@ -1,126 +1,91 @@
-import { isDeepStrictEqual } from "node:util";
 import { parse, TomlError } from "smol-toml";
-import { isMap, lineBreakOf, type SettingsLanguage, SettingsSyntaxError, withLastBreak } from "./language.js";
-import { snippetText } from "./snippet.js";
+import { type AST, ParseError, parseTOML } from "toml-eslint-parser";
+import { isMap, lineEnd, lineStart, type SettingsLanguage, SettingsSyntaxError, spliceLines } from "./language.js";
 
-/** TOML, with each server as a table of its own. Other forms are found when the result is read again. */
+/** TOML, with each server as a table. Another form is refused when the changed text is read again. */
 export const toml: SettingsLanguage = {
   parse(text) {
     try {
-      return read(text);
+      return parse(text, { integersAsBigInt: "asNeeded" });
     } catch (error) {
       if (!(error instanceof TomlError)) throw error;
       const [what = ""] = error.message.replace(/^Invalid TOML document: /, "").split("\n");
       throw new SettingsSyntaxError(`it is not valid TOML: ${what}`, error.line);
     }
   },
+  print: (settings) => tablesOf([], settings).join("\n"),
   add(text, key, name, entry) {
-    const eol = lineBreakOf(text);
-    const table = snippetText("toml", { [key]: { [name]: entry } }).replaceAll("\n", eol);
-    const before = withLastBreak(text);
-    return `${before}${/\S/.test(before) ? eol : ""}${table}`;
+    const table = toml.print({ [key]: { [name]: entry } });
+    return spliceLines(text, text.length, text.length, /\S/.test(text) ? `\n${table}` : table);
   },
-  update: (text, key, name, entry) => setValues(withLastBreak(text), [key, name], entry),
+  update: (text, key, name, entry) => setValues(text, [key, name], entry),
   remove(text, key, name) {
-    const lines = linesOf(text);
-    const kept = new Set(lines.keys());
-    for (const [start, line] of lines.entries()) {
-      if (!isTableOf(line, [key, name], true)) continue;
-      const end = endOfTable(lines, start, [key, name]);
-      for (let at = start; at < end; at++) kept.delete(at);
+    const tables = tablesIn(text);
+    return tables.reduceRight((changed, table, index) => {
+      if (!isAt(table, [key, name])) return changed;
+      const next = tables[index + 1];
+      const start = lineStart(text, table.range[0]);
+      const end = next !== undefined && isAt(next, [key, name]) ? next.range[0] : table.range[1];
+      const to = end === table.range[1] ? lineEnd(text, end) : lineStart(text, end);
       // The empty line before the last table.
-      if (end === lines.length && /^\s*$/.test(lines[start - 1] ?? "x")) kept.delete(start - 1);
-    }
-    return lines.filter((_line, index) => kept.has(index)).join("");
+      const from = to >= changed.length ? text.slice(0, start).replace(/(?<=\n)[ \t]*\r?\n$/, "").length : start;
+      return changed.slice(0, from) + changed.slice(to);
+    }, text);
   },
 };
 
-const HEADER = /^\s*\[/;
-const NO_STATEMENT = /^\s*(?:#|$)/;
-
-/** The names of a table, from the top: letters, digits, "-" and "_". */
-type TablePath = readonly [string, ...string[]];
-
-/** Whether a line is the header of a table, or of a table in it. */
-function isTableOf(line: string, path: TablePath, isDeep: boolean): boolean {
-  const words = path.map((name) => `(?:${name}|"${name}"|'${name}')`).join("\\s*\\.\\s*");
-  const inner = isDeep ? "(?:\\.[^\\]]*)?" : "";
-  return new RegExp(`^\\s*\\[\\s*${words}\\s*${inner}\\]\\s*(?:#.*)?$`).test(line.trimEnd());
+/** The tables with their positions, which the other parser does not have; this one takes keys such as `__proto__` wrong. */
+function tablesIn(text: string): AST.TOMLTable[] {
+  try {
+    const [top] = parseTOML(text, { tomlVersion: "1.1" }).body;
+    return top.body.filter((node) => node.type === "TOMLTable");
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    throw new SettingsSyntaxError(`it is not valid TOML: ${error.message}`, error.lineNumber);
+  }
 }
 
-/** The line after a table: what is before the next one, or at the end of the file, may belong to the user. */
-function endOfTable(lines: readonly string[], start: number, path: TablePath): number {
-  const next = lines.findIndex((line, index) => index > start && HEADER.test(line));
-  if (next >= 0 && isTableOf(lines[next] ?? "", path, true)) return next;
-  let end = next < 0 ? lines.length : next;
-  while (end > start + 1 && NO_STATEMENT.test(lines[end - 1] ?? "")) end--;
-  return end;
+/** Whether a table is the one with this path, or lies in it. */
+function isAt({ resolvedKey }: AST.TOMLTable, path: readonly string[]): boolean {
+  return path.every((name, index) => resolvedKey[index] === name);
 }
 
-/** The text with other values in a table; each value that is a map has a table of its own. */
-function setValues(text: string, path: TablePath, values: object): string {
+/** The text with other values in a table; a value that is a map has a table below it. */
+function setValues(text: string, path: readonly string[], values: object): string {
   return Object.entries(values).reduce((changed, [name, value]) => {
-    if (!isMap(value)) return setValue(changed, path, name, value);
-    const inner: TablePath = [...path, name];
-    return linesOf(changed).some((line) => isTableOf(line, inner, false))
-      ? setValues(changed, inner, value)
-      : addTable(changed, path, name, value);
+    const tables = tablesIn(changed);
+    const at = (own: readonly string[]) =>
+      tables.find((one) => isAt(one, own) && one.resolvedKey.length === own.length);
+    const table = at(path);
+    if (table === undefined) throw new SettingsSyntaxError(`the entry must be a table [${path.join(".")}]`);
+    if (isMap(value) && at([...path, name])) return setValues(changed, [...path, name], value);
+    const old = table.body.find(({ key }) => nameOf(key.keys[0]) === name);
+    if (old !== undefined) {
+      const [from, to] = old.value.range;
+      // An inline table and keys with dots stay: the change is then refused.
+      const isTable = isMap(value) || old.key.keys.length > 1;
+      return isTable ? changed : changed.slice(0, from) + valueText(value) + changed.slice(to);
+    }
+    const added = isMap(value) ? `\n${tablesOf([...path, name], value).join("\n")}` : `${name} = ${valueText(value)}\n`;
+    const end = lineEnd(changed, table.range[1]);
+    return spliceLines(changed, end, end, added);
   }, text);
 }
 
-function setValue(text: string, path: TablePath, name: string, value: unknown): string {
-  const { lines, statements, end } = tableOf(text, path);
-  const own = statements.find(({ from, to }) => Object.hasOwn(read(lines.slice(from, to).join("")), name));
-  const [from, to] = own === undefined ? [end, end] : [own.from, own.to];
-  const old = lines.slice(from, to).join("");
-  if (old !== "" && isDeepStrictEqual(read(old)[name], value)) return text;
-  const [, statement = ""] = snippetText("toml", { table: { [name]: value } }).split("\n");
-  lines.splice(from, to - from, `${statement}${remarkOf(old)}${lineBreakOf(text)}`);
-  return lines.join("");
+function nameOf(key: AST.TOMLBare | AST.TOMLQuoted | undefined): string | undefined {
+  return key?.type === "TOMLBare" ? key.name : key?.value;
 }
 
-function addTable(text: string, path: TablePath, name: string, values: object): string {
-  const { lines, end } = tableOf(text, path);
-  const nested = [...path, name].reduceRight<object>((inner, one) => ({ [one]: inner }), values);
-  lines.splice(end, 0, `\n${snippetText("toml", nested)}`.replaceAll("\n", lineBreakOf(text)));
-  return lines.join("");
+/** Each object with a value that is not an object is a table; keys are bare, like the names of servers. */
+function tablesOf(path: readonly string[], table: object): string[] {
+  const entries: [string, unknown][] = Object.entries(table);
+  const values = entries.filter(([, value]) => !isMap(value)).map(([key, value]) => `${key} = ${valueText(value)}\n`);
+  const own = values.length > 0 ? [`[${path.join(".")}]\n${values.join("")}`] : [];
+  return [...own, ...entries.flatMap(([key, value]) => (isMap(value) ? tablesOf([...path, key], value) : []))];
 }
 
-/** The lines of a text, the statements of one of its tables, and the line after the last one. */
-function tableOf(text: string, path: TablePath) {
-  const lines = linesOf(text);
-  const start = lines.findIndex((line) => isTableOf(line, path, false));
-  if (start < 0) throw new SettingsSyntaxError(`the entry must be a table [${path.join(".")}]`);
-  const statements: { from: number; to: number }[] = [];
-  for (let at = start + 1; at < lines.length && !HEADER.test(lines[at] ?? ""); at++) {
-    if (NO_STATEMENT.test(lines[at] ?? "")) continue;
-    const from = at;
-    while (at < lines.length && !isToml(lines.slice(from, at + 1).join(""))) at++;
-    statements.push({ from, to: at + 1 });
-  }
-  return { lines, statements, end: statements.at(-1)?.to ?? start + 1 };
-}
-
-/** The comment after a statement, with the spaces before it. */
-function remarkOf(statement: string): string {
-  const at = [...statement.matchAll(/[ \t]*#/g)].find(({ index }) => index > 0 && isToml(statement.slice(0, index)));
-  return at === undefined ? "" : statement.slice(at.index).trimEnd();
-}
-
-function read(text: string): Record<string, unknown> {
-  return parse(text, { integersAsBigInt: "asNeeded" });
-}
-
-function isToml(text: string): boolean {
-  try {
-    read(text);
-    return true;
-  } catch (error) {
-    if (error instanceof TomlError) return false;
-    throw error;
-  }
-}
-
-function linesOf(text: string): string[] {
-  return text.split(/(?<=\n)/);
+/** A JSON string is a TOML string too, except for the one control character that JSON does not escape. */
+function valueText(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(valueText).join(", ")}]`;
+  return JSON.stringify(value).replaceAll("\u007f", "\\u007f");
 }

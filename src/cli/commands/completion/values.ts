@@ -2,7 +2,7 @@ import { readSandboxState } from "../../../profile/sandbox-state.js";
 import { PROFILE_KEYS, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
 import { storeChoiceOf } from "../../../profile/store-choice.js";
 import { fileStore } from "../../../store/file/file.js";
-import { MCP_HOSTS, WRITABLE_HOSTS } from "../../clients/mcp-hosts.js";
+import { MCP_HOSTS, WRITABLE_HOSTS } from "../../clients/mcp-hosts/hosts.js";
 import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js";
 import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandContext } from "../../runtime/context.js";

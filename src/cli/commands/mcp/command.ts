@@ -3,9 +3,9 @@ import { addAgentFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
-import { declareMcpConfig } from "./config/command.js";
-import { declareMcpAdd, declareMcpList, declareMcpRemove } from "./hosts/command.js";
-import type { McpFlags, ProxyFlags } from "./options.js";
+import { declareHosts } from "./hosts/command.js";
+import type { ProxyFlags } from "./run-proxy.js";
+import type { McpFlags } from "./session.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 7, names: ["mcp"], declare: declareMcp };
@@ -16,10 +16,7 @@ function declareMcp(registry: Registry): void {
   declareTools(group, registry);
   declareCall(group, registry);
   declareProxy(group, registry);
-  declareMcpAdd(group, registry);
-  declareMcpRemove(group, registry);
-  declareMcpList(group, registry);
-  declareMcpConfig(group, registry);
+  declareHosts(group, registry);
 }
 
 function declareTools(group: Command, registry: Registry): void {

@@ -6,12 +6,17 @@ import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
 import { loginRequired } from "../../../oauth/login/login-required.js";
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import type { AgentFlags } from "../../flags/agent.js";
 import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint, diagnosed } from "../../runtime/hints.js";
-import type { ProxyFlags } from "./options.js";
+
+/** Options of `mcp proxy`. */
+export interface ProxyFlags extends Omit<AgentFlags, "output"> {
+  url: string;
+}
 
 /** `mcp proxy`: connects a host that speaks over standard input and output to a server that requires a token. */
 export async function runProxy(options: ProxyFlags, context: CommandContext): Promise<number> {

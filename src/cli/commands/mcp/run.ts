@@ -8,8 +8,7 @@ import { printObject } from "../../output/object.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import type { McpFlags } from "./options.js";
-import { withSession } from "./session.js";
+import { type McpFlags, withSession } from "./session.js";
 
 const TOOL_COLUMNS = [
   { path: "name", header: "TOOL" },

@@ -11,10 +11,18 @@ import { escapeText, quote } from "../../../redact.js";
 import { responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import type { AgentFlags } from "../../flags/agent.js";
+import type { OutputFlags } from "../../flags/output.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { McpFlags } from "./options.js";
 
 const DEFAULT_LOGIN_TIMEOUT_S = 300;
+
+/** Options of `mcp tools` and `mcp call`. */
+export interface McpFlags extends AgentFlags, OutputFlags {
+  url: string;
+  tool: string;
+  args?: string;
+}
 
 /** A session whose errors are those of a single request. */
 export type CliSession = Omit<McpSession, "close">;

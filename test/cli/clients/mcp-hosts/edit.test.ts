@@ -4,9 +4,8 @@ import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { changeServer, serversIn } from "../../../../src/cli/clients/mcp-hosts/edit.js";
 import type { McpHost } from "../../../../src/cli/clients/mcp-hosts/host.js";
-import { originOf } from "../../../../src/cli/clients/mcp-hosts/origin.js";
-import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
-import { printableUrl } from "../../../../src/cli/commands/mcp/entry.js";
+import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
+import { originOf, printableUrl } from "../../../../src/cli/commands/mcp/hosts/entry.js";
 import { fc } from "../../../helpers/properties.js";
 
 const ENTRY = { command: "agentauth", args: ["mcp", "proxy", "https://mcp.example/mcp"] };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
+import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
 import { COMMANDS } from "../../../../src/cli/commands/all.gen.js";
 import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { buildProgram } from "../../../../src/cli/program.js";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { originOf } from "../../../../src/cli/clients/mcp-hosts/origin.js";
-import { type EntryFlags, entryOf } from "../../../../src/cli/commands/mcp/entry.js";
+import { type EntryFlags, entryOf, originOf } from "../../../../src/cli/commands/mcp/hosts/entry.js";
 import type { CommandContext } from "../../../../src/cli/runtime/context.js";
 
 const URL_OF_SERVER = "https://mcp.example/mcp";

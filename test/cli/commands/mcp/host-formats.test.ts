@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { HOST_SCOPES } from "../../../../src/cli/clients/mcp-hosts/host.js";
-import { fileOf, filesOf, type HostMachine } from "../../../../src/cli/clients/mcp-hosts/places.js";
-import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
+import { fileOf, filesOf, HOST_SCOPES, type HostMachine } from "../../../../src/cli/clients/mcp-hosts/host.js";
+import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
 import { DOCUMENTED } from "./host-formats.js";
 
 const PLATFORMS = ["linux", "darwin", "win32"] as const;

@@ -5,7 +5,7 @@ import { parse as parseToml } from "smol-toml";
 import { describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import type { HostScope, McpHost } from "../../../../src/cli/clients/mcp-hosts/host.js";
-import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../../src/cli/clients/mcp-hosts.js";
+import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
 import { NAME, read, startUser, URL_OF_SERVER, write } from "./host-support.js";
 
 function parse(language: McpHost["language"], text: string): Record<string, Record<string, unknown>> {
@@ -24,7 +24,7 @@ const SETTINGS = {
 };
 
 const EVERY = WRITABLE_HOSTS.flatMap((host) =>
-  (Object.keys(MCP_HOSTS[host]?.places ?? {}) as HostScope[]).map((scope) => [host, scope] as const),
+  (Object.keys(MCP_HOSTS[host]?.settingsPaths ?? {}) as HostScope[]).map((scope) => [host, scope] as const),
 );
 
 const platformOf = (host: string) => ({ "claude-desktop": "darwin", "visual-studio": "win32" })[host] ?? "linux";

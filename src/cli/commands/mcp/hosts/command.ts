@@ -1,22 +1,32 @@
-import { Argument, type Command, Option } from "commander";
+import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import { HOST_SCOPES } from "../../../clients/mcp-hosts/host.js";
-import { WRITABLE_HOSTS } from "../../../clients/mcp-hosts.js";
+import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../clients/mcp-hosts/hosts.js";
 import { addOutputFlags } from "../../../flags/output.js";
 import type { Registry } from "../../../runtime/registry.js";
-import { addEntryFlags } from "../entry-flags.js";
-import type { McpAddFlags } from "./run-add.js";
-import type { McpListFlags } from "./run-list.js";
-import type { McpRemoveFlags } from "./run-remove.js";
+import type { McpAddFlags, McpConfigFlags, McpListFlags, McpRemoveFlags } from "./run.js";
 
-const host = () => new Argument("<host>", "Name of the MCP host").choices([...WRITABLE_HOSTS]);
-const scope = () =>
-  new Option(
-    "--scope <scope>",
-    "Settings of the user, or of the project in the working folder (default: user)",
-  ).choices([...HOST_SCOPES]);
 const DRY_RUN = ["--dry-run", "Print the change to stdout, and change nothing"] as const;
 
-const ADD_HELP = `
+/** The commands for the settings of MCP hosts. */
+export function declareHosts(group: Command, registry: Registry): void {
+  declareAdd(group, registry);
+  declareRemove(group, registry);
+  declareList(group, registry);
+  declareConfig(group, registry);
+}
+
+function declareAdd(group: Command, registry: Registry): void {
+  const add = group
+    .command("add")
+    .description("Add a server to the settings of an MCP host")
+    .addArgument(hostArgument(WRITABLE_HOSTS))
+    .argument("<mcp_url>", "URL of the MCP server");
+  addEntryFlags(add)
+    .addOption(scopeOption())
+    .option(...DRY_RUN)
+    .addHelpText(
+      "after",
+      `
 Hosts: ${WRITABLE_HOSTS.join(", ")}.
 
 The entry contains no secret: the host starts agentauth mcp proxy. Comments and
@@ -27,36 +37,24 @@ changed. Adding a server again changes nothing.
 Examples:
   $ agentauth mcp add cursor https://mcp.example/mcp
   $ agentauth mcp add claude-code https://mcp.example/mcp --scope project
-  $ agentauth mcp add codex https://mcp.example/mcp --name example --dry-run`;
-
-/** `mcp add`. */
-export function declareMcpAdd(group: Command, registry: Registry): void {
-  const add = group
-    .command("add")
-    .description("Add a server to the settings of an MCP host")
-    .addArgument(host())
-    .argument("<mcp_url>", "URL of the MCP server");
-  addEntryFlags(add)
-    .addOption(scope())
-    .option(...DRY_RUN)
-    .addHelpText("after", ADD_HELP)
+  $ agentauth mcp add codex https://mcp.example/mcp --name example --dry-run`,
+    )
     .action(
       registry.action<McpAddFlags>(
-        async (options, context) => (await import("./run-add.js")).runMcpAdd(options, context),
+        async (options, context) => (await import("./run.js")).runMcpAdd(options, context),
         "host",
         "url",
       ),
     );
 }
 
-/** `mcp remove`. */
-export function declareMcpRemove(group: Command, registry: Registry): void {
+function declareRemove(group: Command, registry: Registry): void {
   group
     .command("remove")
     .description("Remove a server from the settings of an MCP host")
-    .addArgument(host())
+    .addArgument(hostArgument(WRITABLE_HOSTS))
     .argument("<mcp_url>", "URL of the MCP server, or its name in the host's settings")
-    .addOption(scope())
+    .addOption(scopeOption())
     .option(...DRY_RUN)
     .addHelpText(
       "after",
@@ -70,15 +68,14 @@ Examples:
     )
     .action(
       registry.action<McpRemoveFlags>(
-        async (options, context) => (await import("./run-remove.js")).runMcpRemove(options, context),
+        async (options, context) => (await import("./run.js")).runMcpRemove(options, context),
         "host",
         "server",
       ),
     );
 }
 
-/** `mcp list`. */
-export function declareMcpList(group: Command, registry: Registry): void {
+function declareList(group: Command, registry: Registry): void {
   addOutputFlags(group.command("list").description("List the servers in the settings of all MCP hosts"))
     .addHelpText(
       "after",
@@ -92,7 +89,78 @@ Example:
     )
     .action(
       registry.action<McpListFlags>(async (options, context) =>
-        (await import("./run-list.js")).runMcpList(options, context),
+        (await import("./run.js")).runMcpList(options, context),
       ),
     );
+}
+
+function declareConfig(group: Command, registry: Registry): void {
+  const config = group
+    .command("config")
+    .description("Print the MCP host settings that use a server through agentauth")
+    .addArgument(hostArgument(Object.keys(MCP_HOSTS)))
+    .argument("<mcp_url>", "URL of the MCP server");
+  addEntryFlags(config)
+    .option("--link", "Print a link that installs the server, for hosts that have one")
+    .addHelpText(
+      "after",
+      `
+Hosts: ${Object.keys(MCP_HOSTS).join(", ")}.
+
+The snippet contains no secret: the host starts agentauth mcp proxy or, with
+--style headers-helper, runs agentauth token for the header of each connection.
+The snippet is printed on stdout, and the file that it belongs to on stderr.
+agentauth mcp add writes it into that file.
+
+Examples:
+  $ agentauth mcp config cursor https://mcp.example/mcp
+  $ agentauth mcp config claude-code https://mcp.example/mcp --style headers-helper
+  $ agentauth mcp config vscode https://mcp.example/mcp --link
+  $ agentauth mcp config claude-desktop https://mcp.example/mcp --command "$(command -v agentauth)"`,
+    )
+    .action(
+      registry.action<McpConfigFlags>(
+        async (options, context) => (await import("./run.js")).runMcpConfig(options, context),
+        "host",
+        "url",
+      ),
+    );
+}
+
+function hostArgument(names: readonly string[]): Argument {
+  return new Argument("<host>", "Name of the MCP host").choices([...names]);
+}
+
+function scopeOption(): Option {
+  const about = "Settings of the user, or of the project in the working folder (default: user)";
+  return new Option("--scope <scope>", about).choices([...HOST_SCOPES]);
+}
+
+/** The flags of an entry in a host's settings. */
+function addEntryFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--name <name>", "Name of the server in the host's settings (default: from its URL)").argParser(
+        serverName,
+      ),
+    )
+    .addOption(
+      new Option("--style <style>", "How the host gets the token (default: proxy)").choices([
+        "proxy",
+        "headers-helper",
+      ]),
+    )
+    .option(
+      "--command <path>",
+      "Command that starts agentauth (default: agentauth; on Windows and macOS Node and the script, by their paths)",
+    )
+    .option("--account-hint <account>", "Account to use, if several are logged in at the server");
+}
+
+/** A name that every host and every language takes as it is. */
+function serverName(value: string): string {
+  if (!/^[A-Za-z0-9_-]{1,64}$/.test(value) || value === "__proto__") {
+    throw new InvalidArgumentError('must be letters, digits, "-" and "_", 64 of them at most');
+  }
+  return value;
 }

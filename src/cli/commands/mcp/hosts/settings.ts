@@ -1,13 +1,17 @@
 import { userFolder } from "../../../../profile/home.js";
 import { quote } from "../../../../redact.js";
 import { changeServer, type SettingsChange, serversIn } from "../../../clients/mcp-hosts/edit.js";
-import { HOST_SCOPES, type HostScope, type McpHost } from "../../../clients/mcp-hosts/host.js";
-import { type Servers, SettingsSyntaxError } from "../../../clients/mcp-hosts/language.js";
-import { fileOf, type HostMachine } from "../../../clients/mcp-hosts/places.js";
-import { previewOf } from "../../../clients/mcp-hosts/preview.js";
+import {
+  fileOf,
+  HOST_SCOPES,
+  type HostMachine,
+  type HostScope,
+  type McpHost,
+} from "../../../clients/mcp-hosts/host.js";
+import { lineAt, type Servers, SettingsSyntaxError } from "../../../clients/mcp-hosts/language.js";
 import { type HostFile, readHostFile, writeHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import type { CommandContext } from "../../../runtime/context.js";
-import { usage } from "../entry.js";
+import { hostOf, usageError } from "./entry.js";
 
 /** The settings of a host in one scope. */
 export interface HostSettings {
@@ -27,12 +31,22 @@ export function machineOf({ io: { env }, machine }: CommandContext): HostMachine
   };
 }
 
-/** The file of a host. @throws `AgentAuthError` `usage` where the host has none in this scope */
-export function settingsFileOf(name: string, host: McpHost, scope: HostScope, machine: HostMachine): string {
+/**
+ * Reads the settings of a host that a command changes.
+ *
+ * @throws `AgentAuthError` `usage` where the host has no file in this scope, and as {@link readSettings}
+ */
+export async function openSettings(
+  name: string,
+  scope: HostScope = "user",
+  context: CommandContext,
+): Promise<HostSettings> {
+  const host = hostOf(name);
+  const machine = machineOf(context);
   const path = fileOf(host, scope, machine);
-  if (path !== undefined) return path;
+  if (path !== undefined) return readSettings(host, path, scope, machine);
   const others = HOST_SCOPES.filter((one) => fileOf(host, one, machine) !== undefined);
-  throw usage(
+  throw usageError(
     `${name} has no settings file for the scope ${scope} on ${machine.platform}`,
     others.length > 0
       ? `use --scope ${others.join(" or ")}`
@@ -66,7 +80,31 @@ export async function applyChange(
   const text = await namingFile(file, () => changeServer(host, file.text, change));
   if (!isDryRun) return writeHostFile(file, text);
   await io.stdout.write(redactor.redact(previewOf(file.path, file.text, text)));
+  io.say("nothing was changed (--dry-run)");
   return undefined;
+}
+
+/**
+ * The change of a text, as lines with "-" and "+" under the file and the line. Only what changes is shown: the lines around
+ * it may hold secrets of other servers.
+ */
+function previewOf(path: string, before: string, after: string): string {
+  const shortest = Math.min(before.length, after.length);
+  let start = 0;
+  while (start < shortest && before[start] === after[start]) start++;
+  let end = 0;
+  while (end < shortest - start && before[before.length - 1 - end] === after[after.length - 1 - end]) end++;
+  const removed = linesOf(before.slice(start, before.length - end));
+  const added = linesOf(after.slice(start, after.length - end));
+  const head = [`--- ${path}`, `+++ ${path}`, `@@ line ${lineAt(before, start)} @@`];
+  return `${[...head, ...removed.map((line) => `-${line}`), ...added.map((line) => `+${line}`)].join("\n")}\n`;
+}
+
+/** Without the comma that separates the change from what is before it, and without empty lines around it. */
+function linesOf(text: string): string[] {
+  const lines = text.replace(/^,(?=\s)/, "").split(/\r?\n/);
+  const isText = (line: string) => /\S/.test(line);
+  return lines.slice(lines.findIndex(isText), lines.findLastIndex(isText) + 1);
 }
 
 /** An error of the settings with their file and line. */
@@ -75,9 +113,9 @@ async function namingFile<T>({ path }: HostFile, work: () => Promise<T>): Promis
     return await work();
   } catch (error) {
     if (!(error instanceof SettingsSyntaxError)) throw error;
-    const place = error.line === undefined ? path : `line ${error.line} of ${path}`;
-    throw usage(
-      `the host's settings in ${place} cannot be changed: ${error.message}`,
+    const where = error.line === undefined ? path : `line ${error.line} of ${path}`;
+    throw usageError(
+      `the host's settings in ${where} cannot be changed: ${error.message}`,
       "correct the file, or change it by hand: agentauth mcp config <host> <mcp_url> prints the entry",
     );
   }

@@ -1,4 +1,4 @@
-import type { McpHost, Places, ProxyEntry } from "./mcp-hosts/host.js";
+import type { McpHost, ProxyEntry, SettingsPaths } from "./host.js";
 
 const command = (_name: string, { command, args, env }: ProxyEntry) => ({ command, args, ...unlessEmpty("env", env) });
 const stdio = (name: string, entry: ProxyEntry) => ({ type: "stdio", ...command(name, entry) });
@@ -6,11 +6,16 @@ const stdio = (name: string, entry: ProxyEntry) => ({ type: "stdio", ...command(
 /** A host with a JSON file and an object `mcpServers`, as most of them have. */
 const mcpServers = { language: "json", key: "mcpServers", proxy: command } as const;
 
+/** A file for the user, and one for a project. */
+function atPaths(user: string, project: string): Pick<McpHost, "file" | "settingsPaths"> {
+  return { file: `${user}, or ${project} in a project`, settingsPaths: { user: [user], project: [project] } };
+}
+
 const CONFIG = "{XDG_CONFIG_HOME|~/.config}";
 const APPDATA = "{APPDATA|~/AppData/Roaming}";
 
 /** A file in the folder of VS Code's default profile, after those that are preferred to it. */
-function inCode(file: string, ...preferred: string[]): Places {
+function inCode(file: string, ...preferred: string[]): SettingsPaths {
   return {
     linux: [...preferred, `${CONFIG}/Code/User/${file}`],
     darwin: [...preferred, `~/Library/Application Support/Code/User/${file}`],
@@ -23,7 +28,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   amp: {
     ...mcpServers,
     file: "~/.config/amp/settings.json, or .amp/settings.json in a project",
-    places: {
+    settingsPaths: {
       user: ["~/.config/amp/settings.json", "~/.config/amp/settings.jsonc"],
       project: [".amp/settings.json", ".amp/settings.jsonc"],
     },
@@ -33,7 +38,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   "claude-code": {
     ...mcpServers,
     file: ".mcp.json in the project, or ~/.claude.json for all of them",
-    places: { user: ["{CLAUDE_CONFIG_DIR|~}/.claude.json"], project: [".mcp.json"] },
+    settingsPaths: { user: ["{CLAUDE_CONFIG_DIR|~}/.claude.json"], project: [".mcp.json"] },
     proxy: stdio,
     helper: ({ url, helper }) => ({ type: "http", url, headersHelper: helper }),
   },
@@ -42,7 +47,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
     file:
       "claude_desktop_config.json in ~/Library/Application Support/Claude (macOS) or %APPDATA%\\Claude (Windows), " +
       "which Settings > Developer > Edit Config opens",
-    places: {
+    settingsPaths: {
       user: {
         darwin: ["~/Library/Application Support/Claude/claude_desktop_config.json"],
         win32: [`${APPDATA}/Claude/claude_desktop_config.json`],
@@ -52,7 +57,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   cline: {
     ...mcpServers,
     file: "cline_mcp_settings.json, which MCP Servers > Configure > Configure MCP Servers opens",
-    places: {
+    settingsPaths: {
       user: inCode(
         "globalStorage/saoudrizwan.claude-dev/settings/cline_mcp_settings.json",
         "~/.cline/data/settings/cline_mcp_settings.json",
@@ -61,7 +66,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   },
   codex: {
     file: "~/.codex/config.toml, or .codex/config.toml in a project that you trust",
-    places: { user: ["{CODEX_HOME|~/.codex}/config.toml"], project: [".codex/config.toml"] },
+    settingsPaths: { user: ["{CODEX_HOME|~/.codex}/config.toml"], project: [".codex/config.toml"] },
     language: "toml",
     key: "mcp_servers",
     proxy: command,
@@ -69,7 +74,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   continue: {
     ...mcpServers,
     file: "a file in ~/.continue/mcpServers, or in .continue/mcpServers in a project",
-    places: {
+    settingsPaths: {
       user: ["~/.continue/mcpServers/agentauth.json"],
       project: [".continue/mcpServers/agentauth.json"],
     },
@@ -77,14 +82,14 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   "copilot-cli": {
     ...mcpServers,
     file: "~/.copilot/mcp-config.json, or .github/mcp.json in a project",
-    places: { user: ["{COPILOT_HOME|~/.copilot}/mcp-config.json"], project: [".github/mcp.json"] },
+    settingsPaths: { user: ["{COPILOT_HOME|~/.copilot}/mcp-config.json"], project: [".github/mcp.json"] },
     proxy: (name, entry) => ({ type: "local", ...command(name, entry), tools: ["*"] }),
   },
   crush: {
     language: "json",
     key: "mcp",
     file: "~/.config/crush/crush.json, or .crush.json in a project",
-    places: {
+    settingsPaths: {
       user: {
         linux: [`${CONFIG}/crush/crush.json`],
         darwin: [`${CONFIG}/crush/crush.json`],
@@ -96,21 +101,16 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   },
   cursor: {
     ...mcpServers,
-    file: "~/.cursor/mcp.json, or .cursor/mcp.json in a project",
-    places: { user: ["~/.cursor/mcp.json"], project: [".cursor/mcp.json"] },
+    ...atPaths("~/.cursor/mcp.json", ".cursor/mcp.json"),
     link: (name, entry) => {
       const config = Buffer.from(JSON.stringify(entry)).toString("base64");
       return `cursor://anysphere.cursor-deeplink/mcp/install?name=${name}&config=${encodeURIComponent(config)}`;
     },
   },
-  "gemini-cli": {
-    ...mcpServers,
-    file: "~/.gemini/settings.json, or .gemini/settings.json in a project",
-    places: { user: ["~/.gemini/settings.json"], project: [".gemini/settings.json"] },
-  },
+  "gemini-cli": { ...mcpServers, ...atPaths("~/.gemini/settings.json", ".gemini/settings.json") },
   goose: {
     file: "~/.config/goose/config.yaml, on Windows %APPDATA%\\Block\\goose\\config\\config.yaml",
-    places: {
+    settingsPaths: {
       user: {
         linux: ["~/.config/goose/config.yaml"],
         darwin: ["~/.config/goose/config.yaml"],
@@ -132,29 +132,21 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   "jetbrains-ai-assistant": {
     ...mcpServers,
     file: "Settings > Tools > AI Assistant > Model Context Protocol (MCP) > Add > As JSON",
-    places: {},
+    settingsPaths: {},
   },
-  junie: {
-    ...mcpServers,
-    file: "~/.junie/mcp/mcp.json, or .junie/mcp/mcp.json in a project",
-    places: { user: ["~/.junie/mcp/mcp.json"], project: [".junie/mcp/mcp.json"] },
-  },
-  kiro: {
-    ...mcpServers,
-    file: "~/.kiro/settings/mcp.json, or .kiro/settings/mcp.json in a project",
-    places: { user: ["~/.kiro/settings/mcp.json"], project: [".kiro/settings/mcp.json"] },
-  },
+  junie: { ...mcpServers, ...atPaths("~/.junie/mcp/mcp.json", ".junie/mcp/mcp.json") },
+  kiro: { ...mcpServers, ...atPaths("~/.kiro/settings/mcp.json", ".kiro/settings/mcp.json") },
   "lm-studio": {
     ...mcpServers,
     file: "~/.lmstudio/mcp.json, which Program > Install > Edit mcp.json opens",
     // An older installation keeps its folder.
-    places: { user: ["~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"] },
+    settingsPaths: { user: ["~/.lmstudio/mcp.json", "~/.cache/lm-studio/mcp.json"] },
   },
   opencode: {
     language: "json",
     key: "mcp",
     file: "opencode.json in the project, or ~/.config/opencode/opencode.json for all of them",
-    places: {
+    settingsPaths: {
       user: ["~/.config/opencode/opencode.json", "~/.config/opencode/opencode.jsonc"],
       project: ["opencode.json", "opencode.jsonc"],
     },
@@ -165,15 +157,11 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
       ...unlessEmpty("environment", env),
     }),
   },
-  "qwen-code": {
-    ...mcpServers,
-    file: "~/.qwen/settings.json, or .qwen/settings.json in a project",
-    places: { user: ["~/.qwen/settings.json"], project: [".qwen/settings.json"] },
-  },
+  "qwen-code": { ...mcpServers, ...atPaths("~/.qwen/settings.json", ".qwen/settings.json") },
   roo: {
     ...mcpServers,
     file: "mcp_settings.json, which Edit Global MCP opens, or .roo/mcp.json in a project",
-    places: {
+    settingsPaths: {
       user: inCode("globalStorage/rooveterinaryinc.roo-cline/settings/mcp_settings.json"),
       project: [".roo/mcp.json"],
     },
@@ -182,32 +170,28 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
     language: "json",
     key: "servers",
     file: "%USERPROFILE%\\.mcp.json, or .mcp.json beside the solution",
-    places: { user: { win32: ["~/.mcp.json"] }, project: { win32: [".mcp.json"] } },
+    settingsPaths: { user: { win32: ["~/.mcp.json"] }, project: { win32: [".mcp.json"] } },
     proxy: stdio,
   },
   vscode: {
     language: "json",
     key: "servers",
     file: ".vscode/mcp.json in the workspace, or the file that MCP: Open User Configuration opens",
-    places: { user: inCode("mcp.json"), project: [".vscode/mcp.json"] },
+    settingsPaths: { user: inCode("mcp.json"), project: [".vscode/mcp.json"] },
     proxy: stdio,
     link: (name, entry) => `vscode:mcp/install?${encodeURIComponent(JSON.stringify({ name, ...entry }))}`,
   },
-  warp: {
-    ...mcpServers,
-    file: "~/.warp/.mcp.json, or .warp/.mcp.json in a project",
-    places: { user: ["~/.warp/.mcp.json"], project: [".warp/.mcp.json"] },
-  },
+  warp: { ...mcpServers, ...atPaths("~/.warp/.mcp.json", ".warp/.mcp.json") },
   windsurf: {
     ...mcpServers,
     file: "~/.codeium/windsurf/mcp_config.json",
-    places: { user: ["~/.codeium/windsurf/mcp_config.json"] },
+    settingsPaths: { user: ["~/.codeium/windsurf/mcp_config.json"] },
   },
   zed: {
     language: "json",
     key: "context_servers",
     file: "settings.json, which zed: open settings file opens, or .zed/settings.json in a project that you trust",
-    places: {
+    settingsPaths: {
       user: {
         linux: [`${CONFIG}/zed/settings.json`],
         darwin: ["~/.config/zed/settings.json"],
@@ -221,7 +205,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
 
 /** The hosts whose files `mcp add` can change. */
 export const WRITABLE_HOSTS: readonly string[] = Object.keys(MCP_HOSTS).filter(
-  (name) => Object.keys(MCP_HOSTS[name]?.places ?? {}).length > 0,
+  (name) => Object.keys(MCP_HOSTS[name]?.settingsPaths ?? {}).length > 0,
 );
 
 function unlessEmpty(key: string, env: ProxyEntry["env"]): object {

@@ -1,11 +1,13 @@
-import { AgentAuthError } from "../../../errors.js";
-import { system } from "../../../platform/system.js";
-import { posixWord, quote, Redactor, shellWord } from "../../../redact.js";
-import type { McpHost } from "../../clients/mcp-hosts/host.js";
-import { MCP_HOSTS } from "../../clients/mcp-hosts.js";
-import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import type { GlobalFlags } from "../../flags/global.js";
-import type { CommandContext } from "../../runtime/context.js";
+import { basename } from "node:path";
+import { AgentAuthError } from "../../../../errors.js";
+import { system } from "../../../../platform/system.js";
+import { posixWord, quote, Redactor, shellWord } from "../../../../redact.js";
+import type { McpHost } from "../../../clients/mcp-hosts/host.js";
+import { MCP_HOSTS } from "../../../clients/mcp-hosts/hosts.js";
+import { isMap } from "../../../clients/mcp-hosts/language.js";
+import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
+import type { GlobalFlags } from "../../../flags/global.js";
+import type { CommandContext } from "../../../runtime/context.js";
 
 /** Options of the commands that make an entry of a host's settings. */
 export interface EntryFlags extends GlobalFlags {
@@ -63,6 +65,34 @@ export function hostOf(name: string): McpHost {
   return host;
 }
 
+/** What an entry of a host's settings is for. */
+export interface EntryOrigin {
+  /** The MCP server, where the entry names one. */
+  readonly url: string | undefined;
+  /** Whether the entry uses the server through agentauth. */
+  readonly isByAgentauth: boolean;
+}
+
+const URL_FIELDS = ["url", "serverUrl", "httpUrl", "uri"];
+
+/** What an entry is for, in the shape of any host. */
+export function originOf(entry: unknown): EntryOrigin {
+  if (!isMap(entry)) return { url: undefined, isByAgentauth: false };
+  const words = [entry["command"] ?? entry["cmd"], entry["args"]].flat().filter((word) => typeof word === "string");
+  // The command may have any name, which --command sets, or be Node and our script, or npx.
+  const verb = [1, 2, 3, 5].find((at) => words[at] === "mcp" && words[at + 1] === "proxy");
+  const proxied = verb === undefined ? undefined : words[verb + 2];
+  if (proxied !== undefined && URL.canParse(proxied)) return { url: proxied, isByAgentauth: true };
+  const url = URL_FIELDS.map((field) => entry[field]).find((value) => typeof value === "string");
+  return { url, isByAgentauth: url !== undefined && isOurHelper(entry["headersHelper"]) };
+}
+
+function isOurHelper(helper: unknown): boolean {
+  if (typeof helper !== "string") return false;
+  const [command = ""] = helper.split(" ");
+  return / token \S+ --format headers-json/.test(helper) || basename(command) === "agentauth";
+}
+
 /** Reports what else a user must do for an entry to work. */
 export function sayNextSteps({ url, env }: HostEntry, options: EntryFlags, context: CommandContext): void {
   const { io } = context;
@@ -92,7 +122,7 @@ function dataOf(
   if (style === "proxy") return host.proxy(name, { command, args: [...before, "mcp", "proxy", url, ...rest], env });
   if (host.helper === undefined) {
     const supported = Object.keys(MCP_HOSTS).filter((key) => MCP_HOSTS[key]?.helper);
-    throw usage(
+    throw usageError(
       `${options.host} does not support a headers command`,
       `leave --style out; these hosts support it: ${supported.join(", ")}`,
     );
@@ -130,7 +160,7 @@ function startWords(
 function windowsLine(words: readonly string[]): string {
   const unsafe = words.find((word) => !/^[\w@+=:,./\\?-]+$/.test(word));
   if (unsafe === undefined) return words.join(" ");
-  throw usage(
+  throw usageError(
     `${quote(unsafe, 80)} has characters that cmd.exe may interpret, so it cannot be in a headers command on Windows`,
     "use --style proxy: its entry is not read by a shell",
   );
@@ -163,7 +193,7 @@ function checkQuery(url: string): void {
       SECRET_VALUE.test(value) ||
       shapes.redact(value) !== value;
     if (!isSecret) continue;
-    throw usage(
+    throw usageError(
       `the parameter ${quote(name, 40)} of the MCP server's URL looks like a secret, which must not be in a host's settings`,
       "leave it out: agentauth sends a token in a header; if it was a secret, replace it",
     );
@@ -177,7 +207,7 @@ const PLACEHOLDERS: Readonly<Record<string, string>> = { $: "%24", "{": "%7B", "
 function checkPlaceholders(url: string): void {
   const found = Object.keys(PLACEHOLDERS).find((character) => url.includes(character));
   if (found === undefined) return;
-  throw usage(
+  throw usageError(
     `the MCP server's URL ${quote(url, 80)} has a ${quote(found)}, with which hosts mark what they replace in their settings`,
     `write ${PLACEHOLDERS[found]} for it`,
   );
@@ -207,6 +237,6 @@ function nameFor(url: string): string {
 }
 
 /** A wrong argument or file, with what helps. */
-export function usage(message: string, hint: string): AgentAuthError {
+export function usageError(message: string, hint: string): AgentAuthError {
   return new AgentAuthError("usage", message, { class: "usage", hint });
 }
