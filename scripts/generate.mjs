@@ -33,9 +33,9 @@ const check = process.argv.includes("--check");
 
 const contract = parse(readFileSync(join(root, CONTRACT), "utf8"));
 settle("src/api/shapes.gen.ts", shapesText(contract, CONTRACT), CONTRACT);
-settle("src/cli/commands/schema/service.gen.ts", serviceSchemasText(contract, CONTRACT), CONTRACT);
+settle("src/cli/commands/schema/service.gen.json", serviceSchemasText(contract), CONTRACT);
 if (typesAreWrong()) complain(TYPES, CONTRACT);
-settle("src/cli/commands/schema/outputs.gen.ts", outputSchemasText(root), "the types of the outputs");
+settle("src/cli/commands/schema/outputs.gen.json", outputSchemasText(root), "the types of the outputs");
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
 settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS);
 settle(`${VENDORS}/catalogue.gen.ts`, vendorListText(root, VENDORS), VENDORS);

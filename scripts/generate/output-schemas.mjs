@@ -1,7 +1,7 @@
 // The JSON Schemas of what the commands print, from the TypeScript types of the outputs and their TSDoc comments.
 import { join } from "node:path";
 import ts from "typescript";
-import { print } from "./shapes.mjs";
+import { printAll } from "./shapes.mjs";
 
 /** The type of each output of `agentauth schema`, and the file that declares it. */
 const OUTPUTS = {
@@ -56,7 +56,7 @@ const OPEN = [
   "TraceEntry.step",
 ];
 
-/** The text of the module with the schemas. */
+/** The schemas by the names of the outputs, as JSON. */
 export function outputSchemasText(root) {
   const { config } = ts.readConfigFile(join(root, "tsconfig.json"), ts.sys.readFile);
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root);
@@ -65,9 +65,9 @@ export function outputSchemasText(root) {
   const checker = program.getTypeChecker();
   const entries = Object.entries(OUTPUTS).map(([name, [file, typeName]]) => {
     const node = declarationOf(program.getSourceFile(join(root, "src/cli", file)), typeName);
-    return `  ${JSON.stringify(name)}: ${print(outputSchema(checker, node), "  ")},\n`;
+    return [name, outputSchema(checker, node)];
   });
-  return `// Generated from the types of the outputs by scripts/generate.mjs. Do not edit.\n\nexport const OUTPUT_SCHEMAS = {\n${entries.join("")}} as const;\n`;
+  return `${printAll(Object.fromEntries(entries))}\n`;
 }
 
 function declarationOf(source, name) {

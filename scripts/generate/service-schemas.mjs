@@ -1,16 +1,14 @@
 // The JSON Schemas of pools, domains and devices as the command line prints them: the documented types, without the rules
 // that only --strict checks.
-import { print } from "./shapes.mjs";
+import { printAll } from "./shapes.mjs";
 
 const NAMES = { pool: "Pool_Summary", domain: "Domain_Summary", device: "Device_Summary" };
 
-/** The text of the generated module. */
-export function serviceSchemasText(contract, source) {
+/** The schemas by the names of the outputs, as JSON. */
+export function serviceSchemasText(contract) {
   const { schemas } = contract.components;
-  const entries = Object.entries(NAMES).map(
-    ([name, key]) => `  ${name}: ${print(loosen(schemas[key], schemas), "  ")},\n`,
-  );
-  return `// Generated from ${source} by scripts/generate.mjs. Do not edit.\n\nexport const SERVICE_SCHEMAS = {\n${entries.join("")}} as const;\n`;
+  const entries = Object.entries(NAMES).map(([name, key]) => [name, loosen(schemas[key], schemas)]);
+  return `${printAll(Object.fromEntries(entries))}\n`;
 }
 
 /** The schema with its references resolved, known values as examples, and only types as rules. */

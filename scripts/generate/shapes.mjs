@@ -16,8 +16,7 @@ export function shapesText(contract, source) {
     sorting: shape(schemas.Sorting, "Sorting"),
     deviceSorting: shape(schemas.Device_List.properties.sorting.anyOf[0], "Device_List.sorting"),
   };
-  const entries = Object.entries(shapes).map(([name, one]) => `  ${name}: ${print(one, "  ")},\n`);
-  return `// Generated from ${source} by scripts/generate.mjs. Do not edit.\n\nexport const shapes = {\n${entries.join("")}} as const;\n`;
+  return `// Generated from ${source} by scripts/generate.mjs. Do not edit.\n\nexport const shapes = ${printAll(shapes)} as const;\n`;
 }
 
 /**
@@ -80,13 +79,18 @@ function only(schema, keywords, at) {
   if (unknown !== undefined) throw new Error(`${at}: the table of shapes does not support "${unknown}"`);
 }
 
-/** A shape or a schema as source text, one line per property. */
-export function print({ properties, ...own }, indent) {
+/** Shapes or schemas by their names, as JSON with one line per property. */
+export function printAll(named) {
+  const entries = Object.entries(named).map(([name, one]) => `  ${JSON.stringify(name)}: ${print(one, "  ")}`);
+  return `{\n${entries.join(",\n")}\n}`;
+}
+
+function print({ properties, ...own }, indent) {
   const head = JSON.stringify(own);
   if (properties === undefined) return head;
   const inner = `${indent}  `;
   const lines = Object.entries(properties).map(
-    ([name, shape]) => `${inner}${JSON.stringify(name)}: ${print(shape, inner)},\n`,
+    ([name, shape]) => `${inner}${JSON.stringify(name)}: ${print(shape, inner)}`,
   );
-  return `${head.slice(0, -1)},"properties":{\n${lines.join("")}${indent}}}`;
+  return `${head.slice(0, -1)},"properties":{\n${lines.join(",\n")}\n${indent}}}`;
 }

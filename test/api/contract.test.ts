@@ -429,7 +429,7 @@ describe("the generated files", () => {
 
   it.each([
     ["src/api/shapes.gen.ts", "shapes", "shapesText"],
-    ["src/cli/commands/schema/service.gen.ts", "service-schemas", "serviceSchemasText"],
+    ["src/cli/commands/schema/service.gen.json", "service-schemas", "serviceSchemasText"],
   ])("include a fresh %s", async (file, name, text) => {
     const generated = (await generator(name))[text]?.(contract, "openapi.yaml");
     expect(readFileSync(join(root, file), "utf8")).toBe(generated);

@@ -5,14 +5,14 @@ import { OUTPUT_TYPES, type OutputTypeName } from "../../output/output-types.js"
 import type { Column } from "../../output/value.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { OUTPUT_SCHEMAS } from "./outputs.gen.js";
-import { SERVICE_SCHEMAS } from "./service.gen.js";
+import outputSchemas from "./outputs.gen.json" with { type: "json" };
+import serviceSchemas from "./service.gen.json" with { type: "json" };
 
-const { device, pool, domain } = SERVICE_SCHEMAS;
+const { device, pool, domain } = serviceSchemas;
 
 const SCHEMAS: Readonly<Record<OutputTypeName, object>> = {
-  ...SERVICE_SCHEMAS,
-  ...OUTPUT_SCHEMAS,
+  ...serviceSchemas,
+  ...outputSchemas,
   "watch-event": eventSchema(),
   tree: treeSchema(),
 };
