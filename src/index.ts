@@ -8,11 +8,10 @@ export type { PlaceToken, TokenSource } from "./api/auth.js";
 export type { CallOptions } from "./api/call-options.js";
 export type { Check } from "./api/checks.js";
 export {
-  type DeviceOperations,
-  type ListOperation,
   ManagementClient,
   type ManagementClientOptions,
   type RawClient,
+  type ResourceOperations,
 } from "./api/client.js";
 export type { Listing, ListingResponse } from "./api/listing.js";
 export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page } from "./api/page.js";

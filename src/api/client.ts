@@ -69,24 +69,20 @@ export const MANAGEMENT_OPTIONS: OptionNames<ManagementClientOptions> = {
 /** The raw client, typed by `openapi.yaml`; it shares token, retries, deadlines and caps with the lists. */
 export type RawClient = Client<paths>;
 
-/** The list operation of one resource. */
-export interface ListOperation<Params, Item extends object> {
+/** The operations on one resource. */
+export interface ResourceOperations<Scope extends object, Sorting extends OpenSorting, Item extends object> {
   /**
    * A list that is read when it is iterated.
    *
-   * @throws `AgentAuthError` `usage` where the id is missing that the list is asked by
+   * @throws `AgentAuthError` `usage` where the id of the scope is missing
    */
-  list(params: Params, options?: ListOptions): Listing<Item>;
-}
-
-/** The operations on devices. */
-export interface DeviceOperations extends ListOperation<{ pool_id: string; sorting?: DeviceSorting }, Device> {
+  list(params: Scope & { sorting?: Sorting }, options?: ListOptions): Listing<Item>;
   /**
-   * One device of a pool, found by listing, because the service has no operation for it.
+   * One item, found by listing its scope, because the service has no operation for it.
    *
-   * @throws `AgentAuthError` `not_found` when the pool's list ends without it, `usage` for a missing id
+   * @throws `AgentAuthError` `not_found` when the list ends without it, `usage` for a missing id
    */
-  get(params: { pool_id: string; id: string }, options?: ListOptions): Promise<Device>;
+  get(params: Scope & { id: string }, options?: ListOptions): Promise<Item>;
 }
 
 /** The part of a call of openapi-fetch that the three list operations share. */
@@ -115,11 +111,11 @@ interface ListRequest<Sorting extends OpenSorting> {
  */
 export class ManagementClient {
   /** The pools of a domain. */
-  readonly pools: ListOperation<{ domain_id: string; sorting?: OpenSorting }, Pool>;
+  readonly pools: ResourceOperations<{ domain_id: string }, OpenSorting, Pool>;
   /** The domains of an account. */
-  readonly domains: ListOperation<{ account_id: string; sorting?: OpenSorting }, Domain>;
+  readonly domains: ResourceOperations<{ account_id: string }, OpenSorting, Domain>;
   /** The devices of a pool. */
-  readonly devices: DeviceOperations;
+  readonly devices: ResourceOperations<{ pool_id: string }, DeviceSorting, Device>;
   readonly #redactor = new Redactor();
   readonly #mask = (text: string): string => this.#redactor.redact(text);
   readonly #transport: Transport;
@@ -150,47 +146,15 @@ export class ManagementClient {
       });
     this.#takesOwnClasses = takesOwnClasses(options.fetch);
     this.#logger = options.logger;
-    this.pools = {
-      list: ({ domain_id, sorting }, listOptions) =>
-        this.#list<Pool, OpenSorting>(listOptions, {
-          kind: "pool",
-          parent: { domain_id },
-          sorting,
-          requestPage: ({ query, init }) =>
-            this.#pageClient().GET("/api/v1/pool", { params: { query: { domain_id, ...query } }, ...init }),
-        }),
-    };
-    this.domains = {
-      list: ({ account_id, sorting }, listOptions) =>
-        this.#list<Domain, OpenSorting>(listOptions, {
-          kind: "domain",
-          parent: { account_id },
-          sorting,
-          requestPage: ({ query, init }) =>
-            this.#pageClient().GET("/api/v1/domain", { params: { query: { account_id, ...query } }, ...init }),
-        }),
-    };
-    const devices: DeviceOperations["list"] = ({ pool_id, sorting }, listOptions) =>
-      this.#list<Device, DeviceSorting>(listOptions, {
-        kind: "device",
-        parent: { pool_id },
-        sorting,
-        requestPage: ({ query, init }) =>
-          this.#pageClient().GET("/api/v1/device", { params: { query: { pool_id, ...query } }, ...init }),
-      });
-    this.devices = {
-      list: devices,
-      async get({ pool_id, id }, listOptions) {
-        requireId("id", id);
-        try {
-          for await (const device of devices({ pool_id }, listOptions)) if (device.id === id) return device;
-        } catch (thrown) {
-          // An item without an id is not the one that was asked for.
-          if (!isUnusableItems(thrown)) throw pageError(thrown);
-        }
-        throw notFound(pool_id, id);
-      },
-    };
+    this.pools = this.#operations("pool", "domain_id", (domain_id, { query, init }) =>
+      this.#pageClient().GET("/api/v1/pool", { params: { query: { domain_id, ...query } }, ...init }),
+    );
+    this.domains = this.#operations("domain", "account_id", (account_id, { query, init }) =>
+      this.#pageClient().GET("/api/v1/domain", { params: { query: { account_id, ...query } }, ...init }),
+    );
+    this.devices = this.#operations("device", "pool_id", (pool_id, { query, init }) =>
+      this.#pageClient().GET("/api/v1/device", { params: { query: { pool_id, ...query } }, ...init }),
+    );
   }
 
   /** The typed client for raw calls: `service.client.GET("/api/v1/device", { params: { query: { pool_id } } })`. */
@@ -237,6 +201,37 @@ export class ManagementClient {
     const error = serviceError(reply, this.#mask);
     if (error) throw error;
     return reply.response;
+  }
+
+  /** @param scopeName the parameter that names what the items belong to */
+  #operations<Name extends string, Sorting extends OpenSorting, Item extends { id: string }>(
+    kind: ListedKind,
+    scopeName: Name,
+    requestPage: (scopeId: string, call: PageCall<Sorting>) => Promise<{ response: Response }>,
+  ): ResourceOperations<Record<Name, string>, Sorting, Item> {
+    const list = (scopeId: string, sorting: Sorting | undefined, options: ListOptions | undefined) =>
+      this.#list<Item, Sorting>(options, {
+        kind,
+        parent: { [scopeName]: scopeId },
+        sorting,
+        requestPage: (call) => requestPage(scopeId, call),
+      });
+    return {
+      list: (params, options) => list(params[scopeName], params.sorting, options),
+      async get(params, options) {
+        const { id } = params;
+        requireId("id", id);
+        const scopeId = params[scopeName];
+        try {
+          for await (const item of list(scopeId, undefined, options)) if (item.id === id) return item;
+        } catch (thrown) {
+          // An item without an id is not the one that was asked for.
+          if (!isUnusableItems(thrown)) throw pageError(thrown);
+        }
+        const where = `${scopeName.replace("_id", "")} ${quote(scopeId)}`;
+        throw new AgentAuthError("not_found", `no ${kind} ${quote(id)} in ${where}`, { class: "remote" });
+      },
+    };
   }
 
   #list<T extends object, Sorting extends OpenSorting>(
@@ -302,8 +297,4 @@ function withHiddenSecrets(client: RawClient): RawClient {
 function requireId(name: string, id: unknown): void {
   if (typeof id === "string" && id !== "") return;
   throw new AgentAuthError("usage", `${name} must be a non-empty string, not ${quote(id)}`, { class: "usage" });
-}
-
-function notFound(pool_id: string, id: string): AgentAuthError {
-  return new AgentAuthError("not_found", `no device ${quote(id)} in pool ${quote(pool_id)}`, { class: "remote" });
 }

@@ -227,15 +227,20 @@ describe("a listing", () => {
     expect(await service.client().domains.list({ account_id: "a" }).toArray()).toHaveLength(15);
   });
 
-  it("finds a device by listing, and says when there is none", async () => {
+  it.each([
+    ["device", `pool "${pool_id}"`, (client: ManagementClient, id: string) => client.devices.get({ pool_id, id })],
+    ["pool", 'domain "d"', (client: ManagementClient, id: string) => client.pools.get({ domain_id: "d", id })],
+    ["domain", 'account "a"', (client: ManagementClient, id: string) => client.domains.get({ account_id: "a", id })],
+  ])("finds a %s by listing, and says when there is none", async (kind, scope, get) => {
     const service = new SampleService(25);
-    const { devices } = service.client();
-    expect(await devices.get({ pool_id, id: "dev_13" })).toEqual({ id: "dev_13" });
+    expect(await get(service.client(), "dev_13")).toEqual({ id: "dev_13" });
     expect(service.offsets).toEqual([0, 10]);
-    expect(await rejection(devices.get({ pool_id, id: "nobody" }))).toMatchObject({
+    expect(await rejection(get(service.client(), "nobody"))).toMatchObject({
       code: "not_found",
       class: "remote",
+      message: `no ${kind} "nobody" in ${scope}`,
     });
+    await expect(get(service.client(), "")).rejects.toThrow("id must be a non-empty string");
   });
 
   it("ends the search for a device as any call ends: with the failure itself, not as a part of a list", async () => {

@@ -25,6 +25,8 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
         ["ls", "agentauth devices list"],
         ["list", "agentauth devices list"],
         ["devices show dev_1", "agentauth devices get <device_id>"],
+        ["pools show pool_1", "agentauth pools get <pool_id>"],
+        ["domains show dom_1", "agentauth domains get <domain_id>"],
         ["tools https://mcp.example/mcp", "agentauth mcp tools https://mcp.example/mcp"],
         ["tools https://mcp.example/mcp?key=k", "agentauth mcp tools <mcp_url>"],
         ["call", "agentauth mcp call <mcp_url> <tool>"],
@@ -111,6 +113,12 @@ describe("a wrong command line ends with exit 2, says what is wrong, and prints 
       ["devices", "get", "dev_1", "--base-url", "https://agentauth.example"],
       "no pool is named",
       "agentauth devices get dev_1 --pool <pool_id>",
+    ],
+    [
+      "a domain of no account",
+      ["domains", "get", "dom_1", "--base-url", "https://agentauth.example"],
+      "no account is named",
+      "agentauth domains get dom_1 --account <account_id>",
     ],
     [
       "a setting that is not there",

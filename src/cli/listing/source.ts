@@ -82,6 +82,18 @@ export function openListing(
   return service.devices.list({ pool_id: id, ...(sorting && { sorting: sorting as never }) }, options);
 }
 
+/** One item of a scope. @throws `AgentAuthError` `not_found` */
+export function getItem(
+  service: ManagementClient,
+  noun: ListKind["noun"],
+  { scopeId, id }: { scopeId: string; id: string },
+  options: ListOptions,
+): Promise<ListItem> {
+  if (noun === "pools") return service.pools.get({ domain_id: scopeId, id }, options);
+  if (noun === "domains") return service.domains.get({ account_id: scopeId, id }, options);
+  return service.devices.get({ pool_id: scopeId, id }, options);
+}
+
 /**
  * `field`, `field:asc` or `field:desc`; the fields of a device list are known, those of the others are the service's.
  *

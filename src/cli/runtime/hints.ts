@@ -22,7 +22,6 @@ export interface HintContext extends LoginCommandContext {
 /** The operand that a placeholder of a hint stands for. */
 const PLACEHOLDERS: Readonly<Record<string, string>> = {
   "<mcp_url>": "url",
-  "<device_id>": "id",
   "<host>": "host",
 };
 

@@ -27,12 +27,14 @@ export async function knownValues(words: readonly string[], context: CommandCont
   const profiles = ["default", ...Object.keys(configured), ...(sandbox ? [SANDBOX_PROFILE] : [])];
   const logins = await storedLogins(words, context);
   const given = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === "string");
+  const domains = given([...profileValues.map(({ domain }) => domain), sandbox?.domain_id]);
+  const pools = given([...profileValues.map(({ pool }) => pool), sandbox?.pool_id]);
   return {
     flags: {
       profile: profiles,
       account: given([...profileValues.map(({ account }) => account), sandbox?.account_id]),
-      domain: given([...profileValues.map(({ domain }) => domain), sandbox?.domain_id]),
-      pool: given([...profileValues.map(({ pool }) => pool), sandbox?.pool_id]),
+      domain: domains,
+      pool: pools,
       "account-hint": given(logins.map(({ account }) => account)),
       browser: ["none"],
       ...(await vendorValues(words)),
@@ -43,6 +45,8 @@ export async function knownValues(words: readonly string[], context: CommandCont
       "mcp config host": Object.keys(MCP_HOSTS),
       "mcp add host": WRITABLE_HOSTS,
       "mcp remove host": WRITABLE_HOSTS,
+      domain_id: domains,
+      pool_id: pools,
       key: Object.keys(PROFILE_KEYS),
       "profile use name": profiles,
       "profile delete name": profiles,

@@ -48,13 +48,13 @@ const KINDS: readonly (ListKind & { about: string; of: string; examples: string 
   },
 ];
 
-/** `pools list`, `domains list`, `devices list` and `devices get`. */
+/** `list` and `get` of devices, pools and domains. */
 function declareLists(registry: Registry): void {
   for (const kind of KINDS) {
     const group = registry.root.command(kind.noun).description(kind.about).addHelpText("after", `\n${kind.of}`);
     const list = addWatchFlags(addListFlags(group.command("list").description(kind.about)))
       .addOption(pagerOption())
-      .option(`--${kind.scope} <${kind.scope}_id>`, `ID of the ${kind.scope} (default: the profile's)`)
+      .addOption(scopeOption(kind.scope))
       .addHelpText("after", `\nExamples:${kind.examples}`)
       .action(
         registry.action<ListFlags>(async (options, deps) => {
@@ -66,10 +66,8 @@ function declareLists(registry: Registry): void {
           return runList(kind, options, deps);
         }),
       );
-    if (kind.noun === "devices") {
-      addDeviceFilters(list);
-      declareGet(group, registry);
-    }
+    if (kind.noun === "devices") addDeviceFilters(list);
+    declareGet(group, kind, registry);
   }
 }
 
@@ -98,16 +96,23 @@ function addWatchFlags(command: Command): Command {
     );
 }
 
-function declareGet(group: Command, registry: Registry): void {
-  addOutputFlags(group.command("get").description("Show one device of a pool (found by listing the pool)"))
-    .argument("<device_id>", "ID of the device")
-    .option("--pool <pool_id>", "ID of the pool (default: the profile's)")
+function declareGet(group: Command, kind: ListKind, registry: Registry): void {
+  const { noun, scope } = kind;
+  const singular = noun.slice(0, -1);
+  const about = `Show one ${singular} of ${scope === "account" ? "an" : "a"} ${scope} (found by listing the ${scope})`;
+  addOutputFlags(group.command("get").description(about))
+    .argument(`<${singular}_id>`, `ID of the ${singular}`)
+    .addOption(scopeOption(scope))
     .addOption(pagerOption())
-    .addHelpText("after", "\nExample:\n  $ agentauth devices get <device_id> --pool <pool_id> -o json")
+    .addHelpText("after", `\nExample:\n  $ agentauth ${noun} get <${singular}_id> --${scope} <${scope}_id> -o json`)
     .action(
       registry.action<ListFlags & { id: string }>(async (options, deps) => {
         const { runGet } = await import("./run.js");
-        return runGet(options, deps);
+        return runGet(kind, options, deps);
       }, "id"),
     );
+}
+
+function scopeOption(scope: ListKind["scope"]): Option {
+  return new Option(`--${scope} <${scope}_id>`, `ID of the ${scope} (default: the profile's)`);
 }

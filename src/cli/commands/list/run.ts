@@ -1,37 +1,42 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
 import { shellWord } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
+import type { ListKind } from "../../listing/kinds.js";
 import { checkIdentifier, requireScope } from "../../listing/scope.js";
-import { readOptions } from "../../listing/source.js";
+import { COLUMNS, getItem, readOptions } from "../../listing/source.js";
 import { formatOf } from "../../output/chosen-format.js";
-import { DEVICE } from "../../output/columns.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
+import { operand } from "../../runtime/pasted-words.js";
 
-/** `devices get`. */
-export async function runGet(options: ListFlags & { id: string }, context: CommandContext): Promise<undefined> {
+/** `devices get`, `pools get` and `domains get`. */
+export async function runGet(
+  { noun, scope }: ListKind,
+  options: ListFlags & { id: string },
+  context: CommandContext,
+): Promise<undefined> {
   const settings = context.settings();
-  if (options.id === "") throw new AgentAuthError("usage", "the device id is empty", { class: "usage" });
-  const pool_id = requireScope("pool", settings, "devices get <device_id>");
-  checkIdentifier(options.id, "the device id");
+  const { id } = options;
+  const singular = noun.slice(0, -1);
+  if (id === "") throw new AgentAuthError("usage", `the ${singular} id is empty`, { class: "usage" });
+  checkIdentifier(id, `the ${singular} id`);
+  const scopeId = requireScope(scope, settings, `${noun} get ${operand(id)}`);
   const service = await context.management();
   const progress = context.io.progress();
-  progress.update(`looking for ${options.id}`);
-  const listOptions = { ...readOptions({}), signal: context.signal };
-  const device = await service.devices
-    .get({ pool_id, id: options.id }, listOptions)
+  progress.update(`looking for ${id}`);
+  const item = await getItem(service, noun, { scopeId, id }, { ...readOptions({}), signal: context.signal })
     .catch((error: unknown) => {
       if (!isAgentAuthError(error) || error.code !== "not_found" || error.hint !== undefined) throw error;
       const profile = options.profile === undefined ? [] : ["--profile", options.profile];
-      const list = ["agentauth", "devices", "list", "--pool", pool_id, ...profile, "-o", "id"].map(shellWord).join(" ");
-      throw withHint(error, `the device must be one of that pool: ${list}`);
+      const list = ["agentauth", noun, "list", `--${scope}`, scopeId, ...profile, "-o", "id"].map(shellWord).join(" ");
+      throw withHint(error, `the ${singular} must be one of that ${scope}: ${list}`);
     })
     .finally(() => progress.stop());
   const format = formatOf(options, settings, context.io);
   await withPager(context, { ...options, format }, ({ io }) =>
-    printObject(io, format, device, {
-      ...DEVICE,
+    printObject(io, format, item, {
+      ...COLUMNS[noun],
       jq: options.jq,
       showSecrets: options.showSecrets,
       now: context.now,

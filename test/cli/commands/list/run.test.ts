@@ -311,6 +311,25 @@ describe("devices get", () => {
     expect([code, linesOf(stderr)[1]]).toEqual([6, `hint: the device must be one of that pool: ${list}`]);
   });
 
+  it.for(["pools", "domains"] as const)(
+    "has a counterpart in %s get, which says where there is no such item",
+    async (noun, { bench }) => {
+      const { account, domain, pool } = bench.sandbox.ids;
+      const [id, scope] = noun === "pools" ? [pool, ["--domain", domain]] : [domain, ["--account", account]];
+      const item =
+        noun === "pools"
+          ? await bench.service.pools.get({ domain_id: domain, id })
+          : await bench.service.domains.get({ account_id: account, id });
+      const { code, stdout, stderr } = await bench.run([noun, "get", id, ...scope, "-o", "json"]);
+      expect({ code, stderr, item: JSON.parse(stdout) }).toEqual({ code: 0, stderr: "", item });
+      expect((await bench.run([noun, "get", id, ...scope])).stdout).toMatch(new RegExp(`^id\\t${id}$`, "m"));
+      const missing = await bench.run([noun, "get", "none", ...scope]);
+      const list = `agentauth ${noun} list ${scope.join(" ")} -o id`;
+      const of = `the ${noun.slice(0, -1)} must be one of that ${scope[0]?.slice(2)}`;
+      expect([missing.code, linesOf(missing.stderr)[1]]).toEqual([6, `hint: ${of}: ${list}`]);
+    },
+  );
+
   it("gives the whole device", async ({ bench }) => {
     const { data, ids } = bench.sandbox;
     const id = data.device(ids.pool, 7)?.id ?? "";
