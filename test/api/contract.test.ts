@@ -175,6 +175,11 @@ function bare(node: unknown): unknown {
   return Object.fromEntries(kept.map(([key, part]) => [key, bare(part)]));
 }
 
+/** Expects something of a part without what is said for people; a failure names the part. */
+function expectAt(...path: string[]) {
+  return expect(bare(at(...path)), `openapi.yaml at ${path.join(" > ")}, compared with test/api/contract.test.ts`);
+}
+
 /** Every part of a kind: those for which `pick` gives something. */
 function collect<T>(node: unknown, pick: (part: Record<string, unknown>) => T | undefined): T[] {
   if (typeof node !== "object" || node === null) return [];
@@ -182,7 +187,7 @@ function collect<T>(node: unknown, pick: (part: Record<string, unknown>) => T | 
   return [...(own === undefined ? [] : [own]), ...Object.values(node).flatMap((part) => collect(part, pick))];
 }
 
-describe("the resources", () => {
+describe("openapi.yaml: the resources", () => {
   it("are those that the service names", () => {
     expect(Object.keys(at("components", "schemas") as object).sort()).toEqual(
       [...IDENTIFIERS, ...Object.keys(TABLES)].sort(),
@@ -190,7 +195,7 @@ describe("the resources", () => {
   });
 
   it.each(IDENTIFIERS)("%s is a string", (name) => {
-    expect(bare(at("components", "schemas", name))).toEqual(string);
+    expectAt("components", "schemas", name).toEqual(string);
   });
 
   it.each(Object.entries(TABLES))(
@@ -200,7 +205,7 @@ describe("the resources", () => {
       const properties = Object.fromEntries(
         Object.entries(fields).map(([field, type]) => [field, required?.includes(field) ? type : orNull(type)]),
       );
-      expect(bare(at("components", "schemas", name))).toEqual({
+      expectAt("components", "schemas", name).toEqual({
         type: "object",
         ...(required && { required }),
         properties,
@@ -230,7 +235,7 @@ describe("the resources", () => {
   });
 });
 
-describe("the list operations", () => {
+describe("openapi.yaml: the list operations", () => {
   const query = { in: "query", required: false };
   const sorting = (field: unknown) => ({
     ...query,
@@ -248,7 +253,7 @@ describe("the list operations", () => {
 
   it.each(LISTS)("$id has a required $scope and answers with a $list", ({ path, id, tag, scope, scopeType, list }) => {
     const parameter = (name: string) => ({ $ref: `#/components/parameters/${name}` });
-    expect(bare(at("paths", path, "get"))).toEqual({
+    expectAt("paths", path, "get").toEqual({
       operationId: id,
       tags: [tag],
       summary: expect.any(String),
@@ -267,7 +272,7 @@ describe("the list operations", () => {
   });
 
   it("share their optional parameters", () => {
-    expect(bare(at("components", "parameters"))).toEqual({
+    expectAt("components", "parameters").toEqual({
       Sorting: sorting(string),
       Device_Sorting: sorting(deviceField),
       Pagination_Offset: { ...query, name: "pagination[offset]", schema: { type: "integer", minimum: 0 } },
@@ -276,21 +281,21 @@ describe("the list operations", () => {
   });
 
   it("share their error", () => {
-    expect(bare(at("components", "responses"))).toEqual({
+    expectAt("components", "responses").toEqual({
       Error: { content: { "application/json": { schema: ref("Error") } } },
     });
   });
 
   it("are asked at the base address with a bearer token", () => {
-    expect(bare(at("servers"))).toEqual([
+    expectAt("servers").toEqual([
       { url: "{base_url}", variables: { base_url: { default: "https://agentauth.example" } } },
     ]);
-    expect(bare(at("components", "securitySchemes"))).toEqual({ bearer: { type: "http", scheme: "bearer" } });
+    expectAt("components", "securitySchemes").toEqual({ bearer: { type: "http", scheme: "bearer" } });
     expect(at("security")).toEqual([{ bearer: [] }]);
   });
 });
 
-describe("what is said for people", () => {
+describe("openapi.yaml: what is said for people", () => {
   const schema = (...path: string[]) => ["components", "schemas", ...path];
   const field = (name: string, key: string) => schema(name, "properties", key);
   const parameter = (...path: string[]) => ["components", "parameters", ...path];
@@ -389,7 +394,7 @@ it.each(LISTS)("a mock that answers with the example of $id serves a complete li
   expect(await list.toArray()).toEqual((example as { summaries: unknown }).summaries);
 });
 
-describe("the examples", () => {
+describe("openapi.yaml: the examples", () => {
   const placeholders = ["<account_id>", "<domain_id>", "<pool_id>", "<device_id>", "<ruleset_nid>"];
   const secrets = ["<CLIENT_SECRET>", "<ACCESS_TOKEN>"];
   const examples = collect(contract, (part) => part["example"] ?? part["examples"]);
@@ -422,7 +427,7 @@ describe("the examples", () => {
   });
 });
 
-describe("the generated files", () => {
+describe("openapi.yaml: the files generated from it", () => {
   type Generate = (contract: unknown, source: string) => string;
   const generator = async (name: string): Promise<Record<string, Generate>> =>
     import(pathToFileURL(join(root, "scripts/generate", `${name}.mjs`)).href);
@@ -432,12 +437,13 @@ describe("the generated files", () => {
     ["src/cli/commands/schema/service.gen.json", "service-schemas", "serviceSchemasText"],
   ])("include a fresh %s", async (file, name, text) => {
     const generated = (await generator(name))[text]?.(contract, "openapi.yaml");
-    expect(readFileSync(join(root, file), "utf8")).toBe(generated);
+    expect(readFileSync(join(root, file), "utf8"), `npm run generate writes ${file} from openapi.yaml`).toBe(generated);
   });
 
   it("include fresh types", async () => {
     const nodes = await openapiTypeScript(pathToFileURL(join(root, "openapi.yaml")), { arrayLength: true });
-    expect(readFileSync(join(root, "src/api/schema.gen.ts"), "utf8")).toBe(COMMENT_HEADER + astToString(nodes));
+    const types = readFileSync(join(root, "src/api/schema.gen.ts"), "utf8");
+    expect(types, "npm run generate writes the types from openapi.yaml").toBe(COMMENT_HEADER + astToString(nodes));
   });
 
   it("do not come from a constraint that the table of shapes does not support", async () => {
