@@ -2,6 +2,19 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { isJsonObject } from "../http/strict-json.js";
 import { isRequest, isResponse, param, type RpcId, type RpcMessage, type RpcRequest } from "./json-rpc.js";
 
+/**
+ * How far a request of the host is:
+ *
+ * | state | the server | loses its session | the host cancels it |
+ * |---|---|---|---|
+ * | `sent` | has the request | the request waits, if a new session is possible; else it fails | it gets a message |
+ * | `waiting` | refused it unprocessed with a lost session | it fails, if the new session does | it is dropped |
+ * | `resent` | has it in the new session | it fails: it is not sent a third time | it gets a message |
+ *
+ * A response or a failure ends it in any state.
+ */
+export type RequestState = "sent" | "waiting" | "resent";
+
 /** A request of the host without a response. */
 export interface PendingRequest {
   readonly request: RpcRequest;
@@ -11,10 +24,7 @@ export interface PendingRequest {
   readonly isSessionless: boolean;
   /** Whether its response arrives as an event stream. */
   isStreaming: boolean;
-  /** Whether the server rejected it with the session, unprocessed, and it waits for a new one. */
-  isRejected: boolean;
-  /** Whether it was sent a second time. */
-  isResent: boolean;
+  state: RequestState;
   /** The latest transport error. */
   lastError: unknown;
 }
@@ -40,8 +50,7 @@ export class PendingRequests {
       abort: new AbortController(),
       isSessionless: isJsonObject(meta) && typeof meta[PROTOCOL_VERSION] === "string",
       isStreaming: false,
-      isRejected: false,
-      isResent: false,
+      state: "sent",
       lastError: undefined,
     };
     // Two requests with the same id get one response.
@@ -124,5 +133,33 @@ export class Handshake {
       if (next === undefined) return;
       this.#forward(next);
     }
+  }
+}
+
+/** The messages of the host that are not sent yet, with their sizes. */
+export class UnsentMessages {
+  readonly #sizes = new Map<RpcMessage, number>();
+  #bytes = 0;
+
+  /** The size of all of them. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether there is none. */
+  get isEmpty(): boolean {
+    return this.#sizes.size === 0;
+  }
+
+  /** Adds a message of a size. */
+  add(message: RpcMessage, bytes: number): void {
+    this.#sizes.set(message, bytes);
+    this.#bytes += bytes;
+  }
+
+  /** Removes a message, if it is there. */
+  remove(message: RpcMessage): void {
+    this.#bytes -= this.#sizes.get(message) ?? 0;
+    this.#sizes.delete(message);
   }
 }

@@ -17,7 +17,7 @@ import {
   type RpcResponse,
 } from "./json-rpc.js";
 import { ParamHeaders } from "./param-headers.js";
-import { currentRequest, Handshake, type PendingRequest, PendingRequests } from "./pending-requests.js";
+import { currentRequest, Handshake, type PendingRequest, PendingRequests, UnsentMessages } from "./pending-requests.js";
 import { ServerSession, type ServerSessionOptions } from "./server-session.js";
 import type { StdioWriter } from "./stdio.js";
 
@@ -35,6 +35,20 @@ export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage">
   onFatalError(): void;
 }
 
+/**
+ * What the proxy has to report at its end:
+ *
+ * | state | after a response | after a failed request | after an `initialize` that failed for good |
+ * |---|---|---|---|
+ * | `starting` | `working` | `failing` | `failed` |
+ * | `failing`: no request had a response, and this is the first error | `working` | `failing` | `failed` |
+ * | `working` | `working` | `working` | `failed` |
+ * | `failed` | `failed` | `failed` | `failed` |
+ */
+type Outcome =
+  | { readonly state: "starting" | "working"; readonly error?: undefined }
+  | { readonly state: "failing" | "failed"; readonly error: AgentAuthError };
+
 /** Forwards messages in both directions. Each request of the host gets a response: the server's, or an error. */
 export class McpProxy {
   readonly #options: McpProxyOptions;
@@ -42,14 +56,10 @@ export class McpProxy {
   readonly #session: ServerSession;
   readonly #headers = new ParamHeaders();
   readonly #handshake = new Handshake((message) => this.#forward(message));
-  readonly #sizes = new Map<RpcMessage, number>();
+  readonly #unsent = new UnsentMessages();
   /** Emits `change` when a message is sent or a request has its response. */
   readonly #events = new EventEmitter();
-  #queuedBytes = 0;
-  #hasResponse = false;
-  #firstError: AgentAuthError | undefined;
-  /** Why `initialize` failed for good. */
-  #fatalError: AgentAuthError | undefined;
+  #outcome: Outcome = { state: "starting" };
 
   constructor(options: McpProxyOptions) {
     this.#options = options;
@@ -63,7 +73,7 @@ export class McpProxy {
 
   /** Why the proxy failed: `initialize` failed for good, or no request had a response. */
   get error(): AgentAuthError | undefined {
-    return this.#fatalError ?? (this.#hasResponse ? undefined : this.#firstError);
+    return this.#outcome.error;
   }
 
   /** Forwards a message of the host that is `bytes` long. */
@@ -73,21 +83,20 @@ export class McpProxy {
     if (sent?.method === CANCELLED) this.#cancel(sent);
     else if (sent === undefined) this.#options.onLog("host: the response belongs to a lost session");
     else {
-      this.#sizes.set(sent, bytes);
-      this.#queuedBytes += bytes;
+      this.#unsent.add(sent, bytes);
       this.#handshake.pass(sent);
     }
   }
 
   /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
   untilBelow(maxBytes: number, signal: AbortSignal): Promise<void> {
-    return this.#until(() => this.#queuedBytes <= maxBytes, signal);
+    return this.#until(() => this.#unsent.bytes <= maxBytes, signal);
   }
 
   /** Resolves when every request but subscriptions has a response, or the signal fires. */
   untilIdle(signal: AbortSignal): Promise<void> {
     const endsByItself = ({ request }: PendingRequest) => request.method !== SUBSCRIPTION;
-    return this.#until(() => this.#sizes.size === 0 && !this.#pending.all().some(endsByItself), signal);
+    return this.#until(() => this.#unsent.isEmpty && !this.#pending.all().some(endsByItself), signal);
   }
 
   /** Answers each pending request with an error. */
@@ -134,7 +143,7 @@ export class McpProxy {
     } catch (error) {
       if (pending && isSessionLost(error) && this.#isRecoverable(pending, http)) await this.#resend(pending, http);
       else if (pending) {
-        if (pending.isResent && isSessionLost(error)) this.#session.onUnrelated(pending.request);
+        if (pending.state === "resent" && isSessionLost(error)) this.#session.onUnrelated(pending.request);
         this.#fail(pending, error);
       } else onWarning(`${describe(message)}: ${toRpcError(error, this.#context()).message}`);
     } finally {
@@ -145,12 +154,13 @@ export class McpProxy {
   /** Whether a new session can make up for the lost one. A request that fails also in the new one is not sent again. */
   #isRecoverable(pending: PendingRequest, http: StreamableHTTPClientTransport): boolean {
     const begins = this.#pending.all().some(({ request }) => request.method === INITIALIZE);
-    return !pending.isResent && !pending.isSessionless && !begins && this.#session.isReplaceable(http, pending.request);
+    const isFirst = pending.state === "sent" && !pending.isSessionless;
+    return isFirst && !begins && this.#session.isReplaceable(http, pending.request);
   }
 
   /** Sends a request that the server rejected unprocessed again, in a new session. */
   async #resend(pending: PendingRequest, lost: StreamableHTTPClientTransport): Promise<void> {
-    pending.isRejected = true;
+    pending.state = "waiting";
     this.#events.emit("change");
     const endStep = this.#handshake.begin();
     try {
@@ -161,8 +171,7 @@ export class McpProxy {
       endStep();
     }
     // A request that the host has cancelled is aborted, and is not sent.
-    pending.isRejected = false;
-    pending.isResent = true;
+    pending.state = "resent";
     await this.#post(pending.request, pending);
   }
 
@@ -170,10 +179,13 @@ export class McpProxy {
   async #abandon(open: RpcId[]): Promise<void> {
     const { host, url, onLog } = this.#options;
     onLog("server: the session is lost, and a new one begins");
-    await this.#until(() => this.#pending.all().every((one) => one.isRejected), AbortSignal.timeout(MAX_SETTLE_MS));
+    await this.#until(
+      () => this.#pending.all().every(({ state }) => state === "waiting"),
+      AbortSignal.timeout(MAX_SETTLE_MS),
+    );
     const text = `the MCP server ${quote(url)} has ended the session, or was restarted, before the response arrived: the request may have been processed`;
     const lost = new AgentAuthError("connection_reset", text, { class: "unavailable" });
-    for (const pending of this.#pending.all()) if (!pending.isRejected) this.#fail(pending, lost);
+    for (const pending of this.#pending.all()) if (pending.state !== "waiting") this.#fail(pending, lost);
     if (this.#pending.all().length === 0) {
       throw new AgentAuthError("aborted", "no request is left", { class: "aborted" });
     }
@@ -206,9 +218,9 @@ export class McpProxy {
     const { id, method } = pending.request;
     const rpcError = toRpcError(error, this.#context(pending));
     host.send(failure(id, rpcError));
-    if (isAgentAuthError(error)) this.#firstError ??= error;
+    if (isAgentAuthError(error) && this.#outcome.state === "starting") this.#outcome = { state: "failing", error };
     if (method === INITIALIZE && isAgentAuthError(error) && error.class !== "unavailable") {
-      this.#fatalError = error;
+      this.#outcome = { state: "failed", error };
       for (const delayed of this.#handshake.clear().filter(isRequest)) host.send(failure(delayed.id, rpcError));
       onFatalError();
     } else onWarning(`${quote(method, 80)}: ${rpcError.message}`);
@@ -222,7 +234,7 @@ export class McpProxy {
     const delayed = this.#handshake.drop(id);
     if (delayed) this.#onSent(delayed);
     const pending = this.#pending.remove(id);
-    if (delayed || pending?.isSessionless || pending?.isRejected) pending?.abort.abort();
+    if (delayed || pending?.isSessionless || pending?.state === "waiting") pending?.abort.abort();
     else void settledWithin(this.#post(message), MAX_ACCEPT_MS).then(() => pending?.abort.abort());
   }
 
@@ -237,7 +249,7 @@ export class McpProxy {
     const pending = this.#pendingOf(message);
     onLog(`server: ${pending ? `response to ${describe(pending.request)}` : "response without a pending request"}`);
     if (!pending) return;
-    this.#hasResponse = true;
+    if (this.#outcome.state !== "failed") this.#outcome = { state: "working" };
     this.#headers.update(pending.request, message);
     host.send({ ...message, id: pending.request.id });
     this.#pending.remove(pending.request.id);
@@ -270,8 +282,7 @@ export class McpProxy {
   }
 
   #onSent(message: RpcMessage): void {
-    this.#queuedBytes -= this.#sizes.get(message) ?? 0;
-    this.#sizes.delete(message);
+    this.#unsent.remove(message);
     this.#events.emit("change");
   }
 }
