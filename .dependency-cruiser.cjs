@@ -16,9 +16,6 @@ const OF_NODE = [
   "^src/store/(private|leases|file|keychain)/",
 ];
 
-/** Names writers, which are above it, and loads them only when they print. */
-const FORMATS = "^src/cli/flags/formats\\.ts$";
-
 /** Each of these packages is known in one place, so that it can be exchanged there. */
 const PACKAGES = {
   commander: "^src/cli/",
@@ -55,6 +52,16 @@ const STORE = {
   postgres: "postgres|driver",
 };
 const STORE_SHARED = "lru|memory-leases|store-error";
+/** The folders of the command line that commands share; main, program and execute import all of them. */
+const CLI = {
+  io: "io",
+  flags: "flags|io",
+  runtime: "runtime|flags|io",
+  config: "config|runtime|flags|io",
+  output: "output|runtime|flags|io",
+  clients: "clients|config|runtime|flags|io",
+  listing: "listing|output|runtime|flags|io",
+};
 
 function forbid(name, comment, from, to) {
   return { name, comment, severity: "error", from, to };
@@ -131,37 +138,13 @@ module.exports = {
       { path: "^src/" },
       { path: ["^src/index\\.ts$", "^src/.*/index\\.ts$"] },
     ),
-    // Inside the command line: main > program, execute > commands > { clients, listing } > { config, output } >
-    // { runtime, flags } > io.
-    forbid(
-      "cli-io-lowest",
-      "io/ imports nothing else of the command line",
-      { path: "^src/cli/io/" },
-      { path: "^src/cli/(?!io/)" },
-    ),
-    forbid(
-      "cli-runtime-flags-above-io",
-      "runtime/ and flags/ import one another and io/",
-      { path: "^src/cli/(runtime|flags)/", pathNot: FORMATS },
-      { path: "^src/cli/(?!(runtime|flags|io)/)" },
-    ),
-    forbid(
-      "cli-formats-load-writers",
-      "the table of formats names writers of output/, which are loaded when they print",
-      { path: FORMATS },
-      { path: "^src/cli/(?!(runtime|flags|io)/)", dependencyTypesNot: ["dynamic-import", "type-only"] },
-    ),
-    forbid(
-      "cli-config-output-below-clients",
-      "config/ and output/ import one another and what is below them",
-      { path: "^src/cli/(config|output)/" },
-      { path: "^src/cli/(?!(config|output|runtime|flags|io)/)" },
-    ),
-    forbid(
-      "cli-clients-below-commands",
-      "clients/ and listing/ know no command",
-      { path: "^src/cli/(clients|listing)/" },
-      { path: "^src/cli/(?!(clients|listing|config|output|runtime|flags|io)/)" },
+    ...Object.entries(CLI).map(([folder, below]) =>
+      forbid(
+        `cli-${folder}`,
+        `of the command line ${folder}/ imports (${below})/ alone`,
+        { path: `^src/cli/${folder}/` },
+        { path: `^src/cli/(?!(${below})/)` },
+      ),
     ),
     forbid(
       "cli-commands-apart",
@@ -248,7 +231,7 @@ module.exports = {
       ...forbid(
         "no-folder-cycles",
         "folders are floors: a type that two of them need lies in the lower one",
-        { path: "^src/(?!(oauth|cli)/)" },
+        { path: "^src/(?!oauth/)" },
         { circular: true },
       ),
       scope: "folder",

@@ -44,7 +44,7 @@ settle("docs/man/agentauth.1", manPage(tree), COMMANDS);
 settle("docs/cli.md", cliPage(tree), COMMANDS);
 settle("docs/servers.md", serversPage(servers), VENDORS);
 const LISTS = "docs/lists.md";
-settle(LISTS, withFormats(readFileSync(join(root, LISTS), "utf8"), formats), "src/cli/flags/formats.ts");
+settle(LISTS, withFormats(readFileSync(join(root, LISTS), "utf8"), formats), "src/cli/output/formats.ts");
 const results = readResults();
 for (const [page, written] of [
   ["docs/performance.md", withClaims],

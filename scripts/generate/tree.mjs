@@ -7,7 +7,7 @@ import { build } from "esbuild";
 const ENTRY = `
 import { COMMANDS } from "./src/cli/commands/all.gen.ts";
 import { buildProgram } from "./src/cli/program.ts";
-import { OUTPUT_FORMATS } from "./src/cli/flags/formats.ts";
+import { OUTPUT_FORMATS } from "./src/cli/output/formats.ts";
 import { loginCommandOf } from "./src/cli/commands/sandbox/vendor-command.ts";
 import { SERVER_SHAPES } from "./src/sandbox/vendors/catalogue.gen.ts";
 import { describeProgram } from "./src/cli/commands/commands/command-tree.ts";

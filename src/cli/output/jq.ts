@@ -4,8 +4,8 @@ import { createRequire } from "node:module";
 import { AgentAuthError } from "../../errors.js";
 import type { Format } from "../../profile/output-formats.js";
 import { escapeText } from "../../redact.js";
-import { OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
+import { OUTPUT_FORMATS } from "./formats.js";
 import { escapeJson, stringifyItems } from "./safe-json.js";
 import type { Writer, WriterContext } from "./writer-types.js";
 

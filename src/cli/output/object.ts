@@ -1,9 +1,9 @@
 /** Prints one object, for the commands that return a single one. */
 
 import type { Format } from "../../profile/output-formats.js";
-import { OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
 import { selectColumns } from "./columns.js";
+import { OUTPUT_FORMATS } from "./formats.js";
 import { jqFilter, printResults, refuseJqWith } from "./jq.js";
 import { stringifyItems } from "./safe-json.js";
 import { type CellStyle, type Column, cellText, leaves, readPath, valueText } from "./value.js";

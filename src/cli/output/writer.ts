@@ -1,10 +1,10 @@
 /** Chooses the writer of a list. */
 
 import type { Format } from "../../profile/output-formats.js";
-import { OUTPUT_FORMATS } from "../flags/formats.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
+import { OUTPUT_FORMATS } from "./formats.js";
 import { jqWriter, refuseJqWith } from "./jq.js";
 import type { Writer, WriterContext } from "./writer-types.js";
 

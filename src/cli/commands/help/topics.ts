@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { OUTPUT_FORMATS } from "../../flags/formats.js";
+import { OUTPUT_FORMATS } from "../../output/formats.js";
 import { WIDEST_HELP } from "../../io/terminal-size.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";

@@ -1,7 +1,7 @@
 /** The output formats: the one table that help, flags, completion and the choice of a writer come from. */
 
 import type { Format } from "../../profile/output-formats.js";
-import type { ObjectPrinter, Writer, WriterContext } from "../output/writer-types.js";
+import type { ObjectPrinter, Writer, WriterContext } from "./writer-types.js";
 
 /** One value of `--output`. */
 export interface OutputFormat {
@@ -18,11 +18,11 @@ export interface OutputFormat {
 }
 
 // Writers are above the flags, so they are loaded when they print: the rule of imports lets this file do no more.
-const table = () => import("../output/table.js");
-const plain = () => import("../output/plain.js");
-const json = () => import("../output/json.js");
-const csv = () => import("../output/csv.js");
-const yaml = () => import("../output/yaml.js");
+const table = () => import("./table.js");
+const plain = () => import("./plain.js");
+const json = () => import("./json.js");
+const csv = () => import("./csv.js");
+const yaml = () => import("./yaml.js");
 
 /** Every output format, by its name. */
 export const OUTPUT_FORMATS = {
