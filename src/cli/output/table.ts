@@ -5,7 +5,6 @@ import { cutText, textWidth } from "../io/width.js";
 import { type ColumnWidths, fitColumns, growColumns } from "./fit.js";
 import { rowText, tableText } from "./layout.js";
 import { painter } from "./paint.js";
-import { recordText } from "./records.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
 import type { ObjectContext, ObjectField, Writer, WriterContext } from "./writer-types.js";
 
@@ -161,4 +160,14 @@ function columnWidths(
     const whole = path === "id" || (kind !== undefined && kind !== "text" && kind !== "list");
     return { natural, minimum: whole ? natural : Math.min(natural, Math.max(heading, least ?? NARROW)) };
   });
+}
+
+/** A key of a record and its value, both escaped. */
+type RecordField = readonly [key: string, value: string];
+
+/** The lines of one record, values aligned. Nothing is cut. */
+function recordText(fields: readonly RecordField[], emphasise: (key: string) => string): string {
+  const width = Math.max(0, ...fields.map(([key]) => textWidth(key))) + 1;
+  const line = ([key, value]: RecordField) => `${emphasise(`${key}:`)}${" ".repeat(width - textWidth(key))}${value}\n`;
+  return fields.map(line).join("");
 }

@@ -1,8 +1,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { encode } from "uqr";
 import { describe, expect, it } from "vitest";
-import { loginDisplay } from "../../../src/cli/clients/login-display.js";
-import { qrLines } from "../../../src/cli/clients/qr-code.js";
+import { loginDisplay, qrLines } from "../../../src/cli/clients/login-display.js";
 import { createMemoryIo } from "../../../src/cli/io/io.js";
 
 const ADDRESS = "https://issuer.example/device?user_code=WDJB-MJHT";

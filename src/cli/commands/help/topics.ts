@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { OUTPUT_FORMATS } from "../../output/formats.js";
 import { WIDEST_HELP } from "../../io/terminal-size.js";
+import { OUTPUT_FORMATS } from "../../output/formats.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
 import { globalFlagRows } from "../../runtime/help/page.js";
