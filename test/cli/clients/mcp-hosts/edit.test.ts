@@ -141,6 +141,7 @@ it("sets a variable in the entry of codex beside those of the user, in its own t
   for (const form of ['env = { MINE = "1" }', 'env.MINE = "1"']) {
     await expect(update(`${head}\n${form}\n`)).rejects.toThrow(/"own" is written in a form/);
   }
+  await expect(update("mcp_servers = { a = 1 }\n")).rejects.toThrow(/the servers are written in a form/);
 });
 
 const ALIASES = ["a: &a [x, x, x, x, x, x, x, x, x]", ..."bcdefgh"].map((line, at, all) =>
