@@ -144,6 +144,16 @@ it("sets a variable in the entry of codex beside those of the user, in its own t
   await expect(update("mcp_servers = { a = 1 }\n")).rejects.toThrow(/the servers are written in a form/);
 });
 
+it("adds a server beside tables that are named like a prototype, and changes no object", async () => {
+  const host = MCP_HOSTS["codex"];
+  if (host === undefined) throw new Error("there is no such host");
+  const text = "[__proto__]\na = 1\n[mcp_servers.__proto__]\nb = 1\n[constructor.prototype]\nc = 1\n";
+  const added = await changeServer(host, text, { name: "own", entry: ENTRY });
+  const updated = await changeServer(host, added, { name: "own", entry: { ...ENTRY, args: ["x"] } });
+  expect(await changeServer(host, updated, { name: "own" })).toBe(text);
+  expect(["a", "b", "c"].filter((name) => name in {})).toEqual([]);
+});
+
 const ALIASES = ["a: &a [x, x, x, x, x, x, x, x, x]", ..."bcdefgh"].map((line, at, all) =>
   at === 0
     ? line
