@@ -59,7 +59,6 @@ export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
 export type { Progress } from "./oauth/agent-progress.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
-export type { BindingKey, BoundBy, ClientBinding } from "./oauth/client/client-binding.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
 export type { BearerChallenge } from "./oauth/discovery/challenge.js";
@@ -68,10 +67,6 @@ export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } fro
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
 export type { LoginException } from "./oauth/grant/exceptions.js";
-export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/grant/grant.js";
-export type { GrantFilter, GrantKey, GrantStore, Reservation } from "./oauth/grant/grant-store.js";
-export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/grant/lease.js";
-export type { ShortLivedRecords } from "./oauth/grant/short-lived.js";
 export type { TokenOptions } from "./oauth/grant/token-options.js";
 export type { Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
@@ -111,6 +106,11 @@ export type {
   McpTokens,
   ProviderOptions,
 } from "./oauth/mcp-sdk/types.js";
+export type { BindingKey, BoundBy, ClientBinding } from "./oauth/model/client-binding.js";
+export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/model/grant.js";
+export type { GrantFilter, GrantKey, GrantStore, Reservation } from "./oauth/model/grant-store.js";
+export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
+export type { ShortLivedRecords } from "./oauth/model/short-lived.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";
 export type { RemoteLogout } from "./oauth/token/revocation.js";

@@ -1,8 +1,8 @@
 import { credentialOf, holdToIssuer } from "./client/issuer-binding.js";
 import { type PreRegisteredClient, preRegisteredClient, secretOf } from "./client/pre-registered-client.js";
 import { acceptedTypeFor, discoverIssuer } from "./discovery/discovery.js";
-import type { Grant } from "./grant/grant.js";
 import type { LoginContext } from "./login/login-context.js";
+import type { Grant } from "./model/grant.js";
 import type { TokenCall } from "./token/token.js";
 
 /** A request by a client, without its signal. */

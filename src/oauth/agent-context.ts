@@ -5,14 +5,14 @@ import { issuerMismatch } from "./client/issuer-binding.js";
 import { parseMcpUrl } from "./discovery/resource.js";
 import { isSameIssuer } from "./discovery/same-issuer.js";
 import { Nonces } from "./dpop/nonces.js";
-import type { Grant } from "./grant/grant.js";
-import type { GrantKey } from "./grant/grant-store.js";
 import { ConnectionPool, type Remembered } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";
 import { type LoginContext, loginContextOf } from "./login/login-context.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { WebLoginContext } from "./login/web-login.js";
 import { isMachineAccount, noPerson, noSignIn } from "./machine/machine-grant.js";
+import type { Grant } from "./model/grant.js";
+import type { GrantKey } from "./model/grant-store.js";
 
 /** What the operations of an agent client have in common: its options, its connections, and the keys of its grants. */
 export class AgentContext {

@@ -6,11 +6,11 @@ import { type BearerChallenge, bearerChallenge } from "./discovery/challenge.js"
 import { noResourceMetadata } from "./discovery/resource-metadata.js";
 import { sendWithToken } from "./dpop/bound-fetch.js";
 import type { Nonces } from "./dpop/nonces.js";
-import type { Grant } from "./grant/grant.js";
 import type { GrantOptions } from "./grant/token-options.js";
 import { type Replay, replayable } from "./http/replay.js";
 import { LOGIN_HINT } from "./login/login-hint.js";
 import { loginRemedy } from "./login/login-required.js";
+import type { Grant } from "./model/grant.js";
 import { splitScope, unionScopes } from "./token/scope.js";
 
 /** What `fetch` needs from its agent. */

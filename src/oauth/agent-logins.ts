@@ -5,7 +5,6 @@ import { checkCall } from "./agent-options.js";
 import { clientIssuer } from "./client/registration.js";
 import { discover, resourceFor } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
-import type { GrantKey } from "./grant/grant-store.js";
 import { withReservation } from "./grant/reservation.js";
 import type { GrantOptions } from "./grant/token-options.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
@@ -25,6 +24,7 @@ import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.
 import { checkRedirectUri, checkReturnTo, parametersOf } from "./login/web-addresses.js";
 import { finishWithCallback, storeLogin, takeLogin } from "./login/web-login.js";
 import type { CallbackOptions, CallbackResult } from "./login/web-types.js";
+import type { GrantKey } from "./model/grant-store.js";
 
 type BeginOptions = Pick<GrantOptions, "scope" | "signal" | "challenge">;
 

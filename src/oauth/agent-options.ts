@@ -9,12 +9,12 @@ import type { Overrides } from "./discovery/discovery.js";
 import type { Discovered } from "./discovery/types.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
 import { checkedStore } from "./grant/checked-store.js";
-import type { GrantStore } from "./grant/grant-store.js";
 import type { TokenOptions } from "./grant/token-options.js";
 import type { OAuthHttpOptions } from "./http/http.js";
 import type { TraceEntry } from "./http/trace.js";
 import type { LoginMethod } from "./login/login-method.js";
 import type { MachineGrant } from "./machine/types.js";
+import type { GrantStore } from "./model/grant-store.js";
 import { parseScope } from "./token/scope.js";
 import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-type.js";
 

@@ -2,11 +2,11 @@ import type { AgentContext } from "./agent-context.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
 import { requiresLogin } from "./discovery/discovery.js";
-import type { Grant } from "./grant/grant.js";
-import type { GrantKey } from "./grant/grant-store.js";
 import { TokenManager } from "./grant/token-manager.js";
 import type { TokenOptions } from "./grant/token-options.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
+import type { Grant } from "./model/grant.js";
+import type { GrantKey } from "./model/grant-store.js";
 import { OpenServers } from "./open-servers.js";
 
 /** The grants of an agent client: those of a machine where its options name a machine grant, else those of the user. */

@@ -1,6 +1,6 @@
 import { isAgentAuthError } from "../errors.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/login-not-required.js";
-import type { Grant } from "./grant/grant.js";
+import type { Grant } from "./model/grant.js";
 
 /** How a grant is found. */
 export interface GrantSearch {

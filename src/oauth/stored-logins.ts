@@ -2,11 +2,11 @@ import { isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
 import type { StatusOptions } from "./agent-options.js";
 import { bindUsedClient } from "./client/issuer-binding.js";
-import type { Grant } from "./grant/grant.js";
-import type { GrantStore } from "./grant/grant-store.js";
-import type { Lease } from "./grant/lease.js";
 import { refreshLease } from "./grant/refresh.js";
 import { describeLogin, type LoginStatus } from "./login/login-status.js";
+import type { Grant } from "./model/grant.js";
+import type { GrantStore } from "./model/grant-store.js";
+import type { Lease } from "./model/lease.js";
 import { type RemoteLogout, revokeRemotely } from "./token/revocation.js";
 
 /** For how long a logout waits to record it. */

@@ -6,7 +6,7 @@ import { checkOptionNames, type OptionNames } from "../http/option-names.js";
 import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
 import { AGENT_OPTIONS } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/pre-registered-client.js";
-import type { GrantStore } from "../oauth/grant/grant-store.js";
+import type { GrantStore } from "../oauth/model/grant-store.js";
 import type { Env } from "../platform/environment.js";
 import { lookupByPlatform } from "../platform/environment.js";
 import { Redactor } from "../redact.js";

@@ -1,4 +1,4 @@
-import type { GrantStore } from "../oauth/grant/grant-store.js";
+import type { GrantStore } from "../oauth/model/grant-store.js";
 import { type Env, withoutOurs } from "../platform/environment.js";
 import { fileStore } from "../store/file/file.js";
 import { keyringStore } from "../store/keychain/keyring.js";

@@ -6,7 +6,6 @@
  */
 export { generateProofKey, type Prover, proverOf } from "../oauth/dpop/dpop.js";
 export { Nonces } from "../oauth/dpop/nonces.js";
-export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "../oauth/grant/codec.js";
 export {
   clientCredentialsTokens,
   type IdJagRequest,
@@ -14,6 +13,7 @@ export {
   jwtBearerTokens,
   type TokenParameters,
 } from "../oauth/machine/machine-tokens.js";
+export { decodeClient, decodeGrant, encodeClient, encodeGrant } from "../oauth/model/codec.js";
 export { type ExchangeRequest, exchangeTokens } from "../oauth/token/exchange.js";
 export type { TokenCall } from "../oauth/token/token.js";
 export { type TokenCallOptions, tokenCall } from "../oauth/token/token-call.js";

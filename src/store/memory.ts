@@ -1,10 +1,10 @@
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
-import { type BindingStore, type ClientBinding, isSameBinding } from "../oauth/client/client-binding.js";
-import type { ClientRecord, Grant } from "../oauth/grant/grant.js";
-import { type GrantKey, type GrantStore, matchesFilter } from "../oauth/grant/grant-store.js";
-import { leaseLost, type PreviousAttempt } from "../oauth/grant/lease.js";
-import { memoryRecords } from "../oauth/grant/short-lived.js";
+import { type BindingStore, type ClientBinding, isSameBinding } from "../oauth/model/client-binding.js";
+import type { ClientRecord, Grant } from "../oauth/model/grant.js";
+import { type GrantKey, type GrantStore, matchesFilter } from "../oauth/model/grant-store.js";
+import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
+import { memoryRecords } from "../oauth/model/short-lived.js";
 import { Lru } from "./lru.js";
 import { MemoryLeases } from "./memory-leases.js";
 

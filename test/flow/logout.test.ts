@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import type { Grant } from "../../src/oauth/grant/grant.js";
+import type { Grant } from "../../src/oauth/model/grant.js";
 import { linesOf } from "../helpers/cli.js";
 import { flowTest, hurryTimers, LOGIN_FLAGS } from "./support.js";
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { onTestFinished, test, vi } from "vitest";
-import type { Grant } from "../../src/oauth/grant/grant.js";
+import type { Grant } from "../../src/oauth/model/grant.js";
 import type { SandboxOptions } from "../../src/sandbox/index.js";
 import { fileStore } from "../../src/store/file/file.js";
 import { collect, type RunOptions, runCli, startBench, startCli, temporaryFolder } from "../helpers/cli.js";

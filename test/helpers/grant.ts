@@ -1,4 +1,4 @@
-import type { ClientRecord, Grant } from "../../src/oauth/grant/grant.js";
+import type { ClientRecord, Grant } from "../../src/oauth/model/grant.js";
 import { Secret } from "../../src/redact.js";
 
 /** A client record with every member set. */

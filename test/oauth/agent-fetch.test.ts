@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { GrantStore } from "../../src/oauth/grant/grant-store.js";
+import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { asHint, loginAt } from "../helpers/remedy.js";
 import { until } from "../helpers/server.js";

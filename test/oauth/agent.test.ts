@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import type { GrantStore } from "../../src/oauth/grant/grant-store.js";
+import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { asHint, loginAt } from "../helpers/remedy.js";
 import { rejection } from "../helpers/service.js";

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
-import type { GrantStore } from "../../src/oauth/grant/grant-store.js";
+import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { grantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { fileStore } from "../../src/store/file/file.js";

@@ -4,8 +4,8 @@ import { existsSync, readdirSync, renameSync, statSync, utimesSync } from "node:
 import { join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import { CodecError } from "../../oauth/grant/codec.js";
 import { decodeStartedLogin, encodeLogin, type StartedLogin } from "../../oauth/login/login-codec.js";
+import { CodecError } from "../../oauth/model/codec.js";
 import { patiently } from "../../platform/contention.js";
 import { statOf } from "../../platform/stat.js";
 import { quote, shellWord } from "../../redact.js";

@@ -1,4 +1,4 @@
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { EngineHost } from "../../profile/engine/open-engine.js";
 import { openStore } from "../../profile/open-store.js";
 import { storeChoiceOf } from "../../profile/store-choice.js";

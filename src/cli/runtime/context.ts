@@ -4,7 +4,7 @@ import type { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import type { Network } from "../../http/network.js";
 import type { AgentClient } from "../../oauth/agent.js";
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { Env } from "../../platform/environment.js";
 import type { Settings } from "../../profile/settings.js";
 import type { Redactor } from "../../redact.js";

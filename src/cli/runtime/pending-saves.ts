@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../../http/deadline.js";
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
-import { type Lease, leaseLost } from "../../oauth/grant/lease.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
+import { type Lease, leaseLost } from "../../oauth/model/lease.js";
 
 /** How long a run waits for an engine that has to store what the run could not save. */
 const UNSAVED_MS = 30_000;

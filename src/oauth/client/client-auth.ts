@@ -3,7 +3,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { IssuerMetadata } from "../discovery/types.js";
-import type { AuthMethod, ClientRecord } from "../grant/grant.js";
+import type { AuthMethod, ClientRecord } from "../model/grant.js";
 
 /** Signing algorithm of client assertions (RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2). */
 export type SigningAlgorithm = "RS256" | "PS256" | "ES256" | "ES384" | "EdDSA" | "Ed25519";

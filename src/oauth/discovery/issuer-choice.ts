@@ -3,7 +3,7 @@ import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import { issuerMismatch } from "../client/issuer-binding.js";
-import type { Grant } from "../grant/grant.js";
+import type { Grant } from "../model/grant.js";
 import { isSameIssuer } from "./same-issuer.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 

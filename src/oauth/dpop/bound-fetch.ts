@@ -1,8 +1,8 @@
 import { HttpHeaders } from "../../http/http-headers.js";
 import { redirectTarget } from "../../http/redirect.js";
 import { bearerChallenge } from "../discovery/challenge.js";
-import type { Grant } from "../grant/grant.js";
 import type { Replay } from "../http/replay.js";
+import type { Grant } from "../model/grant.js";
 import { type Prover, proverFor } from "./dpop.js";
 import type { Nonces } from "./nonces.js";
 

@@ -2,7 +2,7 @@ import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } fro
 import { refused } from "../../http/refuse.js";
 import { Secret } from "../../redact.js";
 import type { Discovered, IssuerMetadata } from "../discovery/types.js";
-import type { Grant } from "../grant/grant.js";
+import type { Grant } from "../model/grant.js";
 import { Nonces } from "./nonces.js";
 
 /**

@@ -1,5 +1,5 @@
 import { SECRET_MASK } from "../../redact.js";
-import type { Grant } from "./grant.js";
+import type { Grant } from "../model/grant.js";
 
 /** A token for one MCP server. Printing it shows a mask: only {@link AccessToken.value} returns the token. */
 export class AccessToken {

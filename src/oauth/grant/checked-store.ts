@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
-import type { Grant } from "./grant.js";
-import type { GrantStore } from "./grant-store.js";
+import type { Grant } from "../model/grant.js";
+import type { GrantStore } from "../model/grant-store.js";
 
 /**
  * A store whose grants have usable tokens. `JSON.stringify` masks a `Secret`, so a store that uses it for grants loses

@@ -1,4 +1,4 @@
-import type { Grant } from "./grant.js";
+import type { Grant } from "../model/grant.js";
 
 /** An option that a login was made with and that stays in force for its issuer: an exception of this one server. */
 export interface LoginException {

@@ -3,7 +3,7 @@ import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import { NO_RESOURCE } from "../discovery/resource.js";
 import { isSameIssuer } from "../discovery/same-issuer.js";
 import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
-import type { Grant } from "./grant.js";
+import type { Grant } from "../model/grant.js";
 
 /** What a stored grant must meet to be used. */
 export interface GrantRequirements {

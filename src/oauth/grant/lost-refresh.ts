@@ -1,6 +1,6 @@
 import type { AgentAuthError } from "../../errors.js";
-import { type Grant, hasExpired, tokenGeneration } from "./grant.js";
-import type { PreviousAttempt } from "./lease.js";
+import { type Grant, hasExpired, tokenGeneration } from "../model/grant.js";
+import type { PreviousAttempt } from "../model/lease.js";
 
 // The request may have arrived, and the response with the new tokens been lost.
 const AMBIGUOUS_CODES = new Set(["timeout", "connection_reset", "bad_json"]);

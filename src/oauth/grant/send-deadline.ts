@@ -1,4 +1,4 @@
-import { type Lease, leaseLost, maySend } from "./lease.js";
+import { type Lease, leaseLost, maySend } from "../model/lease.js";
 
 type Timed = Pick<Lease, "left" | "maySend" | "lost">;
 

@@ -4,7 +4,7 @@ import type { Network } from "../../http/network.js";
 import { networkError } from "../../http/network-error.js";
 import { withOwnClasses } from "../../http/own-fetch.js";
 import { quote } from "../../redact.js";
-import type { Grant, GrantEndpoints } from "../grant/grant.js";
+import type { Grant, GrantEndpoints } from "../model/grant.js";
 import { OAuthHttp, type OAuthHttpOptions } from "./http.js";
 
 /** HTTP clients for one MCP server and its issuer, with the address policy. */

@@ -4,7 +4,7 @@ import { refused } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import { resourceParameter } from "../discovery/resource.js";
 import type { ServerMetadata } from "../discovery/types.js";
-import type { ClientRecord } from "../grant/grant.js";
+import type { ClientRecord } from "../model/grant.js";
 import { oauthError } from "../token/oauth-error.js";
 
 /**

@@ -7,7 +7,7 @@ import { acceptedTypeFor, overridesFor } from "../discovery/discovery.js";
 import { resourceParameter } from "../discovery/resource.js";
 import type { Discovered } from "../discovery/types.js";
 import { proverFor } from "../dpop/dpop.js";
-import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
+import type { ClientRecord, TokenAnswer } from "../model/grant.js";
 import { answerOf, prepare, type TokenCall, withOAuthErrors } from "../token/token.js";
 import { isScopeRefusal, reportReducedScope, withoutAddedScope } from "./authorize-step.js";
 import type { LoginContext } from "./login-context.js";

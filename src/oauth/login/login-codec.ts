@@ -1,5 +1,5 @@
 import type { ServerMetadata } from "../discovery/types.js";
-import { clientOf } from "../grant/codec.js";
+import { clientOf } from "../model/codec.js";
 import {
   address,
   boolean,
@@ -22,7 +22,7 @@ import {
   string,
   strings,
   versioned,
-} from "../grant/members.js";
+} from "../model/members.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./prepared-login.js";
 
 /** What is stored with a login between its two steps. */

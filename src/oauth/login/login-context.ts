@@ -8,8 +8,8 @@ import type { BearerChallenge } from "../discovery/challenge.js";
 import type { DiscoveryContext } from "../discovery/discovery.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { Nonces } from "../dpop/nonces.js";
-import type { GrantStore } from "../grant/grant-store.js";
 import type { ServerConnection } from "../http/server-connection.js";
+import type { GrantStore } from "../model/grant-store.js";
 import type { LoginMethod } from "./login-method.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login-timeout.js";
 

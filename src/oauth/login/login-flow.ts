@@ -7,9 +7,9 @@ import { acceptedTypeFor, discover, overridesFor, resourceFor } from "../discove
 import { isSameIssuer } from "../discovery/same-issuer.js";
 import type { Discovered, IssuerMetadata } from "../discovery/types.js";
 import { newProofKey } from "../dpop/dpop.js";
-import type { Grant } from "../grant/grant.js";
-import type { GrantKey, GrantStore, Reservation } from "../grant/grant-store.js";
 import { withReservation } from "../grant/reservation.js";
+import type { Grant } from "../model/grant.js";
+import type { GrantKey, GrantStore, Reservation } from "../model/grant-store.js";
 import { withResourceHint } from "../token/resource-hint.js";
 import { chooseScope, parseScope } from "../token/scope.js";
 import { authorizationOf, authorize } from "./authorize-step.js";

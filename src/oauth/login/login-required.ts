@@ -4,7 +4,7 @@ import type { LoginRemedy, LoginStart } from "../../remedy.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
 import { wellKnownAddresses } from "../discovery/resource-metadata.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
-import type { GrantKey } from "../grant/grant-store.js";
+import type { GrantKey } from "../model/grant-store.js";
 import { LOGIN_HINT } from "./login-hint.js";
 
 /** What a sign-in has to be like for its token to be good for what was asked. */

@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { bindUsedClient } from "../client/issuer-binding.js";
-import { type Grant, type TokenAnswer, tokensOf } from "../grant/grant.js";
-import type { Reservation } from "../grant/grant-store.js";
+import { type Grant, type TokenAnswer, tokensOf } from "../model/grant.js";
+import type { Reservation } from "../model/grant-store.js";
 import { scopesBeyond } from "../token/scope.js";
 import type { LoginContext } from "./login-context.js";
 import type { PreparedLogin } from "./prepared-login.js";

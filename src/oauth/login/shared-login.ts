@@ -2,10 +2,10 @@ import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } f
 import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
-import { coversScope, type Grant, hasSameTokens, noteRefusal } from "../grant/grant.js";
 import { unmetRequirement } from "../grant/grant-requirements.js";
-import type { GrantKey } from "../grant/grant-store.js";
-import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../grant/lease.js";
+import { coversScope, type Grant, hasSameTokens, noteRefusal } from "../model/grant.js";
+import type { GrantKey } from "../model/grant-store.js";
+import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../model/lease.js";
 import { splitScope } from "../token/scope.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";

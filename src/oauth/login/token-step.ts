@@ -3,7 +3,7 @@ import { alternateAuthMethod } from "../client/pre-registered-client.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
 import { unregistered } from "../client/registration-refusal.js";
 import { proverFor } from "../dpop/dpop.js";
-import type { ClientRecord, TokenAnswer } from "../grant/grant.js";
+import type { ClientRecord, TokenAnswer } from "../model/grant.js";
 import { exchangeCode } from "../token/token.js";
 import type { LoginContext } from "./login-context.js";
 import { LOGIN_HINT } from "./login-hint.js";

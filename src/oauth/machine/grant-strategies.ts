@@ -1,5 +1,5 @@
 import type { Advice } from "../../errors.js";
-import type { GrantTokens } from "../grant/grant.js";
+import type { GrantTokens } from "../model/grant.js";
 import type { IdentityProvider, MachineGrant, MachineGrantOf, MachineGrantType } from "./types.js";
 
 /** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */

@@ -1,6 +1,6 @@
 import { type Advice, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
-import type { ClientRecord } from "../grant/grant.js";
+import type { ClientRecord } from "../model/grant.js";
 import { strategyOf } from "./grant-strategies.js";
 import type { MachineGrant } from "./types.js";
 

@@ -2,7 +2,7 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
-import { type GrantTokens, type TokenAnswer, tokensOf } from "../grant/grant.js";
+import { type GrantTokens, type TokenAnswer, tokensOf } from "../model/grant.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import { readClaims } from "../token/jwt-claims.js";
 import { answerOf, prepare, type TokenCall, withOAuthErrors } from "../token/token.js";

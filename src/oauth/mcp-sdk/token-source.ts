@@ -4,8 +4,8 @@ import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { applyRemedy, type FetchContext, remedyFor, wasRequested } from "../agent-fetch.js";
 import type { BearerChallenge } from "../discovery/challenge.js";
-import { coversScope, type Grant, hasSameTokens } from "../grant/grant.js";
 import { loginRequired } from "../login/login-required.js";
+import { coversScope, type Grant, hasSameTokens } from "../model/grant.js";
 import { splitScope } from "../token/scope.js";
 import type { ProviderOptions } from "./types.js";
 

@@ -1,7 +1,7 @@
 import * as oauth from "oauth4webapi";
 import { refused } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
-import { tokensOf } from "../grant/grant.js";
+import { tokensOf } from "../model/grant.js";
 import { readClaims } from "./jwt-claims.js";
 import { answerOf, prepare, type TokenCall, withOAuthErrors } from "./token.js";
 

@@ -3,8 +3,8 @@ import { AgentAuthError } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { Redactor } from "../../redact.js";
 import type { ClientKey } from "../client/client-auth.js";
-import type { Grant } from "../grant/grant.js";
 import type { OAuthHttp } from "../http/http.js";
+import type { Grant } from "../model/grant.js";
 import { prepare, withOAuthErrors } from "./token.js";
 
 /** An introspection response (RFC 7662 section 2.2). */

@@ -3,8 +3,8 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow } from "../../http/deadline.js";
 import type { Secret } from "../../redact.js";
 import { type ClientKey, secretInForm } from "../client/client-auth.js";
-import type { Grant } from "../grant/grant.js";
 import type { OAuthHttp } from "../http/http.js";
+import type { Grant } from "../model/grant.js";
 import { prepare, type TokenCall, withOAuthErrors } from "./token.js";
 
 /** The result of a logout at the issuer. */

@@ -7,8 +7,8 @@ import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import { type PreRegisteredClient, secretOf } from "../client/pre-registered-client.js";
 import type { Prover } from "../dpop/dpop.js";
-import type { ClientRecord } from "../grant/grant.js";
 import { type ConnectionOptions, ConnectionPool } from "../http/server-connection.js";
+import type { ClientRecord } from "../model/grant.js";
 import type { TokenCall } from "./token.js";
 
 /** The endpoint and the client of a token request. */

@@ -1,5 +1,5 @@
-import { decodeClient } from "../../oauth/grant/codec.js";
-import type { ClientRecord } from "../../oauth/grant/grant.js";
+import { decodeClient } from "../../oauth/model/codec.js";
+import type { ClientRecord } from "../../oauth/model/grant.js";
 import type { StoreDriver, StoredRecord } from "../../store/driver/driver.js";
 import { sealedName } from "../../store/driver/tenant-records.js";
 import type { KeyRing } from "../../store/seal/key-ring.js";

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { grantStore } from "../../store/driver/grant-store.js";
 import type { KeyRing } from "../../store/seal/key-ring.js";
 import type { EngineKind, EngineSettings } from "../store-choice.js";

@@ -5,7 +5,7 @@ import {
   type LeaseHolder,
   type LeaseOptions,
   type PreviousAttempt,
-} from "../../oauth/grant/lease.js";
+} from "../../oauth/model/lease.js";
 import { MemoryLeases } from "../memory-leases.js";
 import type { LeaseBusy, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";

@@ -1,4 +1,4 @@
-import type { Grant } from "../../oauth/grant/grant.js";
+import type { Grant } from "../../oauth/model/grant.js";
 import type { StoreDriver } from "./driver.js";
 import type { StoreClock } from "./store-clock.js";
 

@@ -4,11 +4,11 @@ import {
   type BindingStore,
   type ClientBinding,
   isSameBinding,
-} from "../../oauth/client/client-binding.js";
-import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/grant/codec.js";
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
-import type { Lease } from "../../oauth/grant/lease.js";
-import type { ShortLivedRecords } from "../../oauth/grant/short-lived.js";
+} from "../../oauth/model/client-binding.js";
+import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
+import type { Lease } from "../../oauth/model/lease.js";
+import type { ShortLivedRecords } from "../../oauth/model/short-lived.js";
 import { quote } from "../../redact.js";
 import { noSealing, type Sealing } from "../seal/sealing.js";
 import { boundedDriver } from "./bounded-driver.js";

@@ -1,4 +1,4 @@
-import type { GrantFilter } from "../../oauth/grant/grant-store.js";
+import type { GrantFilter } from "../../oauth/model/grant-store.js";
 
 /**
  * The tags that a grant is stored with, and by which a filter finds it.

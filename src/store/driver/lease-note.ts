@@ -1,7 +1,7 @@
 import type { AgentAuthError, AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import { tokenGeneration } from "../../oauth/grant/grant.js";
-import type { LeaseOptions, PreviousAttempt } from "../../oauth/grant/lease.js";
+import { tokenGeneration } from "../../oauth/model/grant.js";
+import type { LeaseOptions, PreviousAttempt } from "../../oauth/model/lease.js";
 import type { LeaseTrace } from "./driver.js";
 
 /** What a holder leaves under its lease for the next one. Times are the engine's. */

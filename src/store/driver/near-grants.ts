@@ -1,5 +1,5 @@
 import type { Clock } from "../../http/deadline.js";
-import { type Grant, isFresh } from "../../oauth/grant/grant.js";
+import { type Grant, isFresh } from "../../oauth/model/grant.js";
 import { Lru } from "../lru.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../http/deadline.js";
-import { type Grant, tokenGeneration } from "../../oauth/grant/grant.js";
+import { type Grant, tokenGeneration } from "../../oauth/model/grant.js";
 import { Lru } from "../lru.js";
 
 const REMEMBERED_MS = 10 * 60_000;

@@ -1,5 +1,5 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
-import { decodeGrant } from "../../oauth/grant/codec.js";
+import { decodeGrant } from "../../oauth/model/codec.js";
 import { quote } from "../../redact.js";
 import type { KeyRing } from "../seal/key-ring.js";
 import { parseSealed } from "../seal/sealed-record.js";

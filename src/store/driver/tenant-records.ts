@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import { CodecError } from "../../oauth/grant/codec.js";
+import { CodecError } from "../../oauth/model/codec.js";
 import { quote } from "../../redact.js";
 import { KeyDeletedError, type RecordCipher, type Sealing, type SealPlace } from "../seal/sealing.js";
 import type { PutOptions, RecordKey, RecordKind, StoreDriver, StoredRecord } from "./driver.js";

@@ -5,9 +5,9 @@ import {
   type BindingStore,
   type ClientBinding,
   isSameBinding,
-} from "../../oauth/client/client-binding.js";
-import { CodecError, decodeBinding, encodeBinding } from "../../oauth/grant/codec.js";
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
+} from "../../oauth/model/client-binding.js";
+import { CodecError, decodeBinding, encodeBinding } from "../../oauth/model/codec.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
 import {
   checkPrivateFolders,
   listFolder,

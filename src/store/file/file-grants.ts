@@ -1,14 +1,14 @@
 import { dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { CodecError, decodeGrant, encodeGrant } from "../../oauth/grant/codec.js";
-import type { Grant } from "../../oauth/grant/grant.js";
+import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
+import type { Grant } from "../../oauth/model/grant.js";
 import {
   type GrantFilter,
   type GrantKey,
   type GrantStore,
   matchesFilter,
   type Reservation,
-} from "../../oauth/grant/grant-store.js";
+} from "../../oauth/model/grant-store.js";
 import {
   attempt,
   checkPrivateFolder,

@@ -1,6 +1,6 @@
 import { renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import type { ShortLivedRecords } from "../../oauth/grant/short-lived.js";
+import type { ShortLivedRecords } from "../../oauth/model/short-lived.js";
 import { codeOf, patiently } from "../../platform/contention.js";
 import { statOf } from "../../platform/stat.js";
 import {

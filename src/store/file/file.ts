@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
-import { CodecError, decodeClient, encodeClient } from "../../oauth/grant/codec.js";
-import type { ClientRecord } from "../../oauth/grant/grant.js";
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import { CodecError, decodeClient, encodeClient } from "../../oauth/model/codec.js";
+import type { ClientRecord } from "../../oauth/model/grant.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";
 import { checkPrivateFolders, listFolder, readPrivateFile, writePrivateFile } from "../private/private-file.js";

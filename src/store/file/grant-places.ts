@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { join, sep } from "node:path";
-import type { GrantFilter, GrantKey } from "../../oauth/grant/grant-store.js";
+import type { GrantFilter, GrantKey } from "../../oauth/model/grant-store.js";
 import { checkPrivateFolder, checkPrivateFolders, listFolder } from "../private/private-file.js";
 import { VersionedFiles } from "./versioned-files.js";
 

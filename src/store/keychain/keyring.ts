@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { type Cipher, sealedWith } from "../file/cipher.js";
 import { fileStore } from "../file/file.js";
 import { CipherError } from "../seal/sealing.js";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AgentAuthError } from "../../errors.js";
 import { SingleFlight } from "../../http/single-flight.js";
-import type { GrantStore } from "../../oauth/grant/grant-store.js";
+import type { GrantStore } from "../../oauth/model/grant-store.js";
 import { aesGcm, type Cipher, KEY_BYTES } from "../file/cipher.js";
 import { storeError } from "../store-error.js";
 import { type Keychain, keychainError } from "./keychain.js";

@@ -1,6 +1,6 @@
 import { test } from "vitest";
 import { AgentClient } from "../../../src/oauth/agent.js";
-import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { SandboxOptions } from "../../../src/sandbox/index.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { plant } from "../../helpers/canaries.js";

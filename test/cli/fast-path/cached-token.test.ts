@@ -6,7 +6,7 @@ import { cachedToken } from "../../../src/cli/fast-path/cached-token.js";
 import { runProgram } from "../../../src/cli/groups/tokens.js";
 import { main } from "../../../src/cli/main.js";
 import type { Host } from "../../../src/cli/runtime/host.js";
-import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";

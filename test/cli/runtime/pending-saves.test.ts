@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { createPendingSaves } from "../../../src/cli/runtime/pending-saves.js";
 import { AgentAuthError } from "../../../src/errors.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
-import type { Lease } from "../../../src/oauth/grant/lease.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
+import type { Lease } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { temporaryFolder } from "../../helpers/cli.js";

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { mergeAnswer } from "../../../src/oauth/grant/grant.js";
+import { mergeAnswer } from "../../../src/oauth/model/grant.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { type Reply, rawBytes, rawJson, reset, type Seen, silence } from "../../helpers/peer.js";
 import { type HostileCase, REFRESH, unless } from "../case.js";

@@ -1,4 +1,4 @@
-import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { endless, flood, type Reply, type Route, rawBytes, rawJson, reset, silence } from "../../helpers/peer.js";

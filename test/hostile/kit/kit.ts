@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../../src/http/deadline.js";
-import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { cleanEnv, temporaryFolder } from "../../helpers/cli.js";

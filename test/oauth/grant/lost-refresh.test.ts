@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { Progress } from "../../../src/oauth/agent-progress.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
-import type { PreviousAttempt } from "../../../src/oauth/grant/lease.js";
 import { markLost } from "../../../src/oauth/grant/lost-refresh.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
+import type { PreviousAttempt } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { plainGrant } from "../../helpers/grant.js";

@@ -1,9 +1,9 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { retire } from "../../../src/oauth/grant/grant.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
-import { type Lease, leaseLost } from "../../../src/oauth/grant/lease.js";
+import { retire } from "../../../src/oauth/model/grant.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
+import { type Lease, leaseLost } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { type Handler, type Reply, reset, type Scene, silence, startMcp } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";

@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { leaseLost } from "../../../src/oauth/grant/lease.js";
 import { withSendDeadline } from "../../../src/oauth/grant/send-deadline.js";
+import { leaseLost } from "../../../src/oauth/model/lease.js";
 import { createFetch } from "../../../src/transport/dispatcher.js";
 
 describe.each([

@@ -1,4 +1,4 @@
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 

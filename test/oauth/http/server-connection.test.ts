@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import { decodeGrant, encodeGrant } from "../../../src/oauth/grant/codec.js";
 import { ConnectionPool } from "../../../src/oauth/http/server-connection.js";
+import { decodeGrant, encodeGrant } from "../../../src/oauth/model/codec.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { ISSUER, MCP, nameServers } from "../../helpers/named-network.js";

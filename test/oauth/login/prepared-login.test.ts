@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { CodecError } from "../../../src/oauth/grant/codec.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
 import type { PreparedLogin } from "../../../src/oauth/login/prepared-login.js";
+import { CodecError } from "../../../src/oauth/model/codec.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 
 const SIGNAL = new AbortController().signal;

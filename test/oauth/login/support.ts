@@ -1,5 +1,5 @@
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { memoryStore } from "../../../src/store/memory.js";
 import { FakeClock } from "../../helpers/clock.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
 import type { PreparedLogin } from "../../../src/oauth/login/prepared-login.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { temporaryFolder } from "../../helpers/folder.js";

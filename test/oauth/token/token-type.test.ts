@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../../src/errors.js";
-import { decodeGrant, encodeGrant } from "../../../src/oauth/grant/codec.js";
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
+import { decodeGrant, encodeGrant } from "../../../src/oauth/model/codec.js";
 import { madeGrant, plainGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { AgentClient } from "../../../src/oauth/agent.js";
-import type { Grant } from "../../../src/oauth/grant/grant.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { startScene } from "../../helpers/issuer.js";

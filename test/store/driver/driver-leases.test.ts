@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
-import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/grant/lease.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
+import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/model/lease.js";
 import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { until } from "../../helpers/server.js";

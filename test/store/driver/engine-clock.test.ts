@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isFresh } from "../../../src/oauth/grant/grant.js";
+import { isFresh } from "../../../src/oauth/model/grant.js";
 import { openStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { madeGrant } from "../../helpers/grant.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../../src/errors.js";
-import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import type { DriverHealth, RecordKind, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type GrantStoreOptions, grantStore, openStore } from "../../../src/store/driver/grant-store.js";

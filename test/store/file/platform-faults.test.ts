@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
 import { checkFiles } from "../../../src/cli/commands/doctor/store-checks.js";
-import type { Lease } from "../../../src/oauth/grant/lease.js";
+import type { Lease } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { discardFile } from "../../../src/store/private/private-file.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { type AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
-import type { GrantStore } from "../../../src/oauth/grant/grant-store.js";
+import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { grantFile, grantFiles } from "../../helpers/grant-files.js";

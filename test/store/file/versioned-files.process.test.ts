@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Grant } from "../../../src/oauth/grant/grant.js";
+import type { Grant } from "../../../src/oauth/model/grant.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { grantFile } from "../../helpers/grant-files.js";

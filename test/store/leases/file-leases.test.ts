@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, uti
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import type { Lease } from "../../../src/oauth/grant/lease.js";
+import type { Lease } from "../../../src/oauth/model/lease.js";
 import { LockFiles } from "../../../src/store/leases/lock-files.js";
 import { bootClock, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import type { LockRecord } from "../../../src/store/leases/lock-record.js";

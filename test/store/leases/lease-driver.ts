@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, isAgentAuthError } from "../../../src/errors.js";
-import type { Lease, LeaseOptions } from "../../../src/oauth/grant/lease.js";
+import type { Lease, LeaseOptions } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 
 /** Takes one lease, and carries out the commands that it gets. */

@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
-import { CodecError, decodeClient, decodeGrant } from "../../../oauth/grant/codec.js";
 import { decodeStartedLogin } from "../../../oauth/login/login-codec.js";
+import { CodecError, decodeClient, decodeGrant } from "../../../oauth/model/codec.js";
 import { moveAway } from "../../../platform/shell.js";
 import { statOf } from "../../../platform/stat.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";

@@ -1,5 +1,5 @@
 import type { AgentAuthError } from "../../../errors.js";
-import type { GrantStore } from "../../../oauth/grant/grant-store.js";
+import type { GrantStore } from "../../../oauth/model/grant-store.js";
 import { writeSecretFile } from "../../../profile/secret-file.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { encodeRecords } from "./records-file.js";

@@ -1,7 +1,7 @@
-import type { ClientBinding } from "../../../oauth/client/client-binding.js";
 import { redirectForm } from "../../../oauth/client/registration.js";
-import type { ClientRecord, Grant } from "../../../oauth/grant/grant.js";
-import type { GrantStore } from "../../../oauth/grant/grant-store.js";
+import type { ClientBinding } from "../../../oauth/model/client-binding.js";
+import type { ClientRecord, Grant } from "../../../oauth/model/grant.js";
+import type { GrantStore } from "../../../oauth/model/grant-store.js";
 import { quote } from "../../../redact.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { readRecords } from "./records-file.js";

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
-import type { ClientBinding } from "../../../oauth/client/client-binding.js";
+import type { ClientBinding } from "../../../oauth/model/client-binding.js";
 import {
   decodeBinding,
   decodeClient,
@@ -8,8 +8,8 @@ import {
   encodeBinding,
   encodeClient,
   encodeGrant,
-} from "../../../oauth/grant/codec.js";
-import type { ClientRecord, Grant } from "../../../oauth/grant/grant.js";
+} from "../../../oauth/model/codec.js";
+import type { ClientRecord, Grant } from "../../../oauth/model/grant.js";
 import { readPrivateFile } from "../../../store/private/private-file.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { storeError } from "../../../store/store-error.js";

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../../http/strict-json.js";
-import { BOUND_BY, type BoundBy, type ClientBinding } from "../client/client-binding.js";
+import { BOUND_BY, type BoundBy, type ClientBinding } from "./client-binding.js";
 import type { AuthMethod, ClientRecord, Grant, LostRefresh } from "./grant.js";
 import {
   boolean,

@@ -7,7 +7,7 @@ import {
   retire,
   type TokenAnswer,
   tokensOf,
-} from "../../../src/oauth/grant/grant.js";
+} from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant, plainGrant } from "../../helpers/grant.js";
 import { fc } from "../../helpers/properties.js";

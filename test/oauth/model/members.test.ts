@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { parseStrictJson } from "../../../src/http/strict-json.js";
-import { decode, membersOf } from "../../../src/oauth/grant/members.js";
+import { decode, membersOf } from "../../../src/oauth/model/members.js";
 import { fc } from "../../helpers/properties.js";
 
 const NAMES = ["a", "b", "c", "1", "", "schema", "__proto__", "constructor", "\\u0061", "\\\\", "\\u005f_proto__"];

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { CodecError, decodeGrant, encodeGrant } from "../../../src/oauth/grant/codec.js";
+import { CodecError, decodeGrant, encodeGrant } from "../../../src/oauth/model/codec.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 
 it("reads text that another program printed like its own", () => {

@@ -1,5 +1,5 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import type { BindingStore } from "../client/client-binding.js";
+import type { BindingStore } from "./client-binding.js";
 import type { ClientRecord, Grant } from "./grant.js";
 import type { GrantKey } from "./grant-key.js";
 import type { Lease, LeaseOptions } from "./lease.js";
