@@ -61,9 +61,7 @@ export type { Progress } from "./oauth/agent-progress.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
-export type { BearerChallenge } from "./oauth/discovery/challenge.js";
 export type { Overrides } from "./oauth/discovery/discovery.js";
-export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/discovery/types.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
 export type { LoginException } from "./oauth/grant/exceptions.js";
@@ -106,10 +104,12 @@ export type {
   McpTokens,
   ProviderOptions,
 } from "./oauth/mcp-sdk/types.js";
+export type { BearerChallenge } from "./oauth/model/challenge.js";
 export type { BindingKey, BoundBy, ClientBinding } from "./oauth/model/client-binding.js";
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/model/grant.js";
 export type { GrantFilter, GrantKey, GrantStore, Reservation } from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
+export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";
 export type { ShortLivedRecords } from "./oauth/model/short-lived.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";

@@ -2,8 +2,6 @@ import { type Clock, systemClock } from "../http/deadline.js";
 import { type ClientCall, callOf } from "./agent-calls.js";
 import { type AgentClientOptions, expectedIssuer, loginSecrets } from "./agent-options.js";
 import { issuerMismatch } from "./client/issuer-binding.js";
-import { parseMcpUrl } from "./discovery/resource.js";
-import { isSameIssuer } from "./discovery/same-issuer.js";
 import { Nonces } from "./dpop/nonces.js";
 import { ConnectionPool, type Remembered } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";
@@ -13,6 +11,8 @@ import type { WebLoginContext } from "./login/web-login.js";
 import { isMachineAccount, noPerson, noSignIn } from "./machine/machine-grant.js";
 import type { Grant } from "./model/grant.js";
 import type { GrantKey } from "./model/grant-store.js";
+import { parseMcpUrl } from "./model/resource.js";
+import { isSameIssuer } from "./model/same-issuer.js";
 
 /** What the operations of an agent client have in common: its options, its connections, and the keys of its grants. */
 export class AgentContext {

@@ -2,7 +2,6 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isRequest, isResponse } from "../http/own-fetch.js";
 import { quote } from "../redact.js";
 import type { LoginRemedy } from "../remedy.js";
-import { type BearerChallenge, bearerChallenge } from "./discovery/challenge.js";
 import { noResourceMetadata } from "./discovery/resource-metadata.js";
 import { sendWithToken } from "./dpop/bound-fetch.js";
 import type { Nonces } from "./dpop/nonces.js";
@@ -10,8 +9,9 @@ import type { GrantOptions } from "./grant/token-options.js";
 import { type Replay, replayable } from "./http/replay.js";
 import { LOGIN_HINT } from "./login/login-hint.js";
 import { loginRemedy } from "./login/login-required.js";
+import { type BearerChallenge, bearerChallenge } from "./model/challenge.js";
 import type { Grant } from "./model/grant.js";
-import { splitScope, unionScopes } from "./token/scope.js";
+import { splitScope, unionScopes } from "./model/scope.js";
 
 /** What `fetch` needs from its agent. */
 export interface FetchContext {

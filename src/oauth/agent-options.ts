@@ -6,7 +6,6 @@ import type { Progress } from "./agent-progress.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
 import type { PreRegisteredClient } from "./client/pre-registered-client.js";
 import type { Overrides } from "./discovery/discovery.js";
-import type { Discovered } from "./discovery/types.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
 import { checkedStore } from "./grant/checked-store.js";
 import type { TokenOptions } from "./grant/token-options.js";
@@ -15,7 +14,8 @@ import type { TraceEntry } from "./http/trace.js";
 import type { LoginMethod } from "./login/login-method.js";
 import type { MachineGrant } from "./machine/types.js";
 import type { GrantStore } from "./model/grant-store.js";
-import { parseScope } from "./token/scope.js";
+import type { Discovered } from "./model/metadata.js";
+import { parseScope } from "./model/scope.js";
 import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-type.js";
 
 /** How an `AgentClient` works. */

@@ -3,7 +3,7 @@ import { isLoopbackHost, parseBaseUrl } from "../../src/http/address.js";
 import { classifyHost, policyFor } from "../../src/http/address-class.js";
 import { checkAddress } from "../../src/http/peer-address.js";
 import { checkBrowserUrl } from "../../src/login/browser-url.js";
-import { coversServer, parseMcpUrl } from "../../src/oauth/discovery/resource.js";
+import { coversServer, parseMcpUrl } from "../../src/oauth/model/resource.js";
 import { fc } from "../helpers/properties.js";
 import { unsafeCharacters } from "../helpers/unsafe.js";
 import { edited, SETTINGS, textLike, tried } from "./inputs.js";

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { policyFor } from "../../src/http/address-class.js";
 import { obtainClient } from "../../src/oauth/client/registration.js";
-import { coversServer } from "../../src/oauth/discovery/resource.js";
 import { findResourceMetadata } from "../../src/oauth/discovery/resource-metadata.js";
 import { findServerMetadata } from "../../src/oauth/discovery/server-metadata.js";
 import { OAuthHttp } from "../../src/oauth/http/http.js";
 import { checkCallback, type PendingAuthorization } from "../../src/oauth/login/authorization.js";
+import { coversServer } from "../../src/oauth/model/resource.js";
 import { introspect } from "../../src/oauth/token/introspection.js";
 import { exchangeCode, refreshTokens } from "../../src/oauth/token/token.js";
 import { Secret } from "../../src/redact.js";

@@ -1,6 +1,6 @@
 import { onTestFinished } from "vitest";
 import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
-import type { ServerMetadata } from "../../src/oauth/discovery/types.js";
+import type { ServerMetadata } from "../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { FakeClock } from "./clock.js";
 import { TestLogin } from "./login.js";

@@ -6,9 +6,9 @@ import {
   loginNotRequired,
   requiredUnlessAbsent,
 } from "../../oauth/discovery/login-not-required.js";
-import { parseMcpUrl } from "../../oauth/discovery/resource.js";
 import type { AccessToken } from "../../oauth/grant/access-token.js";
 import type { TokenOptions } from "../../oauth/grant/token-options.js";
+import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { shellWord } from "../../redact.js";
 
 type Agent = Pick<AgentClient, "token" | "requiresLogin" | "status" | "discover">;

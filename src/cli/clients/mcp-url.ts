@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import { parseMcpUrl } from "../../oauth/discovery/resource.js";
+import { parseMcpUrl } from "../../oauth/model/resource.js";
 
 /**
  * The address of an MCP server as it was typed.

@@ -6,7 +6,7 @@ import { HttpHeaders } from "../../http/http-headers.js";
 import type { Network } from "../../http/network.js";
 import { isRequest, ownFetch } from "../../http/own-fetch.js";
 import { parseUrl } from "../../http/url.js";
-import { parseChallenges } from "../../oauth/discovery/challenge.js";
+import { parseChallenges } from "../../oauth/model/challenge.js";
 import { MASK, quote } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";

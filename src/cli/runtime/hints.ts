@@ -1,7 +1,7 @@
 import { type AgentAuthError, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/url.js";
-import { NO_RESOURCE } from "../../oauth/discovery/resource.js";
 import { LOGIN_HINT } from "../../oauth/login/login-hint.js";
+import { NO_RESOURCE } from "../../oauth/model/resource.js";
 import { storingToken } from "../../profile/missing-service.js";
 import { quote, shellWord } from "../../redact.js";
 import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";

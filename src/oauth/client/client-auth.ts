@@ -2,8 +2,8 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import type { IssuerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
+import type { IssuerMetadata } from "../model/metadata.js";
 
 /** Signing algorithm of client assertions (RFC 7518 section 3.1, RFC 8037 section 3.1, RFC 9864 section 2.2). */
 export type SigningAlgorithm = "RS256" | "PS256" | "ES256" | "ES384" | "EdDSA" | "Ed25519";

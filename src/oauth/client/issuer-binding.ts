@@ -3,11 +3,11 @@ import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { Progress } from "../agent-progress.js";
-import { isSameIssuer } from "../discovery/same-issuer.js";
 import { isMachineAccount } from "../machine/machine-grant.js";
 import type { BoundBy, ClientBinding } from "../model/client-binding.js";
 import type { Grant } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
+import { isSameIssuer } from "../model/same-issuer.js";
 import type { PreRegisteredClient } from "./pre-registered-client.js";
 
 /** The question to the user before the secret of a client is sent to an issuer for the first time. */

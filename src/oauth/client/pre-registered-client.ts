@@ -1,6 +1,6 @@
 import { Secret } from "../../redact.js";
-import type { IssuerMetadata } from "../discovery/types.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
+import type { IssuerMetadata } from "../model/metadata.js";
 import { type ClientKey, checkAuthMethod } from "./client-auth.js";
 
 /** A client that is registered with the issuer beforehand. */

@@ -2,8 +2,8 @@ import { type Advice, AgentAuthError } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import { bearerChallenge } from "../discovery/challenge.js";
 import { secretsSentBefore } from "../http/http.js";
+import { bearerChallenge } from "../model/challenge.js";
 import { codeOf } from "../token/oauth-error.js";
 
 /** A registration that an issuer refused. */

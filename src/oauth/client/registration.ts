@@ -6,12 +6,12 @@ import { refused } from "../../http/refuse.js";
 import { parseUrl } from "../../http/url.js";
 import { serverMetadataAddresses } from "../../http/well-known.js";
 import { quote, Secret } from "../../redact.js";
-import type { IssuerMetadata, ServerMetadata } from "../discovery/types.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { HEARTBEAT_MS } from "../model/lease.js";
+import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
 import { oauthError } from "../token/oauth-error.js";
 import {
   type PreRegisteredClient,

@@ -5,7 +5,7 @@ import { HttpRequest } from "../../http/http-request.js";
 import { networkError } from "../../http/network-error.js";
 import { isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
 import type { TraceEntry } from "../http/trace.js";
-import { type BearerChallenge, bearerChallenge } from "./challenge.js";
+import { type BearerChallenge, bearerChallenge } from "../model/challenge.js";
 
 /** What a request without a token depends on. */
 export interface ChallengeContext {

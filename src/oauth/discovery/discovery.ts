@@ -7,7 +7,10 @@ import { isUnavailable } from "../http/http.js";
 import type { Remembered, ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import { withUnseen } from "../login/login-required.js";
-import type { BearerChallenge } from "./challenge.js";
+import type { BearerChallenge } from "../model/challenge.js";
+import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "../model/metadata.js";
+import { parseMcpUrl } from "../model/resource.js";
+import { isSameIssuer } from "../model/same-issuer.js";
 import { mayWantSession, opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
 import { foreignFirstEndpoint } from "./first-endpoint.js";
 import {
@@ -21,7 +24,6 @@ import {
 import { legacyIssuer } from "./legacy-issuer.js";
 import { isLoginNotRequired, isNothingThere, loginNotRequired, nothingThere } from "./login-not-required.js";
 import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
-import { parseMcpUrl } from "./resource.js";
 import {
   findResourceMetadata,
   isUnprovenParent,
@@ -29,10 +31,8 @@ import {
   noResourceMetadata,
   rememberedMetadata,
 } from "./resource-metadata.js";
-import { isSameIssuer } from "./same-issuer.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
-import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./types.js";
 
 /** Security checks that the user may disable or tighten for a server, each by a flag of the same name. */
 export interface Overrides {

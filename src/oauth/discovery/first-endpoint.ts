@@ -1,4 +1,4 @@
-import type { ServerMetadata } from "./types.js";
+import type { ServerMetadata } from "../model/metadata.js";
 
 /** The endpoint that a login begins at. */
 export interface FirstEndpoint {

@@ -1,5 +1,5 @@
 import { isAgentAuthError } from "../../errors.js";
-import type { ServerMetadata } from "./types.js";
+import type { ServerMetadata } from "../model/metadata.js";
 
 /** A server of 2025-03-26: its origin is the issuer, and where it publishes nothing its endpoints have fixed paths. */
 export async function legacyIssuer<T>(mcpUrl: string, read: () => Promise<T>): Promise<T | ServerMetadata> {

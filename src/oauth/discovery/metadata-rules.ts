@@ -3,10 +3,10 @@ import { refused } from "../../http/refuse.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
-import { parseScope } from "../token/scope.js";
-import { isSameIssuer } from "./same-issuer.js";
+import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
+import { isSameIssuer } from "../model/same-issuer.js";
+import { parseScope } from "../model/scope.js";
 import type { ServerDiscovery } from "./server-discovery.js";
-import type { IssuerMetadata, ServerMetadata } from "./types.js";
 
 /** A metadata document before its checks. */
 export type Members = Record<string, unknown>;

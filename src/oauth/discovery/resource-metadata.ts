@@ -9,11 +9,11 @@ import { quote } from "../../redact.js";
 import { isUnavailable, type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Remembered } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
-import { parseScope } from "../token/scope.js";
-import type { BearerChallenge } from "./challenge.js";
+import type { BearerChallenge } from "../model/challenge.js";
+import type { ResourceMetadata } from "../model/metadata.js";
+import { coversServer, parseMcpUrl } from "../model/resource.js";
+import { parseScope } from "../model/scope.js";
 import type { UnauthenticatedResponse } from "./challenge-request.js";
-import { coversServer, parseMcpUrl } from "./resource.js";
-import type { ResourceMetadata } from "./types.js";
 
 /** Input of {@link findResourceMetadata}. */
 export interface ResourceDiscovery {

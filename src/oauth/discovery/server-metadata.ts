@@ -3,9 +3,9 @@ import { strictObject } from "../../http/strict-object.js";
 import { serverMetadataAddresses } from "../../http/well-known.js";
 import { quote } from "../../redact.js";
 import { serverFailure } from "../http/http.js";
+import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
 import { checkIssuerMetadata, checkServerMetadata, type Members } from "./metadata-rules.js";
 import type { ServerDiscovery } from "./server-discovery.js";
-import type { IssuerMetadata, ServerMetadata } from "./types.js";
 
 /**
  * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that names

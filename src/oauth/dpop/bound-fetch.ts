@@ -1,7 +1,7 @@
 import { HttpHeaders } from "../../http/http-headers.js";
 import { redirectTarget } from "../../http/redirect.js";
-import { bearerChallenge } from "../discovery/challenge.js";
 import type { Replay } from "../http/replay.js";
+import { bearerChallenge } from "../model/challenge.js";
 import type { Grant } from "../model/grant.js";
 import { type Prover, proverFor } from "./dpop.js";
 import type { Nonces } from "./nonces.js";

@@ -1,8 +1,8 @@
 import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } from "dpop";
 import { refused } from "../../http/refuse.js";
 import { Secret } from "../../redact.js";
-import type { Discovered, IssuerMetadata } from "../discovery/types.js";
 import type { Grant } from "../model/grant.js";
+import type { Discovered, IssuerMetadata } from "../model/metadata.js";
 import { Nonces } from "./nonces.js";
 
 /**

@@ -1,4 +1,4 @@
-import type { BearerChallenge } from "../discovery/challenge.js";
+import type { BearerChallenge } from "../model/challenge.js";
 
 /** What a token must meet. */
 export interface TokenOptions {

@@ -2,9 +2,9 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
-import { resourceParameter } from "../discovery/resource.js";
-import type { ServerMetadata } from "../discovery/types.js";
 import type { ClientRecord } from "../model/grant.js";
+import type { ServerMetadata } from "../model/metadata.js";
+import { resourceParameter } from "../model/resource.js";
 import { oauthError } from "../token/oauth-error.js";
 
 /**

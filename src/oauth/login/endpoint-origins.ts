@@ -2,7 +2,7 @@ import { follow, untilAborted } from "../../http/deadline.js";
 import { refused } from "../../http/refuse.js";
 import { overridesFor } from "../discovery/discovery.js";
 import { foreignFirstEndpoint } from "../discovery/first-endpoint.js";
-import type { Discovered } from "../discovery/types.js";
+import type { Discovered } from "../model/metadata.js";
 import type { LoginContext } from "./login-context.js";
 import type { LoginMethod } from "./login-method.js";
 import { timeoutError } from "./login-timeout.js";

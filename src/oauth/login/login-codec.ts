@@ -1,4 +1,3 @@
-import type { ServerMetadata } from "../discovery/types.js";
 import { clientOf } from "../model/codec.js";
 import {
   address,
@@ -23,6 +22,7 @@ import {
   strings,
   versioned,
 } from "../model/members.js";
+import type { ServerMetadata } from "../model/metadata.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./prepared-login.js";
 
 /** What is stored with a login between its two steps. */

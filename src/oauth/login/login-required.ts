@@ -1,9 +1,9 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy, LoginStart } from "../../remedy.js";
-import type { BearerChallenge } from "../discovery/challenge.js";
 import { wellKnownAddresses } from "../discovery/resource-metadata.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
+import type { BearerChallenge } from "../model/challenge.js";
 import type { GrantKey } from "../model/grant-store.js";
 import { LOGIN_HINT } from "./login-hint.js";
 

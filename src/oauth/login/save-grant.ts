@@ -3,7 +3,7 @@ import { quote } from "../../redact.js";
 import { bindUsedClient } from "../client/issuer-binding.js";
 import { type Grant, type TokenAnswer, tokensOf } from "../model/grant.js";
 import type { Reservation } from "../model/grant-store.js";
-import { scopesBeyond } from "../token/scope.js";
+import { scopesBeyond } from "../model/scope.js";
 import type { LoginContext } from "./login-context.js";
 import type { PreparedLogin } from "./prepared-login.js";
 

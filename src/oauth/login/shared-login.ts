@@ -1,12 +1,12 @@
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
-import type { BearerChallenge } from "../discovery/challenge.js";
 import { unmetRequirement } from "../grant/grant-requirements.js";
+import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens, noteRefusal } from "../model/grant.js";
 import type { GrantKey } from "../model/grant-store.js";
 import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../model/lease.js";
-import { splitScope } from "../token/scope.js";
+import { splitScope } from "../model/scope.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
 import { LOGIN_HINT } from "./login-hint.js";

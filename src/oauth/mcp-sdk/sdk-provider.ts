@@ -1,6 +1,6 @@
 import { bindMethods } from "../../http/bind-methods.js";
-import { bearerChallenge } from "../discovery/challenge.js";
-import { unionScopes } from "../token/scope.js";
+import { bearerChallenge } from "../model/challenge.js";
+import { unionScopes } from "../model/scope.js";
 import type { TokenSource } from "./token-source.js";
 import type {
   McpAuthProvider,

@@ -1,5 +1,5 @@
 import { Secret } from "../../redact.js";
-import { splitScope } from "../token/scope.js";
+import { splitScope } from "./scope.js";
 
 /** How a client authenticates at the token endpoint (RFC 7591 section 2). */
 export type AuthMethod = "none" | "client_secret_basic" | "client_secret_post" | "private_key_jwt";

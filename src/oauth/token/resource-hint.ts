@@ -1,6 +1,6 @@
 import { isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { NO_RESOURCE } from "../discovery/resource.js";
+import { NO_RESOURCE } from "../model/resource.js";
 
 /** What Entra ID reports, under several codes, if the resource does not match the scopes. */
 const ENTRA_MISMATCH = "AADSTS9010010";

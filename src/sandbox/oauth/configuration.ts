@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { JsonObject } from "../../http/strict-json.js";
-import { splitScope } from "../../oauth/token/scope.js";
+import { splitScope } from "../../oauth/model/scope.js";
 import { findFault } from "../faults/controller.js";
 import type { MovableClock } from "../http/clock.js";
 import { faultsOf } from "./in-process-request.js";

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { splitScope } from "../../oauth/token/scope.js";
+import { splitScope } from "../../oauth/model/scope.js";
 import { STATIC_SCOPES } from "./configuration.js";
 import { consentPage, errorPage, loginPage, pageHeaders } from "./issuer-pages.js";
 import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, paramOf } from "./oidc.js";

@@ -1,4 +1,4 @@
-import { splitScope } from "../../oauth/token/scope.js";
+import { splitScope } from "../../oauth/model/scope.js";
 import { openJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
 import {

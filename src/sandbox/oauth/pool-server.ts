@@ -1,4 +1,4 @@
-import { splitScope } from "../../oauth/token/scope.js";
+import { splitScope } from "../../oauth/model/scope.js";
 import type { SandboxData } from "../data/data.js";
 import type { SandboxResponse } from "../http/sandbox-response.js";
 import { type ConfigurationSettings, configurationOf, describeResource } from "./configuration.js";

@@ -1,4 +1,4 @@
-import { splitScope } from "../../oauth/token/scope.js";
+import { splitScope } from "../../oauth/model/scope.js";
 import { openJwt, type SigningKey } from "./keys.js";
 
 /** The facts of an access token. */

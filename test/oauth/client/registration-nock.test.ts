@@ -1,8 +1,8 @@
 import nock from "nock";
 import { describe, expect, it } from "vitest";
 import { obtainClient, type Registration } from "../../../src/oauth/client/registration.js";
-import type { ServerMetadata } from "../../../src/oauth/discovery/types.js";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
+import type { ServerMetadata } from "../../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { useNock } from "../../helpers/nock.js";
 import { rejection } from "../../helpers/service.js";

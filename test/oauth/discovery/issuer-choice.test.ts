@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { cliHint } from "../../../src/cli/runtime/hints.js";
 import type { AgentAuthError } from "../../../src/errors.js";
 import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.js";
-import { isSameIssuer } from "../../../src/oauth/discovery/same-issuer.js";
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
+import { isSameIssuer } from "../../../src/oauth/model/same-issuer.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
 

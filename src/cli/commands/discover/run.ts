@@ -1,9 +1,9 @@
 import type { AgentAuthError, AgentAuthErrorJson } from "../../../errors.js";
 import type { DiscoveryReport } from "../../../oauth/agent-options.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
-import { coversServer, parseMcpUrl } from "../../../oauth/discovery/resource.js";
-import type { Discovered, ResourceMetadata, ServerMetadata } from "../../../oauth/discovery/types.js";
 import type { TraceEntry } from "../../../oauth/http/trace.js";
+import type { Discovered, ResourceMetadata, ServerMetadata } from "../../../oauth/model/metadata.js";
+import { coversServer, parseMcpUrl } from "../../../oauth/model/resource.js";
 import { escapeText } from "../../../redact.js";
 import { mayConfirm } from "../../clients/login-method.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";

@@ -1,5 +1,5 @@
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
-import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
+import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { shellWord } from "../../../redact.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Finding, ok, skipped, warning } from "./check.js";

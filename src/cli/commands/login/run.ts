@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
-import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
+import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { escapeText, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { type PrintedLogin, printedLogin } from "../../clients/printed-login.js";

@@ -1,5 +1,5 @@
 import type { AgentAuthError } from "../../../errors.js";
-import { parseMcpUrl } from "../../../oauth/discovery/resource.js";
+import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { type PrintedLogin, printedLogin, printedPendingLogin } from "../../clients/printed-login.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { coversServer, parseMcpUrl } from "../../../src/oauth/discovery/resource.js";
+import { coversServer, parseMcpUrl } from "../../../src/oauth/model/resource.js";
 
 describe("parseMcpUrl", () => {
   it.each([

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chooseScope, parseScope, type ScopeSources, scopesBeyond } from "../../../src/oauth/token/scope.js";
+import { chooseScope, parseScope, type ScopeSources, scopesBeyond } from "../../../src/oauth/model/scope.js";
 import { startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
 

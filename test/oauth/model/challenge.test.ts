@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { bearerChallenge, parseChallenges } from "../../../src/oauth/discovery/challenge.js";
+import { bearerChallenge, parseChallenges } from "../../../src/oauth/model/challenge.js";
 import { fc } from "../../helpers/properties.js";
 
 /** Challenges as plain data. */
