@@ -12,7 +12,7 @@ import { usageError } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { deviceText } from "../../src/login/device-code.js";
 import { loginText } from "../../src/login/messages.js";
-import { oauthError } from "../../src/oauth/token/oauth-error.js";
+import { oauthError } from "../../src/oauth/http/oauth-error.js";
 import { FORMATS } from "../../src/profile/output-formats.js";
 import { quote, Redactor, shellWord } from "../../src/redact.js";
 import { everyText, unsafeCharacters } from "../helpers/unsafe.js";

@@ -3,8 +3,8 @@ import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import { secretsSentBefore } from "../http/http.js";
+import { codeOf } from "../http/oauth-error.js";
 import { bearerChallenge } from "../model/challenge.js";
-import { codeOf } from "../token/oauth-error.js";
 
 /** A registration that an issuer refused. */
 export interface RefusedRegistration {

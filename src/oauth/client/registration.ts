@@ -7,12 +7,12 @@ import { parseUrl } from "../../http/url.js";
 import { serverMetadataAddresses } from "../../http/well-known.js";
 import { quote, Secret } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
+import { oauthError } from "../http/oauth-error.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { HEARTBEAT_MS } from "../model/lease.js";
 import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
-import { oauthError } from "../token/oauth-error.js";
 import {
   type PreRegisteredClient,
   preferredMethod,

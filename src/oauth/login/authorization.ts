@@ -2,10 +2,10 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
+import { oauthError } from "../http/oauth-error.js";
 import type { ClientRecord } from "../model/grant.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
-import { oauthError } from "../token/oauth-error.js";
 
 /**
  * A pending authorization: stores the issuer with state and verifier, so that the callback is validated against the

@@ -7,11 +7,11 @@ import type { Secret } from "../../redact.js";
 import { type ClientKey, clientAuth } from "../client/client-auth.js";
 import type { Prover } from "../dpop/dpop.js";
 import { isToken, type OAuthHttp, UNVERIFIED_ID_TOKEN } from "../http/http.js";
+import { oauthError } from "../http/oauth-error.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
 import { resourceParameter } from "../model/resource.js";
 import { usableIdToken } from "./id-token.js";
-import { oauthError } from "./oauth-error.js";
 import { ANY_TOKEN_TYPE, checkTokenType } from "./token-type.js";
 
 /** Input of a request to the token endpoint. */

@@ -4,7 +4,7 @@ import { systemClock } from "../../http/deadline.js";
 import { isResponse } from "../../http/own-fetch.js";
 import { retryAfter } from "../../http/retry.js";
 import { escapeText, MASK, quote, Redactor } from "../../redact.js";
-import { secretsSentBefore } from "../http/http.js";
+import { secretsSentBefore } from "./http.js";
 
 const AUTH_ERRORS = new Set([
   "invalid_grant",
