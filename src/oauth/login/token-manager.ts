@@ -3,20 +3,20 @@ import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { checkFirstNamed } from "../discovery/resource-metadata.js";
+import { type GrantRequirements, unmetRequirement } from "../grant/grant-requirements.js";
+import { isLastToken } from "../grant/lost-refresh.js";
+import { noRefreshToken, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
+import { unsavedFor } from "../grant/save-refreshed.js";
+import type { GrantOptions, TokenOptions } from "../grant/token-options.js";
 import type { OAuthHttp } from "../http/http.js";
-import { loginRemedy, loginRequired, wishOf, withUnseen } from "../login/login-required.js";
-import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "../login/shared-login.js";
 import { isMachineAccount, noPerson } from "../machine/machine-grant.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens, isForOneProcess, isFresh, isStorm } from "../model/grant.js";
 import type { GrantKey, GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import { type GrantRequirements, unmetRequirement } from "./grant-requirements.js";
-import { isLastToken } from "./lost-refresh.js";
-import { noRefreshToken, type RefreshContext, type RefreshReason, refreshGrant } from "./refresh.js";
-import { unsavedFor } from "./save-refreshed.js";
-import type { GrantOptions, TokenOptions } from "./token-options.js";
+import { loginRemedy, loginRequired, wishOf, withUnseen } from "./login-required.js";
+import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "./shared-login.js";
 
 /** What a token manager needs. */
 export interface TokenManagerContext
