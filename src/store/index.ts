@@ -5,7 +5,7 @@
  * @module
  */
 export { generateProofKey, type Prover, proverOf } from "../oauth/dpop/dpop.js";
-export { Nonces } from "../oauth/dpop/nonces.js";
+export { Nonces } from "../oauth/http/nonces.js";
 export {
   clientCredentialsTokens,
   type IdJagRequest,

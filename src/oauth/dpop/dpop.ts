@@ -1,9 +1,9 @@
 import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } from "dpop";
 import { refused } from "../../http/refuse.js";
 import { Secret } from "../../redact.js";
+import { Nonces } from "../http/nonces.js";
 import type { Grant } from "../model/grant.js";
 import type { Discovered, IssuerMetadata } from "../model/metadata.js";
-import { Nonces } from "./nonces.js";
 
 /**
  * Whether tokens are bound to a key of this client (RFC 9449), so that a stolen token is useless: never; if the MCP

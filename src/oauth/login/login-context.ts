@@ -6,7 +6,7 @@ import { credentialOf, type IssuerTrust } from "../client/issuer-binding.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import type { DiscoveryContext } from "../discovery/discovery.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
-import type { Nonces } from "../dpop/nonces.js";
+import type { Nonces } from "../http/nonces.js";
 import type { ServerConnection } from "../http/server-connection.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { GrantStore } from "../model/grant-store.js";
