@@ -94,7 +94,6 @@ export {
   type LoginNodeResponse,
   loginMiddlewares,
 } from "./oauth/login-middleware.js";
-export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/machine/types.js";
 export type {
   McpAuthProvider,
   McpClientInformation,
@@ -109,6 +108,7 @@ export type { BindingKey, BoundBy, ClientBinding } from "./oauth/model/client-bi
 export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/model/grant.js";
 export type { GrantFilter, GrantKey, GrantStore, Reservation } from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
+export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/model/machine-grant.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";
 export type { ShortLivedRecords } from "./oauth/model/short-lived.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";

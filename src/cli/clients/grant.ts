@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs
 import { AgentAuthError } from "../../errors.js";
 import type { PreRegisteredClient } from "../../oauth/client/pre-registered-client.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
-import type { MachineGrant } from "../../oauth/machine/types.js";
+import type { MachineGrant } from "../../oauth/model/machine-grant.js";
 import { changingMode } from "../../platform/shell.js";
 import { readSecretFile } from "../../profile/secret-file.js";
 import { quote } from "../../redact.js";

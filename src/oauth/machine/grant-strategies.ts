@@ -1,6 +1,6 @@
 import type { Advice } from "../../errors.js";
 import type { GrantTokens } from "../model/grant.js";
-import type { IdentityProvider, MachineGrant, MachineGrantOf, MachineGrantType } from "./types.js";
+import type { IdentityProvider, MachineGrant, MachineGrantOf, MachineGrantType } from "../model/machine-grant.js";
 
 /** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
 export interface TokenSteps {

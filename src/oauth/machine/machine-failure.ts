@@ -1,8 +1,8 @@
 import { type Advice, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { ClientRecord } from "../model/grant.js";
+import type { MachineGrant } from "../model/machine-grant.js";
 import { strategyOf } from "./grant-strategies.js";
-import type { MachineGrant } from "./types.js";
 
 /** A grant and the client that requested it. */
 export interface RequestingClient {

@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
+import type { MachineGrant, MachineGrantType } from "../model/machine-grant.js";
 import { readClaims } from "../token/jwt-claims.js";
 import { GRANT_STRATEGIES, strategyOf } from "./grant-strategies.js";
-import type { MachineGrant, MachineGrantType } from "./types.js";
 
 /** The identity that a machine grant acts for at this moment. */
 export interface MachineIdentity {

@@ -10,6 +10,7 @@ import { scopeFor } from "../login/login-flow.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { ClientRecord, Grant, GrantTokens } from "../model/grant.js";
 import type { GrantKey } from "../model/grant-store.js";
+import type { IdentityProvider, MachineGrant } from "../model/machine-grant.js";
 import { resourceParameter } from "../model/resource.js";
 import { unionScopes } from "../model/scope.js";
 import { withResourceHint } from "../token/resource-hint.js";
@@ -18,7 +19,6 @@ import { checkEndpoint, recordOf } from "../token/token-call.js";
 import { strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { machineFailure } from "./machine-failure.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens, type TokenParameters } from "./machine-tokens.js";
-import type { IdentityProvider, MachineGrant } from "./types.js";
 
 /** The dependencies of a token request with a machine grant. */
 export interface MachineContext {
