@@ -5,6 +5,7 @@ import { checkCall } from "./agent-options.js";
 import { clientIssuer } from "./client/registration.js";
 import { discover, resourceFor } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
+import { addStart, challengeOf } from "./grant/login-required.js";
 import { withReservation } from "./grant/reservation.js";
 import type { GrantOptions } from "./grant/token-options.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
@@ -19,7 +20,6 @@ import {
   reportChanges,
   scopeFor,
 } from "./login/login-flow.js";
-import { addStart, challengeOf } from "./login/login-required.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import { checkRedirectUri, checkReturnTo, parametersOf } from "./login/web-addresses.js";
 import { finishWithCallback, storeLogin, takeLogin } from "./login/web-login.js";

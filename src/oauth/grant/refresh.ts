@@ -1,8 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
-import { LOGIN_HINT } from "../login/login-hint.js";
-import { loginRemedy, loginRequired } from "../login/login-required.js";
 import {
   type Grant,
   hasExpired,
@@ -14,6 +12,8 @@ import {
 } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
+import { LOGIN_HINT } from "./login-hint.js";
+import { loginRemedy, loginRequired } from "./login-required.js";
 import { describeLoss, isLastToken, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
 import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";

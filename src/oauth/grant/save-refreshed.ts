@@ -3,11 +3,11 @@ import type { Clock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
-import { LOGIN_HINT } from "../login/login-hint.js";
-import { loginRemedy, loginRequired } from "../login/login-required.js";
 import { type Grant, hasSameTokens } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
 import { revokeRemotely } from "../token/revocation.js";
+import { LOGIN_HINT } from "./login-hint.js";
+import { loginRemedy, loginRequired } from "./login-required.js";
 
 /** What saving refreshed tokens needs. */
 export interface SaveContext {

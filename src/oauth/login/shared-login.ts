@@ -2,6 +2,8 @@ import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } f
 import { quote } from "../../redact.js";
 import type { Progress } from "../agent-progress.js";
 import { unmetRequirement } from "../grant/grant-requirements.js";
+import { LOGIN_HINT } from "../grant/login-hint.js";
+import { type LoginWish, loginRemedy, loginRequired, wishOf } from "../grant/login-required.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens, noteRefusal } from "../model/grant.js";
 import type { GrantKey } from "../model/grant-store.js";
@@ -9,9 +11,7 @@ import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../model/lease.
 import { splitScope } from "../model/scope.js";
 import type { LoginContext } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
-import { LOGIN_HINT } from "./login-hint.js";
 import type { LoginMethod } from "./login-method.js";
-import { type LoginWish, loginRemedy, loginRequired, wishOf } from "./login-required.js";
 
 /** What a login of the user needs. */
 export interface SharedLoginContext {

@@ -4,6 +4,7 @@ import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { checkFirstNamed } from "../discovery/resource-metadata.js";
 import { type GrantRequirements, unmetRequirement } from "../grant/grant-requirements.js";
+import { loginRemedy, loginRequired, wishOf, withUnseen } from "../grant/login-required.js";
 import { isLastToken } from "../grant/lost-refresh.js";
 import { noRefreshToken, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
 import { unsavedFor } from "../grant/save-refreshed.js";
@@ -15,7 +16,6 @@ import { coversScope, type Grant, hasSameTokens, isForOneProcess, isFresh, isSto
 import type { GrantKey, GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import { loginRemedy, loginRequired, wishOf, withUnseen } from "./login-required.js";
 import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "./shared-login.js";
 
 /** What a token manager needs. */

@@ -3,11 +3,11 @@ import { alternateAuthMethod } from "../client/pre-registered-client.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
 import { unregistered } from "../client/registration-refusal.js";
 import { proverFor } from "../dpop/dpop.js";
+import { LOGIN_HINT } from "../grant/login-hint.js";
+import { loginRemedy } from "../grant/login-required.js";
 import type { ClientRecord, TokenAnswer } from "../model/grant.js";
 import { exchangeCode } from "../token/token.js";
 import type { LoginContext } from "./login-context.js";
-import { LOGIN_HINT } from "./login-hint.js";
-import { loginRemedy } from "./login-required.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
 
 /** The tokens of a login, and the client with the authentication method that worked. */

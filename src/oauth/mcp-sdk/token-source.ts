@@ -3,7 +3,7 @@ import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { applyRemedy, type FetchContext, remedyFor, wasRequested } from "../agent-fetch.js";
-import { loginRequired } from "../login/login-required.js";
+import { loginRequired } from "../grant/login-required.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens } from "../model/grant.js";
 import { splitScope } from "../model/scope.js";
