@@ -57,7 +57,6 @@ export {
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
-export type { Progress } from "./oauth/agent-progress.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
@@ -66,7 +65,7 @@ export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
 export type { LoginException } from "./oauth/grant/exceptions.js";
 export type { TokenOptions } from "./oauth/grant/token-options.js";
-export type { Step, TraceEntry } from "./oauth/http/trace.js";
+export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
   AuthorizePrompt,
   CompletedLogin,

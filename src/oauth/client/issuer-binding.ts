@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import type { Progress } from "../agent-progress.js";
+import type { Progress } from "../http/trace.js";
 import { isMachineAccount } from "../machine/machine-grant.js";
 import type { BoundBy, ClientBinding } from "../model/client-binding.js";
 import type { Grant } from "../model/grant.js";

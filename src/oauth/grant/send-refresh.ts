@@ -1,9 +1,8 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { type Clock, follow } from "../../http/deadline.js";
-import type { Progress } from "../agent-progress.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../http/nonces.js";
-import type { TraceEntry } from "../http/trace.js";
+import type { Progress, TraceEntry } from "../http/trace.js";
 import type { Grant, TokenAnswer } from "../model/grant.js";
 import { type Lease, leaseLost, maySend } from "../model/lease.js";
 import { withResourceHint } from "../token/resource-hint.js";

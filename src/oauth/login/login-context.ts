@@ -1,6 +1,5 @@
 import type { Clock } from "../../http/deadline.js";
 import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer } from "../agent-options.js";
-import type { Progress } from "../agent-progress.js";
 import type { ClientKey } from "../client/client-auth.js";
 import { credentialOf, type IssuerTrust } from "../client/issuer-binding.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
@@ -8,6 +7,7 @@ import type { DiscoveryContext } from "../discovery/discovery.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { Nonces } from "../http/nonces.js";
 import type { ServerConnection } from "../http/server-connection.js";
+import type { Progress } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { GrantStore } from "../model/grant-store.js";
 import type { LoginMethod } from "./login-method.js";

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import type { Progress } from "../../../src/oauth/agent-progress.js";
 import { markLost } from "../../../src/oauth/grant/lost-refresh.js";
+import type { Progress } from "../../../src/oauth/http/trace.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { PreviousAttempt } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
