@@ -4,8 +4,8 @@
  *
  * @module
  */
-export { generateProofKey, type Prover, proverOf } from "../oauth/dpop/dpop.js";
-export { Nonces } from "../oauth/http/nonces.js";
+export { generateProofKey, proverOf } from "../oauth/dpop/dpop.js";
+export { Nonces, type Prover } from "../oauth/http/nonces.js";
 export {
   clientCredentialsTokens,
   type IdJagRequest,

@@ -1,10 +1,10 @@
 import { HttpHeaders } from "../../http/http-headers.js";
 import { redirectTarget } from "../../http/redirect.js";
-import type { Nonces } from "../http/nonces.js";
+import type { Nonces, Prover } from "../http/nonces.js";
 import type { Replay } from "../http/replay.js";
 import { bearerChallenge } from "../model/challenge.js";
 import type { Grant } from "../model/grant.js";
-import { type Prover, proverFor } from "./dpop.js";
+import { proverFor } from "./dpop.js";
 
 /**
  * Sends a request with a grant's token: as a bearer token, or with a DPoP proof if the token is bound to a key; without

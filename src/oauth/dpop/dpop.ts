@@ -1,7 +1,7 @@
 import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } from "dpop";
 import { refused } from "../../http/refuse.js";
 import { Secret } from "../../redact.js";
-import { Nonces } from "../http/nonces.js";
+import { Nonces, type Prover } from "../http/nonces.js";
 import type { Grant } from "../model/grant.js";
 import type { Discovered, IssuerMetadata } from "../model/metadata.js";
 
@@ -16,16 +16,6 @@ export const DPOP_POLICIES = ["off", "auto", "required"] as const satisfies read
 
 /** The one algorithm that every implementation supports. */
 const ALGORITHM = "ES256";
-
-/** Signs a proof for each request that we have the key that a token is bound to (RFC 9449 section 4). */
-export interface Prover {
-  /** The hash of the public key (RFC 7638), which identifies it at the issuer. */
-  thumbprint(): Promise<string>;
-  /** A proof for one request. Each is new: a server accepts none twice. */
-  proof(request: { method: string; url: string }, accessToken?: string): Promise<string>;
-  /** The nonces that servers require in proofs. */
-  readonly nonces: Nonces;
-}
 
 /** A new private key, as the text of a JWK. Every login has its own key, so that servers cannot link logins by it. */
 export async function generateProofKey(): Promise<Secret> {

@@ -11,8 +11,8 @@ import { strictObject, uncompressed } from "../../http/strict-object.js";
 import { createTransport, type Transport, type TransportOptions } from "../../http/transport.js";
 import { userAgent } from "../../http/user-agent.js";
 import { Redactor } from "../../redact.js";
-import type { Prover } from "../dpop/dpop.js";
 import { DocumentCache } from "./document-cache.js";
+import type { Prover } from "./nonces.js";
 
 /** Options for the HTTP requests of the flow. */
 export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "clock" | "random" | "onEvent" | "logger"> {

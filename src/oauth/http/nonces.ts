@@ -22,3 +22,13 @@ export class Nonces {
     if (this.#byOrigin.size > MAX_ORIGINS && oldest !== undefined) this.#byOrigin.delete(oldest);
   }
 }
+
+/** Signs a proof for each request that we have the key that a token is bound to (RFC 9449 section 4). */
+export interface Prover {
+  /** The hash of the public key (RFC 7638), which identifies it at the issuer. */
+  thumbprint(): Promise<string>;
+  /** A proof for one request. Each is new: a server accepts none twice. */
+  proof(request: { method: string; url: string }, accessToken?: string): Promise<string>;
+  /** The nonces that servers require in proofs. */
+  readonly nonces: Nonces;
+}

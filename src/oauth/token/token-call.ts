@@ -6,7 +6,7 @@ import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import { type PreRegisteredClient, secretOf } from "../client/pre-registered-client.js";
-import type { Prover } from "../dpop/dpop.js";
+import type { Prover } from "../http/nonces.js";
 import { type ConnectionOptions, ConnectionPool } from "../http/server-connection.js";
 import type { ClientRecord } from "../model/grant.js";
 import type { TokenCall } from "./token.js";
