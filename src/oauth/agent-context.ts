@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../http/deadline.js";
 import { type ClientCall, callOf } from "./agent-calls.js";
 import { type AgentClientOptions, expectedIssuer, loginSecrets } from "./agent-options.js";
-import { issuerMismatch } from "./client/issuer-binding.js";
+import { issuerMismatch } from "./discovery/issuer-choice.js";
 import { Nonces } from "./http/nonces.js";
 import { ConnectionPool, type Remembered } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";

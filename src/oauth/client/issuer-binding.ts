@@ -1,7 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
-import type { Remedy } from "../../remedy.js";
+import { issuerMismatch } from "../discovery/issuer-choice.js";
 import type { Progress } from "../http/trace.js";
 import { isMachineAccount } from "../machine/machine-grant.js";
 import type { BoundBy, ClientBinding } from "../model/client-binding.js";
@@ -169,24 +168,6 @@ function issuerChanged(clientId: string, own: string, issuer: string): AgentAuth
       remedy: { action: "configure", option: "clientId", clientId },
     },
   );
-}
-
-/**
- * The error for a server that does not name the user's issuer.
- *
- * @param named the issuers that the server names
- * @param chosen the value of the option `issuer` that helps; undefined if it does not
- */
-export function issuerMismatch(
-  issuer: string,
-  named: readonly string[],
-  from: string,
-  chosen?: string,
-): AgentAuthError {
-  const value = named.length === 1 ? named[0] : named;
-  const rule = `must name ${quote(issuer)}, the issuer that is configured`;
-  const remedy: Remedy = { action: "configure", option: "issuer", value: chosen };
-  return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule, remedy });
 }
 
 function unbound(profile: string, { client: { clientId }, issuer, server, credential }: ClientUse): AgentAuthError {

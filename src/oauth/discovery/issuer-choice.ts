@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
-import { issuerMismatch } from "../client/issuer-binding.js";
+import type { Remedy } from "../../remedy.js";
 import type { Grant } from "../model/grant.js";
 import { isSameIssuer } from "../model/same-issuer.js";
 import type { ServerDiscovery } from "./server-discovery.js";
@@ -139,4 +139,22 @@ export async function firstUsable<T>(
   const [first] = candidates;
   if (first?.namedIssuer === undefined) throw failures[0];
   throw failures.find(({ code }) => !ABSENT.has(code)) ?? issuerMismatch(first.issuer, named, from);
+}
+
+/**
+ * The error for a server that does not name the user's issuer.
+ *
+ * @param named the issuers that the server names
+ * @param chosen the value of the option `issuer` that helps; undefined if it does not
+ */
+export function issuerMismatch(
+  issuer: string,
+  named: readonly string[],
+  from: string,
+  chosen?: string,
+): AgentAuthError {
+  const value = named.length === 1 ? named[0] : named;
+  const rule = `must name ${quote(issuer)}, the issuer that is configured`;
+  const remedy: Remedy = { action: "configure", option: "issuer", value: chosen };
+  return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule, remedy });
 }
