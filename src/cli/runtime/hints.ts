@@ -1,6 +1,6 @@
 import { type AgentAuthError, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/url.js";
-import { LOGIN_HINT } from "../../oauth/grant/login-hint.js";
+import { LOGIN_HINT } from "../../oauth/grant/login-required.js";
 import { NO_RESOURCE } from "../../oauth/model/resource.js";
 import { storingToken } from "../../profile/missing-service.js";
 import { quote, shellWord } from "../../redact.js";

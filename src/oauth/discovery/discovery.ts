@@ -3,7 +3,6 @@ import { follow, untilAborted } from "../../http/deadline.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { PolicyOption, Remedy } from "../../remedy.js";
-import { withUnseen } from "../grant/login-required.js";
 import { isUnavailable } from "../http/http.js";
 import type { Remembered, ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -33,6 +32,7 @@ import {
 } from "./resource-metadata.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
+import { withUnseen } from "./unseen-by-login.js";
 
 /** Security checks that the user may disable or tighten for a server, each by a flag of the same name. */
 export interface Overrides {

@@ -1,11 +1,11 @@
-import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy, LoginStart } from "../../remedy.js";
-import { wellKnownAddresses } from "../discovery/resource-metadata.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
-import type { BearerChallenge } from "../model/challenge.js";
 import type { GrantKey } from "../model/grant-store.js";
-import { LOGIN_HINT } from "./login-hint.js";
+
+/** The hint of an error whose remedy is a login and nothing else. */
+export const LOGIN_HINT = "call login() with the account and the scope of the remedy";
 
 /** What a sign-in has to be like for its token to be good for what was asked. */
 export interface LoginWish {
@@ -52,26 +52,4 @@ export function loginRemedy(
     ...(dpop !== "auto" && { dpop }),
     ...(resourceMetadata !== undefined && { resourceMetadata }),
   };
-}
-
-/** What a later login cannot find out: a server that accepts some requests without a token sends it no challenge. */
-export function wishOf(challenge: BearerChallenge | undefined, server: string): LoginWish {
-  const [resourceMetadata] = challenge?.resourceMetadata ?? [];
-  if (resourceMetadata === undefined || wellKnownAddresses(server).includes(resourceMetadata)) return {};
-  return { resourceMetadata, scope: challenge?.scope };
-}
-
-/** An error whose remedy is an option, with what a login with the option needs as well (see {@link wishOf}). */
-export function withUnseen(error: unknown, challenge: BearerChallenge | undefined, server: string): unknown {
-  const remedy = isAgentAuthError(error) ? error.remedy : undefined;
-  if (!isAgentAuthError(error) || (remedy?.action !== "allow" && remedy?.action !== "configure")) return error;
-  const { resourceMetadata, scope } = wishOf(challenge, server);
-  if (resourceMetadata === undefined) return error;
-  return withHint(error, error.hint, { ...remedy, login: { resourceMetadata, ...(scope !== undefined && { scope }) } });
-}
-
-/** The challenge that a remedy was made of, as far as a login needs it (see {@link wishOf}). */
-export function challengeOf({ resourceMetadata, scope }: LoginRemedy): BearerChallenge | undefined {
-  if (resourceMetadata === undefined) return undefined;
-  return { resourceMetadata: [resourceMetadata], scope, error: undefined, schemes: [] };
 }

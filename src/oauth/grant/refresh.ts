@@ -12,8 +12,7 @@ import {
 } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
-import { LOGIN_HINT } from "./login-hint.js";
-import { loginRemedy, loginRequired } from "./login-required.js";
+import { LOGIN_HINT, loginRemedy, loginRequired } from "./login-required.js";
 import { describeLoss, isLastToken, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { withReservation } from "./reservation.js";
 import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";

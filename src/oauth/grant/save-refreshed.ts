@@ -6,8 +6,7 @@ import type { OAuthHttp } from "../http/http.js";
 import { type Grant, hasSameTokens } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
 import { revokeRemotely } from "../token/revocation.js";
-import { LOGIN_HINT } from "./login-hint.js";
-import { loginRemedy, loginRequired } from "./login-required.js";
+import { LOGIN_HINT, loginRemedy, loginRequired } from "./login-required.js";
 
 /** What saving refreshed tokens needs. */
 export interface SaveContext {

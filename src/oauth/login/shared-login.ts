@@ -1,8 +1,8 @@
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { wishOf } from "../discovery/unseen-by-login.js";
 import { unmetRequirement } from "../grant/grant-requirements.js";
-import { LOGIN_HINT } from "../grant/login-hint.js";
-import { type LoginWish, loginRemedy, loginRequired, wishOf } from "../grant/login-required.js";
+import { LOGIN_HINT, type LoginWish, loginRemedy, loginRequired } from "../grant/login-required.js";
 import type { Progress } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens, noteRefusal } from "../model/grant.js";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { LOGIN_HINT } from "../../../src/oauth/grant/login-hint.js";
-import { loginRemedy, loginRequired } from "../../../src/oauth/grant/login-required.js";
+import { LOGIN_HINT, loginRemedy, loginRequired } from "../../../src/oauth/grant/login-required.js";
 
 const server = "https://mcp.example/mcp";
 
