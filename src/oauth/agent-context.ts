@@ -2,15 +2,17 @@ import { type Clock, systemClock } from "../http/deadline.js";
 import { type ClientCall, callOf } from "./agent-calls.js";
 import { type AgentClientOptions, expectedIssuer, loginSecrets } from "./agent-options.js";
 import { issuerMismatch } from "./discovery/issuer-choice.js";
+import { noPerson } from "./grant/login-required.js";
 import { Nonces } from "./http/nonces.js";
 import { ConnectionPool, type Remembered } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";
 import { type LoginContext, loginContextOf } from "./login/login-context.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { WebLoginContext } from "./login/web-login.js";
-import { isMachineAccount, noPerson, noSignIn } from "./machine/machine-grant.js";
+import { noSignIn } from "./machine/machine-grant.js";
 import type { Grant } from "./model/grant.js";
 import type { GrantKey } from "./model/grant-store.js";
+import { isMachineAccount } from "./model/machine-grant.js";
 import { parseMcpUrl } from "./model/resource.js";
 import { isSameIssuer } from "./model/same-issuer.js";
 

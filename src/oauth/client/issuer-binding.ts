@@ -2,10 +2,10 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { issuerMismatch } from "../discovery/issuer-choice.js";
 import type { Progress } from "../http/trace.js";
-import { isMachineAccount } from "../machine/machine-grant.js";
 import type { BoundBy, ClientBinding } from "../model/client-binding.js";
 import type { Grant } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
+import { isMachineAccount } from "../model/machine-grant.js";
 import { isSameIssuer } from "../model/same-issuer.js";
 import type { PreRegisteredClient } from "./pre-registered-client.js";
 

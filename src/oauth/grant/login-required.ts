@@ -3,6 +3,7 @@ import { quote } from "../../redact.js";
 import type { LoginRemedy, LoginStart } from "../../remedy.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { GrantKey } from "../model/grant-store.js";
+import { machineGrantOf } from "../model/machine-grant.js";
 
 /** The hint of an error whose remedy is a login and nothing else. */
 export const LOGIN_HINT = "call login() with the account and the scope of the remedy";
@@ -52,4 +53,12 @@ export function loginRemedy(
     ...(dpop !== "auto" && { dpop }),
     ...(resourceMetadata !== undefined && { resourceMetadata }),
   };
+}
+
+/** The error for an interactive login with the account of a machine grant. */
+export function noPerson(account: string): AgentAuthError {
+  const type = machineGrantOf(account);
+  const message = `the account ${quote(account)} belongs to a machine grant and has no interactive login`;
+  const hint = "token() of a client with this grant gets a token";
+  return new AgentAuthError("usage", message, { class: "usage", hint, remedy: { action: "token", grant: type } });
 }

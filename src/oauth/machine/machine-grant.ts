@@ -1,8 +1,8 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import type { MachineGrant, MachineGrantType } from "../model/machine-grant.js";
+import { type MachineGrant, machineAccountOf } from "../model/machine-grant.js";
 import { readClaims } from "../token/jwt-claims.js";
-import { GRANT_STRATEGIES, strategyOf } from "./grant-strategies.js";
+import { strategyOf } from "./grant-strategies.js";
 
 /** The identity that a machine grant acts for at this moment. */
 export interface MachineIdentity {
@@ -12,17 +12,13 @@ export interface MachineIdentity {
   proof: string | undefined;
 }
 
-const PREFIX = "grant:";
-const ACCOUNT = new RegExp(`^${PREFIX}(${Object.keys(GRANT_STRATEGIES).join("|")}):(.+?)(?::[0-9a-f]{16})?$`, "s");
-
 /** Reads the proof of the grant and derives the account under which its tokens are stored. */
 export async function identify(grant: MachineGrant, clientId: string): Promise<MachineIdentity> {
-  const account = `${PREFIX}${grant.type}:${clientId}`;
   const read = await strategyOf(grant).proof?.(grant);
-  if (read === undefined) return { account, proof: undefined };
+  if (read === undefined) return { account: machineAccountOf(grant.type, clientId), proof: undefined };
   const proof = read.text.trim();
   const fingerprint = await sha256(JSON.stringify([...read.source, ...subjectOf(proof)]));
-  return { account: `${account}:${fingerprint.slice(0, 16)}`, proof };
+  return { account: machineAccountOf(grant.type, clientId, fingerprint), proof };
 }
 
 /** The subject of a proof. It is not verified: it only keeps the stored tokens of several subjects apart. */
@@ -37,16 +33,6 @@ export async function sha256(text: string): Promise<string> {
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Whether tokens of a machine grant are stored under the account. */
-export function isMachineAccount(account: string | undefined): account is string {
-  return account?.startsWith(PREFIX) ?? false;
-}
-
-/** The type of the grant that an account belongs to; undefined for the account of a user. */
-export function machineGrantOf(account: string | undefined): MachineGrantType | undefined {
-  return ACCOUNT.exec(account ?? "")?.[1] as MachineGrantType | undefined;
-}
-
 /** The error for an interactive login with a machine grant. */
 export function noSignIn({ type }: MachineGrant): AgentAuthError {
   const message = `the grant ${type} has no interactive login`;
@@ -59,12 +45,4 @@ export function noToken(server: string): AgentAuthError {
   const message = `no token of this grant is stored for ${quote(server)}`;
   const hint = "token() gets one";
   return new AgentAuthError("login_required", message, { class: "auth", hint, remedy: { action: "token" } });
-}
-
-/** The error for an interactive login with the account of a machine grant. */
-export function noPerson(account: string): AgentAuthError {
-  const type = machineGrantOf(account);
-  const message = `the account ${quote(account)} belongs to a machine grant and has no interactive login`;
-  const hint = "token() of a client with this grant gets a token";
-  return new AgentAuthError("usage", message, { class: "usage", hint, remedy: { action: "token", grant: type } });
 }

@@ -34,3 +34,27 @@ export type MachineGrantType = MachineGrant["type"];
 
 /** The grant of one type. */
 export type MachineGrantOf<Type extends MachineGrantType> = Extract<MachineGrant, { type: Type }>;
+
+const PREFIX = "grant:";
+const TYPES = { client_credentials: true, jwt_bearer: true, id_jag: true } satisfies Record<MachineGrantType, true>;
+const ACCOUNT = new RegExp(`^${PREFIX}(${Object.keys(TYPES).join("|")}):(.+?)(?::[0-9a-f]{16})?$`, "s");
+
+/**
+ * The account under which the tokens of a machine grant are stored, apart from those of users.
+ *
+ * @param fingerprint the hash of whom the proof names; undefined for a grant without a proof
+ */
+export function machineAccountOf(type: MachineGrantType, clientId: string, fingerprint?: string): string {
+  const account = `${PREFIX}${type}:${clientId}`;
+  return fingerprint === undefined ? account : `${account}:${fingerprint.slice(0, 16)}`;
+}
+
+/** Whether tokens of a machine grant are stored under the account. */
+export function isMachineAccount(account: string | undefined): account is string {
+  return account?.startsWith(PREFIX) ?? false;
+}
+
+/** The type of the grant that an account belongs to; undefined for the account of a user. */
+export function machineGrantOf(account: string | undefined): MachineGrantType | undefined {
+  return ACCOUNT.exec(account ?? "")?.[1] as MachineGrantType | undefined;
+}
