@@ -9,7 +9,7 @@ import type { TraceEntry } from "./http/trace.js";
 import { type LoginContext, loginContextOf } from "./login/login-context.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { WebLoginContext } from "./login/web-login.js";
-import { noSignIn } from "./machine/machine-grant.js";
+import { noSignIn } from "./machine/machine-identity.js";
 import type { Grant } from "./model/grant.js";
 import type { GrantKey } from "./model/grant-store.js";
 import { isMachineAccount } from "./model/machine-grant.js";

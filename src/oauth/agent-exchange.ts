@@ -4,7 +4,7 @@ import { SingleFlight } from "../http/single-flight.js";
 import { quote, Secret } from "../redact.js";
 import type { Remedy } from "../remedy.js";
 import type { ClientCall } from "./agent-calls.js";
-import { sha256 } from "./machine/machine-grant.js";
+import { sha256 } from "./machine/machine-identity.js";
 import type { Grant } from "./model/grant.js";
 import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
 

@@ -25,7 +25,7 @@ import type { LoginSession } from "./login/login-method.js";
 import type { LoginStatus } from "./login/login-status.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { CallbackOptions, CallbackResult } from "./login/web-types.js";
-import { noToken } from "./machine/machine-grant.js";
+import { noToken } from "./machine/machine-identity.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { TokenSource, type TokenSourceContext } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";

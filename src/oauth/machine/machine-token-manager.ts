@@ -11,7 +11,7 @@ import { HEARTBEAT_MS, holderText, isPeerFailure, rethrowRecentFailure } from ".
 import { isSameIssuer } from "../model/same-issuer.js";
 import { splitScope, unionScopes } from "../model/scope.js";
 import { strategyOf } from "./grant-strategies.js";
-import { identify } from "./machine-grant.js";
+import { identify } from "./machine-identity.js";
 import { type MachineContext, type MachineRequest, requestMachineGrant } from "./machine-request.js";
 
 /** The dependencies of {@link MachineTokenManager}. */
