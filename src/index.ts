@@ -76,7 +76,6 @@ export type {
   LoginOutcome,
   LoginSession,
 } from "./oauth/login/login-method.js";
-export type { LoginStatus } from "./oauth/login/login-status.js";
 export type { DeviceAuthorization, PreparedDeviceLogin, PreparedLogin } from "./oauth/login/prepared-login.js";
 export type {
   CallbackDone,
@@ -93,6 +92,7 @@ export {
   type LoginNodeResponse,
   loginMiddlewares,
 } from "./oauth/login-middleware.js";
+export type { LoginStatus } from "./oauth/login-status.js";
 export type {
   McpAuthProvider,
   McpClientInformation,

@@ -3,7 +3,7 @@ import type { AgentContext } from "./agent-context.js";
 import type { StatusOptions } from "./agent-options.js";
 import { bindUsedClient } from "./client/issuer-binding.js";
 import { refreshLease } from "./grant/refresh.js";
-import { describeLogin, type LoginStatus } from "./login/login-status.js";
+import { describeLogin, type LoginStatus } from "./login-status.js";
 import type { Grant } from "./model/grant.js";
 import type { GrantStore } from "./model/grant-store.js";
 import type { Lease } from "./model/lease.js";

@@ -1,4 +1,4 @@
-import type { LoginStatus } from "../../oauth/login/login-status.js";
+import type { LoginStatus } from "../../oauth/login-status.js";
 import { flagText } from "../runtime/flag-text.js";
 import type { PendingLogin } from "./started-logins.js";
 

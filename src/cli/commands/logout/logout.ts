@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import type { LoginStatus } from "../../../oauth/login/login-status.js";
+import type { LoginStatus } from "../../../oauth/login-status.js";
 import type { ColumnSet } from "../../output/columns.js";
 import type { CommandContext } from "../../runtime/context.js";
 

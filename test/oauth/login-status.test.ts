@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { exceptionsOf } from "../../../src/oauth/grant/exceptions.js";
-import { madeGrant } from "../../helpers/grant.js";
+import { exceptionsOf } from "../../src/oauth/grant/exceptions.js";
+import { madeGrant } from "../helpers/grant.js";
 
 it("lists what a login was made with, with values", () => {
   expect(exceptionsOf(madeGrant())).toEqual([]);

@@ -1,7 +1,7 @@
-import { exceptionsOf, type LoginException } from "../grant/exceptions.js";
-import { GRANT_STRATEGIES, type GrantFlag } from "../machine/grant-strategies.js";
-import { type Grant, hasExpired } from "../model/grant.js";
-import { machineGrantOf } from "../model/machine-grant.js";
+import { exceptionsOf, type LoginException } from "./grant/exceptions.js";
+import { GRANT_STRATEGIES, type GrantFlag } from "./machine/grant-strategies.js";
+import { type Grant, hasExpired } from "./model/grant.js";
+import { machineGrantOf } from "./model/machine-grant.js";
 
 /** A stored login as `status` shows it, without secrets. */
 export interface LoginStatus {
