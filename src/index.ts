@@ -63,7 +63,6 @@ export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.j
 export type { Overrides } from "./oauth/discovery/discovery.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
-export type { LoginException } from "./oauth/grant/exceptions.js";
 export type { TokenOptions } from "./oauth/grant/token-options.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
@@ -92,7 +91,7 @@ export {
   type LoginNodeResponse,
   loginMiddlewares,
 } from "./oauth/login-middleware.js";
-export type { LoginStatus } from "./oauth/login-status.js";
+export type { LoginException, LoginStatus } from "./oauth/login-status.js";
 export type {
   McpAuthProvider,
   McpClientInformation,
