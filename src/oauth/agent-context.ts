@@ -1,12 +1,14 @@
 import { type Clock, systemClock } from "../http/deadline.js";
 import { type ClientCall, callOf } from "./agent-calls.js";
-import { type AgentClientOptions, expectedIssuer, loginSecrets } from "./agent-options.js";
+import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer, loginSecrets } from "./agent-options.js";
+import { credentialOf } from "./client/issuer-binding.js";
 import { issuerMismatch } from "./discovery/issuer-choice.js";
 import { noPerson } from "./grant/login-required.js";
 import { Nonces } from "./http/nonces.js";
-import { ConnectionPool, type Remembered } from "./http/server-connection.js";
+import { ConnectionPool, type Remembered, type ServerConnection } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";
-import { type LoginContext, loginContextOf } from "./login/login-context.js";
+import type { LoginContext } from "./login/login-context.js";
+import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login/login-timeout.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { WebLoginContext } from "./login/web-login.js";
 import { noSignIn } from "./machine/machine-identity.js";
@@ -89,4 +91,57 @@ export class AgentContext {
   #keyOf(mcpUrl: string): GrantKey {
     return { profile: this.profile, server: parseMcpUrl(mcpUrl).resource, account: this.options.loginHint };
   }
+}
+
+/**
+ * The login context of a client's options.
+ *
+ * @param account the account to log in with; default: that of the options
+ * @param connection the server connection, and the state of the client
+ */
+function loginContextOf(
+  options: AgentClientOptions,
+  account: string | undefined,
+  connection: ServerConnection & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
+): LoginContext {
+  const issuer = expectedIssuer(options);
+  const { trustNamedIssuer, confirmIssuer } = options;
+  const {
+    store,
+    timeoutMs: timeout,
+    clientName,
+    client,
+    clientMetadataUrl,
+    resource,
+    resourceMetadata,
+    flow,
+    loginHint,
+    mutualTls,
+    dpop,
+  } = options;
+  return {
+    ...connection,
+    timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
+    overrides: options,
+    store,
+    clientName,
+    // A machine sends its credential only to an issuer that the server names too.
+    chosenIssuer: options.grant === undefined ? options.issuer : undefined,
+    expectedIssuer: issuer,
+    sendsCredential: options.grant !== undefined || (client !== undefined && credentialOf(client) !== undefined),
+    preRegistered: client,
+    trust: { issuer, trustNamedIssuer, confirmIssuer },
+    privateKey: client?.privateKey,
+    mutualTls,
+    dpop: dpop ?? "auto",
+    clientMetadataUrl,
+    resource,
+    resourceMetadata,
+    flow: flow ?? "browser",
+    confirmsEndpoints: options.login?.confirmEndpoints !== undefined,
+    loginTimeoutMs: options.loginTimeoutMs ?? options.login?.loginTimeoutMs ?? DEFAULT_LOGIN_TIMEOUT_MS,
+    loginHint: account ?? loginHint,
+    refusals: [],
+    onProgress: options.onProgress,
+  };
 }

@@ -1,17 +1,14 @@
 import type { Clock } from "../../http/deadline.js";
-import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer } from "../agent-options.js";
 import type { ClientKey } from "../client/client-auth.js";
-import { credentialOf, type IssuerTrust } from "../client/issuer-binding.js";
+import type { IssuerTrust } from "../client/issuer-binding.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import type { DiscoveryContext } from "../discovery/discovery.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { Nonces } from "../http/nonces.js";
-import type { ServerConnection } from "../http/server-connection.js";
 import type { Progress } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { GrantStore } from "../model/grant-store.js";
 import type { LoginMethod } from "./login-method.js";
-import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login-timeout.js";
 
 /** What every login of an agent client needs. */
 export interface LoginContext extends DiscoveryContext {
@@ -49,57 +46,4 @@ export interface LoginRequest {
   /** The challenge that led to the login, if there was one. */
   challenge?: BearerChallenge | undefined;
   signal: AbortSignal;
-}
-
-/**
- * The login context of a client's options.
- *
- * @param account the account to log in with; default: that of the options
- * @param connection the server connection, and the state of the client
- */
-export function loginContextOf(
-  options: AgentClientOptions,
-  account: string | undefined,
-  connection: ServerConnection & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
-): LoginContext {
-  const issuer = expectedIssuer(options);
-  const { trustNamedIssuer, confirmIssuer } = options;
-  const {
-    store,
-    timeoutMs: timeout,
-    clientName,
-    client,
-    clientMetadataUrl,
-    resource,
-    resourceMetadata,
-    flow,
-    loginHint,
-    mutualTls,
-    dpop,
-  } = options;
-  return {
-    ...connection,
-    timeoutMs: timeout ?? DEFAULT_TIMEOUT_MS,
-    overrides: options,
-    store,
-    clientName,
-    // A machine sends its credential only to an issuer that the server names too.
-    chosenIssuer: options.grant === undefined ? options.issuer : undefined,
-    expectedIssuer: issuer,
-    sendsCredential: options.grant !== undefined || (client !== undefined && credentialOf(client) !== undefined),
-    preRegistered: client,
-    trust: { issuer, trustNamedIssuer, confirmIssuer },
-    privateKey: client?.privateKey,
-    mutualTls,
-    dpop: dpop ?? "auto",
-    clientMetadataUrl,
-    resource,
-    resourceMetadata,
-    flow: flow ?? "browser",
-    confirmsEndpoints: options.login?.confirmEndpoints !== undefined,
-    loginTimeoutMs: options.loginTimeoutMs ?? options.login?.loginTimeoutMs ?? DEFAULT_LOGIN_TIMEOUT_MS,
-    loginHint: account ?? loginHint,
-    refusals: [],
-    onProgress: options.onProgress,
-  };
 }
