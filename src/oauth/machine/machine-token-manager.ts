@@ -1,8 +1,8 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import type { FetchContext } from "../agent-fetch.js";
 import { fitsPolicy } from "../dpop/dpop.js";
+import type { ServerTokens } from "../grant/rejected-token.js";
 import type { GrantOptions } from "../grant/token-options.js";
 import type { Progress } from "../http/trace.js";
 import { coversScope, type Grant, hasExpired, hasSameTokens, isFresh, isStorm, noteRefusal } from "../model/grant.js";
@@ -30,7 +30,7 @@ type TokenRequest = Omit<MachineRequest, "before" | "signal"> & {
   isUnusable?: boolean;
   signal: AbortSignal | undefined;
 };
-type Refused = Parameters<FetchContext["replace"]>[1];
+type Refused = Parameters<ServerTokens["replace"]>[1];
 
 const SAVE_TRIES = 5;
 

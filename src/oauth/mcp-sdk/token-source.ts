@@ -2,15 +2,15 @@ import { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { applyRemedy, type FetchContext, remedyFor, wasRequested } from "../agent-fetch.js";
 import { loginRequired } from "../grant/login-required.js";
+import { applyRemedy, remedyFor, type ServerTokens, wasRequested } from "../grant/rejected-token.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens } from "../model/grant.js";
 import { splitScope } from "../model/scope.js";
 import type { ProviderOptions } from "./types.js";
 
 /** What a provider needs from its agent. */
-export interface TokenSourceContext extends FetchContext {
+export interface TokenSourceContext extends ServerTokens {
   clock: Pick<Clock, "now">;
   /** The challenge to a request without a token. */
   challenge(url: string, signal: AbortSignal): Promise<BearerChallenge | undefined>;

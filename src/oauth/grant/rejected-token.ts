@@ -1,0 +1,110 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import type { LoginRemedy } from "../../remedy.js";
+import type { BearerChallenge } from "../model/challenge.js";
+import type { Grant } from "../model/grant.js";
+import { splitScope, unionScopes } from "../model/scope.js";
+import { LOGIN_HINT, loginRemedy } from "./login-required.js";
+import type { GrantOptions } from "./token-options.js";
+
+/** The tokens of an agent client for MCP servers: gets one, and replaces one that its server rejected. */
+export interface ServerTokens {
+  /** The grant for a request; undefined if the server requires no login. */
+  grant(url: string, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<Grant | undefined>;
+  /** Called if a server that required no login rejects a request without a token. */
+  onRejected(url: string): void;
+  refresh(grant: Grant, signal: AbortSignal | undefined): Promise<Grant>;
+  /** Logs in again after the server rejected a grant; concurrent callers share the result. */
+  replace(
+    refused: Grant,
+    request: {
+      scope?: string;
+      previousScope?: string | undefined;
+      challenge?: BearerChallenge;
+      signal?: AbortSignal | undefined;
+    },
+  ): Promise<Grant>;
+  mayLogin: boolean;
+  /** Whether the grant comes from a recent login after a rejection: another login would not help. */
+  followsRefusal(grant: Grant): boolean;
+}
+
+/** The grant that replaces a rejected one: a refreshed one, or that of a login. Notes what it tried. */
+export async function applyRemedy(
+  context: ServerTokens,
+  remedy: Remedy,
+  { challenge, grant, tried, signal }: RejectedRequest & { signal: AbortSignal | undefined },
+): Promise<Grant> {
+  tried[remedy] = true;
+  const refreshed = remedy === "refresh" ? await tryRefresh(context, grant, signal) : undefined;
+  if (refreshed !== undefined) return refreshed;
+  if (remedy === "refresh") tried.login = true;
+  const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
+  const previousScope = remedy === "stepUp" ? previousScopes(grant) : undefined;
+  return context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal });
+}
+
+/** All scopes requested or granted so far. */
+function previousScopes(grant: Grant): string | undefined {
+  return unionScopes(grant.requestedScope, grant.tokens.scope);
+}
+
+/** A way to replace a rejected token. */
+type Remedy = "refresh" | "login" | "stepUp";
+
+/** A request that the server rejected, and the remedies tried so far. */
+export interface RejectedRequest {
+  status: number;
+  challenge: BearerChallenge | undefined;
+  grant: Grant;
+  tried: Record<Remedy, boolean>;
+}
+
+/**
+ * The next remedy for a rejected request; undefined if none is left.
+ *
+ * @throws `AgentAuthError` `insufficient_scope` if the token lacks scopes that no login may request
+ */
+export function remedyFor(
+  { status, challenge, grant, tried }: RejectedRequest,
+  { mayLogin, followsRefusal }: Pick<ServerTokens, "mayLogin" | "followsRefusal">,
+): Remedy | undefined {
+  if (status !== 401 && status !== 403) return undefined;
+  const isFutile = followsRefusal(grant);
+  if (status === 401) {
+    if (!tried.refresh && !tried.login && grant.tokens.refreshToken !== undefined) return "refresh";
+    return mayLogin && !tried.login && !isFutile ? "login" : undefined;
+  }
+  if (challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
+  const isRepeated = wasRequested(grant, challenge.scope);
+  if (mayLogin && !(isFutile && isRepeated)) return "stepUp";
+  const lacks = isFutile && isRepeated ? "still lacks scopes after a login that requested them" : "lacks scopes";
+  const message = `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "(unspecified)")}`;
+  const remedy = stepUp(grant, challenge.scope);
+  throw new AgentAuthError("insufficient_scope", message, { class: "auth", status: 403, hint: LOGIN_HINT, remedy });
+}
+
+/** Whether the login of this grant already requested the missing scopes. */
+export function wasRequested({ requestedScope }: Grant, missing: string | undefined): boolean {
+  const requested = new Set(splitScope(requestedScope));
+  return splitScope(missing).every((scope) => requested.has(scope));
+}
+
+/** The login that requests the previous scopes and the missing ones. */
+function stepUp(grant: Grant, missing: string | undefined): LoginRemedy {
+  return loginRemedy(grant, { scope: unionScopes(previousScopes(grant), missing) });
+}
+
+/** Refreshes; undefined if the issuer refuses, so that the caller tries the next remedy. */
+async function tryRefresh(
+  context: ServerTokens,
+  grant: Grant,
+  signal: AbortSignal | undefined,
+): Promise<Grant | undefined> {
+  try {
+    return await context.refresh(grant, signal);
+  } catch (error) {
+    if (isAgentAuthError(error) && error.code === "login_required" && context.mayLogin) return undefined;
+    throw error;
+  }
+}
