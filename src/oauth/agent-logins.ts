@@ -19,13 +19,13 @@ import {
   type Preparation,
   prepareLogin,
   reportChanges,
-  scopeFor,
 } from "./login/login-flow.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import { checkRedirectUri, checkReturnTo, parametersOf } from "./login/web-addresses.js";
 import { finishWithCallback, storeLogin, takeLogin } from "./login/web-login.js";
 import type { CallbackOptions, CallbackResult } from "./login/web-types.js";
 import type { GrantKey } from "./model/grant-store.js";
+import { scopeFor } from "./model/scope.js";
 
 type BeginOptions = Pick<GrantOptions, "scope" | "signal" | "challenge">;
 

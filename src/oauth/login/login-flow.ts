@@ -10,7 +10,7 @@ import type { Grant } from "../model/grant.js";
 import type { GrantKey, GrantStore, Reservation } from "../model/grant-store.js";
 import type { Discovered, IssuerMetadata } from "../model/metadata.js";
 import { isSameIssuer } from "../model/same-issuer.js";
-import { chooseScope, parseScope } from "../model/scope.js";
+import { scopeFor } from "../model/scope.js";
 import { withResourceHint } from "../token/resource-hint.js";
 import { authorizationOf, authorize } from "./authorize-step.js";
 import { noDeviceFlow, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
@@ -182,22 +182,6 @@ export function reportChanges(
   if (was === undefined || isSameIssuer(was, is)) return;
   const names = `${quote(server)} names another authorization server than before: ${quote(is)}, not ${quote(was)}`;
   onProgress?.({ about: "login", text: `${names}; clients and tokens of the old one are not sent to the new one` });
-}
-
-/** The scopes of a login, by the order of `chooseScope`, and those of them that the caller did not request. */
-export function scopeFor(
-  found: Discovered<IssuerMetadata>,
-  request: Pick<LoginRequest, "scope" | "previousScope">,
-): Pick<PreparedLogin, "scope" | "addedScope"> {
-  const from = found.server;
-  const scope = chooseScope({
-    explicit: request.scope === undefined ? undefined : parseScope(request.scope, "scope", "the caller"),
-    challenged: found.challenge?.scope === undefined ? undefined : parseScope(found.challenge.scope, "scope", from),
-    resource: found.resource?.scopesSupported,
-    server: found.issuer.scopesSupported,
-    previous: request.previousScope === undefined ? undefined : parseScope(request.previousScope, "scope", from),
-  });
-  return { scope, addedScope: request.scope === undefined ? scope.filter((one) => one === "offline_access") : [] };
 }
 
 /** The redirect address that our client at an issuer is registered with. */

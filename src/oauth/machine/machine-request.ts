@@ -1,18 +1,23 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
+import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { type PreRegisteredClient, preRegisteredClient, secretOf } from "../client/pre-registered-client.js";
-import { acceptedTypeFor, discoverIssuer, overridesFor, resourceFor } from "../discovery/discovery.js";
-import { newProofKey, proverFor } from "../dpop/dpop.js";
+import {
+  acceptedTypeFor,
+  type DiscoveryContext,
+  discoverIssuer,
+  overridesFor,
+  resourceFor,
+} from "../discovery/discovery.js";
+import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
 import type { OAuthHttp } from "../http/http.js";
-import type { LoginContext } from "../login/login-context.js";
-import { scopeFor } from "../login/login-flow.js";
+import type { Nonces } from "../http/nonces.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { ClientRecord, Grant, GrantTokens } from "../model/grant.js";
 import type { GrantKey } from "../model/grant-store.js";
 import type { IdentityProvider, MachineGrant } from "../model/machine-grant.js";
 import { resourceParameter } from "../model/resource.js";
-import { unionScopes } from "../model/scope.js";
+import { scopeFor, unionScopes } from "../model/scope.js";
 import { withResourceHint } from "../token/resource-hint.js";
 import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, recordOf } from "../token/token-call.js";
@@ -20,12 +25,20 @@ import { strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { machineFailure } from "./machine-failure.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens, type TokenParameters } from "./machine-tokens.js";
 
+/** What the requests to one server and its issuer need. */
+export interface IssuerContext extends DiscoveryContext, BindingContext {
+  /** Whether tokens are bound to a key of this client. */
+  dpop: DpopPolicy;
+  /** DPoP nonces of the servers. */
+  nonces: Nonces;
+}
+
 /** The dependencies of a token request with a machine grant. */
 export interface MachineContext {
   grant: MachineGrant;
   client: PreRegisteredClient;
   /** The dependencies of discovery; the exemptions of an earlier grant stay valid for its issuer. */
-  loginContext(key: GrantKey, before: Grant | undefined): LoginContext;
+  loginContext(key: GrantKey, before: Grant | undefined): IssuerContext;
   /** The HTTP client for an address that comes from the user alone. */
   httpTo(address: string): OAuthHttp;
 }
@@ -70,7 +83,7 @@ export async function requestMachineGrant(context: MachineContext, request: Mach
 }
 
 /** A grant without a proof requires client authentication (RFC 6749 section 4.4). */
-function checkProof({ grant, client }: MachineContext, { mutualTls }: LoginContext): void {
+function checkProof({ grant, client }: MachineContext, { mutualTls }: IssuerContext): void {
   const isProven = client.clientSecret !== undefined || client.privateKey !== undefined || mutualTls === true;
   if (strategyOf(grant).proof !== undefined || isProven) return;
   const message = `the client ${quote(client.clientId)} has neither a secret nor a key, and the grant ${grant.type} requires one`;
@@ -87,7 +100,7 @@ function onlyIfChanged(error: unknown): undefined {
 /** {@link knownTarget}, unless the client was bound to another issuer in between. */
 async function checkedTarget(
   context: MachineContext,
-  login: LoginContext,
+  login: IssuerContext,
   request: MachineRequest,
 ): Promise<Target | undefined> {
   const known = knownTarget(context, login, request);
@@ -104,7 +117,7 @@ async function checkedTarget(
 /** Checks that the client belongs to the issuer, before its secret, an assertion or an id token is sent. */
 function checkBinding(
   { grant, client }: MachineContext,
-  login: LoginContext,
+  login: IssuerContext,
   { issuer, server }: Pick<Target, "issuer" | "server">,
   signal: AbortSignal,
 ): Promise<void> {
@@ -117,7 +130,7 @@ function checkBinding(
 /** The source of the earlier token, if the client still authenticates in the same way. */
 function knownTarget(
   { client }: MachineContext,
-  login: LoginContext,
+  login: IssuerContext,
   { before, scope }: MachineRequest,
 ): Target | undefined {
   if (before === undefined) return undefined;
@@ -137,7 +150,7 @@ function knownTarget(
   };
 }
 
-async function findTarget(context: MachineContext, login: LoginContext, request: MachineRequest): Promise<Target> {
+async function findTarget(context: MachineContext, login: IssuerContext, request: MachineRequest): Promise<Target> {
   const { key, challenge, signal } = request;
   const found = await discoverIssuer(login, key.server, challenge, signal);
   const { issuer } = found;
@@ -169,7 +182,7 @@ async function findTarget(context: MachineContext, login: LoginContext, request:
 
 async function send(
   context: MachineContext,
-  login: LoginContext,
+  login: IssuerContext,
   target: Target,
   request: MachineRequest,
 ): Promise<Grant> {

@@ -1,5 +1,6 @@
 import { refused } from "../../http/refuse.js";
 import { isScopeToken } from "../../http/scope-token.js";
+import type { Discovered, IssuerMetadata } from "./metadata.js";
 
 /** The most scopes of a list; servers are known that list 48. */
 const MAX_SCOPES = 256;
@@ -70,4 +71,20 @@ export function chooseScope(sources: ScopeSources): string[] {
   chosen.delete("offline_access");
   if (server?.includes("offline_access")) chosen.add("offline_access");
   return [...chosen];
+}
+
+/** The scopes of a login, by the order of `chooseScope`, and those of them that the caller did not request. */
+export function scopeFor(
+  found: Discovered<IssuerMetadata>,
+  request: { scope: string | undefined; previousScope?: string | undefined },
+): { scope: string[]; addedScope: string[] } {
+  const from = found.server;
+  const scope = chooseScope({
+    explicit: request.scope === undefined ? undefined : parseScope(request.scope, "scope", "the caller"),
+    challenged: found.challenge?.scope === undefined ? undefined : parseScope(found.challenge.scope, "scope", from),
+    resource: found.resource?.scopesSupported,
+    server: found.issuer.scopesSupported,
+    previous: request.previousScope === undefined ? undefined : parseScope(request.previousScope, "scope", from),
+  });
+  return { scope, addedScope: request.scope === undefined ? scope.filter((one) => one === "offline_access") : [] };
 }
