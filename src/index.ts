@@ -82,6 +82,9 @@ export type {
   CallbackRedirect,
   CallbackResult,
   FinishedLogin,
+  LoginStart,
+  StartedLogin,
+  StartLoginOptions,
 } from "./oauth/login/web-types.js";
 export { type LoginHandlers, type LoginHandlersOptions, loginHandlers } from "./oauth/login-handlers.js";
 export {
@@ -118,10 +121,7 @@ export type {
   ConfigureOption,
   ConfigureRemedy,
   LoginRemedy,
-  LoginStart,
   PolicyOption,
   Remedy,
-  StartedLogin,
-  StartLoginOptions,
   UnseenByLogin,
 } from "./remedy.js";

@@ -35,41 +35,6 @@ export type ConfigureOption =
   | "scope"
   | "sorting";
 
-/** Options of `AgentClient.startLogin`. */
-export interface StartLoginOptions {
-  /** Where the browser returns to: an https address of the web app, or http on a loopback host. One serves every server. */
-  redirectUri: string;
-  /** Scopes to request, separated by blanks. Default: those that the server names. */
-  scope?: string | undefined;
-  /** The page to show after the login: a path, or an address on the origin of `redirectUri`. */
-  returnTo?: string | undefined;
-  /** Aborts the call. */
-  signal?: AbortSignal | undefined;
-}
-
-/** A login that waits for its callback, in any process of a web app. */
-export interface StartedLogin {
-  /** Where to redirect the browser. */
-  url: string;
-  /** The `state` of the callback. */
-  state: string;
-  /** The login, sealed with `loginSecret`; undefined without a `loginSecret`: the store holds it then. */
-  saved: string | undefined;
-  /** The `Set-Cookie` header to send with the redirect: only the browser with this cookie can finish the login. */
-  cookie: string;
-}
-
-/** Begins the login of a {@link LoginRemedy}, even if the user declined it before. */
-export interface LoginStart {
-  /**
-   * Begins the login in a web app, as `AgentClient.startLogin` does, by default for the scopes of the remedy. The client
-   * needs a `loginSecret`, or a store with short-lived records.
-   */
-  (options: StartLoginOptions): Promise<StartedLogin>;
-  /** Begins the login with the `login` method of the client; resolves once the user has logged in. */
-  (options?: { signal?: AbortSignal | undefined }): Promise<unknown>;
-}
-
 /** Log in at a server. */
 export interface LoginRemedy {
   /** The kind of remedy. */
@@ -88,11 +53,6 @@ export interface LoginRemedy {
   resourceMetadata?: string | undefined;
   /** An option to set as well. */
   option?: "clientId" | "loginTimeoutMs" | "scope" | undefined;
-  /**
-   * Begins this login. Set by an `AgentClient` with a `login` method, or one that can start logins in a web app; not
-   * enumerable.
-   */
-  readonly start?: LoginStart | undefined;
 }
 
 /** What a server says only in its response to some requests, so that a login cannot find it. */

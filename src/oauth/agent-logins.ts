@@ -1,12 +1,11 @@
-import { AgentAuthError } from "../errors.js";
-import type { LoginRemedy, LoginStart, StartedLogin, StartLoginOptions } from "../remedy.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import type { LoginRemedy } from "../remedy.js";
 import type { AgentContext } from "./agent-context.js";
 import { checkCall } from "./agent-options.js";
 import { clientIssuer } from "./client/registration.js";
 import { discover, resourceFor } from "./discovery/discovery.js";
 import { challengeOf } from "./discovery/unseen-by-login.js";
 import { AccessToken } from "./grant/access-token.js";
-import { addStart } from "./grant/login-required.js";
 import { withReservation } from "./grant/reservation.js";
 import type { GrantOptions } from "./grant/token-options.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
@@ -23,7 +22,13 @@ import {
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import { checkRedirectUri, checkReturnTo, parametersOf } from "./login/web-addresses.js";
 import { finishWithCallback, storeLogin, takeLogin } from "./login/web-login.js";
-import type { CallbackOptions, CallbackResult } from "./login/web-types.js";
+import type {
+  CallbackOptions,
+  CallbackResult,
+  LoginStart,
+  StartedLogin,
+  StartLoginOptions,
+} from "./login/web-types.js";
 import type { GrantKey } from "./model/grant-store.js";
 import { scopeFor } from "./model/scope.js";
 
@@ -98,6 +103,14 @@ export function offerStart(
   const { login: method, grant, store, loginSecret } = agent.options;
   const mayStart = method !== undefined || loginSecret !== undefined || store.shortLived !== undefined;
   if (grant === undefined && mayStart) addStart(error, (remedy) => starterOf(agent, remedy, login));
+}
+
+/** Adds to an error whose remedy is a login the function that begins it. */
+function addStart(error: unknown, startOf: (remedy: LoginRemedy) => LoginStart): void {
+  const remedy = isAgentAuthError(error) ? error.remedy : undefined;
+  if (remedy?.action !== "login" || remedy.start !== undefined) return;
+  // Not enumerable: the remedy stays data for logs, copies and comparisons.
+  Object.defineProperty(remedy, "start", { value: startOf(remedy) });
 }
 
 function starterOf(

@@ -1,6 +1,5 @@
 import { isAgentAuthError } from "../errors.js";
 import { bindMethods } from "../http/bind-methods.js";
-import type { StartedLogin, StartLoginOptions } from "../remedy.js";
 import { callForClient } from "./agent-calls.js";
 import { AgentContext } from "./agent-context.js";
 import { ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
@@ -23,7 +22,7 @@ import type { TraceEntry } from "./http/trace.js";
 import { finishDevice, finishInSession } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
-import type { CallbackOptions, CallbackResult } from "./login/web-types.js";
+import type { CallbackOptions, CallbackResult, StartedLogin, StartLoginOptions } from "./login/web-types.js";
 import type { LoginStatus } from "./login-status.js";
 import { noToken } from "./machine/machine-identity.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";

@@ -1,10 +1,10 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseUrl } from "../http/url.js";
-import type { StartedLogin } from "../remedy.js";
 import type { AgentClient } from "./agent.js";
 import { checkRedirectUri, parametersOf } from "./login/web-addresses.js";
 import { cookiePath, readCookie, setCookie } from "./login/web-cookies.js";
 import { abandonedCookies, cookieName, LIFE_MS, savedCookieName, stateOf } from "./login/web-login.js";
+import type { StartedLogin } from "./login/web-types.js";
 
 /** What the login pages of a web app need; `R` is the request of its framework. */
 export interface LoginHandlersOptions<R = Request> {

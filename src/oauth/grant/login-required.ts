@@ -1,6 +1,6 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import type { LoginRemedy, LoginStart } from "../../remedy.js";
+import type { LoginRemedy } from "../../remedy.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { GrantKey } from "../model/grant-store.js";
 import { machineGrantOf } from "../model/machine-grant.js";
@@ -29,14 +29,6 @@ export function loginRequired(
   const message = `a login is required for ${quote(server)} (${whose}): ${reason}`;
   const remedy = loginRemedy(key, wish);
   return new AgentAuthError("login_required", message, { class: "auth", hint: LOGIN_HINT, remedy, cause });
-}
-
-/** Adds to an error whose remedy is a login the function that begins it. */
-export function addStart(error: unknown, startOf: (remedy: LoginRemedy) => LoginStart): void {
-  const remedy = isAgentAuthError(error) ? error.remedy : undefined;
-  if (remedy?.action !== "login" || remedy.start !== undefined) return;
-  // Not enumerable: the remedy stays data for logs, copies and comparisons.
-  Object.defineProperty(remedy, "start", { value: startOf(remedy) });
 }
 
 /** The login that helps, without defaults. */

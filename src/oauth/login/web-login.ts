@@ -1,7 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import type { StartedLogin } from "../../remedy.js";
 import { withReservation } from "../grant/reservation.js";
 import { CodecError } from "../model/codec.js";
 import type { Grant } from "../model/grant.js";
@@ -14,6 +13,7 @@ import { exchangeLogin, grantKeyFor, rethrowWithHint } from "./login-flow.js";
 import type { PreparedLogin } from "./prepared-login.js";
 import { hashOf, isSameText, openText, sealText } from "./sealed-text.js";
 import { cookieNames, readCookie, setCookie } from "./web-cookies.js";
+import type { StartedLogin } from "./web-types.js";
 
 /** Milliseconds in which the user has to finish a login. */
 export const LIFE_MS = 10 * 60_000;
