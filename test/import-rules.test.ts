@@ -268,6 +268,18 @@ const CASES: readonly Case[] = [
     ],
     fine: { "src/cli/fast-path/a.ts": ["../clients/b.js"], "src/cli/clients/b.ts": [] },
   },
+  ...floors("oauth", "agent.ts", {
+    model: ["http", []],
+    http: ["discovery", ["model"]],
+    discovery: ["client", ["http", "model"]],
+    client: ["token", ["discovery", "http", "model"]],
+    dpop: ["discovery", ["http", "model"]],
+    token: ["grant", ["client", "dpop", "discovery", "http", "model"]],
+    grant: ["login", ["token", "client", "dpop", "discovery", "http", "model"]],
+    machine: ["login", ["grant", "token", "client", "dpop", "discovery", "http", "model"]],
+    login: ["machine", ["grant", "token", "client", "dpop", "discovery", "http", "model"]],
+    "mcp-sdk": ["login", ["grant", "model"]],
+  }),
   ...floors("sandbox", "sandbox.ts", {
     http: ["data", []],
     data: ["faults", ["http"]],
