@@ -106,8 +106,16 @@ export type {
 } from "./oauth/mcp-sdk/types.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
 export type { BindingKey, BoundBy, ClientBinding } from "./oauth/model/client-binding.js";
-export type { AuthMethod, ClientRecord, Grant, GrantEndpoints, GrantTokens, LostRefresh } from "./oauth/model/grant.js";
-export type { GrantFilter, GrantKey, GrantStore, Reservation } from "./oauth/model/grant-store.js";
+export type {
+  AuthMethod,
+  ClientRecord,
+  Grant,
+  GrantEndpoints,
+  GrantKey,
+  GrantTokens,
+  LostRefresh,
+} from "./oauth/model/grant.js";
+export type { GrantFilter, GrantStore, Reservation } from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
 export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/model/machine-grant.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";

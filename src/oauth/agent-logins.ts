@@ -29,7 +29,7 @@ import type {
   StartedLogin,
   StartLoginOptions,
 } from "./login/web-types.js";
-import type { GrantKey } from "./model/grant-store.js";
+import type { GrantKey } from "./model/grant.js";
 import { scopeFor } from "./model/scope.js";
 
 type BeginOptions = Pick<GrantOptions, "scope" | "signal" | "challenge">;

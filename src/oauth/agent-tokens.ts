@@ -5,8 +5,7 @@ import { requiresLogin } from "./discovery/discovery.js";
 import type { TokenOptions } from "./grant/token-options.js";
 import { TokenManager } from "./login/token-manager.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
-import type { Grant } from "./model/grant.js";
-import type { GrantKey } from "./model/grant-store.js";
+import type { Grant, GrantKey } from "./model/grant.js";
 import { OpenServers } from "./open-servers.js";
 
 /** The grants of an agent client: those of a machine where its options name a machine grant, else those of the user. */

@@ -28,7 +28,7 @@ import { noToken } from "./machine/machine-identity.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { TokenSource, type TokenSourceContext } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
-import type { GrantKey } from "./model/grant-store.js";
+import type { GrantKey } from "./model/grant.js";
 import { listLogins, removeLogin } from "./stored-logins.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import { type Introspection, introspect } from "./token/introspection.js";

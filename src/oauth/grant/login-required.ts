@@ -2,7 +2,7 @@ import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy } from "../../remedy.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
-import type { GrantKey } from "../model/grant-store.js";
+import type { GrantKey } from "../model/grant.js";
 import { machineGrantOf } from "../model/machine-grant.js";
 
 /** The hint of an error whose remedy is a login and nothing else. */

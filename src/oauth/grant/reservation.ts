@@ -1,4 +1,5 @@
-import type { GrantKey, GrantStore, Reservation } from "../model/grant-store.js";
+import type { GrantKey } from "../model/grant.js";
+import type { GrantStore, Reservation } from "../model/grant-store.js";
 
 /**
  * Reserves disk space for one save during work that cannot be repeated, such as a refresh or a login of the user.

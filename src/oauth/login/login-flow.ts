@@ -6,8 +6,8 @@ import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../clien
 import { acceptedTypeFor, discover, overridesFor, resourceFor } from "../discovery/discovery.js";
 import { newProofKey } from "../dpop/dpop.js";
 import { withReservation } from "../grant/reservation.js";
-import type { Grant } from "../model/grant.js";
-import type { GrantKey, GrantStore, Reservation } from "../model/grant-store.js";
+import type { Grant, GrantKey } from "../model/grant.js";
+import type { GrantStore, Reservation } from "../model/grant-store.js";
 import type { Discovered, IssuerMetadata } from "../model/metadata.js";
 import { isSameIssuer } from "../model/same-issuer.js";
 import { scopeFor } from "../model/scope.js";

@@ -12,8 +12,16 @@ import { unsavedFor } from "../grant/save-refreshed.js";
 import type { GrantOptions, TokenOptions } from "../grant/token-options.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import { coversScope, type Grant, hasSameTokens, isForOneProcess, isFresh, isStorm } from "../model/grant.js";
-import type { GrantKey, GrantStore } from "../model/grant-store.js";
+import {
+  coversScope,
+  type Grant,
+  type GrantKey,
+  hasSameTokens,
+  isForOneProcess,
+  isFresh,
+  isStorm,
+} from "../model/grant.js";
+import type { GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
 import { isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";

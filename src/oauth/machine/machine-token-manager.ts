@@ -5,8 +5,17 @@ import { fitsPolicy } from "../dpop/dpop.js";
 import type { ServerTokens } from "../grant/rejected-token.js";
 import type { GrantOptions } from "../grant/token-options.js";
 import type { Progress } from "../http/trace.js";
-import { coversScope, type Grant, hasExpired, hasSameTokens, isFresh, isStorm, noteRefusal } from "../model/grant.js";
-import { type GrantKey, type GrantStore, isStoreFailure } from "../model/grant-store.js";
+import {
+  coversScope,
+  type Grant,
+  type GrantKey,
+  hasExpired,
+  hasSameTokens,
+  isFresh,
+  isStorm,
+  noteRefusal,
+} from "../model/grant.js";
+import { type GrantStore, isStoreFailure } from "../model/grant-store.js";
 import { HEARTBEAT_MS, holderText, isPeerFailure, rethrowRecentFailure } from "../model/lease.js";
 import { isSameIssuer } from "../model/same-issuer.js";
 import { splitScope, unionScopes } from "../model/scope.js";

@@ -1,11 +1,8 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { BindingStore } from "./client-binding.js";
-import type { ClientRecord, Grant } from "./grant.js";
-import type { GrantKey } from "./grant-key.js";
+import type { ClientRecord, Grant, GrantKey } from "./grant.js";
 import type { Lease, LeaseOptions } from "./lease.js";
 import type { ShortLivedRecords } from "./short-lived.js";
-
-export type { GrantKey } from "./grant-key.js";
 
 /** Which grants a list returns: those that have every value that is named here. */
 export interface GrantFilter {

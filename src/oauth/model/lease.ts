@@ -1,7 +1,6 @@
 import { AgentAuthError, type AgentAuthErrorJson } from "../../errors.js";
 import { quote } from "../../redact.js";
-import type { Grant } from "./grant.js";
-import type { GrantKey } from "./grant-key.js";
+import type { Grant, GrantKey } from "./grant.js";
 
 /** The exclusive right to do some work, held for a limited time. */
 export interface Lease {
