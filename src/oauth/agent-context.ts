@@ -14,8 +14,8 @@ import type { WebLoginContext } from "./login/web-login.js";
 import { noSignIn } from "./machine/machine-identity.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { isMachineAccount } from "./model/machine-grant.js";
+import { isSameIssuer } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
-import { isSameIssuer } from "./model/same-issuer.js";
 
 /** What the operations of an agent client have in common: its options, its connections, and the keys of its grants. */
 export class AgentContext {

@@ -7,9 +7,14 @@ import { isUnavailable } from "../http/http.js";
 import type { Remembered, ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "../model/metadata.js";
+import {
+  type Discovered,
+  type IssuerMetadata,
+  isSameIssuer,
+  type ResourceMetadata,
+  type ServerMetadata,
+} from "../model/metadata.js";
 import { parseMcpUrl } from "../model/resource.js";
-import { isSameIssuer } from "../model/same-issuer.js";
 import { mayWantSession, opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
 import { foreignFirstEndpoint } from "./first-endpoint.js";
 import {

@@ -4,7 +4,7 @@ import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { Grant } from "../model/grant.js";
-import { isSameIssuer } from "../model/same-issuer.js";
+import { isSameIssuer } from "../model/metadata.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 
 /** What the choice of an issuer depends on. */

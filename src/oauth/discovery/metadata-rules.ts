@@ -3,8 +3,7 @@ import { refused } from "../../http/refuse.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
-import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
-import { isSameIssuer } from "../model/same-issuer.js";
+import { type IssuerMetadata, isSameIssuer, type ServerMetadata } from "../model/metadata.js";
 import { parseScope } from "../model/scope.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 

@@ -2,8 +2,8 @@ import { quote } from "../../redact.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
 import type { Grant } from "../model/grant.js";
+import { isSameIssuer } from "../model/metadata.js";
 import { NO_RESOURCE } from "../model/resource.js";
-import { isSameIssuer } from "../model/same-issuer.js";
 
 /** What a stored grant must meet to be used. */
 export interface GrantRequirements {

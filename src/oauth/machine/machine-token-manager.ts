@@ -17,7 +17,7 @@ import {
 } from "../model/grant.js";
 import { type GrantStore, isStoreFailure } from "../model/grant-store.js";
 import { HEARTBEAT_MS, holderText, isPeerFailure, rethrowRecentFailure } from "../model/lease.js";
-import { isSameIssuer } from "../model/same-issuer.js";
+import { isSameIssuer } from "../model/metadata.js";
 import { splitScope, unionScopes } from "../model/scope.js";
 import { strategyOf } from "./grant-strategies.js";
 import { identify } from "./machine-identity.js";

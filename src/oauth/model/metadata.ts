@@ -1,3 +1,4 @@
+import { parseUrl } from "../../http/url.js";
 import type { BearerChallenge } from "./challenge.js";
 
 /** Metadata of an authorization server (RFC 8414 section 2): the fields in use, with every address checked. */
@@ -70,4 +71,16 @@ export interface Discovered<T extends IssuerMetadata = ServerMetadata> {
   isUnprotected: boolean;
   /** The metadata of its authorization server. */
   issuer: T;
+}
+
+/**
+ * Whether two strings name the same issuer: they are equal, or they differ by nothing but a slash after a host, where
+ * the metadata have the same address.
+ */
+export function isSameIssuer(one: string, other: string): boolean {
+  return withoutRoot(one) === withoutRoot(other);
+}
+
+function withoutRoot(issuer: string): string {
+  return `${parseUrl(issuer)?.origin}/` === issuer ? issuer.slice(0, -1) : issuer;
 }

@@ -3,7 +3,7 @@ import { cliHint } from "../../../src/cli/runtime/hints.js";
 import type { AgentAuthError } from "../../../src/errors.js";
 import { AgentClient, type AgentClientOptions } from "../../../src/oauth/agent.js";
 import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.js";
-import { isSameIssuer } from "../../../src/oauth/model/same-issuer.js";
+import { isSameIssuer } from "../../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
 
