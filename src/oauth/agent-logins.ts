@@ -6,7 +6,6 @@ import { clientIssuer } from "./client/registration.js";
 import { discover, resourceFor } from "./discovery/discovery.js";
 import { challengeOf } from "./discovery/unseen-by-login.js";
 import { AccessToken } from "./grant/access-token.js";
-import { withReservation } from "./grant/reservation.js";
 import type { GrantOptions } from "./grant/token-options.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
 import type { LoginContext } from "./login/login-context.js";
@@ -30,6 +29,7 @@ import type {
   StartLoginOptions,
 } from "./login/web-types.js";
 import type { GrantKey } from "./model/grant.js";
+import { withReservation } from "./model/grant-store.js";
 import { scopeFor } from "./model/scope.js";
 
 type BeginOptions = Pick<GrantOptions, "scope" | "signal" | "challenge">;

@@ -10,11 +10,10 @@ import {
   retire,
   tokenGeneration,
 } from "../model/grant.js";
-import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
+import { type GrantStore, isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { LOGIN_HINT, loginRemedy, loginRequired } from "./login-required.js";
 import { describeLoss, isLastToken, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
-import { withReservation } from "./reservation.js";
 import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";
 import { refreshDurationMs, report, type SendContext, sendRefresh } from "./send-refresh.js";
 

@@ -1,10 +1,9 @@
 import { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import { withReservation } from "../grant/reservation.js";
 import { CodecError } from "../model/codec.js";
 import type { Grant } from "../model/grant.js";
-import type { GrantStore } from "../model/grant-store.js";
+import { type GrantStore, withReservation } from "../model/grant-store.js";
 import { memoryRecords } from "../model/short-lived.js";
 import { judgeCallback } from "./authorize-step.js";
 import { loginMembers, loginOf } from "./login-codec.js";

@@ -83,3 +83,21 @@ export interface GrantStore extends BindingStore {
   /** Where the data is stored, as text for the user. */
   readonly location: string;
 }
+
+/**
+ * Reserves disk space for one save during work that cannot be repeated, such as a refresh or a login of the user.
+ *
+ * @throws `AgentAuthError` class `store`, before the work begins, if nothing could be stored
+ */
+export async function withReservation<T>(
+  store: GrantStore,
+  key: GrantKey,
+  work: (reservation: Reservation) => Promise<T>,
+): Promise<T> {
+  const reservation = await store.reserve(key);
+  try {
+    return await work(reservation);
+  } finally {
+    await reservation.release();
+  }
+}
