@@ -1,9 +1,10 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { systemClock } from "../../http/deadline.js";
 import { isResponse } from "../../http/own-fetch.js";
 import { retryAfter } from "../../http/retry.js";
 import { escapeText, MASK, quote, Redactor } from "../../redact.js";
+import { NO_RESOURCE } from "../model/resource.js";
 import { secretsSentBefore } from "./http.js";
 
 const AUTH_ERRORS = new Set([
@@ -125,4 +126,19 @@ function descriptionOf(
   redactor: Redactor,
 ): string {
   return typeof description === "string" ? `: ${escapeText(redactor.redact(description)).slice(0, 300)}` : "";
+}
+
+/** What Entra ID reports, under several codes, if the resource does not match the scopes. */
+const ENTRA_MISMATCH = "AADSTS9010010";
+
+/** Adds the option `resource` to the error of an issuer that rejects the resource of a request (RFC 8707 section 2). */
+export function withResourceHint(error: unknown, resource: string | undefined): unknown {
+  if (!isAgentAuthError(error)) return error;
+  const isRejected = error.code === "invalid_target" && error.hint === undefined;
+  if (!isRejected && !error.message.includes(ENTRA_MISMATCH)) return error;
+  const hint =
+    resource === NO_RESOURCE
+      ? "the issuer needs a resource: set the option resource"
+      : `the issuer rejects the resource ${quote(resource)}: with resource "none" none is sent, or set another one`;
+  return withHint(error, hint, { action: "configure", option: "resource", value: resource });
 }

@@ -12,12 +12,12 @@ import {
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Nonces } from "../http/nonces.js";
+import { withResourceHint } from "../http/oauth-error.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { ClientRecord, Grant, GrantKey, GrantTokens } from "../model/grant.js";
 import type { IdentityProvider, MachineGrant } from "../model/machine-grant.js";
 import { resourceParameter } from "../model/resource.js";
 import { scopeFor, unionScopes } from "../model/scope.js";
-import { withResourceHint } from "../token/resource-hint.js";
 import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, recordOf } from "../token/token-call.js";
 import { strategyOf, type TokenSteps } from "./grant-strategies.js";
