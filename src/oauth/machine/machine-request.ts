@@ -20,8 +20,7 @@ import { resourceParameter } from "../model/resource.js";
 import { scopeFor, unionScopes } from "../model/scope.js";
 import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, recordOf } from "../token/token-call.js";
-import { strategyOf, type TokenSteps } from "./grant-strategies.js";
-import { machineFailure } from "./machine-failure.js";
+import { machineFailure, strategyOf, type TokenSteps } from "./grant-strategies.js";
 import { clientCredentialsTokens, idJagAssertion, jwtBearerTokens, type TokenParameters } from "./machine-tokens.js";
 
 /** What the requests to one server and its issuer need. */
