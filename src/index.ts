@@ -63,7 +63,7 @@ export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.j
 export type { Overrides } from "./oauth/discovery/discovery.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
-export type { TokenOptions } from "./oauth/grant/token-options.js";
+export type { TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
   AuthorizePrompt,

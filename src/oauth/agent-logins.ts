@@ -6,7 +6,7 @@ import { clientIssuer } from "./client/registration.js";
 import { discover, resourceFor } from "./discovery/discovery.js";
 import { challengeOf } from "./discovery/unseen-by-login.js";
 import { AccessToken } from "./grant/access-token.js";
-import type { GrantOptions } from "./grant/token-options.js";
+import type { GrantOptions } from "./grant/grant-requirements.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
 import type { LoginContext } from "./login/login-context.js";
 import {

@@ -7,7 +7,7 @@ import type { PreRegisteredClient } from "./client/pre-registered-client.js";
 import type { Overrides } from "./discovery/discovery.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
 import { checkedStore } from "./grant/checked-store.js";
-import type { TokenOptions } from "./grant/token-options.js";
+import type { TokenOptions } from "./grant/grant-requirements.js";
 import type { OAuthHttpOptions } from "./http/http.js";
 import type { Progress, TraceEntry } from "./http/trace.js";
 import type { LoginMethod } from "./login/login-method.js";

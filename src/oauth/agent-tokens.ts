@@ -2,7 +2,7 @@ import type { AgentContext } from "./agent-context.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
 import { requiresLogin } from "./discovery/discovery.js";
-import type { TokenOptions } from "./grant/token-options.js";
+import type { TokenOptions } from "./grant/grant-requirements.js";
 import { TokenManager } from "./login/token-manager.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { Grant, GrantKey } from "./model/grant.js";

@@ -7,7 +7,7 @@ import {
   requiredUnlessAbsent,
 } from "../../oauth/discovery/login-not-required.js";
 import type { AccessToken } from "../../oauth/grant/access-token.js";
-import type { TokenOptions } from "../../oauth/grant/token-options.js";
+import type { TokenOptions } from "../../oauth/grant/grant-requirements.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { shellWord } from "../../redact.js";
 

@@ -1,9 +1,33 @@
 import { quote } from "../../redact.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
+import type { BearerChallenge } from "../model/challenge.js";
 import type { Grant } from "../model/grant.js";
 import { isSameIssuer } from "../model/metadata.js";
 import { NO_RESOURCE } from "../model/resource.js";
+
+/** What a token must meet. */
+export interface TokenOptions {
+  /** Required scopes, separated by blanks. */
+  scope?: string | undefined;
+  /**
+   * Minimum remaining lifetime in seconds, at most nine tenths of its lifetime. Default: 60, or half of its lifetime if
+   * that is less.
+   */
+  minTtl?: number | undefined;
+  /** Gets a new token even if the stored one is valid. */
+  forceRefresh?: boolean | undefined;
+  /** Whether to log in if needed. Default: true if the client has a `login` method. */
+  login?: boolean | undefined;
+  /** Aborts the call of this caller; shared work continues for others. */
+  signal?: AbortSignal | undefined;
+}
+
+/** What the grant of a request must meet. */
+export interface GrantOptions extends TokenOptions {
+  /** The challenge of the response to the request without a token: the server requires a login. */
+  challenge?: BearerChallenge | undefined;
+}
 
 /** What a stored grant must meet to be used. */
 export interface GrantRequirements {

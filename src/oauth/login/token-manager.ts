@@ -4,12 +4,16 @@ import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { checkFirstNamed } from "../discovery/resource-metadata.js";
 import { wishOf, withUnseen } from "../discovery/unseen-by-login.js";
-import { type GrantRequirements, unmetRequirement } from "../grant/grant-requirements.js";
+import {
+  type GrantOptions,
+  type GrantRequirements,
+  type TokenOptions,
+  unmetRequirement,
+} from "../grant/grant-requirements.js";
 import { loginRemedy, loginRequired, noPerson } from "../grant/login-required.js";
 import { isLastToken } from "../grant/lost-refresh.js";
 import { noRefreshToken, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
 import { unsavedFor } from "../grant/save-refreshed.js";
-import type { GrantOptions, TokenOptions } from "../grant/token-options.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import {

@@ -2,8 +2,8 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { fitsPolicy } from "../dpop/dpop.js";
+import type { GrantOptions } from "../grant/grant-requirements.js";
 import type { ServerTokens } from "../grant/rejected-token.js";
-import type { GrantOptions } from "../grant/token-options.js";
 import type { Progress } from "../http/trace.js";
 import {
   coversScope,
