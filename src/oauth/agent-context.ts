@@ -1,7 +1,8 @@
 import { type Clock, systemClock } from "../http/deadline.js";
-import { type ClientCall, callOf } from "./agent-calls.js";
+import type { ClientCall } from "./agent-exchange.js";
 import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer, loginSecrets } from "./agent-options.js";
 import { credentialOf } from "./client/issuer-binding.js";
+import { secretOf } from "./client/pre-registered-client.js";
 import { issuerMismatch } from "./discovery/issuer-choice.js";
 import { noPerson } from "./grant/login-required.js";
 import { Nonces } from "./http/nonces.js";
@@ -59,12 +60,18 @@ export class AgentContext {
     return { store, clock: this.clock, profile: this.profile, account, secrets: loginSecrets(this.options) };
   }
 
+  /** A request by the client of a grant; unstored credentials come from the options if they name the same client. */
   callOf(grant: Grant): ClientCall {
     const expected = expectedIssuer(this.options) ?? grant.issuer;
-    const client = isSameIssuer(expected, grant.issuer) ? this.options.client : undefined;
+    const configured = isSameIssuer(expected, grant.issuer) ? this.options.client : undefined;
     const acceptedTokenType = this.options.acceptTokenType ?? grant.acceptedTokenType;
     const { http } = this.connections.get(grant.server, grant);
-    return callOf(grant, client, { clock: this.clock, http, acceptedTokenType, trace: this.options.onTrace });
+    const { issuer, endpoints, client: stored } = grant;
+    const isSameClient = configured?.clientId === stored.clientId && stored.source === "pre-registered";
+    const clientSecret = stored.clientSecret ?? (isSameClient ? secretOf(configured) : undefined);
+    const by = { clock: this.clock, http, acceptedTokenType, trace: this.options.onTrace };
+    const privateKey = isSameClient ? configured.privateKey : undefined;
+    return { ...by, issuer, tokenEndpoint: endpoints.token, client: { ...stored, clientSecret }, privateKey };
   }
 
   /** Rejects a login of another issuer than the one in the options. */

@@ -3,10 +3,14 @@ import type { Clock } from "../http/deadline.js";
 import { SingleFlight } from "../http/single-flight.js";
 import { quote, Secret } from "../redact.js";
 import type { Remedy } from "../remedy.js";
-import type { ClientCall } from "./agent-calls.js";
+import { credentialOf, holdToIssuer } from "./client/issuer-binding.js";
+import { preRegisteredClient } from "./client/pre-registered-client.js";
+import { acceptedTypeFor, discoverIssuer } from "./discovery/discovery.js";
+import type { LoginContext } from "./login/login-context.js";
 import { sha256 } from "./machine/machine-identity.js";
 import type { Grant } from "./model/grant.js";
 import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
+import type { TokenCall } from "./token/token.js";
 
 /**
  * Options of `agent.exchange`: an {@link ExchangeRequest} whose subject token defaults to the server's own access
@@ -100,4 +104,32 @@ function noClient(server: string): AgentAuthError {
   const hint = "name one with client.clientId, or log in first";
   const remedy = { action: "login", server, option: "clientId" } as const;
   return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
+}
+
+/** A request by a client, without its signal. */
+export type ClientCall = Omit<TokenCall, "signal">;
+
+/** A request by the client of the options, at the issuer that a server names; undefined without such a client. */
+export async function callForClient(
+  context: LoginContext,
+  mcpUrl: string,
+  signal: AbortSignal | undefined,
+): Promise<ClientCall | undefined> {
+  const { preRegistered, http, clock, trace } = context;
+  if (preRegistered === undefined) return undefined;
+  const { issuer: server, server: named } = await discoverIssuer(
+    { ...context, chosenIssuer: undefined, sendsCredential: true },
+    mcpUrl,
+    undefined,
+    signal,
+  );
+  // The token to exchange is a credential too.
+  const credential = credentialOf(preRegistered) ?? "the token to exchange";
+  const use = { client: preRegistered, issuer: server.issuer, server: named, credential, isInteractive: false, signal };
+  await holdToIssuer(context, use);
+  const client = preRegisteredClient({ ...context, client: preRegistered, server, isMachine: true });
+  const { issuer, tokenEndpoint } = server;
+  const acceptedTokenType = acceptedTypeFor(server, context);
+  const { privateKey } = preRegistered;
+  return { http, clock, issuer, tokenEndpoint, client, privateKey, acceptedTokenType, trace };
 }

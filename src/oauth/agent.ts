@@ -1,8 +1,7 @@
 import { isAgentAuthError } from "../errors.js";
 import { bindMethods } from "../http/bind-methods.js";
-import { callForClient } from "./agent-calls.js";
 import { AgentContext } from "./agent-context.js";
-import { ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
+import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
 import { beginDeviceLogin, beginLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
 import {
