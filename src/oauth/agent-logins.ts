@@ -19,7 +19,7 @@ import {
   reportChanges,
 } from "./login/login-flow.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
-import { checkRedirectUri, checkReturnTo, parametersOf } from "./login/web-addresses.js";
+import { checkRedirectUri, checkReturnTo, parametersOf } from "./login/web-app.js";
 import { finishWithCallback, storeLogin, takeLogin } from "./login/web-login.js";
 import type {
   CallbackOptions,

@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseUrl } from "../http/url.js";
 import type { AgentClient } from "./agent.js";
-import { checkRedirectUri, cookiePath, parametersOf, readCookie, setCookie } from "./login/web-addresses.js";
+import { checkRedirectUri, cookiePath, parametersOf, readCookie, setCookie } from "./login/web-app.js";
 import { abandonedCookies, cookieName, LIFE_MS, savedCookieName, stateOf } from "./login/web-login.js";
 import type { StartedLogin } from "./login/web-types.js";
 

@@ -1,4 +1,4 @@
-import { checkRedirectUri } from "./login/web-addresses.js";
+import { checkRedirectUri } from "./login/web-app.js";
 import { answer, callback, type LoginHandlersOptions, type LoginPage, start } from "./login-handlers.js";
 
 /** The part of a request of Node's `http` or Express that the pages of a login use. */

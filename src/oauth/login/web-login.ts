@@ -11,7 +11,7 @@ import type { LoginContext } from "./login-context.js";
 import { exchangeLogin, grantKeyFor, rethrowWithHint } from "./login-flow.js";
 import type { PreparedLogin } from "./prepared-login.js";
 import { hashOf, isSameText, openText, sealText } from "./sealed-text.js";
-import { cookieNames, readCookie, setCookie } from "./web-addresses.js";
+import { cookieNames, readCookie, setCookie } from "./web-app.js";
 import type { StartedLogin } from "./web-types.js";
 
 /** Milliseconds in which the user has to finish a login. */

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClient, AgentClientOptions } from "../../../src/oauth/agent.js";
 import { openText, sealText } from "../../../src/oauth/login/sealed-text.js";
-import { parametersOf } from "../../../src/oauth/login/web-addresses.js";
+import { parametersOf } from "../../../src/oauth/login/web-app.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
