@@ -90,7 +90,7 @@ export class AgentTokens {
 }
 
 /** How a grant is found. */
-export interface GrantSearch {
+interface GrantSearch {
   /** The stored grant, if there is one. */
   find(): Promise<Grant | undefined>;
   /** Gets the grant, or fails because a login is required. */
@@ -100,7 +100,7 @@ export interface GrantSearch {
 }
 
 /** The servers that were found to require no login. */
-export class OpenServers {
+class OpenServers {
   readonly #servers = new Set<string>();
 
   /** The grant for a request; undefined if the server requires no login. */
