@@ -60,7 +60,7 @@ export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
-export type { Overrides } from "./oauth/discovery/discovery.js";
+export type { Overrides } from "./oauth/discovery/overrides.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
 export type { TokenOptions } from "./oauth/grant/grant-requirements.js";

@@ -4,7 +4,7 @@ import { checkOptionNames, type OptionNames } from "../http/option-names.js";
 import { quote } from "../redact.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
 import type { PreRegisteredClient } from "./client/pre-registered-client.js";
-import type { Overrides } from "./discovery/discovery.js";
+import type { Overrides } from "./discovery/overrides.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
 import { checkedStore } from "./grant/checked-store.js";
 import type { TokenOptions } from "./grant/grant-requirements.js";

@@ -4,7 +4,7 @@ import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { PolicyOption, Remedy } from "../../remedy.js";
 import { isUnavailable } from "../http/http.js";
-import type { Remembered, ServerConnection } from "../http/server-connection.js";
+import type { ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import {
@@ -22,12 +22,12 @@ import {
   firstUsable,
   type IssuerCandidate,
   type IssuerExpectation,
-  isRemembered,
   issuerCandidates,
 } from "./issuer-choice.js";
 import { legacyIssuer } from "./legacy-issuer.js";
 import { isLoginNotRequired, isNothingThere, loginNotRequired, nothingThere } from "./login-not-required.js";
 import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
+import { chosenResource, hasOverride, type OverrideContext, overridesFor } from "./overrides.js";
 import {
   findResourceMetadata,
   isUnprovenParent,
@@ -39,38 +39,9 @@ import type { ServerDiscovery } from "./server-discovery.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 import { withUnseen } from "./unseen-by-login.js";
 
-/** Security checks that the user may disable or tighten for a server, each by a flag of the same name. */
-export interface Overrides {
-  /** Accept a server whose metadata do not list PKCE S256; S256 is sent all the same. */
-  allowMissingPkceMetadata?: boolean | undefined;
-  /** Follow a `resource_metadata` address on another origin than the MCP server's. */
-  allowCrossOriginMetadata?: boolean | undefined;
-  /**
-   * Log in at an issuer whose authorization and token endpoints have different origins, although it does not promise
-   * `iss` (RFC 9207). A `login` with `confirmEndpoints` asks the user instead.
-   */
-  allowCrossOriginEndpoints?: boolean | undefined;
-  /** Treat a server without metadata as one of the revision 2025-03-26: its origin is the issuer. */
-  legacyDiscovery?: boolean | undefined;
-  /** Allow a public server to name loopback and private addresses; link-local ones are never allowed. */
-  allowPrivateNetwork?: boolean | undefined;
-  /**
-   * Use tokens of this type as bearer tokens. Servers exist that return bearer tokens under a type of their own, such as
-   * `user`; without this option only `Bearer` and `DPoP` are accepted.
-   */
-  acceptTokenType?: string | undefined;
-  /** Require the resource to be exactly the MCP server's address, not a parent of it. */
-  strictResource?: boolean | undefined;
-  /** Require all endpoints of the issuer to share its origin, so that the code from its page is not sent elsewhere. */
-  sameOriginEndpoints?: boolean | undefined;
-}
-
 /** What discovery depends on. */
-export interface DiscoveryContext extends ServerConnection, IssuerExpectation {
+export interface DiscoveryContext extends ServerConnection, OverrideContext, IssuerExpectation {
   timeoutMs: number;
-  overrides: Overrides;
-  /** The option `resource`: replaces the one that the metadata name. */
-  resource?: string | undefined;
   /** The option `resourceMetadata`: replaces the address that the server names. */
   resourceMetadata?: string | undefined;
   /** How the user logs in. */
@@ -80,49 +51,9 @@ export interface DiscoveryContext extends ServerConnection, IssuerExpectation {
   /** Whether requests to issuers present a client certificate. */
   mutualTls?: boolean | undefined;
   /** An earlier login at the server: its exceptions remain in force for its issuer. */
-  remembered: Omit<Remembered, "endpoints"> | undefined;
+  remembered: OverrideContext["remembered"];
   trace: (entry: TraceEntry) => void;
 }
-
-const STORED_OVERRIDES = [
-  "allowMissingPkceMetadata",
-  "allowCrossOriginMetadata",
-  "allowCrossOriginEndpoints",
-  "allowPrivateNetwork",
-  "legacyDiscovery",
-] as const satisfies readonly (keyof Overrides)[];
-
-/** The overrides in force for an issuer: those of this call and those stored with the earlier login. */
-export function overridesFor(issuer: NamedIssuer, context: OverrideContext): string[] {
-  const { overrides, resource } = context;
-  const before = rememberedFor(issuer, context)?.overrides ?? [];
-  const names = STORED_OVERRIDES.filter((name) => overrides[name] === true || before.includes(name));
-  return resource !== undefined || before.includes("resource") ? [...names, "resource"] : names;
-}
-
-/** The resource of a login: that of this call, else the one that the user chose for the issuer, else the server's. */
-export function resourceFor(found: Discovered<IssuerMetadata>, context: OverrideContext): string {
-  const { resource } = context;
-  return resource ?? chosenResource(rememberedFor(found.issuer, context)) ?? found.resource?.resource ?? found.server;
-}
-
-function chosenResource(remembered: DiscoveryContext["remembered"]): string | undefined {
-  return remembered?.overrides.includes("resource") ? remembered.resource : undefined;
-}
-
-/** The token type that is accepted for an issuer: that of this call, else the one stored with the earlier login. */
-export function acceptedTypeFor(issuer: NamedIssuer, context: OverrideContext): string | undefined {
-  return context.overrides.acceptTokenType ?? rememberedFor(issuer, context)?.acceptedTokenType;
-}
-
-/** The earlier login, if it is one of this issuer. */
-function rememberedFor(issuer: NamedIssuer, { remembered }: OverrideContext): DiscoveryContext["remembered"] {
-  return remembered && isRemembered({ remembered }, issuer) ? remembered : undefined;
-}
-
-type NamedIssuer = Pick<IssuerCandidate, "issuer" | "namedIssuer">;
-
-type OverrideContext = Pick<DiscoveryContext, "overrides" | "resource" | "remembered">;
 
 /** For the whole of discovery: a server that names many documents gets the limit of a request many times. */
 const DISCOVERY_DEADLINE_MS = 30_000;
@@ -284,11 +215,6 @@ function loginOption(issuer: IssuerMetadata | ServerMetadata, context: Discovery
   if (!("authorizationEndpoint" in issuer) || !foreignFirstEndpoint(issuer, context.flow)) return undefined;
   const option = "allowCrossOriginEndpoints";
   return context.confirmsEndpoints || overridesFor(issuer, context).includes(option) ? undefined : option;
-}
-
-/** Whether an option is set, or was at the earlier login, at whatever issuer: that one is checked where it is used. */
-function hasOverride(name: keyof Overrides, { overrides, remembered }: OverrideContext): boolean {
-  return overrides[name] === true || remembered?.overrides.includes(name) === true;
 }
 
 /**

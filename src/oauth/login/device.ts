@@ -3,7 +3,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { checkAddress } from "../../http/peer-address.js";
 import { Secret } from "../../redact.js";
 import { clientIssuer, obtainClient } from "../client/registration.js";
-import { acceptedTypeFor, overridesFor } from "../discovery/discovery.js";
+import { acceptedTypeFor, overridesFor } from "../discovery/overrides.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../model/grant.js";
 import type { Discovered } from "../model/metadata.js";

@@ -1,7 +1,7 @@
 import { follow, untilAborted } from "../../http/deadline.js";
 import { refused } from "../../http/refuse.js";
-import { overridesFor } from "../discovery/discovery.js";
 import { foreignFirstEndpoint } from "../discovery/first-endpoint.js";
+import { overridesFor } from "../discovery/overrides.js";
 import type { Discovered } from "../model/metadata.js";
 import type { LoginContext } from "./login-context.js";
 import type { LoginMethod } from "./login-method.js";

@@ -2,13 +2,8 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { type PreRegisteredClient, preRegisteredClient, secretOf } from "../client/pre-registered-client.js";
-import {
-  acceptedTypeFor,
-  type DiscoveryContext,
-  discoverIssuer,
-  overridesFor,
-  resourceFor,
-} from "../discovery/discovery.js";
+import { type DiscoveryContext, discoverIssuer } from "../discovery/discovery.js";
+import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Nonces } from "../http/nonces.js";

@@ -1,0 +1,82 @@
+import type { Remembered } from "../http/server-connection.js";
+import type { Discovered, IssuerMetadata } from "../model/metadata.js";
+import { type IssuerCandidate, isRemembered } from "./issuer-choice.js";
+
+/** Security checks that the user may disable or tighten for a server, each by a flag of the same name. */
+export interface Overrides {
+  /** Accept a server whose metadata do not list PKCE S256; S256 is sent all the same. */
+  allowMissingPkceMetadata?: boolean | undefined;
+  /** Follow a `resource_metadata` address on another origin than the MCP server's. */
+  allowCrossOriginMetadata?: boolean | undefined;
+  /**
+   * Log in at an issuer whose authorization and token endpoints have different origins, although it does not promise
+   * `iss` (RFC 9207). A `login` with `confirmEndpoints` asks the user instead.
+   */
+  allowCrossOriginEndpoints?: boolean | undefined;
+  /** Treat a server without metadata as one of the revision 2025-03-26: its origin is the issuer. */
+  legacyDiscovery?: boolean | undefined;
+  /** Allow a public server to name loopback and private addresses; link-local ones are never allowed. */
+  allowPrivateNetwork?: boolean | undefined;
+  /**
+   * Use tokens of this type as bearer tokens. Servers exist that return bearer tokens under a type of their own, such as
+   * `user`; without this option only `Bearer` and `DPoP` are accepted.
+   */
+  acceptTokenType?: string | undefined;
+  /** Require the resource to be exactly the MCP server's address, not a parent of it. */
+  strictResource?: boolean | undefined;
+  /** Require all endpoints of the issuer to share its origin, so that the code from its page is not sent elsewhere. */
+  sameOriginEndpoints?: boolean | undefined;
+}
+
+/** The overrides of a call, and of the earlier login at its server. */
+export interface OverrideContext {
+  overrides: Overrides;
+  /** The option `resource`: replaces the one that the metadata name. */
+  resource?: string | undefined;
+  /** An earlier login at the server: its exceptions remain in force for its issuer. */
+  remembered: Omit<Remembered, "endpoints"> | undefined;
+}
+
+const STORED_OVERRIDES = [
+  "allowMissingPkceMetadata",
+  "allowCrossOriginMetadata",
+  "allowCrossOriginEndpoints",
+  "allowPrivateNetwork",
+  "legacyDiscovery",
+] as const satisfies readonly (keyof Overrides)[];
+
+/** The overrides in force for an issuer: those of this call and those stored with the earlier login. */
+export function overridesFor(issuer: NamedIssuer, context: OverrideContext): string[] {
+  const { overrides, resource } = context;
+  const before = rememberedFor(issuer, context)?.overrides ?? [];
+  const names = STORED_OVERRIDES.filter((name) => overrides[name] === true || before.includes(name));
+  return resource !== undefined || before.includes("resource") ? [...names, "resource"] : names;
+}
+
+/** The resource of a login: that of this call, else the one that the user chose for the issuer, else the server's. */
+export function resourceFor(found: Discovered<IssuerMetadata>, context: OverrideContext): string {
+  const { resource } = context;
+  return resource ?? chosenResource(rememberedFor(found.issuer, context)) ?? found.resource?.resource ?? found.server;
+}
+
+/** The resource that the user chose at an earlier login. */
+export function chosenResource(remembered: OverrideContext["remembered"]): string | undefined {
+  return remembered?.overrides.includes("resource") ? remembered.resource : undefined;
+}
+
+/** The token type that is accepted for an issuer: that of this call, else the one stored with the earlier login. */
+export function acceptedTypeFor(issuer: NamedIssuer, context: OverrideContext): string | undefined {
+  return context.overrides.acceptTokenType ?? rememberedFor(issuer, context)?.acceptedTokenType;
+}
+
+/** The earlier login, if it is one of this issuer. */
+function rememberedFor(issuer: NamedIssuer, { remembered }: OverrideContext): OverrideContext["remembered"] {
+  return remembered && isRemembered({ remembered }, issuer) ? remembered : undefined;
+}
+
+type NamedIssuer = Pick<IssuerCandidate, "issuer" | "namedIssuer">;
+
+/** Whether an option is set, or was at the earlier login, at whatever issuer: that one is checked where it is used. */
+export function hasOverride(name: keyof Overrides, { overrides, remembered }: OverrideContext): boolean {
+  return overrides[name] === true || remembered?.overrides.includes(name) === true;
+}
