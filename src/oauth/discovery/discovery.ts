@@ -1,5 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
+import type { PeerPolicy } from "../../http/peer-address.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { PolicyOption, Remedy } from "../../remedy.js";
@@ -24,7 +25,6 @@ import {
   type IssuerExpectation,
   issuerCandidates,
 } from "./issuer-choice.js";
-import { legacyIssuer } from "./legacy-issuer.js";
 import { isLoginNotRequired, isNothingThere, loginNotRequired, nothingThere } from "./login-not-required.js";
 import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
 import { chosenResource, hasOverride, type OverrideContext, overridesFor } from "./overrides.js";
@@ -140,74 +140,173 @@ interface Search {
   signal: AbortSignal;
 }
 
+type ReadMetadata<T> = (discovery: ServerDiscovery) => Promise<T>;
+
+/** The search, step by step: the server, then its issuer; where that fails, which options would help. */
 async function find<T extends IssuerMetadata>(
   context: DiscoveryContext,
-  read: (discovery: ServerDiscovery) => Promise<T>,
-  { mcpUrl, challenge, signal, first: known }: Search,
+  read: ReadMetadata<T>,
+  search: Search,
 ): Promise<Discovered<T | ServerMetadata>> {
+  const examined = await examineServer(context, search);
+  const { server, challenge, resource, isUnprotected } = examined;
+  const { trace, traceUnused } = tracedOnce(context.trace);
+  let refusal: unknown;
+  try {
+    const issuer = await findIssuer({ ...context, trace }, examined, read);
+    return { server, challenge, resource, isUnprotected, issuer };
+  } catch (error) {
+    refusal = error;
+  }
+  if (isUnprotected && isWithoutMetadata(refusal)) throw loginNotRequired(server);
+  throw await withEveryOption(refusal, async (more) => {
+    const overrides = { ...context.overrides, ...more };
+    const issuer = await findIssuer({ ...context, overrides, trace: traceUnused }, examined, read);
+    return loginOption(issuer, context);
+  });
+}
+
+/** What an MCP server says about itself. */
+interface ExaminedServer {
+  /** Its address. */
+  url: string;
+  /** The same, canonical. */
+  server: string;
+  /** Its challenge to a request without a token. */
+  challenge: BearerChallenge | undefined;
+  /** Its response to that request. */
+  response: Pick<UnauthenticatedResponse, "status" | "challenge">;
+  /** Its metadata; undefined for a server that has none. */
+  resource: ResourceMetadata | undefined;
+  /** Whether it answered that request, so that only an earlier login names the issuer. */
+  isUnprotected: boolean;
+  /** Whether no MCP server is at the address. */
+  isAbsent: boolean;
+  /** Reads each document once. */
+  http: ServerDiscovery["http"];
+  policy: PeerPolicy;
+  signal: AbortSignal;
+}
+
+/**
+ * Examines the MCP server.
+ *
+ * | answers without a token | publishes metadata | earlier login | result |
+ * |---|---|---|---|
+ * | no | yes | any | its metadata |
+ * | no | no | any | none: one of 2025-03-26, if the user allows it |
+ * | yes | yes | any | its metadata |
+ * | yes | no | no | `login_not_required` |
+ * | yes | no | yes | those of the earlier login, which some other request needed |
+ *
+ * Whether it answers is found out only where nothing else decides.
+ */
+async function examineServer(
+  context: DiscoveryContext,
+  { mcpUrl, challenge: received, signal, first: known }: Search,
+): Promise<ExaminedServer> {
   const { url, resource: server } = parseMcpUrl(mcpUrl);
-  const { overrides, trace, resourceMetadata: chosen } = context;
-  const first = challenge ? undefined : (known ?? (await requestChallenge(context, url, signal)));
-  const received = challenge ?? first?.challenge;
+  const { overrides, remembered, trace, resourceMetadata: chosen } = context;
+  const first = received ? undefined : (known ?? (await requestChallenge(context, url, signal)));
+  const challenge = received ?? first?.challenge;
   // The token may have been rejected because the server has a new issuer.
-  if (challenge) context.http.forgetDocuments();
+  if (received) context.http.forgetDocuments();
   const http = readOnce(context.http);
-  const bounds = await untilAborted(context.addressPolicy(), signal);
   const policy = {
-    bounds,
+    bounds: await untilAborted(context.addressPolicy(), signal),
     crossOriginMetadata: hasOverride("allowCrossOriginMetadata", context),
     strictResource: overrides.strictResource === true,
-    acceptedResource: context.resource ?? chosenResource(context.remembered),
+    acceptedResource: context.resource ?? chosenResource(remembered),
   };
-  const named = chosen === undefined ? (received?.resourceMetadata ?? []) : [chosen];
+  const named = chosen === undefined ? (challenge?.resourceMetadata ?? []) : [chosen];
   const search = { http, mcpUrl: url, named, isChosen: chosen !== undefined, policy, trace, signal };
   const published = await findResourceMetadata(search);
   const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
   const openness = isOpenable ? await opennessOf(context, url, first, signal) : "closed";
   const isUnprotected = openness === "open";
-  if (isUnprotected && context.remembered === undefined) throw loginNotRequired(server);
-  // Some other request needed the earlier login.
-  const resource = isUnprotected && context.remembered ? rememberedMetadata(context.remembered, url) : published;
-  const issuerBy = async (one: DiscoveryContext): Promise<T | ServerMetadata> => {
-    const isLegacy = !resource || resource.authorizationServers.length === 0;
-    const issuers = isLegacy ? [new URL(url).origin] : trustedNames(one, url, resource);
-    const from = isLegacy ? url : resource.url;
-    const candidates = issuerCandidates(one, issuers, { from, policy });
-    const use = () => firstUsable(candidates, { named: issuers, from }, readIssuer);
-    const readIssuer = (candidate: IssuerCandidate, own: AgentAuthError | undefined) => {
-      const missingPkceMetadata = overridesFor(candidate, one).includes("allowMissingPkceMetadata");
-      const sameOriginEndpoints = overrides.sameOriginEndpoints === true;
-      return read({
-        http,
-        issuer: candidate.issuer,
-        namedIssuer: candidate.namedIssuer,
-        claim: claimOf(candidate, one, own),
-        policy: { bounds, missingPkceMetadata, sameOriginEndpoints },
-        mutualTls: one.mutualTls,
-        trace: one.trace,
-        signal,
-      });
-    };
-    if (!isLegacy) return use();
-    if (!candidates.some((candidate) => overridesFor(candidate, one).includes("legacyDiscovery"))) {
-      const response = first ?? { status: 401, challenge: received };
-      if (openness === "absent") throw nothingThere(url);
-      throw resource ? namesNoIssuer(resource, response) : noResourceMetadata(url, response);
-    }
-    return legacyIssuer(url, use);
+  if (isUnprotected && remembered === undefined) throw loginNotRequired(server);
+  const resource = isUnprotected && remembered ? rememberedMetadata(remembered, url) : published;
+  const response = first ?? { status: 401, challenge };
+  return {
+    url,
+    server,
+    challenge,
+    response,
+    resource,
+    isUnprotected,
+    isAbsent: openness === "absent",
+    http,
+    policy,
+    signal,
   };
-  const asked = tracedOnce(trace);
-  const issuer = await issuerBy({ ...context, trace: asked.trace }).catch(async (error: unknown) => {
-    const isGone = isUnprotected && isAgentAuthError(error) && error.code === "no_server_metadata";
-    if (isGone) throw loginNotRequired(server);
-    throw await withEveryOption(error, async (more) =>
-      loginOption(
-        await issuerBy({ ...context, trace: asked.traceUnused, overrides: { ...overrides, ...more } }),
-        context,
-      ),
+}
+
+/** The metadata of the first usable issuer: one that the server names, else the origin of a legacy server. */
+async function findIssuer<T extends IssuerMetadata>(
+  context: DiscoveryContext,
+  examined: ExaminedServer,
+  read: ReadMetadata<T>,
+): Promise<T | ServerMetadata> {
+  const { url, resource, policy } = examined;
+  const isLegacy = !resource || resource.authorizationServers.length === 0;
+  const issuers = isLegacy ? [new URL(url).origin] : trustedNames(context, url, resource);
+  const from = isLegacy ? url : resource.url;
+  const candidates = issuerCandidates(context, issuers, { from, policy });
+  if (isLegacy && !candidates.some((candidate) => overridesFor(candidate, context).includes("legacyDiscovery")))
+    throw withoutIssuer(examined);
+  try {
+    return await firstUsable(candidates, { named: issuers, from }, (candidate, own) =>
+      read(metadataSearch(context, examined, candidate, own)),
     );
-  });
-  return { server, challenge: received, resource, isUnprotected, issuer };
+  } catch (error) {
+    if (!isLegacy || !isWithoutMetadata(error)) throw error;
+    return legacyIssuer(url);
+  }
+}
+
+/** The search for the metadata of one issuer. @param own why the metadata of the user's own issuer cannot be used */
+function metadataSearch(
+  context: DiscoveryContext,
+  { http, policy: { bounds }, signal }: ExaminedServer,
+  candidate: IssuerCandidate,
+  own: AgentAuthError | undefined,
+): ServerDiscovery {
+  const missingPkceMetadata = overridesFor(candidate, context).includes("allowMissingPkceMetadata");
+  const sameOriginEndpoints = context.overrides.sameOriginEndpoints === true;
+  return {
+    http,
+    issuer: candidate.issuer,
+    namedIssuer: candidate.namedIssuer,
+    claim: claimOf(candidate, context, own),
+    policy: { bounds, missingPkceMetadata, sameOriginEndpoints },
+    mutualTls: context.mutualTls,
+    trace: context.trace,
+    signal,
+  };
+}
+
+/** The error for a server that names no issuer, and that the user does not allow as one of 2025-03-26. */
+function withoutIssuer({ url, resource, response, isAbsent }: ExaminedServer): AgentAuthError {
+  if (isAbsent) return nothingThere(url);
+  return resource ? namesNoIssuer(resource, response) : noResourceMetadata(url, response);
+}
+
+function isWithoutMetadata(error: unknown): boolean {
+  return isAgentAuthError(error) && error.code === "no_server_metadata";
+}
+
+/** The issuer of a server of 2025-03-26 that publishes nothing: its origin, with endpoints at fixed paths. */
+function legacyIssuer(mcpUrl: string): ServerMetadata {
+  const { origin } = new URL(mcpUrl);
+  return {
+    issuer: origin,
+    authorizationEndpoint: `${origin}/authorize`,
+    tokenEndpoint: `${origin}/token`,
+    registrationEndpoint: `${origin}/register`,
+    promisesIss: false,
+    takesClientIdDocuments: false,
+    url: mcpUrl,
+  };
 }
 
 /** The option without which a login at an issuer is refused before it begins. */
