@@ -1,23 +1,16 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import type { PeerPolicy } from "../../http/peer-address.js";
-import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
-import type { PolicyOption, Remedy } from "../../remedy.js";
+import type { Remedy } from "../../remedy.js";
 import { isUnavailable } from "../http/http.js";
 import type { ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import {
-  type Discovered,
-  type IssuerMetadata,
-  isSameIssuer,
-  type ResourceMetadata,
-  type ServerMetadata,
-} from "../model/metadata.js";
+import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "../model/metadata.js";
 import { parseMcpUrl } from "../model/resource.js";
 import { mayWantSession, opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
-import { foreignFirstEndpoint } from "./first-endpoint.js";
+import { type LoginFlowOptions, loginOption } from "./first-endpoint.js";
 import {
   claimOf,
   firstUsable,
@@ -27,27 +20,17 @@ import {
 } from "./issuer-choice.js";
 import { isLoginNotRequired, isNothingThere, loginNotRequired, nothingThere } from "./login-not-required.js";
 import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
-import { chosenResource, hasOverride, type OverrideContext, overridesFor } from "./overrides.js";
-import {
-  findResourceMetadata,
-  isUnprovenParent,
-  namesNoIssuer,
-  noResourceMetadata,
-  rememberedMetadata,
-} from "./resource-metadata.js";
+import { chosenResource, hasOverride, type OverrideContext, overridesFor, trustedNames } from "./overrides.js";
+import { findResourceMetadata, namesNoIssuer, noResourceMetadata, rememberedMetadata } from "./resource-metadata.js";
 import type { ServerDiscovery } from "./server-discovery.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 import { withUnseen } from "./unseen-by-login.js";
 
 /** What discovery depends on. */
-export interface DiscoveryContext extends ServerConnection, OverrideContext, IssuerExpectation {
+export interface DiscoveryContext extends ServerConnection, OverrideContext, IssuerExpectation, LoginFlowOptions {
   timeoutMs: number;
   /** The option `resourceMetadata`: replaces the address that the server names. */
   resourceMetadata?: string | undefined;
-  /** How the user logs in. */
-  flow?: "browser" | "device" | undefined;
-  /** Whether the user is asked about endpoints of different origins. */
-  confirmsEndpoints?: boolean | undefined;
   /** Whether requests to issuers present a client certificate. */
   mutualTls?: boolean | undefined;
   /** An earlier login at the server: its exceptions remain in force for its issuer. */
@@ -307,36 +290,4 @@ function legacyIssuer(mcpUrl: string): ServerMetadata {
     takesClientIdDocuments: false,
     url: mcpUrl,
   };
-}
-
-/** The option without which a login at an issuer is refused before it begins. */
-function loginOption(issuer: IssuerMetadata | ServerMetadata, context: DiscoveryContext): PolicyOption | undefined {
-  if (!("authorizationEndpoint" in issuer) || !foreignFirstEndpoint(issuer, context.flow)) return undefined;
-  const option = "allowCrossOriginEndpoints";
-  return context.confirmsEndpoints || overridesFor(issuer, context).includes(option) ? undefined : option;
-}
-
-/**
- * The named issuers that may be used. An earlier login allowed metadata on another origin, or a resource that is a
- * parent of the server, for the issuer that they named then, and for no other: their address may have a new owner today.
- */
-function trustedNames(context: DiscoveryContext, mcpUrl: string, metadata: ResourceMetadata): readonly string[] {
-  const { overrides, remembered } = context;
-  const { url, resource, authorizationServers } = metadata;
-  const isForeign = new URL(url).origin !== new URL(mcpUrl).origin && overrides.allowCrossOriginMetadata !== true;
-  const isChosenParent = isUnprovenParent(metadata, mcpUrl) && context.resource === undefined;
-  if (!isForeign && !isChosenParent) return authorizationServers;
-  const before = remembered?.namedIssuer ?? remembered?.issuer;
-  const known = authorizationServers.filter((issuer) => before !== undefined && isSameIssuer(issuer, before));
-  if (known.length > 0) return known;
-  const what = isForeign
-    ? "allowed metadata on another origin (RFC 9728 section 7.3)"
-    : `accepted the resource ${quote(resource)} (RFC 9728 section 3.3)`;
-  throw refused("bad_address", {
-    field: "authorization_servers",
-    value: authorizationServers,
-    from: url,
-    rule: `must name ${quote(before)}, the issuer for which an earlier login ${what}`,
-    ...(isForeign ? { override: "allowCrossOriginMetadata" } : { override: "resource", overrideValue: resource }),
-  });
 }

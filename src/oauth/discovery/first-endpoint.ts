@@ -1,4 +1,14 @@
-import type { ServerMetadata } from "../model/metadata.js";
+import type { PolicyOption } from "../../remedy.js";
+import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
+import { type OverrideContext, overridesFor } from "./overrides.js";
+
+/** How the user logs in. */
+export interface LoginFlowOptions {
+  /** In a browser, or on another device. */
+  flow?: "browser" | "device" | undefined;
+  /** Whether the user is asked about endpoints of different origins. */
+  confirmsEndpoints?: boolean | undefined;
+}
 
 /** The endpoint that a login begins at. */
 export interface FirstEndpoint {
@@ -15,7 +25,7 @@ export interface FirstEndpoint {
  */
 export function foreignFirstEndpoint(
   issuer: ServerMetadata,
-  flow: "browser" | "device" | undefined,
+  flow: LoginFlowOptions["flow"],
 ): FirstEndpoint | undefined {
   const first = firstEndpoint(issuer, flow);
   return first && new URL(first.address).origin !== new URL(issuer.tokenEndpoint).origin ? first : undefined;
@@ -29,4 +39,14 @@ function firstEndpoint(issuer: ServerMetadata, flow: "browser" | "device" | unde
   if (issuer.promisesIss) return undefined;
   const unless = ", unless authorization_response_iss_parameter_supported is true";
   return { field: "authorization_endpoint", address: issuer.authorizationEndpoint, unless };
+}
+
+/** The option without which a login at an issuer is refused before it begins. */
+export function loginOption(
+  issuer: IssuerMetadata | ServerMetadata,
+  context: OverrideContext & LoginFlowOptions,
+): PolicyOption | undefined {
+  if (!("authorizationEndpoint" in issuer) || !foreignFirstEndpoint(issuer, context.flow)) return undefined;
+  const option = "allowCrossOriginEndpoints";
+  return context.confirmsEndpoints || overridesFor(issuer, context).includes(option) ? undefined : option;
 }

@@ -1,6 +1,9 @@
+import { refused } from "../../http/refuse.js";
+import { quote } from "../../redact.js";
 import type { Remembered } from "../http/server-connection.js";
-import type { Discovered, IssuerMetadata } from "../model/metadata.js";
+import { type Discovered, type IssuerMetadata, isSameIssuer, type ResourceMetadata } from "../model/metadata.js";
 import { type IssuerCandidate, isRemembered } from "./issuer-choice.js";
+import { isUnprovenParent } from "./resource-metadata.js";
 
 /** Security checks that the user may disable or tighten for a server, each by a flag of the same name. */
 export interface Overrides {
@@ -79,4 +82,29 @@ type NamedIssuer = Pick<IssuerCandidate, "issuer" | "namedIssuer">;
 /** Whether an option is set, or was at the earlier login, at whatever issuer: that one is checked where it is used. */
 export function hasOverride(name: keyof Overrides, { overrides, remembered }: OverrideContext): boolean {
   return overrides[name] === true || remembered?.overrides.includes(name) === true;
+}
+
+/**
+ * The named issuers that may be used. An earlier login allowed metadata on another origin, or a resource that is a
+ * parent of the server, for the issuer that they named then, and for no other: their address may have a new owner today.
+ */
+export function trustedNames(context: OverrideContext, mcpUrl: string, metadata: ResourceMetadata): readonly string[] {
+  const { overrides, remembered } = context;
+  const { url, resource, authorizationServers } = metadata;
+  const isForeign = new URL(url).origin !== new URL(mcpUrl).origin && overrides.allowCrossOriginMetadata !== true;
+  const isChosenParent = isUnprovenParent(metadata, mcpUrl) && context.resource === undefined;
+  if (!isForeign && !isChosenParent) return authorizationServers;
+  const before = remembered?.namedIssuer ?? remembered?.issuer;
+  const known = authorizationServers.filter((issuer) => before !== undefined && isSameIssuer(issuer, before));
+  if (known.length > 0) return known;
+  const what = isForeign
+    ? "allowed metadata on another origin (RFC 9728 section 7.3)"
+    : `accepted the resource ${quote(resource)} (RFC 9728 section 3.3)`;
+  throw refused("bad_address", {
+    field: "authorization_servers",
+    value: authorizationServers,
+    from: url,
+    rule: `must name ${quote(before)}, the issuer for which an earlier login ${what}`,
+    ...(isForeign ? { override: "allowCrossOriginMetadata" } : { override: "resource", overrideValue: resource }),
+  });
 }
