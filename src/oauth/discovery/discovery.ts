@@ -20,9 +20,9 @@ import {
 } from "./issuer-choice.js";
 import { isLoginNotRequired, isNothingThere, loginNotRequired, nothingThere } from "./login-not-required.js";
 import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
+import type { ServerDiscovery } from "./metadata-rules.js";
 import { chosenResource, hasOverride, type OverrideContext, overridesFor, trustedNames } from "./overrides.js";
 import { findResourceMetadata, namesNoIssuer, noResourceMetadata, rememberedMetadata } from "./resource-metadata.js";
-import type { ServerDiscovery } from "./server-discovery.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 import { withUnseen } from "./unseen-by-login.js";
 

@@ -5,7 +5,7 @@ import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { Grant } from "../model/grant.js";
 import { isSameIssuer } from "../model/metadata.js";
-import type { ServerDiscovery } from "./server-discovery.js";
+import type { ServerDiscovery } from "./metadata-rules.js";
 
 /** What the choice of an issuer depends on. */
 export interface IssuerExpectation {

@@ -4,8 +4,7 @@ import { serverMetadataAddresses } from "../../http/well-known.js";
 import { quote } from "../../redact.js";
 import { serverFailure } from "../http/http.js";
 import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
-import { checkIssuerMetadata, checkServerMetadata, type Members } from "./metadata-rules.js";
-import type { ServerDiscovery } from "./server-discovery.js";
+import { checkIssuerMetadata, checkServerMetadata, type Members, type ServerDiscovery } from "./metadata-rules.js";
 
 /**
  * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that names
