@@ -12,8 +12,8 @@ import { parseMcpUrl } from "../model/resource.js";
 import { mayWantSession, opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
 import { type LoginFlowOptions, loginOption } from "./first-endpoint.js";
 import {
-  claimOf,
   firstUsable,
+  foreignMetadataOf,
   type IssuerCandidate,
   type IssuerExpectation,
   issuerCandidates,
@@ -260,7 +260,7 @@ function metadataSearch(
     http,
     issuer: candidate.issuer,
     namedIssuer: candidate.namedIssuer,
-    claim: claimOf(candidate, context, own),
+    foreign: foreignMetadataOf(candidate, context, own),
     policy: { bounds, missingPkceMetadata, sameOriginEndpoints },
     mutualTls: context.mutualTls,
     trace: context.trace,

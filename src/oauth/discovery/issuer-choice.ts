@@ -5,7 +5,7 @@ import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { Grant } from "../model/grant.js";
 import { isSameIssuer } from "../model/metadata.js";
-import type { ServerDiscovery } from "./metadata-rules.js";
+import type { ForeignMetadata } from "./metadata-rules.js";
 
 /** What the choice of an issuer depends on. */
 export interface IssuerExpectation {
@@ -25,13 +25,21 @@ export interface IssuerCandidate {
   issuer: string;
   /** What the server names, if that is another issuer. */
   namedIssuer?: string | undefined;
-  /** Whether the metadata are those of `namedIssuer`, which must then name the issuer in place of it. */
-  isClaim?: boolean;
+  /** Whether the metadata are those of `namedIssuer`, which must then assert the issuer in place of it. */
+  assertsIssuer?: boolean;
 }
 
 /**
  * The issuers that may be used, in order. Where the user names another one than the server, its own metadata come
- * first, and what the server names is used only if its metadata name the user's.
+ * first, and what the server names is used only if its metadata assert the user's.
+ *
+ * | expected issuer | the server names it | an earlier login used it in place of a named one | chosen | candidates |
+ * |---|---|---|---|---|
+ * | none | | | | all that the server names |
+ * | one | yes | | | that one |
+ * | one | no | no | no | none: `issuer_mismatch` |
+ * | one | no | yes | no | its own metadata, then those of the one that was named then |
+ * | one | no | any | yes | its own metadata, then those of all that the server names |
  *
  * @param named the issuers that the server names
  * @throws `AgentAuthError` `issuer_mismatch` if the server does not name the issuer of the client, `issuer_changed` if it
@@ -42,20 +50,20 @@ export function issuerCandidates(
   named: readonly string[],
   { from, policy }: { from: string; policy: PeerPolicy },
 ): IssuerCandidate[] {
+  const { remembered, chosenIssuer, sendsCredential } = context;
   const issuer = context.expectedIssuer ?? exceptionOf(context, named, from);
   if (issuer === undefined) return named.map((one) => ({ issuer: one }));
   const exact = named.find((one) => isSameIssuer(one, issuer));
   if (exact !== undefined) return [{ issuer: exact }];
-  const before = named.find((one) => isException(context.remembered, issuer, one));
-  const { chosenIssuer, sendsCredential } = context;
+  const before = named.find((one) => isException(remembered, issuer, one));
   if (chosenIssuer === undefined && before === undefined)
     throw issuerMismatch(issuer, named, from, sendsCredential ? undefined : issuer);
   checkChosen(issuer, policy);
   // An earlier login is an exception for what the server named then, not for all that it names today.
-  const claimants = chosenIssuer === undefined && before !== undefined ? [before] : named;
+  const asserting = chosenIssuer === undefined && before !== undefined ? [before] : named;
   return [
     { issuer, namedIssuer: before ?? named[0] },
-    ...claimants.map((namedIssuer) => ({ issuer, namedIssuer, isClaim: true })),
+    ...asserting.map((namedIssuer) => ({ issuer, namedIssuer, assertsIssuer: true })),
   ];
 }
 
@@ -97,21 +105,21 @@ export function isRemembered(
 }
 
 // Failures that say that an issuer publishes no metadata of its own. A name that does not resolve is none of them: a
-// network that spoofs DNS could hand the login to a claimant.
+// network that spoofs DNS could hand the login to an issuer that asserts to be this one.
 const ABSENT = new Set(["no_server_metadata", "bad_content_type", "issuer_mismatch"]);
 
 /**
- * Where metadata that claim the issuer may send a login. What an issuer publishes itself, and what it may get of the
+ * Where metadata that assert the issuer may send a login. What an issuer publishes itself, and what it may get of the
  * client's, rules out any other origin than its own.
  *
  * @param own why the metadata of the issuer itself cannot be used
  */
-export function claimOf(
-  { issuer, namedIssuer, isClaim }: IssuerCandidate,
+export function foreignMetadataOf(
+  { issuer, namedIssuer, assertsIssuer }: IssuerCandidate,
   { sendsCredential }: IssuerExpectation,
   own: AgentAuthError | undefined,
-): ServerDiscovery["claim"] {
-  if (!isClaim || namedIssuer === undefined) return undefined;
+): ForeignMetadata | undefined {
+  if (!assertsIssuer || namedIssuer === undefined) return undefined;
   const isOwnOnly = sendsCredential === true || (own !== undefined && !ABSENT.has(own.code));
   return { at: namedIssuer, origin: isOwnOnly ? new URL(issuer).origin : undefined };
 }

@@ -8,8 +8,8 @@ import type { TraceEntry } from "../http/trace.js";
 import { type IssuerMetadata, isSameIssuer, type ServerMetadata } from "../model/metadata.js";
 import { parseScope } from "../model/scope.js";
 
-/** Metadata that name an issuer and are not at its addresses. */
-export interface MetadataClaim {
+/** Metadata that assert an issuer and are not at its addresses. */
+export interface ForeignMetadata {
   /** The issuer at whose addresses they are. */
   at: string;
   /** The origin of all endpoints; default: that of the token endpoint. */
@@ -24,7 +24,7 @@ export interface ServerDiscovery {
   /** What the MCP server names, if that is another issuer. */
   namedIssuer?: string | undefined;
   /** Set if the metadata are those of another issuer, which name this one. */
-  claim?: MetadataClaim | undefined;
+  foreign?: ForeignMetadata | undefined;
   policy: PeerPolicy & { missingPkceMetadata: boolean; sameOriginEndpoints: boolean };
   /** Whether clients present a certificate; selects the server's mTLS endpoint aliases (RFC 8705 section 5). */
   mutualTls?: boolean | undefined;
@@ -168,18 +168,18 @@ function parseLenient(scopes: unknown, url: string): readonly string[] {
 /**
  * Requires all endpoints at one origin where RFC 8414 allows others: that of the issuer (`sameOriginEndpoints`), since an
  * issuer that names the login page of another one gets its codes (RFC 9700 section 4.4); and one for all of them in
- * metadata that are not the issuer's own, which would get the codes and the tokens of the issuer that they claim to be.
+ * metadata that are not the issuer's own, which would get the codes and the tokens of the issuer that they assert to be.
  *
  * @throws `AgentAuthError` `bad_server_metadata`
  */
-function checkOrigins(metadata: IssuerMetadata | ServerMetadata, { policy, claim, issuer }: ServerDiscovery): void {
+function checkOrigins(metadata: IssuerMetadata | ServerMetadata, { policy, foreign, issuer }: ServerDiscovery): void {
   if (policy.sameOriginEndpoints) {
     const { origin } = new URL(metadata.issuer);
     checkOneOrigin(metadata, origin, "the origin of its issuer, where sameOriginEndpoints is set");
   }
-  if (claim === undefined) return;
+  if (foreign === undefined) return;
   const whose = `since these are not the metadata that ${quote(issuer)} publishes itself`;
-  if (claim.origin !== undefined) checkOneOrigin(metadata, claim.origin, `the origin of the issuer, ${whose}`);
+  if (foreign.origin !== undefined) checkOneOrigin(metadata, foreign.origin, `the origin of the issuer, ${whose}`);
   checkOneOrigin(metadata, new URL(metadata.tokenEndpoint).origin, `the origin of its token_endpoint, ${whose}`);
 }
 

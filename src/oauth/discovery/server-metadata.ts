@@ -29,7 +29,7 @@ type Check<T extends IssuerMetadata> = (document: Members, url: string, discover
 
 async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: Check<T>): Promise<T> {
   const failures: unknown[] = [];
-  for (const group of serverMetadataAddresses(discovery.claim?.at ?? discovery.issuer)) {
+  for (const group of serverMetadataAddresses(discovery.foreign?.at ?? discovery.issuer)) {
     const answers = await Promise.allSettled(group.map((url) => readCandidate(url, discovery, check)));
     for (const [index, answer] of answers.entries()) {
       if (answer.status === "rejected") failures.push(answer.reason);
@@ -41,7 +41,7 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
           url,
           status,
           used: true,
-          why: discovery.claim ? "it names the expected issuer in place of this one" : "it names the issuer",
+          why: discovery.foreign ? "it names the expected issuer in place of this one" : "it names the issuer",
         });
         for (const spare of answers.slice(index + 1)) {
           if (spare.status !== "fulfilled" || !spare.value) continue;
@@ -59,7 +59,7 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
       }
     }
   }
-  throw mostInformative(failures, discovery.claim?.at ?? discovery.issuer);
+  throw mostInformative(failures, discovery.foreign?.at ?? discovery.issuer);
 }
 
 /**
