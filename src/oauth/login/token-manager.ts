@@ -46,19 +46,23 @@ export interface TokenManagerContext
 /** How long no other login is requested after one that did not help. */
 const REPEAT_LOGIN_MS = 5 * 60_000;
 
+/** What this process knows about the logins at one server, beside the stored grant. */
+interface LoginState {
+  /** The grant that its server rejected and a login is replacing now. */
+  replacing?: Grant | undefined;
+  /** The last login that replaced a rejected grant, and when. */
+  replaced?: { at: number; grant: Grant };
+  /** The result of a login whose token only this process may use, until its server rejects it. */
+  own?: Grant | undefined;
+}
+
 /** Decides, for every request for a token, whether to use the stored grant, refresh it, or log in. */
 export class TokenManager {
   readonly #context: TokenManagerContext;
   readonly #inFlight = new SingleFlight<Grant>();
   readonly #unsaved = new Map<string, Grant>();
-  // Grants that their servers rejected and a login is replacing, by lock name.
-  readonly #replacing = new Map<string, Grant>();
-
-  // Logins that replaced a rejected grant, with their time and result.
-  readonly #replaced = new Map<string, { at: number; grant: Grant }>();
-
-  // Results of this manager's logins that no server has rejected, by lock name.
-  readonly #ownLogins = new Map<string, Grant>();
+  /** By lock name. */
+  readonly #logins = new Map<string, LoginState>();
 
   constructor(context: TokenManagerContext) {
     this.#context = context;
@@ -79,32 +83,59 @@ export class TokenManager {
     return one;
   }
 
-  /** A grant that meets the options: the stored one, a refreshed one, or that of a new login. */
+  /**
+   * A grant that meets the options: the stored one, a refreshed one, or that of a new login.
+   *
+   * | stored grant | its access token | what is done |
+   * |---|---|---|
+   * | none, rejected by its issuer, lacks a scope or does not meet a requirement | | login |
+   * | good | fresh, or for this process alone | used, unless a refresh is forced |
+   * | good | valid until it expires, since the response to its refresh was lost | used, unless a refresh is forced |
+   * | good, with a refresh token | any other | refresh; login if the issuer rejects the grant or leaves out a scope |
+   * | good, without a refresh token | any other | login |
+   */
   async get(key: GrantKey, options: GrantOptions): Promise<Grant> {
-    const { clock, method, requirements } = this.#context;
     const wanted = splitScope(options.scope);
     const grant = await this.find(key);
-    const isOver = grant?.retired !== undefined && unsavedFor({ unsaved: this.#unsaved }, grant) === undefined;
-    if (grant && !isOver && coversScope(grant, wanted) && unmetRequirement(grant, requirements) === undefined) {
-      const isUsable = isFresh(grant, clock.epoch(), options.minTtl) || this.#isOwnLogin(grant);
-      if (!options.forceRefresh && isUsable) return grant;
-      const isUnsaved = unsavedFor({ unsaved: this.#unsaved }, grant) !== undefined;
-      if (!options.forceRefresh && !isUnsaved && isLastToken(grant, clock.epoch())) return grant;
-      if (grant.tokens.refreshToken) {
-        const refreshed = await this.#refreshOrUse(grant, options);
-        if (refreshed && coversScope(refreshed, wanted)) return refreshed;
-      }
+    if (grant && this.#isGood(grant, wanted)) {
+      if (!options.forceRefresh && this.#isUsable(grant, options.minTtl)) return grant;
+      const refreshed = grant.tokens.refreshToken && (await this.#refreshOrUse(grant, options));
+      if (refreshed && coversScope(refreshed, wanted)) return refreshed;
     }
+    return this.#loginAfter(grant, key, options);
+  }
+
+  /** Whether the issuer has not rejected a grant, and it has the scopes and meets the requirements. */
+  #isGood(grant: Grant, wanted: readonly string[]): boolean {
+    const isRetired = grant.retired !== undefined && !this.#isUnsaved(grant);
+    const { requirements } = this.#context;
+    return !isRetired && coversScope(grant, wanted) && unmetRequirement(grant, requirements) === undefined;
+  }
+
+  #isUsable(grant: Grant, minTtl: number | undefined): boolean {
+    const now = this.#context.clock.epoch();
+    if (isFresh(grant, now, minTtl) || this.#isOwnLogin(grant)) return true;
+    return isLastToken(grant, now) && !this.#isUnsaved(grant);
+  }
+
+  /** Whether this process holds newer tokens that it could not save. */
+  #isUnsaved(grant: Grant): boolean {
+    return unsavedFor({ unsaved: this.#unsaved }, grant) !== undefined;
+  }
+
+  /** Logs in where that is allowed; else the error says which login is needed. */
+  async #loginAfter(grant: Grant | undefined, key: GrantKey, options: GrantOptions): Promise<Grant> {
+    const { method, requirements } = this.#context;
     if (isMachineAccount(key.account)) throw noPerson(key.account);
-    if (options.login === false || method === undefined) {
-      // A login for these scopes alone would lose those granted before.
-      const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
-      const wish = { ...wishOf(options.challenge, key.server), ...(scope !== undefined && { scope }) };
-      const reason = whyLogin(grant, wanted, requirements, options);
-      this.#checkChallenge(grant ?? key, grant, options.challenge);
-      throw loginRequired(grant ?? key, reason, { ...wish, dpop: requirements.dpop });
-    }
-    return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
+    if (options.login !== false && method !== undefined)
+      return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
+    const wanted = splitScope(options.scope);
+    // A login for these scopes alone would lose those granted before.
+    const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
+    const wish = { ...wishOf(options.challenge, key.server), ...(scope !== undefined && { scope }) };
+    const reason = whyLogin(grant, wanted, requirements, options);
+    this.#checkChallenge(grant ?? key, grant, options.challenge);
+    throw loginRequired(grant ?? key, reason, { ...wish, dpop: requirements.dpop });
   }
 
   /** Throws what a login would fail with: an option that the user has to decide about is named before the login. */
@@ -121,7 +152,7 @@ export class TokenManager {
   /** A grant for a request; while a login replaces a token that its server rejected, waits for that. */
   async toSend(key: GrantKey, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<Grant> {
     const grant = await this.get(key, options);
-    const refused = this.#replacing.get(lockNameOf(grant));
+    const refused = this.#logins.get(lockNameOf(grant))?.replacing;
     return refused && hasSameTokens(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
   }
 
@@ -145,32 +176,33 @@ export class TokenManager {
     const name = lockNameOf(key);
     const work = async (signal: AbortSignal) => {
       if (refused) await this.#rejectStorm(refused);
-      if (refused && scope === undefined) {
-        this.#replacing.set(name, refused);
-        this.#ownLogins.delete(name);
-      }
+      if (refused && scope === undefined) this.#note(name, { replacing: refused, own: undefined });
       try {
         const grant = await sharedLogin(this.#context, { ...request, key, signal });
-        if (refused) this.#replaced.set(name, { at: this.#context.clock.epoch(), grant });
-        if (isForOneProcess(grant)) this.#ownLogins.set(name, grant);
+        if (refused) this.#note(name, { replaced: { at: this.#context.clock.epoch(), grant } });
+        if (isForOneProcess(grant)) this.#note(name, { own: grant });
         return grant;
       } finally {
-        this.#replacing.delete(name);
+        if (this.#logins.has(name)) this.#note(name, { replacing: undefined });
       }
     };
     return this.#inFlight.run(`login ${name} ${scope ?? ""}`, work, request.signal);
   }
 
+  #note(name: string, change: LoginState): void {
+    this.#logins.set(name, { ...this.#logins.get(name), ...change });
+  }
+
   /** Whether a grant comes from a login after a rejection, so recent that another login would not help. */
   followsRefusal(grant: Grant): boolean {
-    const last = this.#replaced.get(lockNameOf(grant));
+    const last = this.#logins.get(lockNameOf(grant))?.replaced;
     if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
     return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
   }
 
   /** Whether a grant is that of a login whose token only this process may use, until its server rejects it. */
   #isOwnLogin(grant: Grant): boolean {
-    const own = this.#ownLogins.get(lockNameOf(grant));
+    const own = this.#logins.get(lockNameOf(grant))?.own;
     return own !== undefined && hasSameTokens(own, grant);
   }
 
@@ -188,10 +220,10 @@ export class TokenManager {
       const { clock } = this.#context;
       const isValid = !grant.retired && tokens.expiresAt !== undefined && tokens.expiresAt > clock.epoch();
       // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
-      const isOver = error.code === "login_required" && error.status === undefined;
-      const isPassing = !isOver && error.code !== "grant_not_saved" && isPeerFailure(error);
+      const needsLogin = error.code === "login_required" && error.status === undefined;
+      const isPassing = !needsLogin && error.code !== "grant_not_saved" && isPeerFailure(error);
       if (isPassing && isValid && !options.forceRefresh) return grant;
-      if (!isOver || options.login === false || this.#context.method === undefined) throw error;
+      if (!needsLogin || options.login === false || this.#context.method === undefined) throw error;
       return undefined;
     }
   }
