@@ -3,8 +3,8 @@ import type { ClientCall } from "./agent-exchange.js";
 import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer, loginSecrets } from "./agent-options.js";
 import { credentialOf } from "./client/issuer-binding.js";
 import { secretOf } from "./client/pre-registered-client.js";
-import { issuerMismatch } from "./discovery/issuer-choice.js";
-import { noPerson } from "./grant/login-required.js";
+import { issuerMismatchError } from "./discovery/issuer-choice.js";
+import { machineAccountError } from "./grant/login-required.js";
 import { Nonces } from "./http/nonces.js";
 import { ConnectionPool, type Remembered, type ServerConnection } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";
@@ -12,7 +12,7 @@ import type { LoginContext } from "./login/login-context.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS } from "./login/login-timeout.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { WebLoginContext } from "./login/web-login.js";
-import { noSignIn } from "./machine/machine-identity.js";
+import { noInteractiveLoginError } from "./machine/machine-identity.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { isMachineAccount } from "./model/machine-grant.js";
 import { isSameIssuer } from "./model/metadata.js";
@@ -77,14 +77,14 @@ export class AgentContext {
   /** Rejects a login of another issuer than the one in the options. */
   requireIssuer(issuer: string, from: string): void {
     const expected = expectedIssuer(this.options);
-    if (expected !== undefined && !isSameIssuer(expected, issuer)) throw issuerMismatch(expected, [issuer], from);
+    if (expected !== undefined && !isSameIssuer(expected, issuer)) throw issuerMismatchError(expected, [issuer], from);
   }
 
   /** The key of a user's login; throws for machine grants. */
   loginKey(mcpUrl: string): GrantKey {
     const key = this.key(mcpUrl);
-    if (this.options.grant) throw noSignIn(this.options.grant);
-    if (isMachineAccount(key.account)) throw noPerson(key.account);
+    if (this.options.grant) throw noInteractiveLoginError(this.options.grant);
+    if (isMachineAccount(key.account)) throw machineAccountError(key.account);
     return key;
   }
 

@@ -51,7 +51,7 @@ export class ExchangeCache {
     const { subjectToken, login, signal, ...rest } = options;
     const grant = subjectToken === undefined ? await context.grant({ login, signal }) : undefined;
     const call = grant ? context.callOf(grant) : await context.client(signal);
-    if (call === undefined) throw noClient(server);
+    if (call === undefined) throw noClientError(server);
     const subject = grant ? grant.tokens.accessToken : subjectToken;
     const request: ExchangeRequest = { ...rest, subjectToken: subject ?? "" };
     const key = await cacheKeyOf(call, request);
@@ -100,7 +100,7 @@ function rethrowWithHint(thrown: unknown): never {
   throw hint === undefined ? thrown : withHint(thrown, hint, remedy);
 }
 
-function noClient(server: string): AgentAuthError {
+function noClientError(server: string): AgentAuthError {
   const message = `an exchange at the issuer of ${quote(server)} needs a registered client, and there is no login yet`;
   const hint = "name one with client.clientId, or log in first";
   const remedy = { action: "login", server, option: "clientId" } as const;

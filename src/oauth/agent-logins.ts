@@ -126,13 +126,13 @@ function starterOf(
   async function start(options: Partial<StartLoginOptions> = {}): Promise<unknown> {
     const { redirectUri, signal, scope = remedy.scope } = options;
     if (redirectUri !== undefined) return startLogin(agent, server, { ...options, redirectUri, scope, challenge });
-    if (agent.options.login === undefined) throw redirectRequired();
+    if (agent.options.login === undefined) throw redirectRequiredError();
     return login({ profile: agent.profile, server, account }, { scope, signal, challenge });
   }
   return start;
 }
 
-function redirectRequired(): AgentAuthError {
+function redirectRequiredError(): AgentAuthError {
   const message = "redirectUri is required: a client without a login method can only start logins in a web app";
   const hint = "call start({ redirectUri }), or set the option login of the client";
   return new AgentAuthError("usage", message, { class: "usage", hint });

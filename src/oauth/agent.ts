@@ -23,7 +23,7 @@ import type { LoginSession } from "./login/login-method.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { CallbackOptions, CallbackResult, StartedLogin, StartLoginOptions } from "./login/web-types.js";
 import type { LoginStatus } from "./login-status.js";
-import { noToken } from "./machine/machine-identity.js";
+import { noStoredTokenError } from "./machine/machine-identity.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { TokenSource, type TokenSourceContext } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
@@ -287,7 +287,7 @@ export class AgentClient {
     checkCall(options);
     const key = this.#context.key(mcpUrl);
     const grant = await this.#tokens.find(key);
-    if (!grant) throw this.#tokens.ofMachine ? noToken(key.server) : loginRequired(key, "not logged in");
+    if (!grant) throw this.#tokens.ofMachine ? noStoredTokenError(key.server) : loginRequired(key, "not logged in");
     this.#context.requireIssuer(grant.issuer, grant.server);
     const { client, privateKey, http } = this.#context.callOf(grant);
     return introspect({ ...grant, client }, http, options.signal, privateKey);

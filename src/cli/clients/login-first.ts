@@ -3,7 +3,7 @@ import { follow } from "../../http/deadline.js";
 import type { AgentClient } from "../../oauth/agent.js";
 import {
   isLoginNotRequired,
-  loginNotRequired,
+  loginNotRequiredError,
   requiredUnlessAbsent,
 } from "../../oauth/discovery/login-not-required.js";
 import type { AccessToken } from "../../oauth/grant/access-token.js";
@@ -48,7 +48,7 @@ export async function tokenOf(agent: Agent, url: string, options: TokenOptions):
       .requiresLogin(url, { signal: call.signal })
       .catch(requiredUnlessAbsent)
       .finally(() => call.release());
-    throw isRequired ? error : loginNotRequired(parseMcpUrl(url).resource);
+    throw isRequired ? error : loginNotRequiredError(parseMcpUrl(url).resource);
   }
 }
 

@@ -38,13 +38,13 @@ export function clientAuth(client: ClientRecord, key: ClientKey | undefined): oa
   const { authMethod, clientSecret } = client;
   if (authMethod === "none") return oauth.None();
   if (authMethod === "private_key_jwt") return byKey(client, key);
-  if (clientSecret === undefined) throw missing(client, "a secret", "clientSecret");
+  if (clientSecret === undefined) throw missingCredentialError(client, "a secret", "clientSecret");
   const secret = clientSecret.reveal();
   return authMethod === "client_secret_post" ? oauth.ClientSecretPost(secret) : basic(secret);
 }
 
 function byKey(client: ClientRecord, given: ClientKey | undefined): oauth.ClientAuth {
-  if (given === undefined) throw missing(client, "a private key", "privateKey");
+  if (given === undefined) throw missingCredentialError(client, "a private key", "privateKey");
   const { key, algorithm, keyId } = checkKey(given);
   return oauth.PrivateKeyJwt(
     { key, ...(keyId !== undefined && { kid: keyId }) },
@@ -58,7 +58,11 @@ function byKey(client: ClientRecord, given: ClientKey | undefined): oauth.Client
   );
 }
 
-function missing({ clientId }: ClientRecord, what: string, option: "clientSecret" | "privateKey"): AgentAuthError {
+function missingCredentialError(
+  { clientId }: ClientRecord,
+  what: string,
+  option: "clientSecret" | "privateKey",
+): AgentAuthError {
   const message = `the client ${quote(clientId)} authenticates with ${what}, which is not stored and must be provided`;
   const remedy: Remedy = { action: "configure", option };
   const hint = `set client.clientId and client.${option}`;
@@ -155,16 +159,20 @@ export function checkAuthMethod(
   if (!isFree && !isMutual && !(listed ?? DEFAULT_METHODS).includes(method)) {
     const list = listed === undefined ? `nothing, which means ${DEFAULT_METHODS.join(", ")}` : quote(listed.join(", "));
     const rule = "token_endpoint_auth_methods_supported (RFC 8414 section 2)";
-    throw unsupported(server, `of a client with the authentication method ${method}`, `${rule} lists ${list}`);
+    throw unsupportedMethodError(
+      server,
+      `of a client with the authentication method ${method}`,
+      `${rule} lists ${list}`,
+    );
   }
   if (method !== "private_key_jwt" || algorithm === undefined || algorithms === undefined) return;
   if (!algorithms.includes(algorithm)) {
     const list = `token_endpoint_auth_signing_alg_values_supported lists ${quote(algorithms.join(", "))}`;
-    throw unsupported(server, `of a client whose key signs with ${algorithm}`, list);
+    throw unsupportedMethodError(server, `of a client whose key signs with ${algorithm}`, list);
   }
 }
 
-function unsupported({ issuer }: IssuerMetadata, whose: string, list: string): AgentAuthError {
+function unsupportedMethodError({ issuer }: IssuerMetadata, whose: string, list: string): AgentAuthError {
   const message = `the authorization server ${quote(issuer)} takes no request ${whose}: ${list}`;
   const hint = "use a client that proves itself in one of these ways, or have it registered again";
   return new AgentAuthError("client_auth_unsupported", message, { class: "auth", hint });

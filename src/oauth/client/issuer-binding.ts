@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { issuerMismatch } from "../discovery/issuer-choice.js";
+import { issuerMismatchError } from "../discovery/issuer-choice.js";
 import type { Progress } from "../http/trace.js";
 import type { BoundBy, ClientBinding } from "../model/client-binding.js";
 import type { Grant } from "../model/grant.js";
@@ -77,17 +77,17 @@ export async function holdToIssuer(context: BindingContext, use: ClientUse): Pro
   const { client, issuer, credential } = use;
   const { trust, store, profile } = context;
   if (trust.issuer !== undefined) {
-    if (!isSameIssuer(trust.issuer, issuer)) throw issuerMismatch(trust.issuer, [issuer], use.server);
+    if (!isSameIssuer(trust.issuer, issuer)) throw issuerMismatchError(trust.issuer, [issuer], use.server);
     return credential === undefined ? undefined : bindOrReport(context, use, "issuer");
   }
   const bound = await store.readBinding({ profile, clientId: client.clientId });
   if (bound !== undefined && !isSameIssuer(bound.issuer, issuer))
-    throw issuerChanged(client.clientId, bound.issuer, issuer);
+    throw issuerChangedError(client.clientId, bound.issuer, issuer);
   if (bound !== undefined && (credential === undefined || bound.boundBy !== "use")) return undefined;
   const earlier = bound === undefined ? await earlierLogins(context, client.clientId) : [];
   const [first] = earlier;
   if (first !== undefined && earlier.every((grant) => !isSameIssuer(grant.issuer, issuer)))
-    throw issuerChanged(client.clientId, first.issuer, issuer);
+    throw issuerChangedError(client.clientId, first.issuer, issuer);
   if (credential === undefined) return undefined;
   if (earlier.some((grant) => isSameIssuer(grant.issuer, issuer) && showsTrust(grant))) {
     // Only the user can have named several issuers, and a binding holds one.
@@ -96,9 +96,10 @@ export async function holdToIssuer(context: BindingContext, use: ClientUse): Pro
   }
   if (trust.trustNamedIssuer) return bind(context, use, "trust-named-issuer");
   const { confirmIssuer } = use.isInteractive ? trust : { confirmIssuer: undefined };
-  if (confirmIssuer === undefined) throw unbound(profile, use);
+  if (confirmIssuer === undefined) throw issuerUnboundError(profile, use);
   const { clientId } = client;
-  if (!(await confirmIssuer({ clientId, issuer, server: use.server }, use.signal))) throw unbound(profile, use);
+  if (!(await confirmIssuer({ clientId, issuer, server: use.server }, use.signal)))
+    throw issuerUnboundError(profile, use);
   return bind(context, use, "confirmation");
 }
 
@@ -135,7 +136,7 @@ async function bind(context: BindingContext, { client, issuer }: ClientUse, boun
   const binding: ClientBinding = { profile, clientId, issuer, boundBy, boundAt: clock.epoch() };
   const stored = await store.saveBinding(binding, before);
   if (isSameIssuer(stored.issuer, issuer)) return;
-  throw issuerChanged(clientId, stored.issuer, issuer);
+  throw issuerChangedError(clientId, stored.issuer, issuer);
 }
 
 /** Binds a client whose issuer is known: a read-only store is reported, not refused. */
@@ -158,7 +159,7 @@ async function reportStoreFailure(
 }
 
 /** The error for a client that is bound to another issuer than the one that the server names. */
-function issuerChanged(clientId: string, own: string, issuer: string): AgentAuthError {
+function issuerChangedError(clientId: string, own: string, issuer: string): AgentAuthError {
   return new AgentAuthError(
     "issuer_changed",
     `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
@@ -170,7 +171,10 @@ function issuerChanged(clientId: string, own: string, issuer: string): AgentAuth
   );
 }
 
-function unbound(profile: string, { client: { clientId }, issuer, server, credential }: ClientUse): AgentAuthError {
+function issuerUnboundError(
+  profile: string,
+  { client: { clientId }, issuer, server, credential }: ClientUse,
+): AgentAuthError {
   const what = `the client ${quote(clientId)} is not bound to an issuer, and ${quote(server)} names ${quote(issuer)}`;
   return new AgentAuthError("issuer_unbound", `${what}: ${credential ?? "nothing"} is not sent there`, {
     class: "refused",

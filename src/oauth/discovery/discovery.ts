@@ -18,7 +18,7 @@ import {
   type IssuerExpectation,
   issuerCandidates,
 } from "./issuer-choice.js";
-import { isLoginNotRequired, isNothingThere, loginNotRequired, nothingThere } from "./login-not-required.js";
+import { isLoginNotRequired, isNothingThere, loginNotRequiredError, nothingThereError } from "./login-not-required.js";
 import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
 import type { ServerDiscovery } from "./metadata-rules.js";
 import { chosenResource, hasOverride, type OverrideContext, overridesFor, trustedNames } from "./overrides.js";
@@ -141,7 +141,7 @@ async function find<T extends IssuerMetadata>(
   } catch (error) {
     refusal = error;
   }
-  if (isUnprotected && isWithoutMetadata(refusal)) throw loginNotRequired(server);
+  if (isUnprotected && isWithoutMetadata(refusal)) throw loginNotRequiredError(server);
   throw await withEveryOption(refusal, async (more) => {
     const overrides = { ...context.overrides, ...more };
     const issuer = await findIssuer({ ...context, overrides, trace: traceUnused }, examined, read);
@@ -207,7 +207,7 @@ async function examineServer(
   const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
   const openness = isOpenable ? await opennessOf(context, url, first, signal) : "closed";
   const isUnprotected = openness === "open";
-  if (isUnprotected && remembered === undefined) throw loginNotRequired(server);
+  if (isUnprotected && remembered === undefined) throw loginNotRequiredError(server);
   const resource = isUnprotected && remembered ? rememberedMetadata(remembered, url) : published;
   const response = first ?? { status: 401, challenge };
   return {
@@ -236,7 +236,7 @@ async function findIssuer<T extends IssuerMetadata>(
   const from = isLegacy ? url : resource.url;
   const candidates = issuerCandidates(context, issuers, { from, policy });
   if (isLegacy && !candidates.some((candidate) => overridesFor(candidate, context).includes("legacyDiscovery")))
-    throw withoutIssuer(examined);
+    throw noIssuerError(examined);
   try {
     return await firstUsable(candidates, { named: issuers, from }, (candidate, own) =>
       read(metadataSearch(context, examined, candidate, own)),
@@ -269,8 +269,8 @@ function metadataSearch(
 }
 
 /** The error for a server that names no issuer, and that the user does not allow as one of 2025-03-26. */
-function withoutIssuer({ url, resource, response, isAbsent }: ExaminedServer): AgentAuthError {
-  if (isAbsent) return nothingThere(url);
+function noIssuerError({ url, resource, response, isAbsent }: ExaminedServer): AgentAuthError {
+  if (isAbsent) return nothingThereError(url);
   return resource ? namesNoIssuer(resource, response) : noResourceMetadata(url, response);
 }
 

@@ -57,7 +57,7 @@ export function issuerCandidates(
   if (exact !== undefined) return [{ issuer: exact }];
   const before = named.find((one) => isException(remembered, issuer, one));
   if (chosenIssuer === undefined && before === undefined)
-    throw issuerMismatch(issuer, named, from, sendsCredential ? undefined : issuer);
+    throw issuerMismatchError(issuer, named, from, sendsCredential ? undefined : issuer);
   checkChosen(issuer, policy);
   // An earlier login is an exception for what the server named then, not for all that it names today.
   const asserting = chosenIssuer === undefined && before !== undefined ? [before] : named;
@@ -146,7 +146,7 @@ export async function firstUsable<T>(
   }
   const [first] = candidates;
   if (first?.namedIssuer === undefined) throw failures[0];
-  throw failures.find(({ code }) => !ABSENT.has(code)) ?? issuerMismatch(first.issuer, named, from);
+  throw failures.find(({ code }) => !ABSENT.has(code)) ?? issuerMismatchError(first.issuer, named, from);
 }
 
 /**
@@ -155,7 +155,7 @@ export async function firstUsable<T>(
  * @param named the issuers that the server names
  * @param chosen the value of the option `issuer` that helps; undefined if it does not
  */
-export function issuerMismatch(
+export function issuerMismatchError(
   issuer: string,
   named: readonly string[],
   from: string,

@@ -2,7 +2,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 
 /** The error for a server that answers requests without a token, and names no issuer. */
-export function loginNotRequired(server: string): AgentAuthError {
+export function loginNotRequiredError(server: string): AgentAuthError {
   return new AgentAuthError("login_not_required", `${server} requires no login, so there is no token`, {
     class: "auth",
     hint: "send the requests without a token, as fetch() does",
@@ -16,7 +16,7 @@ export function isLoginNotRequired(error: unknown): boolean {
 }
 
 /** The error for an address without an MCP server. */
-export function nothingThere(mcpUrl: string): AgentAuthError {
+export function nothingThereError(mcpUrl: string): AgentAuthError {
   const message = `nothing is at ${quote(mcpUrl)}: it answered HTTP 404`;
   const hint = "check the path of the address";
   return new AgentAuthError("not_found", message, { class: "remote", status: 404, url: mcpUrl, hint });

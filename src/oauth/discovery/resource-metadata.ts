@@ -127,7 +127,7 @@ export function rememberedMetadata(
  */
 export function checkFirstNamed({ resourceMetadata: [first] }: BearerChallenge, mcpUrl: string): void {
   const isForeign = first !== undefined && parseUrl(first)?.origin !== new URL(mcpUrl).origin;
-  if (isForeign && !first.startsWith("/")) throw notOfServer(first, challengeAt(mcpUrl));
+  if (isForeign && !first.startsWith("/")) throw crossOriginMetadataError(first, challengeAt(mcpUrl));
 }
 
 function challengeAt(mcpUrl: string): string {
@@ -135,7 +135,7 @@ function challengeAt(mcpUrl: string): string {
 }
 
 /** The refusal of an address on another origin than the MCP server's. */
-function notOfServer(value: string, from: string): AgentAuthError {
+function crossOriginMetadataError(value: string, from: string): AgentAuthError {
   const rule = "must be on the MCP server's origin (RFC 9728 section 7.3)";
   const override = "allowCrossOriginMetadata";
   return refused("bad_address", { field: "resource_metadata", value, from, rule, override });
@@ -156,7 +156,8 @@ function checkChallenged(value: string, { mcpUrl, isChosen, policy }: ResourceDi
   // Some servers name the path alone.
   const address = value.startsWith("/") && URL.canParse(value, mcpUrl) ? new URL(value, mcpUrl).href : value;
   const url = checkAddress(address, "resource_metadata", from, policy);
-  if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata) throw notOfServer(value, from);
+  if (new URL(url).origin !== new URL(mcpUrl).origin && !policy.crossOriginMetadata)
+    throw crossOriginMetadataError(value, from);
   return url;
 }
 

@@ -48,7 +48,7 @@ export function loginRemedy(
 }
 
 /** The error for an interactive login with the account of a machine grant. */
-export function noPerson(account: string): AgentAuthError {
+export function machineAccountError(account: string): AgentAuthError {
   const type = machineGrantOf(account);
   const message = `the account ${quote(account)} belongs to a machine grant and has no interactive login`;
   const hint = "token() of a client with this grant gets a token";

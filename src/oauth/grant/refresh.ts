@@ -85,9 +85,9 @@ async function refreshOrRead(
       if (saved) return saved;
       if (current.retired) throw loginRequired(current, current.retired.reason);
       if (!hasSameTokens(current, seen)) return current;
-      if (tokenGeneration(current) <= (lease.spent ?? -1)) throw rolledBack(current);
+      if (tokenGeneration(current) <= (lease.spent ?? -1)) throw rolledBackError(current);
       if (!isForced && isLastToken(current, clock.epoch())) return current;
-      if (current.tokens.refreshToken === undefined) throw loginRequired(current, noRefreshToken(isForced));
+      if (current.tokens.refreshToken === undefined) throw loginRequired(current, noRefreshTokenText(isForced));
       rethrowRecentFailure(lease, clock.epoch(), isForced || hasExpired(current.tokens, clock.epoch()));
       const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
       const known = { ...current, acceptedTokenType };
@@ -116,7 +116,7 @@ export function refreshLease(grant: Grant): string {
   return `refresh ${profile} ${server} ${account ?? ""} ${signedInAt} ${tokenGeneration(grant)}`;
 }
 
-function rolledBack(grant: Grant): AgentAuthError {
+function rolledBackError(grant: Grant): AgentAuthError {
   const { server, profile } = grant;
   const message = `the stored login for ${quote(server)} (profile ${quote(profile)}) is older than one that was used: somebody put it back, and its refresh token is used up, so it was not sent`;
   const hint = `put the newest record back, or log in again: ${LOGIN_HINT}`;
@@ -148,7 +148,7 @@ function newerThan(stored: Grant | undefined, seen: Grant): Grant | undefined {
 }
 
 /** Why a grant without a refresh token needs a login. A token whose refresh was requested may still be valid. */
-export function noRefreshToken(isForced: boolean): string {
+export function noRefreshTokenText(isForced: boolean): string {
   return isForced
     ? "the token cannot be refreshed, because the issuer returned no refresh token"
     : "the token has expired, and there is no refresh token";

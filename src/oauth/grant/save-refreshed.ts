@@ -69,14 +69,14 @@ async function saveWithRetries(
       return await reservation.save(next, expected);
     } catch (error) {
       if (!isStoreFailure(error)) throw error;
-      if (pause === undefined) throw notSaved(next, store.location, error);
+      if (pause === undefined) throw grantNotSavedError(next, store.location, error);
       await clock.sleep(pause, new AbortController().signal);
     }
   }
   return false;
 }
 
-function notSaved(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
+function grantNotSavedError(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
   const message = `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`;
   const { retryable } = cause;
   const advice = retryable

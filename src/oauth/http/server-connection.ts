@@ -62,7 +62,7 @@ export class ConnectionPool {
 
   #find(server: string, grant?: Remembered): ServerConnection {
     const url = new URL(server);
-    if (classifyHost(url.hostname) === "forbidden") throw forbidden(server);
+    if (classifyHost(url.hostname) === "forbidden") throw forbiddenAddressError(server);
     const exemptions = this.#options.allowPrivateNetwork ? "all" : exemptHosts(grant);
     const name = JSON.stringify([url.origin, exemptions === "all" ? exemptions : [...exemptions].sort()]);
     const known = this.#connections.get(name);
@@ -99,7 +99,7 @@ function exemptHosts(grant: Remembered | undefined): ReadonlySet<string> {
   return new Set(addresses.flatMap((address) => (address === undefined ? [] : new URL(address).hostname)));
 }
 
-function forbidden(server: string): AgentAuthError {
+function forbiddenAddressError(server: string): AgentAuthError {
   const message = `the MCP server's address ${quote(server)} is link-local, of a metadata service or reserved: nothing is ever sent there`;
   return new AgentAuthError("bad_address", message, { class: "refused" });
 }

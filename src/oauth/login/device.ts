@@ -56,7 +56,7 @@ export async function startDeviceLogin(context: LoginContext, login: DeviceLogin
   const { found, resource, proofKey, signal } = login;
   const { issuer } = found;
   const endpoint = issuer.deviceAuthorizationEndpoint;
-  if (endpoint === undefined) throw noDeviceFlow(issuer.issuer);
+  if (endpoint === undefined) throw noDeviceFlowError(issuer.issuer);
   const moreGrants = [DEVICE_CODE_GRANT];
   const registration = { ...context, server: issuer, redirectUri: PLACEHOLDER_REDIRECT, moreGrants, signal };
   const acceptedTokenType = acceptedTypeFor(issuer, context);
@@ -93,7 +93,7 @@ export async function startDeviceLogin(context: LoginContext, login: DeviceLogin
 }
 
 /** The error where a login on another device is not possible. */
-export function noDeviceFlow(issuer: string): AgentAuthError {
+export function noDeviceFlowError(issuer: string): AgentAuthError {
   return new AgentAuthError("no_device_flow", `${issuer} does not support login on another device (RFC 8628)`, {
     class: "auth",
     hint: "use the flow browser, with a login method that pastes where no browser can reach this machine",
@@ -149,7 +149,7 @@ export async function pollDeviceLogin(
     interval: device.intervalSeconds,
     onSlowDown: login.onSlowDown,
     seconds: secondsToPoll(context, login),
-    timeoutError: () => (isLoginShorter ? timeoutError(server, loginSeconds) : codeExpired()),
+    timeoutError: () => (isLoginShorter ? timeoutError(server, loginSeconds) : codeExpiredError()),
     signal,
   });
 }
@@ -225,7 +225,7 @@ function nextPause(pause: number): number {
   return Math.max(pause, Math.min(Math.max(pause * 2, pause + SLOW_DOWN_S), MAX_INTERVAL_S));
 }
 
-function codeExpired(): AgentAuthError {
+function codeExpiredError(): AgentAuthError {
   const message = "the code was not entered in time";
   return new AgentAuthError("expired_token", message, { class: "auth", hint: "start the login again" });
 }

@@ -12,7 +12,7 @@ import { type GrantStore, type Reservation, withReservation } from "../model/gra
 import { type Discovered, type IssuerMetadata, isSameIssuer } from "../model/metadata.js";
 import { scopeFor } from "../model/scope.js";
 import { authorizationOf, authorize } from "./authorize-step.js";
-import { noDeviceFlow, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
+import { noDeviceFlowError, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
 import { checkEndpointOrigins } from "./endpoint-origins.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
 import type { LoginSession } from "./login-method.js";
@@ -36,7 +36,7 @@ export async function loginWith(asked: LoginContext, request: LoginRequest): Pro
   const resource = resourceFor(found, context);
   return withReservation(context.store, grantKeyFor(context, found.server), async (reservation) => {
     if (context.flow === "device") {
-      if (method.showDeviceCode === undefined) throw noDeviceFlow(found.issuer.issuer);
+      if (method.showDeviceCode === undefined) throw noDeviceFlowError(found.issuer.issuer);
       const login = await beginDevice(context, { found, ...wanted, resource, signal });
       const { verificationUri, verificationUriComplete, userCode } = login.device;
       const expiresInSeconds = secondsToPoll(context, login);

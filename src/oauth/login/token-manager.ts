@@ -10,9 +10,9 @@ import {
   type TokenOptions,
   unmetRequirement,
 } from "../grant/grant-requirements.js";
-import { loginRemedy, loginRequired, noPerson } from "../grant/login-required.js";
+import { loginRemedy, loginRequired, machineAccountError } from "../grant/login-required.js";
 import { isLastToken } from "../grant/lost-refresh.js";
-import { noRefreshToken, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
+import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
 import { unsavedFor } from "../grant/save-refreshed.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { BearerChallenge } from "../model/challenge.js";
@@ -77,9 +77,9 @@ export class TokenManager {
     const { profile, server } = key;
     const grants = await store.list({ profile, server }, (error) => unusable.push(error));
     const [one, ...others] = grants.filter(({ account }) => !isMachineAccount(account));
-    if (one && others.length > 0) throw ambiguous(key, [one, ...others]);
+    if (one && others.length > 0) throw ambiguousAccountError(key, [one, ...others]);
     // The broken file may hold another account at this server: do not guess the account.
-    if (one && unusable[0]) throw perhapsAmbiguous(key, one, unusable[0]);
+    if (one && unusable[0]) throw perhapsAmbiguousError(key, one, unusable[0]);
     return one;
   }
 
@@ -126,7 +126,7 @@ export class TokenManager {
   /** Logs in where that is allowed; else the error says which login is needed. */
   async #loginAfter(grant: Grant | undefined, key: GrantKey, options: GrantOptions): Promise<Grant> {
     const { method, requirements } = this.#context;
-    if (isMachineAccount(key.account)) throw noPerson(key.account);
+    if (isMachineAccount(key.account)) throw machineAccountError(key.account);
     if (options.login !== false && method !== undefined)
       return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
     const wanted = splitScope(options.scope);
@@ -166,13 +166,13 @@ export class TokenManager {
   async #rejectStorm(grant: Grant): Promise<void> {
     const { store, clock } = this.#context;
     const stored = await store.read(grant);
-    if (stored && isStorm(stored, clock.epoch())) throw storm(grant);
+    if (stored && isStorm(stored, clock.epoch())) throw refreshStormError(grant);
   }
 
   /** Logs the user in; concurrent calls with the same key and scope share the result. */
   login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
     const { scope, refused } = request;
-    if (isMachineAccount(key.account)) throw noPerson(key.account);
+    if (isMachineAccount(key.account)) throw machineAccountError(key.account);
     const name = lockNameOf(key);
     const work = async (signal: AbortSignal) => {
       if (refused) await this.#rejectStorm(refused);
@@ -250,10 +250,10 @@ function whyLogin(
   const reason = unmetRequirement(grant, requirements);
   if (reason !== undefined) return reason;
   if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted.join(" ")}`;
-  return noRefreshToken(forceRefresh === true);
+  return noRefreshTokenText(forceRefresh === true);
 }
 
-function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
+function ambiguousAccountError(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
   const accounts = grants.map(({ account }) => quote(account ?? "")).join(", ");
   return new AgentAuthError(
     "account_ambiguous",
@@ -262,14 +262,14 @@ function ambiguous(key: GrantKey, grants: readonly Grant[]): AgentAuthError {
   );
 }
 
-function perhapsAmbiguous(key: GrantKey, { account }: Grant, unusable: AgentAuthError): AgentAuthError {
+function perhapsAmbiguousError(key: GrantKey, { account }: Grant, unusable: AgentAuthError): AgentAuthError {
   const message = `${quote(account ?? "")} is logged in at ${quote(key.server)} (profile ${key.profile}), and perhaps another account: ${unusable.message}`;
   const hint = unusable.hint ?? "repair the file";
   const remedy = { action: "configure", option: "account" } as const;
   return new AgentAuthError("account_ambiguous", message, { class: "store", hint, remedy, cause: unusable });
 }
 
-function storm(grant: Grant): AgentAuthError {
+function refreshStormError(grant: Grant): AgentAuthError {
   const message = `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`;
   const hint = "wait a minute, or log in again";
   return new AgentAuthError("renewal_storm", message, { class: "auth", hint, remedy: loginRemedy(grant) });

@@ -8,7 +8,11 @@ export function checkRedirectUri(redirectUri: string): URL {
   const url = parseUrl(redirectUri);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
   if (url !== undefined && isSafe && !url.username && !url.password && !url.href.includes("#")) return url;
-  throw usage("redirectUri", redirectUri, "must be an https address, or http on a loopback host, without a fragment");
+  throw usageError(
+    "redirectUri",
+    redirectUri,
+    "must be an https address, or http on a loopback host, without a fragment",
+  );
 }
 
 /**
@@ -23,7 +27,11 @@ export function checkReturnTo(returnTo: string | undefined, redirectUri: URL): s
   // The origin of a blob: address is that of its page.
   const isSame = url?.origin === redirectUri.origin && url.protocol === redirectUri.protocol;
   if (url !== undefined && isSame && !url.username && !url.password) return url.href;
-  throw usage("returnTo", returnTo, `must be a path or an address on the origin of redirectUri, ${redirectUri.origin}`);
+  throw usageError(
+    "returnTo",
+    returnTo,
+    `must be a path or an address on the origin of redirectUri, ${redirectUri.origin}`,
+  );
 }
 
 const MAX_CALLBACK = 64 * 1024;
@@ -39,7 +47,7 @@ export function parametersOf(callback: Request | URL | string): URLSearchParams 
   return new URLSearchParams(query);
 }
 
-function usage(field: string, value: string, rule: string): AgentAuthError {
+function usageError(field: string, value: string, rule: string): AgentAuthError {
   return new AgentAuthError("usage", `${field} ${quote(value)} ${rule}`, { class: "usage" });
 }
 

@@ -55,7 +55,7 @@ export async function storeLogin(
   const [secret] = secrets;
   if (secret !== undefined) return { url, state, saved: await sealText(text, secret), cookie };
   const id = await hashOf(state, browser, profile, account);
-  if (!(await recordsOf(store).put(id, text, { now, expiresAt }))) throw notStored();
+  if (!(await recordsOf(store).put(id, text, { now, expiresAt }))) throw loginNotStoredError();
   return { url, state, saved: undefined, cookie };
 }
 
@@ -71,24 +71,25 @@ export async function takeLogin(
   const { store, clock, profile, account, secrets } = context;
   const state = stateOf(parameters);
   const browser = readCookie(cookie ?? "", await cookieName(state));
-  if (browser === undefined) throw otherBrowser();
+  if (browser === undefined) throw browserMismatchError();
   const isSealed = saved !== undefined;
   const text = isSealed
     ? saved.length > MAX_SAVED
       ? undefined
       : await openText(saved, secrets)
     : await store.shortLived?.take(await hashOf(state, browser, profile, account));
-  if (text === undefined) throw isSealed ? unusable("it was not sealed with loginSecret, or was changed") : notFound();
+  if (text === undefined)
+    throw isSealed ? badSavedLoginError("it was not sealed with loginSecret, or was changed") : loginNotFoundError();
   const waiting = decodeWaiting(text);
   const { login, expiresAt } = waiting;
   const now = clock.epoch();
-  if (expiresAt <= now) throw notFound();
-  if (login.profile !== profile || login.account !== account) throw unusable("it belongs to another user");
-  if (!isSameText(login.pending.state, state)) throw stateMismatch();
-  if (!isSameText(waiting.browser, browser)) throw otherBrowser();
+  if (expiresAt <= now) throw loginNotFoundError();
+  if (login.profile !== profile || login.account !== account) throw badSavedLoginError("it belongs to another user");
+  if (!isSameText(login.pending.state, state)) throw stateMismatchError();
+  if (!isSameText(waiting.browser, browser)) throw browserMismatchError();
   const records = store.shortLived ?? finishedHere;
   const isFirst = !isSealed || (await records.put(`used-${await hashOf(state, browser)}`, "", { now, expiresAt }));
-  if (!isFirst) throw notFound();
+  if (!isFirst) throw loginNotFoundError();
   return waiting;
 }
 
@@ -136,7 +137,7 @@ async function cookieId(state: string): Promise<string> {
 /** The `state` of a callback. */
 export function stateOf(parameters: URLSearchParams): string {
   const [state, ...more] = parameters.getAll("state");
-  if (state === undefined || state.length > MAX_STATE || more.length > 0) throw stateMismatch();
+  if (state === undefined || state.length > MAX_STATE || more.length > 0) throw stateMismatchError();
   return state;
 }
 
@@ -157,35 +158,35 @@ function decodeWaiting(text: string) {
       expiresAt,
     };
   } catch (cause) {
-    throw unusable(cause instanceof CodecError ? cause.message : "it is not valid JSON", cause);
+    throw badSavedLoginError(cause instanceof CodecError ? cause.message : "it is not valid JSON", cause);
   }
 }
 
-function notStored(): AgentAuthError {
+function loginNotStoredError(): AgentAuthError {
   const message = "the store did not store the login: it says that another one has its id";
   return new AgentAuthError("store_failed", message, { class: "store", hint: "check put of the store's shortLived" });
 }
 
-function stateMismatch(): AgentAuthError {
+function stateMismatchError(): AgentAuthError {
   return new AgentAuthError("state_mismatch", "the callback does not belong to this login: its state differs", {
     class: "refused",
   });
 }
 
-function otherBrowser(): AgentAuthError {
+function browserMismatchError(): AgentAuthError {
   const message =
     "the callback came from another browser than the one that the login was started in: the cookie differs";
   const hint = "send the cookie of startLogin with the redirect, from the host of redirectUri";
   return new AgentAuthError("browser_mismatch", message, { class: "refused", hint });
 }
 
-function notFound(): AgentAuthError {
+function loginNotFoundError(): AgentAuthError {
   const message =
     "no login waits for this callback: it was finished already, expired after 10 minutes, or is another user's";
   return new AgentAuthError("login_not_found", message, { class: "auth", hint: "start the login again" });
 }
 
-function unusable(reason: string, cause?: unknown): AgentAuthError {
+function badSavedLoginError(reason: string, cause?: unknown): AgentAuthError {
   const message = `the saved login cannot be used: ${reason}`;
   return new AgentAuthError("bad_saved_login", message, { class: "refused", hint: "start the login again", cause });
 }

@@ -34,14 +34,14 @@ export async function sha256(text: string): Promise<string> {
 }
 
 /** The error for an interactive login with a machine grant. */
-export function noSignIn({ type }: MachineGrant): AgentAuthError {
+export function noInteractiveLoginError({ type }: MachineGrant): AgentAuthError {
   const message = `the grant ${type} has no interactive login`;
   const hint = "token() gets a token";
   return new AgentAuthError("usage", message, { class: "usage", hint, remedy: { action: "token", grant: type } });
 }
 
 /** The error for a machine grant that has no stored token yet. */
-export function noToken(server: string): AgentAuthError {
+export function noStoredTokenError(server: string): AgentAuthError {
   const message = `no token of this grant is stored for ${quote(server)}`;
   const hint = "token() gets one";
   return new AgentAuthError("login_required", message, { class: "auth", hint, remedy: { action: "token" } });

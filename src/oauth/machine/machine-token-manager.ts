@@ -83,10 +83,10 @@ export class MachineTokenManager {
   async replace(refused: Grant, { scope, previousScope, challenge, signal }: Refused): Promise<Grant> {
     const { grant, store, clock } = this.#context;
     const lacksScope = challenge?.error === "insufficient_scope";
-    if (lacksScope && strategyOf(grant).proof !== undefined) throw missingScope(refused, scope);
+    if (lacksScope && strategyOf(grant).proof !== undefined) throw missingScopeError(refused, scope);
     if (!lacksScope) {
       const stored = await store.read(refused);
-      if (stored && isStorm(stored, clock.epoch())) throw storm(refused);
+      if (stored && isStorm(stored, clock.epoch())) throw requestStormError(refused);
     }
     const { account, proof } = await this.#identify();
     const key = { profile: refused.profile, server: refused.server, account };
@@ -184,14 +184,14 @@ function coversAll(grant: Grant, scope: string | undefined): boolean {
   return wanted.every((one) => requested.has(one));
 }
 
-function missingScope(grant: Grant, scope: string | undefined): AgentAuthError {
+function missingScopeError(grant: Grant, scope: string | undefined): AgentAuthError {
   const message = `the token for ${quote(grant.server)} lacks scopes: ${quote(scope ?? "not named")}`;
   const hint = "ask for them, if the issuer of the assertion allows them";
   const remedy = { action: "configure", option: "scope" } as const;
   return new AgentAuthError("insufficient_scope", message, { class: "auth", status: 403, hint, remedy });
 }
 
-function storm(grant: Grant): AgentAuthError {
+function requestStormError(grant: Grant): AgentAuthError {
   const message = `${quote(grant.server)} rejected three new tokens within a minute; no other one is requested`;
   const hint = "wait a minute, and look at what the issuer lets this client do";
   return new AgentAuthError("renewal_storm", message, { class: "auth", hint });

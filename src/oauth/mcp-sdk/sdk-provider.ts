@@ -114,18 +114,18 @@ export class SdkProvider implements McpAuthProvider {
   saveTokens(): void {}
 
   redirectToAuthorization(): void {
-    throw ownLogin();
+    throw ownLoginError();
   }
 
   saveCodeVerifier(): void {
-    throw ownLogin();
+    throw ownLoginError();
   }
 
   codeVerifier(): string {
-    throw ownLogin();
+    throw ownLoginError();
   }
 }
 
-function ownLogin(): TypeError {
+function ownLoginError(): TypeError {
   return new TypeError("the agent client logs in: the transport's finishAuth() is not for its providers");
 }

@@ -53,7 +53,7 @@ export class TokenSource {
   async #token(challenge?: BearerChallenge): Promise<Grant | undefined> {
     const grant = await this.#context.grant(this.#server, { ...this.#options, challenge });
     if (grant === undefined) return undefined;
-    if (grant.proofKey !== undefined) throw boundToKey(grant);
+    if (grant.proofKey !== undefined) throw boundToKeyError(grant);
     const now = this.#context.clock.now();
     const recent = (this.#sent?.times ?? []).filter((at) => now - at < LATE_MS);
     const isSame = this.#sent !== undefined && hasSameTokens(this.#sent.grant, grant);
@@ -118,7 +118,7 @@ export class TokenSource {
   }
 }
 
-function boundToKey({ server }: Grant): AgentAuthError {
+function boundToKeyError({ server }: Grant): AgentAuthError {
   const message = `the token for ${quote(server)} is bound to a key, and the transport of an MCP SDK sends no proof of it (RFC 9449)`;
   return new AgentAuthError("usage", message, {
     class: "usage",
