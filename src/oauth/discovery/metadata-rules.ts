@@ -33,15 +33,15 @@ export interface ServerDiscovery {
 }
 
 /** A metadata document before its checks. */
-export type Members = Record<string, unknown>;
+export type MetadataDocument = Record<string, unknown>;
 
 /** Field readers for both kinds of checks. */
-function readerOf(document: Members, url: string, { policy }: ServerDiscovery) {
+function readerOf(document: MetadataDocument, url: string, { policy }: ServerDiscovery) {
   const complain = (field: string, rule: string) =>
     refused("bad_server_metadata", { field, value: document[field], from: url, rule });
   return {
     complain,
-    address: (field: string, from: Members = document, name = field) =>
+    address: (field: string, from: MetadataDocument = document, name = field) =>
       from[field] === undefined ? undefined : checkAddress(from[field], name, url, policy),
     list(field: string): readonly string[] | undefined {
       const value = document[field];
@@ -54,7 +54,11 @@ function readerOf(document: Members, url: string, { policy }: ServerDiscovery) {
 }
 
 /** Checks the metadata of a server that users log in at. */
-export function checkServerMetadata(document: Members, url: string, discovery: ServerDiscovery): ServerMetadata {
+export function checkServerMetadata(
+  document: MetadataDocument,
+  url: string,
+  discovery: ServerDiscovery,
+): ServerMetadata {
   checkIssuer(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
   const responseTypes = list("response_types_supported");
@@ -81,7 +85,7 @@ export function checkServerMetadata(document: Members, url: string, discovery: S
 }
 
 /** @returns the issuer as the document has it, which may differ by a slash after the host */
-function checkIssuer({ issuer: value }: Members, url: string, { issuer }: ServerDiscovery): string {
+function checkIssuer({ issuer: value }: MetadataDocument, url: string, { issuer }: ServerDiscovery): string {
   if (typeof value === "string" && isSameIssuer(value, issuer)) return value;
   const rule = `must be exactly ${quote(issuer)}${describeDifference(value, issuer)} (RFC 8414 section 3.3)`;
   const remedy = isPlainAddress(value) ? ({ action: "configure", option: "issuer", value } as const) : undefined;
@@ -95,7 +99,7 @@ function isPlainAddress(value: unknown): value is string {
 }
 
 function checkPkce(
-  document: Members,
+  document: MetadataDocument,
   url: string,
   methods: readonly string[] | undefined,
   { policy }: ServerDiscovery,
@@ -111,14 +115,18 @@ function checkPkce(
 }
 
 /** Checks what machine grants need. */
-export function checkIssuerMetadata(document: Members, url: string, discovery: ServerDiscovery): IssuerMetadata {
+export function checkIssuerMetadata(
+  document: MetadataDocument,
+  url: string,
+  discovery: ServerDiscovery,
+): IssuerMetadata {
   const metadata = readIssuerMetadata(document, url, discovery);
   checkOrigins(metadata, discovery);
   return metadata;
 }
 
 /** Checks what both logins and machine grants need, except the origins of the endpoints. */
-function readIssuerMetadata(document: Members, url: string, discovery: ServerDiscovery): IssuerMetadata {
+function readIssuerMetadata(document: MetadataDocument, url: string, discovery: ServerDiscovery): IssuerMetadata {
   const issuer = checkIssuer(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
   const aliases = discovery.mutualTls ? document["mtls_endpoint_aliases"] : undefined;

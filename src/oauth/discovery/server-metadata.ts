@@ -4,7 +4,12 @@ import { serverMetadataAddresses } from "../../http/well-known.js";
 import { quote } from "../../redact.js";
 import { serverFailure } from "../http/http.js";
 import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
-import { checkIssuerMetadata, checkServerMetadata, type Members, type ServerDiscovery } from "./metadata-rules.js";
+import {
+  checkIssuerMetadata,
+  checkServerMetadata,
+  type MetadataDocument,
+  type ServerDiscovery,
+} from "./metadata-rules.js";
 
 /**
  * Reads the metadata of an issuer. The first document in the order of {@link serverMetadataAddresses} that names
@@ -25,7 +30,7 @@ export function findIssuerMetadata(discovery: ServerDiscovery): Promise<IssuerMe
   return findMetadata(discovery, checkIssuerMetadata);
 }
 
-type Check<T extends IssuerMetadata> = (document: Members, url: string, discovery: ServerDiscovery) => T;
+type Check<T extends IssuerMetadata> = (document: MetadataDocument, url: string, discovery: ServerDiscovery) => T;
 
 async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: Check<T>): Promise<T> {
   const failures: unknown[] = [];

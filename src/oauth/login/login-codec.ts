@@ -1,26 +1,26 @@
 import { clientOf } from "../model/codec.js";
 import {
-  address,
-  boolean,
-  count,
   decode,
-  each,
   encode,
   membersOf,
-  nested,
-  number,
-  object,
-  optional,
-  optionalStrings,
   type Reader,
   type Readers,
-  read,
-  requiredSecret,
-  requiredStrings,
-  secret,
-  string,
-  strings,
-  versioned,
+  readAddress,
+  readBoolean,
+  readCount,
+  readEach,
+  readMembers,
+  readNested,
+  readNumber,
+  readObject,
+  readOptional,
+  readOptionalStrings,
+  readRequiredSecret,
+  readRequiredStrings,
+  readSecret,
+  readString,
+  readStrings,
+  withSchema,
 } from "../model/members.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./prepared-login.js";
@@ -44,73 +44,79 @@ export function encodeLogin(login: StartedLogin): string {
 
 /** The members of a login between its two steps, with its secrets, as a part of another JSON text. */
 export function loginMembers(login: PreparedLogin & BetweenSteps): object {
-  return versioned({ kind: "login", ...login });
+  return withSchema({ kind: "login", ...login });
 }
 
 /** @throws CodecError */
 export function decodeLogin(text: string): BetweenSteps & PreparedLogin & { flow?: "paste" | undefined } {
-  return read(decode(text, "login"), LOGIN);
+  return readMembers(decode(text, "login"), LOGIN);
 }
 
 /** A login from such members, which {@link loginMembers} returned before. @throws CodecError */
 export function loginOf(members: unknown): ReturnType<typeof decodeLogin> {
-  return read(membersOf(members, "login"), LOGIN);
+  return readMembers(membersOf(members, "login"), LOGIN);
 }
 
 /** A started login of either kind. @throws CodecError */
 export function decodeStartedLogin(text: string): StartedLogin {
   return /^ *"kind": "device-login",?$/m.test(text)
-    ? { ...read(decode(text, "device-login"), DEVICE_LOGIN), flow: "device" }
+    ? { ...readMembers(decode(text, "device-login"), DEVICE_LOGIN), flow: "device" }
     : decodeLogin(text);
 }
 
-const client: Reader<PreparedLogin["client"]> = (members, name) => clientOf(object(members, name));
+const client: Reader<PreparedLogin["client"]> = (members, name) => clientOf(readObject(members, name));
 
 const SERVER: Readers<ServerMetadata> = {
-  ...each(address, "issuer", "authorizationEndpoint", "tokenEndpoint"),
-  namedIssuer: optional,
-  ...each(optional, "registrationEndpoint", "introspectionEndpoint", "revocationEndpoint", "endSessionEndpoint"),
-  ...each(optional, "deviceAuthorizationEndpoint", "jwksUri"),
-  ...each(optionalStrings, "scopesSupported", "grantTypesSupported", "tokenEndpointAuthMethods"),
-  ...each(optionalStrings, "tokenEndpointSigningAlgorithms", "dpopSigningAlgorithms"),
-  ...each(boolean, "promisesIss", "takesClientIdDocuments"),
-  url: string,
+  ...readEach(readAddress, "issuer", "authorizationEndpoint", "tokenEndpoint"),
+  namedIssuer: readOptional,
+  ...readEach(
+    readOptional,
+    "registrationEndpoint",
+    "introspectionEndpoint",
+    "revocationEndpoint",
+    "endSessionEndpoint",
+  ),
+  ...readEach(readOptional, "deviceAuthorizationEndpoint", "jwksUri"),
+  ...readEach(readOptionalStrings, "scopesSupported", "grantTypesSupported", "tokenEndpointAuthMethods"),
+  ...readEach(readOptionalStrings, "tokenEndpointSigningAlgorithms", "dpopSigningAlgorithms"),
+  ...readEach(readBoolean, "promisesIss", "takesClientIdDocuments"),
+  url: readString,
 };
 
 const STARTED: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "device" | "onSlowDown">> = {
-  ...each(string, "profile", "server"),
-  lifeMs: number,
-  account: optional,
-  issuer: nested(SERVER),
+  ...readEach(readString, "profile", "server"),
+  lifeMs: readNumber,
+  account: readOptional,
+  issuer: readNested(SERVER),
   client,
-  scope: requiredStrings,
-  resource: string,
-  overrides: requiredStrings,
-  acceptedTokenType: optional,
-  proofKey: secret,
+  scope: readRequiredStrings,
+  resource: readString,
+  overrides: readRequiredStrings,
+  acceptedTokenType: readOptional,
+  proofKey: readSecret,
 };
 
 const DEVICE_LOGIN: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "onSlowDown">> = {
   ...STARTED,
-  device: nested({
-    deviceCode: requiredSecret,
-    userCode: string,
-    verificationUri: address,
-    verificationUriComplete: optional,
-    ...each(count, "intervalSeconds", "expiresAt"),
+  device: readNested({
+    deviceCode: readRequiredSecret,
+    userCode: readString,
+    verificationUri: readAddress,
+    verificationUriComplete: readOptional,
+    ...readEach(readCount, "intervalSeconds", "expiresAt"),
   }),
 };
 
 const LOGIN: Readers<ReturnType<typeof decodeLogin>> = {
   ...STARTED,
   flow: (members, name) => (members[name] === "paste" ? "paste" : undefined),
-  addedScope: strings,
-  pending: nested({
-    ...each(string, "issuer", "state", "clientId"),
-    ...each(address, "authorizationUrl", "redirectUri"),
-    promisesIss: boolean,
-    verifier: requiredSecret,
-    scope: requiredStrings,
-    ...each(optional, "resource", "nonce"),
+  addedScope: readStrings,
+  pending: readNested({
+    ...readEach(readString, "issuer", "state", "clientId"),
+    ...readEach(readAddress, "authorizationUrl", "redirectUri"),
+    promisesIss: readBoolean,
+    verifier: readRequiredSecret,
+    scope: readRequiredStrings,
+    ...readEach(readOptional, "resource", "nonce"),
   }),
 };

@@ -2,26 +2,26 @@ import { isJsonObject } from "../../http/strict-json.js";
 import { BOUND_BY, type BoundBy, type ClientBinding } from "./client-binding.js";
 import type { AuthMethod, ClientRecord, Grant, LostRefresh } from "./grant.js";
 import {
-  boolean,
   CodecError,
-  count,
   decode,
-  each,
   encode,
   type Members,
-  nested,
-  number,
-  numbers,
-  object,
-  optional,
   type Reader,
   type Readers,
-  read,
-  requiredSecret,
+  readBoolean,
+  readCount,
+  readEach,
+  readMembers,
+  readNested,
+  readNumber,
+  readNumbers,
+  readObject,
+  readOptional,
+  readRequiredSecret,
+  readSecret,
+  readString,
+  readStrings,
   revealed,
-  secret,
-  string,
-  strings,
 } from "./members.js";
 
 export { CodecError } from "./members.js";
@@ -61,7 +61,7 @@ export function encodeBinding(binding: ClientBinding): string {
 /** @throws CodecError */
 export function decodeGrant(text: string): Grant {
   const members = decode(text, "grant");
-  const grant: Grant = read(members, GRANT);
+  const grant: Grant = readMembers(members, GRANT);
   return members["lostRefresh"] === undefined ? grant : { ...grant, lostRefresh: lostRefresh(members, "lostRefresh") };
 }
 
@@ -73,14 +73,14 @@ export function decodeClient(text: string): ClientRecord {
 /** @throws CodecError */
 export function decodeBinding(text: string): ClientBinding {
   const members = decode(text, "binding");
-  const boundBy = string(members, "boundBy");
+  const boundBy = readString(members, "boundBy");
   if (!BOUND_BY.includes(boundBy as BoundBy)) throw new CodecError("boundBy is unknown");
   return {
-    profile: string(members, "profile"),
-    clientId: string(members, "clientId"),
-    issuer: string(members, "issuer"),
+    profile: readString(members, "profile"),
+    clientId: readString(members, "clientId"),
+    issuer: readString(members, "issuer"),
     boundBy: boundBy as BoundBy,
-    boundAt: count(members, "boundAt"),
+    boundAt: readCount(members, "boundAt"),
   };
 }
 
@@ -89,48 +89,51 @@ const SOURCES: readonly string[] = ["pre-registered", "metadata-document", "dyna
 
 /** A client from its members. @throws CodecError */
 export function clientOf(members: Members): ClientRecord {
-  const authMethod = string(members, "authMethod");
-  const source = string(members, "source");
+  const authMethod = readString(members, "authMethod");
+  const source = readString(members, "source");
   if (!METHODS.includes(authMethod)) throw new CodecError("authMethod is unknown");
   if (!SOURCES.includes(source)) throw new CodecError("source is unknown");
   return {
-    issuer: string(members, "issuer"),
-    clientId: string(members, "clientId"),
-    clientSecret: secret(members, "clientSecret"),
-    secretExpiresAt: number(members, "secretExpiresAt"),
+    issuer: readString(members, "issuer"),
+    clientId: readString(members, "clientId"),
+    clientSecret: readSecret(members, "clientSecret"),
+    secretExpiresAt: readNumber(members, "secretExpiresAt"),
     authMethod: authMethod as AuthMethod,
     source: source as ClientRecord["source"],
-    redirectUri: optional(members, "redirectUri"),
-    ...(members["clientName"] !== undefined && { clientName: string(members, "clientName") }),
-    ...(members["registeredAt"] !== undefined && { registeredAt: numbers(members, "registeredAt") }),
-    ...(members["isRefused"] !== undefined && { isRefused: boolean(members, "isRefused") }),
+    redirectUri: readOptional(members, "redirectUri"),
+    ...(members["clientName"] !== undefined && { clientName: readString(members, "clientName") }),
+    ...(members["registeredAt"] !== undefined && { registeredAt: readNumbers(members, "registeredAt") }),
+    ...(members["isRefused"] !== undefined && { isRefused: readBoolean(members, "isRefused") }),
   };
 }
 
-const client: Reader<ClientRecord> = (members, name) => clientOf(object(members, name));
-const retired = nested<NonNullable<Grant["retired"]>>({ at: count, reason: string });
-const lostRefresh = nested<LostRefresh>({ at: count, code: string, generation: count });
+const client: Reader<ClientRecord> = (members, name) => clientOf(readObject(members, name));
+const retired = readNested<NonNullable<Grant["retired"]>>({ at: readCount, reason: readString });
+const lostRefresh = readNested<LostRefresh>({ at: readCount, code: readString, generation: readCount });
 
 const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
-  acceptedTokenType: optional,
-  ...each(string, "profile", "server"),
-  account: optional,
-  ...each(string, "resource", "issuer"),
-  namedIssuer: optional,
-  endpoints: nested({ token: string, ...each(optional, "introspection", "revocation", "endSession", "jwks") }),
-  client,
-  requestedScope: optional,
-  overrides: strings,
-  proofKey: secret,
-  tokens: nested({
-    accessToken: requiredSecret,
-    ...each(secret, "refreshToken", "idToken"),
-    expiresAt: number,
-    obtainedAt: count,
-    scope: optional,
+  acceptedTokenType: readOptional,
+  ...readEach(readString, "profile", "server"),
+  account: readOptional,
+  ...readEach(readString, "resource", "issuer"),
+  namedIssuer: readOptional,
+  endpoints: readNested({
+    token: readString,
+    ...readEach(readOptional, "introspection", "revocation", "endSession", "jwks"),
   }),
-  signedInAt: count,
-  refusals: numbers,
-  generation: count,
+  client,
+  requestedScope: readOptional,
+  overrides: readStrings,
+  proofKey: readSecret,
+  tokens: readNested({
+    accessToken: readRequiredSecret,
+    ...readEach(readSecret, "refreshToken", "idToken"),
+    expiresAt: readNumber,
+    obtainedAt: readCount,
+    scope: readOptional,
+  }),
+  signedInAt: readCount,
+  refusals: readNumbers,
+  generation: readCount,
   retired: (members, name) => (members[name] === undefined ? undefined : retired(members, name)),
 };

@@ -15,10 +15,10 @@ export type Reader<T> = (members: Members, name: string) => T;
 export type Readers<T> = { [K in keyof T]-?: Reader<T[K]> };
 
 export function encode(members: Members): string {
-  return `${JSON.stringify(versioned(members), null, 2)}\n`;
+  return `${JSON.stringify(withSchema(members), null, 2)}\n`;
 }
 
-export function versioned(members: Members): Members {
+export function withSchema(members: Members): Members {
   return { schema: SCHEMA, ...revealed(members) };
 }
 
@@ -85,86 +85,86 @@ export function membersOf(value: unknown, kind: string): Members {
 }
 
 /** Reads every member of an object, each by its reader. */
-export function read<T>(members: Members, readers: Readers<T>): T {
+export function readMembers<T>(members: Members, readers: Readers<T>): T {
   const found: Partial<T> = {};
   for (const name of Object.keys(readers) as (keyof T & string)[]) found[name] = readers[name](members, name);
   return found as T;
 }
 
-export function object(members: Members, name: string): Members {
+export function readObject(members: Members, name: string): Members {
   const value = members[name];
   if (isJsonObject(value)) return value;
   throw new CodecError(`${name} is not an object`);
 }
 
-export function string(members: Members, name: string): string {
+export function readString(members: Members, name: string): string {
   const value = members[name];
   if (typeof value === "string") return value;
   throw new CodecError(`${name} is not a string`);
 }
 
-export function optional(members: Members, name: string): string | undefined {
-  return members[name] === undefined ? undefined : string(members, name);
+export function readOptional(members: Members, name: string): string | undefined {
+  return members[name] === undefined ? undefined : readString(members, name);
 }
 
-export function requiredSecret(members: Members, name: string): Secret {
-  return new Secret(string(members, name));
+export function readRequiredSecret(members: Members, name: string): Secret {
+  return new Secret(readString(members, name));
 }
 
-export function secret(members: Members, name: string): Secret | undefined {
-  const value = optional(members, name);
+export function readSecret(members: Members, name: string): Secret | undefined {
+  const value = readOptional(members, name);
   return value === undefined ? undefined : new Secret(value);
 }
 
-export function number(members: Members, name: string): number | undefined {
+export function readNumber(members: Members, name: string): number | undefined {
   const value = members[name];
   if (value === undefined || typeof value === "number") return value;
   throw new CodecError(`${name} is not a number`);
 }
 
 /** An absent number counts as 0. */
-export function count(members: Members, name: string): number {
-  return number(members, name) ?? 0;
+export function readCount(members: Members, name: string): number {
+  return readNumber(members, name) ?? 0;
 }
 
-export function numbers(members: Members, name: string): number[] {
+export function readNumbers(members: Members, name: string): number[] {
   const value = members[name] ?? [];
   if (Array.isArray(value) && value.every((one): one is number => Number.isFinite(one))) return value;
   throw new CodecError(`${name} is not a list of numbers`);
 }
 
-export function strings(members: Members, name: string): string[] {
-  return optionalStrings(members, name) ?? [];
+export function readStrings(members: Members, name: string): string[] {
+  return readOptionalStrings(members, name) ?? [];
 }
 
-export function requiredStrings(members: Members, name: string): string[] {
+export function readRequiredStrings(members: Members, name: string): string[] {
   const value = members[name];
   if (Array.isArray(value) && value.every((one): one is string => typeof one === "string")) return value;
   throw new CodecError(`${name} is not a list of strings`);
 }
 
-export function optionalStrings(members: Members, name: string): string[] | undefined {
-  return members[name] === undefined ? undefined : requiredStrings(members, name);
+export function readOptionalStrings(members: Members, name: string): string[] | undefined {
+  return members[name] === undefined ? undefined : readRequiredStrings(members, name);
 }
 
-export function boolean(members: Members, name: string): boolean {
+export function readBoolean(members: Members, name: string): boolean {
   const value = members[name];
   if (typeof value === "boolean") return value;
   throw new CodecError(`${name} is neither true nor false`);
 }
 
-export function address(members: Members, name: string): string {
-  const value = string(members, name);
+export function readAddress(members: Members, name: string): string {
+  const value = readString(members, name);
   if (parseUrl(value) !== undefined) return value;
   throw new CodecError(`${name} is not an address`);
 }
 
 /** The same reader for several members. */
-export function each<R, N extends string>(reader: R, ...names: N[]): Record<N, R> {
+export function readEach<R, N extends string>(reader: R, ...names: N[]): Record<N, R> {
   return Object.fromEntries(names.map((name) => [name, reader])) as Record<N, R>;
 }
 
 /** The reader of a member that is an object. */
-export function nested<T>(readers: Readers<T>): Reader<T> {
-  return (members, name) => read(object(members, name), readers);
+export function readNested<T>(readers: Readers<T>): Reader<T> {
+  return (members, name) => readMembers(readObject(members, name), readers);
 }
