@@ -1,6 +1,6 @@
 /** The texts of a login on a terminal that shows a short link, and the rest only on request. */
 
-import { duration } from "../oauth/login/login-timeout.js";
+import { formatSeconds } from "../oauth/login/login-timeout.js";
 import { escapeText } from "../redact.js";
 import { pasteText } from "./messages.js";
 import { type OptionText, sdkOption } from "./option-text.js";
@@ -23,7 +23,7 @@ export function briefLinkText(opensBrowser: boolean): string {
 
 /** How long the login waits. */
 export function briefWaitingText(seconds: number): string {
-  return `Waiting for the login (${duration(seconds)}; ${HELP_KEY} shows other ways, Ctrl-C cancels it).`;
+  return `Waiting for the login (${formatSeconds(seconds)}; ${HELP_KEY} shows other ways, Ctrl-C cancels it).`;
 }
 
 /** What works where the short link does not: the whole address, a forwarded port, pasting, and other flows. */

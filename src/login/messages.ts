@@ -1,5 +1,5 @@
 import type { EndpointsPrompt } from "../oauth/login/login-method.js";
-import { duration } from "../oauth/login/login-timeout.js";
+import { formatSeconds } from "../oauth/login/login-timeout.js";
 import { escapeText } from "../redact.js";
 import { type OptionText, sdkOption } from "./option-text.js";
 
@@ -72,7 +72,7 @@ export const BROWSER_FAILED = "No browser could be started: open the address you
 
 /** How long the login waits. */
 export function waitingText(seconds: number): string {
-  return `Waiting for the login (${duration(seconds)}; Ctrl-C cancels it).`;
+  return `Waiting for the login (${formatSeconds(seconds)}; Ctrl-C cancels it).`;
 }
 
 /** Warns that something sends wrong callbacks. */

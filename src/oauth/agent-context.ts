@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "../http/deadline.js";
 import type { ClientCall } from "./agent-exchange.js";
 import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer, loginSecrets } from "./agent-options.js";
 import { credentialOf } from "./client/issuer-binding.js";
-import { secretOf } from "./client/pre-registered-client.js";
+import { clientSecretOf } from "./client/pre-registered-client.js";
 import { issuerMismatchError } from "./discovery/issuer-choice.js";
 import { machineAccountError } from "./grant/login-required.js";
 import { Nonces } from "./http/nonces.js";
@@ -68,7 +68,7 @@ export class AgentContext {
     const { http } = this.connections.get(grant.server, grant);
     const { issuer, endpoints, client: stored } = grant;
     const isSameClient = configured?.clientId === stored.clientId && stored.source === "pre-registered";
-    const clientSecret = stored.clientSecret ?? (isSameClient ? secretOf(configured) : undefined);
+    const clientSecret = stored.clientSecret ?? (isSameClient ? clientSecretOf(configured) : undefined);
     const by = { clock: this.clock, http, acceptedTokenType, trace: this.options.onTrace };
     const privateKey = isSameClient ? configured.privateKey : undefined;
     return { ...by, issuer, tokenEndpoint: endpoints.token, client: { ...stored, clientSecret }, privateKey };

@@ -8,7 +8,7 @@ import { preRegisteredClient } from "./client/pre-registered-client.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { acceptedTypeFor } from "./discovery/overrides.js";
 import type { LoginContext } from "./login/login-context.js";
-import { sha256 } from "./machine/machine-identity.js";
+import { hashSha256 } from "./machine/machine-identity.js";
 import type { Grant } from "./model/grant.js";
 import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
 import type { TokenCall } from "./token/token.js";
@@ -59,7 +59,8 @@ export class ExchangeCache {
     if (cached?.expiresAt !== undefined && cached.expiresAt.getTime() - MARGIN_MS > context.clock.epoch())
       return cached;
     this.#cached.delete(key);
-    const work = (within: AbortSignal) => exchangeTokens({ ...call, signal: within }, request).catch(rethrowWithHint);
+    const work = (within: AbortSignal) =>
+      exchangeTokens({ ...call, signal: within }, request).catch(rethrowWithExchangeHint);
     const token = await this.#inFlight.run(key, work, signal);
     this.#put(key, token);
     return token;
@@ -81,7 +82,7 @@ function cacheKeyOf(call: ClientCall, request: ExchangeRequest): Promise<string>
   const target = [request.audience, request.resource, request.scope];
   // JSON would serialize undefined as null.
   const parts = [call.issuer, call.tokenEndpoint, call.client.clientId, ...tokens, ...target];
-  return sha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
+  return hashSha256(JSON.stringify(parts.map((part) => (part === undefined ? [] : part))));
 }
 
 const HINTS: Readonly<Record<string, readonly [hint: string, remedy?: Remedy]>> = {
@@ -94,7 +95,7 @@ const HINTS: Readonly<Record<string, readonly [hint: string, remedy?: Remedy]>> 
   unsupported_grant_type: ["the issuer does not exchange tokens", { action: "inspect", subject: "grants" }],
 };
 
-function rethrowWithHint(thrown: unknown): never {
+function rethrowWithExchangeHint(thrown: unknown): never {
   if (!isAgentAuthError(thrown) || thrown.hint !== undefined || thrown.remedy !== undefined) throw thrown;
   const [hint, remedy] = (Object.hasOwn(HINTS, thrown.code) && HINTS[thrown.code]) || [];
   throw hint === undefined ? thrown : withHint(thrown, hint, remedy);

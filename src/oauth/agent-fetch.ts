@@ -2,7 +2,7 @@ import { isAgentAuthError } from "../errors.js";
 import { isRequest, isResponse } from "../http/own-fetch.js";
 import { noResourceMetadata } from "./discovery/resource-metadata.js";
 import { sendWithToken } from "./dpop/bound-fetch.js";
-import { applyRemedy, remedyFor, type ServerTokens } from "./grant/rejected-token.js";
+import { chooseRecovery, recoverToken, type ServerTokens } from "./grant/rejected-token.js";
 import type { Nonces } from "./http/nonces.js";
 import { type Replay, replayable } from "./http/replay.js";
 import { bearerChallenge } from "./model/challenge.js";
@@ -38,11 +38,11 @@ export async function fetchWithToken(
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     const challenge = bearerChallenge(response.headers);
     const rejection = { status: response.status, challenge, grant, tried };
-    const remedy = remedyFor(rejection, context);
+    const remedy = chooseRecovery(rejection, context);
     if (remedy === undefined) return response;
     await response.body?.cancel().catch(() => undefined);
     replay.require();
-    grant = await applyRemedy(context, remedy, { ...rejection, signal });
+    grant = await recoverToken(context, remedy, { ...rejection, signal });
   }
 }
 

@@ -5,7 +5,7 @@ import { checkCall } from "./agent-options.js";
 import { clientIssuer } from "./client/registration.js";
 import { discover } from "./discovery/discovery.js";
 import { resourceFor } from "./discovery/overrides.js";
-import { challengeOf } from "./discovery/unseen-by-login.js";
+import { challengeOfRemedy } from "./discovery/unseen-by-login.js";
 import { AccessToken } from "./grant/access-token.js";
 import type { GrantOptions } from "./grant/grant-requirements.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
@@ -20,8 +20,8 @@ import {
   reportChanges,
 } from "./login/login-flow.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
-import { checkRedirectUri, checkReturnTo, parametersOf } from "./login/web-app.js";
-import { finishWithCallback, storeLogin, takeLogin } from "./login/web-login.js";
+import { checkRedirectUri, checkReturnTo, readQueryParameters } from "./login/web-app.js";
+import { finishWithCallback, storeWebLogin, takeWebLogin } from "./login/web-login.js";
 import type {
   CallbackOptions,
   CallbackResult,
@@ -36,13 +36,13 @@ import { scopeFor } from "./model/scope.js";
 type BeginOptions = Pick<GrantOptions, "scope" | "signal" | "challenge">;
 
 /** Prepares a login in a browser; its redirect address may depend on that of an earlier registration. */
-export async function beginLogin(
+export async function beginBrowserLogin(
   agent: AgentContext,
   mcpUrl: string,
   redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
   options: BeginOptions,
 ): Promise<PreparedLogin> {
-  const { context, preparation } = await prepare(agent, mcpUrl, "browser", options);
+  const { context, preparation } = await prepareTwoStepLogin(agent, mcpUrl, "browser", options);
   const preferred = await knownRedirect(context.store, clientIssuer(preparation.found.issuer));
   return withReservation(context.store, grantKeyFor(context, preparation.found.server), async () => {
     const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
@@ -56,7 +56,7 @@ export async function beginDeviceLogin(
   mcpUrl: string,
   options: BeginOptions,
 ): Promise<PreparedDeviceLogin> {
-  const { context, preparation } = await prepare(agent, mcpUrl, "device", options);
+  const { context, preparation } = await prepareTwoStepLogin(agent, mcpUrl, "device", options);
   return withReservation(context.store, grantKeyFor(context, preparation.found.server), () =>
     beginDevice(context, preparation),
   );
@@ -70,8 +70,8 @@ export async function startLogin(
 ): Promise<StartedLogin> {
   const redirectUri = checkRedirectUri(options.redirectUri);
   const returnTo = checkReturnTo(options.returnTo, redirectUri);
-  const login = await beginLogin(agent, mcpUrl, redirectUri.href, options);
-  return storeLogin(agent.webLogins(), { login, returnTo });
+  const login = await beginBrowserLogin(agent, mcpUrl, redirectUri.href, options);
+  return storeWebLogin(agent.webLogins(), { login, returnTo });
 }
 
 /** Finishes a login in a web app, or begins it once more where the issuer refused scopes that were added. */
@@ -82,12 +82,12 @@ export async function handleCallback(
 ): Promise<CallbackResult> {
   const { saved, signal = new AbortController().signal } = options;
   const cookie = options.cookie ?? (callback instanceof Request ? (callback.headers.get("cookie") ?? "") : "");
-  const parameters = parametersOf(callback);
-  const { login, returnTo } = await takeLogin(agent.webLogins(), parameters, { saved, cookie });
+  const parameters = readQueryParameters(callback);
+  const { login, returnTo } = await takeWebLogin(agent.webLogins(), parameters, { saved, cookie });
   const { server } = login;
   const result = await finishWithCallback(agent.contextOf(login), login, parameters, signal);
   if (!("again" in result)) return { done: { server, returnTo, token: new AccessToken(result) } };
-  const { url: redirect, ...again } = await storeLogin(agent.webLogins(), { login: result.again, returnTo });
+  const { url: redirect, ...again } = await storeWebLogin(agent.webLogins(), { login: result.again, returnTo });
   return { redirect, ...again };
 }
 
@@ -120,7 +120,7 @@ function starterOf(
   login: (key: GrantKey, options: BeginOptions) => Promise<unknown>,
 ): LoginStart {
   const { server, account } = remedy;
-  const challenge = challengeOf(remedy);
+  const challenge = challengeOfRemedy(remedy);
   async function start(options: StartLoginOptions): Promise<StartedLogin>;
   async function start(options?: Pick<StartLoginOptions, "signal">): Promise<unknown>;
   async function start(options: Partial<StartLoginOptions> = {}): Promise<unknown> {
@@ -139,7 +139,7 @@ function redirectRequiredError(): AgentAuthError {
 }
 
 /** Everything of a login in two steps before the user is needed. */
-async function prepare(
+async function prepareTwoStepLogin(
   agent: AgentContext,
   mcpUrl: string,
   flow: LoginContext["flow"],

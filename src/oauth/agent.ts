@@ -3,7 +3,7 @@ import { bindMethods } from "../http/bind-methods.js";
 import { AgentContext } from "./agent-context.js";
 import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";
-import { beginDeviceLogin, beginLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
+import { beginBrowserLogin, beginDeviceLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
 import {
   type AgentClientOptions,
   checkCall,
@@ -25,10 +25,10 @@ import type { CallbackOptions, CallbackResult, StartedLogin, StartLoginOptions }
 import type { LoginStatus } from "./login-status.js";
 import { noStoredTokenError } from "./machine/machine-identity.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
-import { TokenSource, type TokenSourceContext } from "./mcp-sdk/token-source.js";
+import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { GrantKey } from "./model/grant.js";
-import { listLogins, removeLogin } from "./stored-logins.js";
+import { listLogins, removeAndRevoke } from "./stored-logins.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import { type Introspection, introspect } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
@@ -109,7 +109,7 @@ export class AgentClient {
    */
   authProvider(mcpUrl: string | URL, options: ProviderOptions = {}): McpAuthProvider {
     checkCall(options);
-    const context: TokenSourceContext = {
+    const context: SdkTokenContext = {
       ...this.#tokens.fetchContext(),
       clock: this.#context.clock,
       challenge: async (url, signal) =>
@@ -117,7 +117,7 @@ export class AgentClient {
       offerLogin: (work) => this.#offerLogin(work),
     };
     const { server } = this.#context.key(String(mcpUrl));
-    return new SdkProvider(new TokenSource(context, String(mcpUrl), options), server);
+    return new SdkProvider(new SdkTokenSource(context, String(mcpUrl), options), server);
   }
 
   /**
@@ -175,7 +175,7 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: Pick<TokenOptions, "scope" | "signal"> = {},
   ): Promise<PreparedLogin> {
-    return beginLogin(this.#context, mcpUrl, redirectUri, options);
+    return beginBrowserLogin(this.#context, mcpUrl, redirectUri, options);
   }
 
   /**
@@ -254,7 +254,7 @@ export class AgentClient {
       ? this.#tokens.find(key)
       : this.#context.options.store.read({ ...key, account: account ?? undefined }));
     if (!grant) return { removed: false, revoked: null, sessionEnded: null };
-    return { removed: true, ...(await removeLogin(this.#context, grant, options.signal)) };
+    return { removed: true, ...(await removeAndRevoke(this.#context, grant, options.signal)) };
   }
 
   /**

@@ -1,8 +1,8 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseUrl } from "../http/url.js";
 import type { AgentClient } from "./agent.js";
-import { checkRedirectUri, cookiePath, parametersOf, readCookie, setCookie } from "./login/web-app.js";
-import { abandonedCookies, cookieName, LIFE_MS, savedCookieName, stateOf } from "./login/web-login.js";
+import { checkRedirectUri, cookiePath, readCookie, readQueryParameters, setCookie } from "./login/web-app.js";
+import { abandonedCookies, cookieName, savedCookieName, stateOf, WEB_LOGIN_LIFE_MS } from "./login/web-login.js";
 import type { StartedLogin } from "./login/web-types.js";
 
 /** What the login pages of a web app need; `R` is the request of its framework. */
@@ -43,8 +43,8 @@ export interface LoginHandlers {
  */
 export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
   checkRedirectUri(options.redirectUri);
-  const handler = (page: LoginPage) => (request: Request) => answer(options, page, request, request);
-  return { start: handler(start), callback: handler(callback) };
+  const handler = (page: LoginPage) => (request: Request) => answerPage(options, page, request, request);
+  return { start: handler(startPage), callback: handler(callbackPage) };
 }
 
 /** What a page knows of its web app. */
@@ -54,42 +54,44 @@ type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "scope
 export type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
 
 /** The response of a page to the request of a user, which a framework may have in its own form. */
-export async function answer<R>(
+export async function answerPage<R>(
   options: LoginHandlersOptions<R>,
   page: LoginPage,
   request: Request,
   original: R,
 ): Promise<Response> {
-  if (request.method !== "GET") return plain(405, "The method is not allowed.", { allow: "GET" });
+  if (request.method !== "GET") return respondPlain(405, "The method is not allowed.", { allow: "GET" });
   try {
     const agent = await options.agent(original);
-    return agent === undefined ? plain(401, "Log in to this application first.") : await page(agent, request, options);
+    return agent === undefined
+      ? respondPlain(401, "Log in to this application first.")
+      : await page(agent, request, options);
   } catch (error) {
     options.onError?.(error);
     // The message may have text of a server in it, and is for the operator.
     const code = isAgentAuthError(error) && /^[a-z_]{1,40}$/.test(error.code) ? error.code : "internal_error";
-    return plain(statusOf(error), `The login failed: ${code}`);
+    return respondPlain(statusOf(error), `The login failed: ${code}`);
   }
 }
 
 /** Redirects the browser to the authorization server. */
-export const start: LoginPage = async (agent, request, { redirectUri, servers, scopes = [] }) => {
+export const startPage: LoginPage = async (agent, request, { redirectUri, servers, scopes = [] }) => {
   // Another site must not start logins of its visitors.
-  if (comesFromElsewhere(request.headers, redirectUri)) return plain(403, "Start the login on this site.");
-  const query = parametersOf(request);
+  if (comesFromElsewhere(request.headers, redirectUri)) return respondPlain(403, "Start the login on this site.");
+  const query = readQueryParameters(request);
   const server = query.get("server") ?? "";
-  if (!servers.includes(server)) return plain(404, "No login is offered at this server.");
+  if (!servers.includes(server)) return respondPlain(404, "No login is offered at this server.");
   const [returnTo, scope] = [query.get("returnTo") ?? undefined, query.get("scope") || undefined];
   // A link must not decide how much a user grants.
   const isOffered = scope?.split(" ").every((one) => scopes.includes(one)) ?? true;
-  if (!isOffered) return plain(403, "A scope is not offered.");
+  if (!isOffered) return respondPlain(403, "A scope is not offered.");
   const { url, ...login } = await agent.startLogin(server, { redirectUri, returnTo, scope, signal: request.signal });
   const cookies = await cookiesOf(login, redirectUri);
-  if (login.saved === undefined) return redirect(url, cookies);
+  if (login.saved === undefined) return respondRedirect(url, cookies);
   const abandoned = abandonedCookies(request.headers.get("cookie") ?? "", MAX_SEALED - 1);
   const path = cookiePath(redirectUri);
   const removed = abandoned.flatMap(({ browser, saved }) => [setCookie(browser, "", 0), setCookie(saved, "", 0, path)]);
-  return redirect(url, [...removed, ...cookies]);
+  return respondRedirect(url, [...removed, ...cookies]);
 };
 
 /** Whether a page of another origin caused a request: by Fetch Metadata, and in browsers without it by the page it names. */
@@ -103,16 +105,16 @@ function comesFromElsewhere(headers: Headers, redirectUri: string): boolean {
 }
 
 /** Finishes a login, or redirects the browser once more if the issuer rejected an optional scope. */
-export const callback: LoginPage = async (agent, request, { redirectUri }) => {
-  const state = stateOf(parametersOf(request));
+export const callbackPage: LoginPage = async (agent, request, { redirectUri }) => {
+  const state = stateOf(readQueryParameters(request));
   const [name, savedName] = [await cookieName(state), await savedCookieName(state)];
   const cookie = request.headers.get("cookie") ?? "";
   const saved = readCookie(cookie, savedName);
   const result = await agent.handleCallback(request, { saved, cookie, signal: request.signal });
   const removed = [setCookie(name, "", 0)];
   if (saved !== undefined) removed.push(setCookie(savedName, "", 0, cookiePath(redirectUri)));
-  if (result.done) return redirect(result.done.returnTo ?? new URL("/", redirectUri).href, removed);
-  return redirect(result.redirect, [...removed, ...(await cookiesOf(result, redirectUri))]);
+  if (result.done) return respondRedirect(result.done.returnTo ?? new URL("/", redirectUri).href, removed);
+  return respondRedirect(result.redirect, [...removed, ...(await cookiesOf(result, redirectUri))]);
 };
 
 /** Sealed logins of a browser that can wait at once: servers refuse headers of more than 8 or 16 KB. */
@@ -129,18 +131,18 @@ async function cookiesOf({ state, saved, cookie }: Omit<StartedLogin, "url">, re
     const hint = "leave out loginSecret, and use a store that all processes share";
     throw new AgentAuthError("usage", message, { class: "usage", hint });
   }
-  return [cookie, setCookie(name, saved, LIFE_MS / 1000, cookiePath(redirectUri))];
+  return [cookie, setCookie(name, saved, WEB_LOGIN_LIFE_MS / 1000, cookiePath(redirectUri))];
 }
 
 const HEADERS = { "cache-control": "no-store", "referrer-policy": "no-referrer" };
 
-function redirect(location: string, cookies: readonly string[]): Response {
+function respondRedirect(location: string, cookies: readonly string[]): Response {
   const headers = new Headers({ ...HEADERS, location });
   for (const cookie of cookies) headers.append("set-cookie", cookie);
   return new Response(null, { status: 302, headers });
 }
 
-function plain(status: number, text: string, headers: Record<string, string> = {}): Response {
+function respondPlain(status: number, text: string, headers: Record<string, string> = {}): Response {
   const type = { "content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff" };
   return new Response(`${text}\n`, { status, headers: { ...HEADERS, ...type, ...headers } });
 }

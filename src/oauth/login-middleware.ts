@@ -1,5 +1,5 @@
 import { checkRedirectUri } from "./login/web-app.js";
-import { answer, callback, type LoginHandlersOptions, type LoginPage, start } from "./login-handlers.js";
+import { answerPage, callbackPage, type LoginHandlersOptions, type LoginPage, startPage } from "./login-handlers.js";
 
 /** The part of a request of Node's `http` or Express that the pages of a login use. */
 export interface LoginNodeRequest {
@@ -49,7 +49,7 @@ export function loginMiddlewares<R extends LoginNodeRequest = LoginNodeRequest>(
   const { origin } = checkRedirectUri(options.redirectUri);
   const middleware = (page: LoginPage): LoginMiddleware<R> => {
     return async (request, response) => {
-      const answered = await answer(options, page, webRequest(request, origin), request);
+      const answered = await answerPage(options, page, buildWebRequest(request, origin), request);
       const { status, headers } = answered;
       response.statusCode = status;
       for (const [name, value] of headers) if (name !== "set-cookie") response.setHeader(name, value);
@@ -58,11 +58,11 @@ export function loginMiddlewares<R extends LoginNodeRequest = LoginNodeRequest>(
       response.end(await answered.text());
     };
   };
-  return { start: middleware(start), callback: middleware(callback) };
+  return { start: middleware(startPage), callback: middleware(callbackPage) };
 }
 
 /** The parts of a request that the pages read. */
-function webRequest({ method = "GET", url = "", headers }: LoginNodeRequest, origin: string): Request {
+function buildWebRequest({ method = "GET", url = "", headers }: LoginNodeRequest, origin: string): Request {
   const address = new URL(origin);
   address.search = url.split("#")[0]?.split(/\?(.*)/s)[1] ?? "";
   const read = ["cookie", "sec-fetch-site", "origin", "referer"].flatMap((name) => {

@@ -13,7 +13,7 @@ import { type RemoteLogout, revokeRemotely } from "./token/revocation.js";
 const SPEND_MS = 1000;
 
 /** Removes a stored login, then revokes its tokens at the issuer. */
-export async function removeLogin(
+export async function removeAndRevoke(
   agent: AgentContext,
   grant: Grant,
   signal: AbortSignal | undefined,

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, renameSync, statSync, utimesSync } from "node:
 import { join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import { decodeStartedLogin, encodeLogin, type StartedLogin } from "../../oauth/login/login-codec.js";
+import { decodeStoredLogin, encodeLogin, type StoredLogin } from "../../oauth/login/login-codec.js";
 import { CodecError } from "../../oauth/model/codec.js";
 import { patiently } from "../../platform/contention.js";
 import { statOf } from "../../platform/stat.js";
@@ -24,7 +24,7 @@ type Files = Pick<CommandContext, "home" | "now">;
 /** A login that waits for its second step. */
 export interface PendingLogin {
   id: string;
-  login: StartedLogin;
+  login: StoredLogin;
   /** Unix milliseconds. */
   startedAt: number;
   /** Unix milliseconds. */
@@ -52,7 +52,7 @@ function pathOf(id: string, kind: "json" | "callback" | "listener", files: Files
 }
 
 /** Stores the first step of a login, and removes what has expired. */
-export function storeLogin(id: string, login: StartedLogin, files: Files): Promise<void> {
+export function storeLogin(id: string, login: StoredLogin, files: Files): Promise<void> {
   const folder = join(files.home(), "logins");
   return onFiles(folder, async () => {
     // A callback or listener without its login counts as expired.
@@ -85,7 +85,7 @@ export function removeLogin(id: string, files: Files): void {
  *
  * @throws `AgentAuthError` `usage` where there is none, `store_failed` where it cannot be used
  */
-export function readLogin(id: string, url: string, files: Files): StartedLogin {
+export function readLogin(id: string, url: string, files: Files): StoredLogin {
   const path = pathOf(id, "json", files);
   const text = readPrivateFile(path);
   if (text === undefined) {
@@ -95,7 +95,7 @@ export function readLogin(id: string, url: string, files: Files): StartedLogin {
     });
   }
   try {
-    return decodeStartedLogin(text);
+    return decodeStoredLogin(text);
   } catch (cause) {
     if (!(cause instanceof CodecError)) throw cause;
     throw new AgentAuthError("store_failed", `the file ${path} cannot be used: ${cause.message}`, {
@@ -108,7 +108,7 @@ export function readLogin(id: string, url: string, files: Files): StartedLogin {
 }
 
 /** The command that finishes a login. It is another process, which may have another default profile. */
-export function finishCommand(id: string, { server, profile, account }: StartedLogin): string {
+export function finishCommand(id: string, { server, profile, account }: StoredLogin): string {
   const flags = [
     ...(profile === "default" ? [] : ["--profile", profile]),
     ...(account === undefined ? [] : ["--account-hint", account]),
@@ -145,9 +145,9 @@ function idsIn(files: Files, kinds: readonly string[] = ["json"]): string[] {
   return [...new Set(ids)];
 }
 
-function peek(id: string, files: Files): StartedLogin | undefined {
+function peek(id: string, files: Files): StoredLogin | undefined {
   try {
-    return decodeStartedLogin(readPrivateFile(pathOf(id, "json", files)) ?? "");
+    return decodeStoredLogin(readPrivateFile(pathOf(id, "json", files)) ?? "");
   } catch {
     return undefined;
   }

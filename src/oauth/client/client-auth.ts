@@ -37,13 +37,13 @@ export interface ClientKey {
 export function clientAuth(client: ClientRecord, key: ClientKey | undefined): oauth.ClientAuth {
   const { authMethod, clientSecret } = client;
   if (authMethod === "none") return oauth.None();
-  if (authMethod === "private_key_jwt") return byKey(client, key);
+  if (authMethod === "private_key_jwt") return authenticateByKey(client, key);
   if (clientSecret === undefined) throw missingCredentialError(client, "a secret", "clientSecret");
   const secret = clientSecret.reveal();
-  return authMethod === "client_secret_post" ? oauth.ClientSecretPost(secret) : basic(secret);
+  return authMethod === "client_secret_post" ? oauth.ClientSecretPost(secret) : authenticateBasic(secret);
 }
 
-function byKey(client: ClientRecord, given: ClientKey | undefined): oauth.ClientAuth {
+function authenticateByKey(client: ClientRecord, given: ClientKey | undefined): oauth.ClientAuth {
   if (given === undefined) throw missingCredentialError(client, "a private key", "privateKey");
   const { key, algorithm, keyId } = checkKey(given);
   return oauth.PrivateKeyJwt(
@@ -99,7 +99,7 @@ function checkKey(given: ClientKey): ClientKey {
  * not decode still accept an identifier with a hyphen. Servers made with the MCP SDK for Python look the client up by
  * the `client_id` of the form, whatever the header has.
  */
-function basic(secret: string): oauth.ClientAuth {
+function authenticateBasic(secret: string): oauth.ClientAuth {
   const encode = (part: string) => new URLSearchParams([["", part]]).toString().slice(1);
   return (_as, { client_id: id }, body, headers) => {
     headers.set("authorization", `Basic ${btoa(`${encode(id)}:${encode(secret)}`)}`);
@@ -116,12 +116,15 @@ function basic(secret: string): oauth.ClientAuth {
  * @returns undefined if there is nothing else to try
  * @internal
  */
-export function secretInForm({ authMethod, clientSecret }: ClientRecord, error: unknown): oauth.ClientAuth | undefined {
+export function authenticateInForm(
+  { authMethod, clientSecret }: ClientRecord,
+  error: unknown,
+): oauth.ClientAuth | undefined {
   if (authMethod !== "client_secret_basic" || clientSecret === undefined || !isAgentAuthError(error)) return undefined;
   const post = oauth.ClientSecretPost(clientSecret.reveal());
   if (error.code === "invalid_client") return post;
   if (error.code !== "invalid_request") return undefined;
-  const header = basic(clientSecret.reveal());
+  const header = authenticateBasic(clientSecret.reveal());
   return async (as, client, body, headers) => {
     await post(as, client, body, headers);
     await header(as, client, body, headers);

@@ -21,7 +21,7 @@ export interface PreRegisteredClient {
 }
 
 /** The secret of a client as a {@link Secret}, which does not print. */
-export function secretOf({ clientSecret }: Pick<PreRegisteredClient, "clientSecret">): Secret | undefined {
+export function clientSecretOf({ clientSecret }: Pick<PreRegisteredClient, "clientSecret">): Secret | undefined {
   return typeof clientSecret === "string" ? new Secret(clientSecret) : clientSecret;
 }
 
@@ -49,7 +49,7 @@ export function preRegisteredClient(context: PreRegisteredClientContext): Client
     checkAuthMethod(server, { method: authMethod, isConfigured, algorithm: privateKey?.algorithm, mutualTls });
   }
   const base = { issuer: server.issuer, redirectUri: undefined, secretExpiresAt: undefined } as const;
-  return { ...base, clientId, clientSecret: secretOf(client), authMethod, source: "pre-registered" };
+  return { ...base, clientId, clientSecret: clientSecretOf(client), authMethod, source: "pre-registered" };
 }
 
 function defaultMethod({ clientSecret, privateKey }: PreRegisteredClient, server: IssuerMetadata): AuthMethod {

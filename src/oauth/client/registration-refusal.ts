@@ -3,7 +3,7 @@ import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import { secretsSentBefore } from "../http/http.js";
-import { codeOf } from "../http/oauth-error.js";
+import { errorCodeOf } from "../http/oauth-error.js";
 import { bearerChallenge } from "../model/challenge.js";
 
 /** A registration that an issuer refused. */
@@ -32,14 +32,14 @@ const MAX_WORDS = 300;
  */
 export function registrationRefused(error: AgentAuthError, refused: RefusedRegistration): AgentAuthError {
   const { response, text, url } = refused;
-  const members = membersOf(response, text);
+  const members = readRefusal(response, text);
   const code = members["error"];
   const named = typeof code === "string" && CODE.test(code) ? code : bearerChallenge(response.headers)?.error;
   const words = wordsOf(members, named) ?? plainText(response, text);
   const masked = secretsSentBefore(response).redact(words ?? "");
   const what = named === undefined ? `HTTP ${error.status}` : quote(named, 60);
   return new AgentAuthError(
-    named === undefined ? "http_error" : codeOf(named),
+    named === undefined ? "http_error" : errorCodeOf(named),
     `${url} refused the registration with ${what}${words === undefined ? "" : `: ${quoteWords(masked)}`}`,
     { class: error.class, status: error.status, url, ...adviceFor(named, words ?? "", refused) },
   );
@@ -50,7 +50,7 @@ function quoteWords(words: string): string {
   return quote(words.replaceAll('"', "'"), MAX_WORDS);
 }
 
-function membersOf({ headers }: Response, text: string): Record<string, unknown> {
+function readRefusal({ headers }: Response, text: string): Record<string, unknown> {
   if (!headers.get("content-type")?.includes("json")) return {};
   try {
     const value: unknown = JSON.parse(text);
@@ -79,7 +79,7 @@ function adviceFor(
   words: string,
   { response, redirectUri, takesClientIdDocuments }: RefusedRegistration,
 ): Advice {
-  const host = otherHost(code, words, redirectUri);
+  const host = findOtherHost(code, words, redirectUri);
   if (host !== undefined) {
     const hint = `set redirectHost of the login to ${quote(host)}`;
     return { hint, remedy: { action: "configure", option: "redirectHost", value: host } };
@@ -89,11 +89,11 @@ function adviceFor(
     return { hint, remedy: { action: "configure", option: "clientName" } };
   }
   const isBare = (response.status === 401 || response.status === 403) && words.length < 40;
-  return unregistered(takesClientIdDocuments, isBare);
+  return adviseWithoutRegistration(takesClientIdDocuments, isBare);
 }
 
 /** What helps where an issuer registers no clients, or refuses to register this one. */
-export function unregistered(takesClientIdDocuments: boolean, mayWantName = false): Advice {
+export function adviseWithoutRegistration(takesClientIdDocuments: boolean, mayWantName = false): Advice {
   const hint = "give the client it knows as client";
   const also = takesClientIdDocuments ? "clientMetadataUrl" : mayWantName ? "clientName" : undefined;
   const remedy: Remedy = { action: "configure", option: "client", ...(also && { also }) };
@@ -104,7 +104,7 @@ export function unregistered(takesClientIdDocuments: boolean, mayWantName = fals
  * The loopback host to try in place of the one that was refused. `localhost` also where the issuer does not say which
  * one it wants; the other way round only where the words name it, so that two refusals do not lead in a circle.
  */
-function otherHost(code: string | undefined, words: string, redirectUri: string): string | undefined {
+function findOtherHost(code: string | undefined, words: string, redirectUri: string): string | undefined {
   const { hostname } = new URL(redirectUri);
   // The issuer may quote the address.
   const own = words.replaceAll(redirectUri, " ");

@@ -19,7 +19,7 @@ import {
   preRegisteredClient,
   SUPPORTED_METHODS,
 } from "./pre-registered-client.js";
-import { registrationRefused, unregistered } from "./registration-refusal.js";
+import { adviseWithoutRegistration, registrationRefused } from "./registration-refusal.js";
 
 /** Input of {@link obtainClient}. */
 export interface Registration {
@@ -74,7 +74,7 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
   const issuer = clientIssuer(server);
   const known = await store.readClient(issuer, form);
   if (known && isUsable(known, registration)) return known;
-  return exclusively(registration, issuer, form, async () => {
+  return runExclusively(registration, issuer, form, async () => {
     // Another process may have registered the client while this one waited.
     const newer = await store.readClient(issuer, form);
     if (newer && isUsable(newer, registration)) return newer;
@@ -103,14 +103,14 @@ export async function refuseClient(
   form: string,
 ): Promise<void> {
   const { store } = registration;
-  await exclusively(registration, client.issuer, form, async () => {
+  await runExclusively(registration, client.issuer, form, async () => {
     const known = await store.readClient(client.issuer, form);
     if (known?.clientId === client.clientId) await store.saveClient({ ...known, isRefused: true }, form);
   });
 }
 
 /** Runs work that changes the client of an issuer, in one process at a time. */
-function exclusively<T>(
+function runExclusively<T>(
   { store, signal }: Pick<Registration, "store" | "signal">,
   issuer: string,
   form: string,
@@ -186,7 +186,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
   const url = server.registrationEndpoint;
   if (url === undefined) {
     const message = `the authorization server ${quote(server.issuer)} has no registration_endpoint, so this client must be registered beforehand`;
-    const advice = unregistered(server.takesClientIdDocuments);
+    const advice = adviseWithoutRegistration(server.takesClientIdDocuments);
     throw new AgentAuthError("no_registration", message, { class: "auth", ...advice });
   }
   const metadata = {

@@ -8,7 +8,7 @@ import type { TraceEntry } from "../http/trace.js";
 import { type BearerChallenge, bearerChallenge } from "../model/challenge.js";
 
 /** What a request without a token depends on. */
-export interface ChallengeContext {
+export interface ChallengeRequestContext {
   /** The `fetch` for the MCP server. */
   fetch: typeof globalThis.fetch;
   timeoutMs: number;
@@ -60,7 +60,7 @@ const UNSUPPORTED_REVISION = -32_022;
  * @throws `AgentAuthError` a network error
  */
 export async function requestChallenge(
-  context: ChallengeContext,
+  context: ChallengeRequestContext,
   mcpUrl: string,
   signal?: AbortSignal,
 ): Promise<UnauthenticatedResponse> {
@@ -69,8 +69,8 @@ export async function requestChallenge(
   return sendTraced(context, mcpUrl, { body: SESSIONLESS_TOOLS, headers: SESSIONLESS_HEADERS, signal });
 }
 
-async function sendTraced(context: ChallengeContext, mcpUrl: string, parts: RequestParts): Promise<Received> {
-  const received = await send(context, mcpUrl, parts);
+async function sendTraced(context: ChallengeRequestContext, mcpUrl: string, parts: RequestParts): Promise<Received> {
+  const received = await sendProbe(context, mcpUrl, parts);
   const { challenge, status } = received;
   const why = challenge
     ? "the server requires a bearer token"
@@ -93,14 +93,14 @@ export function mayWantSession({ status }: UnauthenticatedResponse): boolean {
  * @throws `AgentAuthError` a network error
  */
 export async function opennessOf(
-  context: ChallengeContext,
+  context: ChallengeRequestContext,
   mcpUrl: string,
   first: UnauthenticatedResponse,
   signal?: AbortSignal,
 ): Promise<"open" | "closed" | "absent"> {
   if (first.isAnswered) return "open";
   if (!mayWantSession(first)) return "closed";
-  const opened = await send(context, mcpUrl, { body: INITIALIZE, signal });
+  const opened = await sendProbe(context, mcpUrl, { body: INITIALIZE, signal });
   const session = opened.headers.get("mcp-session-id");
   if (first.status === 404 && opened.status === 404) return "absent";
   return opened.isAnswered && session !== null && (await answersIn(session, context, mcpUrl, signal))
@@ -110,20 +110,20 @@ export async function opennessOf(
 
 async function answersIn(
   session: string,
-  context: ChallengeContext,
+  context: ChallengeRequestContext,
   mcpUrl: string,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const headers = { "mcp-session-id": session, "mcp-protocol-version": REVISION };
-  const { status, isAnswered } = await send(context, mcpUrl, { body: TOOLS, headers, signal });
+  const { status, isAnswered } = await sendProbe(context, mcpUrl, { body: TOOLS, headers, signal });
   const why = isAnswered ? "the server answers without a token" : "the server does not answer without a token";
   context.trace({ step: "challenge", method: "POST", url: mcpUrl, status, used: isAnswered, why });
   // The server may not let clients end a session.
-  await send(context, mcpUrl, { method: "DELETE", headers, signal }).catch(() => undefined);
+  await sendProbe(context, mcpUrl, { method: "DELETE", headers, signal }).catch(() => undefined);
   return isAnswered;
 }
 
-function challengeOf({ status, headers }: Response): BearerChallenge | undefined {
+function readChallenge({ status, headers }: Response): BearerChallenge | undefined {
   return status === 401 || status === 403 ? bearerChallenge(headers) : undefined;
 }
 
@@ -140,8 +140,8 @@ interface Received extends UnauthenticatedResponse {
   wantsSessionless: boolean;
 }
 
-async function send(
-  context: ChallengeContext,
+async function sendProbe(
+  context: ChallengeRequestContext,
   mcpUrl: string,
   { method = "POST", body, headers, signal }: RequestParts,
 ): Promise<Received> {
@@ -163,7 +163,7 @@ async function send(
     const isStream = status === 200 && /^text\/event-stream\b/i.test(received.get("content-type") ?? "");
     const message = await messageOf(response, mcpUrl, call.signal);
     return {
-      challenge: challengeOf(response),
+      challenge: readChallenge(response),
       status,
       headers: received,
       isAnswered: isStream || (status === 200 && message !== undefined && "result" in message),

@@ -12,14 +12,14 @@ import { parseMcpUrl } from "../model/resource.js";
 import { mayWantSession, opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
 import { type LoginFlowOptions, loginOption } from "./first-endpoint.js";
 import {
-  firstUsable,
   foreignMetadataOf,
   type IssuerCandidate,
   type IssuerExpectation,
   issuerCandidates,
+  readFirstUsable,
 } from "./issuer-choice.js";
 import { isLoginNotRequired, isNothingThere, loginNotRequiredError, nothingThereError } from "./login-not-required.js";
-import { readOnce, tracedOnce, withEveryOption } from "./look-ahead.js";
+import { readOnce, traceOnce, withEveryOption } from "./look-ahead.js";
 import type { ServerDiscovery } from "./metadata-rules.js";
 import { chosenResource, hasOverride, type OverrideContext, overridesFor, trustedNames } from "./overrides.js";
 import { findResourceMetadata, namesNoIssuer, noResourceMetadata, rememberedMetadata } from "./resource-metadata.js";
@@ -133,7 +133,7 @@ async function find<T extends IssuerMetadata>(
 ): Promise<Discovered<T | ServerMetadata>> {
   const examined = await examineServer(context, search);
   const { server, challenge, resource, isUnprotected } = examined;
-  const { trace, traceUnused } = tracedOnce(context.trace);
+  const { trace, traceUnused } = traceOnce(context.trace);
   let refusal: unknown;
   try {
     const issuer = await findIssuer({ ...context, trace }, examined, read);
@@ -238,7 +238,7 @@ async function findIssuer<T extends IssuerMetadata>(
   if (isLegacy && !candidates.some((candidate) => overridesFor(candidate, context).includes("legacyDiscovery")))
     throw noIssuerError(examined);
   try {
-    return await firstUsable(candidates, { named: issuers, from }, (candidate, own) =>
+    return await readFirstUsable(candidates, { named: issuers, from }, (candidate, own) =>
       read(metadataSearch(context, examined, candidate, own)),
     );
   } catch (error) {

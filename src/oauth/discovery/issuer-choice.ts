@@ -129,7 +129,7 @@ export function foreignMetadataOf(
  *
  * @param named the issuers that the server names, and the address of the document that names them
  */
-export async function firstUsable<T>(
+export async function readFirstUsable<T>(
   candidates: readonly IssuerCandidate[],
   { named, from }: { named: readonly string[]; from: string },
   read: (candidate: IssuerCandidate, own: AgentAuthError | undefined) => Promise<T>,

@@ -58,7 +58,7 @@ export function readOnce(http: Pick<OAuthHttp, "document">): Pick<OAuthHttp, "do
 type Trace = (entry: TraceEntry) => void;
 
 /** The trace of the first look at a server, and that of a second one: it has only the requests that are new. */
-export function tracedOnce(trace: Trace): { trace: Trace; traceUnused: Trace } {
+export function traceOnce(trace: Trace): { trace: Trace; traceUnused: Trace } {
   const seen = new Set<string>();
   const note: Trace = (entry) => {
     seen.add(entry.url);

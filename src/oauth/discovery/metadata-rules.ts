@@ -59,7 +59,7 @@ export function checkServerMetadata(
   url: string,
   discovery: ServerDiscovery,
 ): ServerMetadata {
-  checkIssuer(document, url, discovery);
+  checkIssuerName(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
   const responseTypes = list("response_types_supported");
   if (responseTypes && !responseTypes.includes("code"))
@@ -85,7 +85,7 @@ export function checkServerMetadata(
 }
 
 /** @returns the issuer as the document has it, which may differ by a slash after the host */
-function checkIssuer({ issuer: value }: MetadataDocument, url: string, { issuer }: ServerDiscovery): string {
+function checkIssuerName({ issuer: value }: MetadataDocument, url: string, { issuer }: ServerDiscovery): string {
   if (typeof value === "string" && isSameIssuer(value, issuer)) return value;
   const rule = `must be exactly ${quote(issuer)}${describeDifference(value, issuer)} (RFC 8414 section 3.3)`;
   const remedy = isPlainAddress(value) ? ({ action: "configure", option: "issuer", value } as const) : undefined;
@@ -127,7 +127,7 @@ export function checkIssuerMetadata(
 
 /** Checks what both logins and machine grants need, except the origins of the endpoints. */
 function readIssuerMetadata(document: MetadataDocument, url: string, discovery: ServerDiscovery): IssuerMetadata {
-  const issuer = checkIssuer(document, url, discovery);
+  const issuer = checkIssuerName(document, url, discovery);
   const { complain, address, list } = readerOf(document, url, discovery);
   const aliases = discovery.mutualTls ? document["mtls_endpoint_aliases"] : undefined;
   if (aliases !== undefined && !isJsonObject(aliases))

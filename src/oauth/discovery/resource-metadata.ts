@@ -65,7 +65,7 @@ export async function findResourceMetadata(discovery: ResourceDiscovery): Promis
     // another trust rule.
     if ((first ?? withoutIssuer) !== undefined && !named.includes(url)) break;
     try {
-      const found = await readCandidate(url, search);
+      const found = await readResourceDocument(url, search);
       if (found && found.authorizationServers.length > 0) return found;
       withoutIssuer ??= found;
     } catch (error) {
@@ -161,7 +161,7 @@ function checkChallenged(value: string, { mcpUrl, isChosen, policy }: ResourceDi
   return url;
 }
 
-async function readCandidate(url: string, discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
+async function readResourceDocument(url: string, discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
   const { http, trace, signal } = discovery;
   const entry = { step: "resource metadata", method: "GET", url } as const;
   let reply: BufferedResponse | undefined;
@@ -218,7 +218,7 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
   const scopes = document["scopes_supported"];
   return {
     resource: named,
-    authorizationServers: [...new Set(servers.map((server) => checkIssuer(server, url, policy)))],
+    authorizationServers: [...new Set(servers.map((server) => checkNamedIssuer(server, url, policy)))],
     scopesSupported: scopes === undefined ? undefined : parseScope(scopes, "scopes_supported", url),
     dpopRequired: document["dpop_bound_access_tokens_required"] === true,
     url,
@@ -252,7 +252,7 @@ function isNamedRoot(url: string, { named, mcpUrl }: ResourceDiscovery): boolean
 
 /** The document of the server itself, which takes precedence over that of the whole origin. */
 function readOwnDocument(discovery: ResourceDiscovery): Promise<ResourceMetadata | undefined> {
-  return readCandidate(resourceMetadataAddress(discovery.mcpUrl), discovery);
+  return readResourceDocument(resourceMetadataAddress(discovery.mcpUrl), discovery);
 }
 
 function parentText({ resource }: ResourceMetadata): string {
@@ -260,7 +260,7 @@ function parentText({ resource }: ResourceMetadata): string {
 }
 
 /** An issuer identifier has no query and no fragment (RFC 8414 section 2). */
-function checkIssuer(value: unknown, from: string, policy: PeerPolicy): string {
+function checkNamedIssuer(value: unknown, from: string, policy: PeerPolicy): string {
   const issuer = checkAddress(value, "authorization_servers", from, policy);
   if (issuer.includes("?")) {
     const rule = "must not have a query (RFC 8414 section 2)";

@@ -35,7 +35,7 @@ type Check<T extends IssuerMetadata> = (document: MetadataDocument, url: string,
 async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: Check<T>): Promise<T> {
   const failures: unknown[] = [];
   for (const group of serverMetadataAddresses(discovery.foreign?.at ?? discovery.issuer)) {
-    const answers = await Promise.allSettled(group.map((url) => readCandidate(url, discovery, check)));
+    const answers = await Promise.allSettled(group.map((url) => readServerDocument(url, discovery, check)));
     for (const [index, answer] of answers.entries()) {
       if (answer.status === "rejected") failures.push(answer.reason);
       else if (answer.value) {
@@ -64,14 +64,14 @@ async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery
       }
     }
   }
-  throw mostInformative(failures, discovery.foreign?.at ?? discovery.issuer);
+  throw chooseMostInformative(failures, discovery.foreign?.at ?? discovery.issuer);
 }
 
 /**
  * The most informative failure: no response leaves the result open, and a broken rule says more than a missing
  * document.
  */
-function mostInformative(failures: readonly unknown[], issuer: string): unknown {
+function chooseMostInformative(failures: readonly unknown[], issuer: string): unknown {
   const errors = failures.filter(isAgentAuthError);
   const other = failures.find((failure) => !isAgentAuthError(failure));
   return (
@@ -98,7 +98,7 @@ interface Candidate<T> {
   metadata: T;
 }
 
-async function readCandidate<T extends IssuerMetadata>(
+async function readServerDocument<T extends IssuerMetadata>(
   url: string,
   discovery: ServerDiscovery,
   check: Check<T>,

@@ -19,7 +19,7 @@ export async function sendWithToken(
   const token = grant?.tokens.accessToken.reveal();
   const prover = grant && proverFor(grant, nonces);
   // fetch sends the Authorization header to the same origin only.
-  if (!prover && hasOnlyPublicHeaders(replay)) return send(...replay.next(bearer(token)));
+  if (!prover && hasOnlyPublicHeaders(replay)) return send(...replay.next(buildBearerHeaders(token)));
   return sendWithinOrigin(send, replay, { token, prover });
 }
 
@@ -60,7 +60,7 @@ async function sendWithinOrigin(
   let hasNonce = false;
   for (;;) {
     const previousNonce = prover?.nonces.get(url);
-    const headers = await credentials(token, prover, { method, url });
+    const headers = await buildTokenHeaders(token, prover, { method, url });
     const response = await send(...replay.next(headers, { redirect }, hop === 0 ? undefined : url));
     prover?.nonces.learn(url, response.headers);
     const options = { method, url, hop, mayRepeat: true };
@@ -77,16 +77,16 @@ async function sendWithinOrigin(
   }
 }
 
-function bearer(token: string | undefined): Record<string, string> {
+function buildBearerHeaders(token: string | undefined): Record<string, string> {
   return token === undefined ? {} : { authorization: `Bearer ${token}` };
 }
 
-async function credentials(
+async function buildTokenHeaders(
   token: string | undefined,
   prover: Prover | undefined,
   request: { method: string; url: string },
 ): Promise<Record<string, string>> {
-  if (!prover || token === undefined) return bearer(token);
+  if (!prover || token === undefined) return buildBearerHeaders(token);
   return { authorization: `DPoP ${token}`, dpop: await prover.proof(request, token) };
 }
 

@@ -42,7 +42,7 @@ export interface GrantRequirements {
 }
 
 /** Why a grant does not meet the requirements; undefined if it does. */
-export function unmetRequirement(
+export function findUnmetRequirement(
   grant: Grant,
   { dpop, resource, expectedIssuer, preRegistered }: GrantRequirements,
 ): string | undefined {

@@ -9,7 +9,7 @@ import { machineGrantOf } from "../model/machine-grant.js";
 export const LOGIN_HINT = "call login() with the account and the scope of the remedy";
 
 /** What a sign-in has to be like for its token to be good for what was asked. */
-export interface LoginWish {
+export interface LoginParameters {
   /** Scopes, separated by blanks. */
   scope?: string | undefined;
   /** Whether its tokens are bound to a key. */
@@ -22,7 +22,7 @@ export interface LoginWish {
 export function loginRequired(
   key: GrantKey,
   reason: string,
-  { cause, ...wish }: LoginWish & { cause?: unknown } = {},
+  { cause, ...wish }: LoginParameters & { cause?: unknown } = {},
 ): AgentAuthError {
   const { profile, server, account } = key;
   const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
@@ -34,7 +34,7 @@ export function loginRequired(
 /** The login that helps, without defaults. */
 export function loginRemedy(
   { profile, server, account }: GrantKey,
-  { scope = "", dpop = "auto", resourceMetadata }: LoginWish = {},
+  { scope = "", dpop = "auto", resourceMetadata }: LoginParameters = {},
 ): LoginRemedy {
   return {
     action: "login",

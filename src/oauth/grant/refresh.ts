@@ -102,7 +102,7 @@ async function refreshOrRead(
       once: true,
       patienceMs: 2 * durationMs,
       signal,
-      until: () => heldOrNewer(context, seen),
+      until: () => readHeldOrNewer(context, seen),
       save: () => saveHeld(context, seen),
       onWait: (holder) => report(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
     },
@@ -127,9 +127,9 @@ function rolledBackError(grant: Grant): AgentAuthError {
  * What the wait for another holder can end with. Tokens that this process could not save are saved without the lease: the
  * other one waits for them, and would send their refresh token again.
  */
-async function heldOrNewer(context: RefreshContext, seen: Grant): Promise<Grant | undefined> {
+async function readHeldOrNewer(context: RefreshContext, seen: Grant): Promise<Grant | undefined> {
   const stored = await context.store.read(seen);
-  return (await saveHeld(context, stored ?? seen)) ?? newerThan(stored, seen);
+  return (await saveHeld(context, stored ?? seen)) ?? selectNewer(stored, seen);
 }
 
 /** Saves what this process could not save after a refresh of a grant; undefined if there is nothing. */
@@ -139,11 +139,11 @@ async function saveHeld(context: RefreshContext, current: Grant): Promise<Grant 
 }
 
 /** The stored grant, if it has newer tokens. */
-async function newerTokens(store: GrantStore, seen: Grant): Promise<Grant | undefined> {
-  return newerThan(await store.read(seen), seen);
+async function readNewerTokens(store: GrantStore, seen: Grant): Promise<Grant | undefined> {
+  return selectNewer(await store.read(seen), seen);
 }
 
-function newerThan(stored: Grant | undefined, seen: Grant): Grant | undefined {
+function selectNewer(stored: Grant | undefined, seen: Grant): Grant | undefined {
   return stored && !hasSameTokens(stored, seen) && !stored.retired ? stored : undefined;
 }
 
@@ -171,7 +171,7 @@ function refreshUnderLease(
     }
     await lease.commit();
     // The holder before may have been late only, and have saved in the meantime.
-    const newer = mayHaveBeenUsed(lease.before) && (await newerTokens(context.store, current));
+    const newer = mayHaveBeenUsed(lease.before) && (await readNewerTokens(context.store, current));
     if (newer) return { grant: newer, isOwn: false };
     const outcome = await sendRefresh(context, current, lease, isValid);
     if ("answer" in outcome) {

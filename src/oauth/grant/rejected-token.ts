@@ -30,9 +30,9 @@ export interface ServerTokens {
 }
 
 /** The grant that replaces a rejected one: a refreshed one, or that of a login. Notes what it tried. */
-export async function applyRemedy(
+export async function recoverToken(
   context: ServerTokens,
-  remedy: Remedy,
+  remedy: Recovery,
   { challenge, grant, tried, signal }: RejectedRequest & { signal: AbortSignal | undefined },
 ): Promise<Grant> {
   tried[remedy] = true;
@@ -50,14 +50,14 @@ function previousScopes(grant: Grant): string | undefined {
 }
 
 /** A way to replace a rejected token. */
-type Remedy = "refresh" | "login" | "stepUp";
+type Recovery = "refresh" | "login" | "stepUp";
 
 /** A request that the server rejected, and the remedies tried so far. */
 export interface RejectedRequest {
   status: number;
   challenge: BearerChallenge | undefined;
   grant: Grant;
-  tried: Record<Remedy, boolean>;
+  tried: Record<Recovery, boolean>;
 }
 
 /**
@@ -65,10 +65,10 @@ export interface RejectedRequest {
  *
  * @throws `AgentAuthError` `insufficient_scope` if the token lacks scopes that no login may request
  */
-export function remedyFor(
+export function chooseRecovery(
   { status, challenge, grant, tried }: RejectedRequest,
   { mayLogin, followsRefusal }: Pick<ServerTokens, "mayLogin" | "followsRefusal">,
-): Remedy | undefined {
+): Recovery | undefined {
   if (status !== 401 && status !== 403) return undefined;
   const isFutile = followsRefusal(grant);
   if (status === 401) {
@@ -80,7 +80,7 @@ export function remedyFor(
   if (mayLogin && !(isFutile && isRepeated)) return "stepUp";
   const lacks = isFutile && isRepeated ? "still lacks scopes after a login that requested them" : "lacks scopes";
   const message = `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "(unspecified)")}`;
-  const remedy = stepUp(grant, challenge.scope);
+  const remedy = stepUpRemedy(grant, challenge.scope);
   throw new AgentAuthError("insufficient_scope", message, { class: "auth", status: 403, hint: LOGIN_HINT, remedy });
 }
 
@@ -91,7 +91,7 @@ export function wasRequested({ requestedScope }: Grant, missing: string | undefi
 }
 
 /** The login that requests the previous scopes and the missing ones. */
-function stepUp(grant: Grant, missing: string | undefined): LoginRemedy {
+function stepUpRemedy(grant: Grant, missing: string | undefined): LoginRemedy {
   return loginRemedy(grant, { scope: unionScopes(previousScopes(grant), missing) });
 }
 

@@ -21,7 +21,7 @@ let run: Run | undefined;
  * @throws `AgentAuthError` `lease_lost` for a request that was not sent
  */
 export function withSendDeadline<T>(lease: Timed, work: () => Promise<T>): Promise<T> {
-  run ??= install() ?? ((_lease, pending) => pending());
+  run ??= installHooks() ?? ((_lease, pending) => pending());
   return run(lease, work);
 }
 
@@ -32,7 +32,7 @@ const CHANNELS = [
 ] as const;
 
 /** Undefined where the runtime is not Node: the library imports no module of it. */
-function install(): Run | undefined {
+function installHooks(): Run | undefined {
   const { process } = globalThis as { process?: Partial<NodeJS.Process> };
   const hooks = process?.getBuiltinModule?.("node:async_hooks");
   const channels = process?.getBuiltinModule?.("node:diagnostics_channel");

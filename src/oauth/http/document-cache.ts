@@ -16,7 +16,7 @@ export class DocumentCache {
   /** Stores a response if its headers allow it, and drops the previous one in any case. */
   put(url: string, reply: BufferedResponse, now: number): void {
     this.#documents.delete(url);
-    const life = reply.response.ok ? freshSeconds(reply.response.headers) : 0;
+    const life = reply.response.ok ? computeFreshSeconds(reply.response.headers) : 0;
     if (life <= 0) return;
     const oldest = this.#documents.keys().next();
     if (this.#documents.size >= MAX_DOCUMENTS && !oldest.done) this.#documents.delete(oldest.value);
@@ -30,7 +30,7 @@ export class DocumentCache {
 }
 
 /** Seconds that a response is fresh: `max-age` less `Age`; 0 without `max-age` (no heuristics). */
-function freshSeconds(headers: Headers): number {
+function computeFreshSeconds(headers: Headers): number {
   const directives = (headers.get("cache-control") ?? "").toLowerCase().split(",");
   const names = directives.map((directive) => directive.trim());
   if (names.some((name) => /^(?:no-store|no-cache)\b/.test(name))) return 0;

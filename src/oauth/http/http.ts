@@ -192,7 +192,7 @@ function normalizeResponse(reply: BufferedResponse, lenient: boolean, secrets: R
   const { response, text } = reply;
   if (text === "") return withBody(response.status, response, null);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
-  const members = isForm ? formMembers(reply) : membersOf(reply);
+  const members = isForm ? readFormMembers(reply) : readJsonMembers(reply);
   if (members === undefined) return withBody(response.status, response, text);
   for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
   if (members["access_token"] !== undefined) setIdTokenAside(members);
@@ -260,7 +260,7 @@ export function isToken(value: unknown): value is string {
   return typeof value === "string" && value.length <= MAX_TOKEN && TOKEN_SHAPE.test(value);
 }
 
-function formMembers({ text, url }: BufferedResponse): Record<string, unknown> {
+function readFormMembers({ text, url }: BufferedResponse): Record<string, unknown> {
   const members = Object.create(null) as Record<string, unknown>;
   for (const [name, value] of new URLSearchParams(text)) {
     if (name in members)
@@ -271,7 +271,7 @@ function formMembers({ text, url }: BufferedResponse): Record<string, unknown> {
 }
 
 /** The JSON members of a body; undefined for a failure whose body is not JSON. */
-function membersOf(reply: BufferedResponse): Record<string, unknown> | undefined {
+function readJsonMembers(reply: BufferedResponse): Record<string, unknown> | undefined {
   try {
     return strictObject(reply);
   } catch (error) {

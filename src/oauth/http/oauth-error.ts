@@ -31,7 +31,7 @@ const RESERVED_CODES = new Set([
 const MAX_CODE = 64;
 
 /** The error code for an issuer's code. */
-export function codeOf(code: string): string {
+export function errorCodeOf(code: string): string {
   return code.length > MAX_CODE || RESERVED_CODES.has(code) ? "http_error" : code;
 }
 
@@ -48,7 +48,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const redactor = secretsSentBefore(thrown.response);
     for (const secret of known) redactor.add(secret);
     const code = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
-    const error = codeOf(code);
+    const error = errorCodeOf(code);
     const isTemporary =
       status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
     return new AgentAuthError(error, `${url} answered ${quote(code, 60)}${descriptionOf(thrown, redactor)}`, {

@@ -63,7 +63,7 @@ export class ConnectionPool {
   #find(server: string, grant?: Remembered): ServerConnection {
     const url = new URL(server);
     if (classifyHost(url.hostname) === "forbidden") throw forbiddenAddressError(server);
-    const exemptions = this.#options.allowPrivateNetwork ? "all" : exemptHosts(grant);
+    const exemptions = this.#options.allowPrivateNetwork ? "all" : listExemptHosts(grant);
     const name = JSON.stringify([url.origin, exemptions === "all" ? exemptions : [...exemptions].sort()]);
     const known = this.#connections.get(name);
     if (known) return known;
@@ -93,7 +93,7 @@ export class ConnectionPool {
 }
 
 /** The hosts of an issuer for which the user allowed private addresses. */
-function exemptHosts(grant: Remembered | undefined): ReadonlySet<string> {
+function listExemptHosts(grant: Remembered | undefined): ReadonlySet<string> {
   if (!grant?.overrides.includes("allowPrivateNetwork")) return new Set();
   const addresses = [grant.issuer, grant.namedIssuer, ...Object.values(grant.endpoints)];
   return new Set(addresses.flatMap((address) => (address === undefined ? [] : new URL(address).hostname)));

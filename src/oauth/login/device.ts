@@ -8,7 +8,7 @@ import { proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../model/grant.js";
 import type { Discovered } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
-import { answerOf, prepare, type TokenCall, withOAuthErrors } from "../token/token.js";
+import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "../token/token.js";
 import { isScopeRefusal, reportReducedScope, withoutAddedScope } from "./authorize-step.js";
 import type { LoginContext } from "./login-context.js";
 import { timeoutError } from "./login-timeout.js";
@@ -160,7 +160,7 @@ function requestDeviceCode(
   endpoint: string,
   parameters: Record<string, string>,
 ) {
-  const { as, client, auth, options } = prepare(call);
+  const { as, client, auth, options } = prepareCall(call);
   const server = { ...as, device_authorization_endpoint: endpoint };
   return withOAuthErrors({ tokenEndpoint: endpoint }, async () => {
     const response = await oauth.deviceAuthorizationRequest(server, client, auth, parameters, options);
@@ -170,7 +170,7 @@ function requestDeviceCode(
 
 /** Polls the token endpoint once (RFC 8628 section 3.4). */
 async function requestToken(call: TokenCall, deviceCode: string, resource: string): Promise<TokenAnswer> {
-  const { as, client, auth, options, processing } = prepare(call);
+  const { as, client, auth, options, processing } = prepareCall(call);
   return withOAuthErrors(call, async () => {
     const response = await oauth.deviceCodeGrantRequest(as, client, auth, deviceCode, {
       ...options,

@@ -34,11 +34,11 @@ export interface BetweenSteps {
 }
 
 /** The stored first step of a login. */
-export type StartedLogin = BetweenSteps &
+export type StoredLogin = BetweenSteps &
   ((PreparedLogin & { flow?: "paste" | undefined }) | (PreparedDeviceLogin & { flow: "device" }));
 
 /** The text of a started login, with its secrets. */
-export function encodeLogin(login: StartedLogin): string {
+export function encodeLogin(login: StoredLogin): string {
   return encode({ kind: login.flow === "device" ? "device-login" : "login", ...login });
 }
 
@@ -58,7 +58,7 @@ export function loginOf(members: unknown): ReturnType<typeof decodeLogin> {
 }
 
 /** A started login of either kind. @throws CodecError */
-export function decodeStartedLogin(text: string): StartedLogin {
+export function decodeStoredLogin(text: string): StoredLogin {
   return /^ *"kind": "device-login",?$/m.test(text)
     ? { ...readMembers(decode(text, "device-login"), DEVICE_LOGIN), flow: "device" }
     : decodeLogin(text);

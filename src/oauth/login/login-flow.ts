@@ -46,7 +46,7 @@ export async function loginWith(asked: LoginContext, request: LoginRequest): Pro
     const { issuer } = found.issuer;
     const preferredRedirectUri = await knownRedirect(context.store, clientIssuer(found.issuer));
     const session = await method.open({ resource: found.server, issuer, preferredRedirectUri, signal });
-    return inSession(session, async () => {
+    return runInSession(session, async () => {
       const { redirectUri } = session;
       const login = await prepareLogin(context, { found, ...wanted, resource, redirectUri, signal });
       return completeLogin(context, login, { session, reservation, signal });
@@ -61,7 +61,7 @@ export function finishInSession(
   session: LoginSession,
   signal: AbortSignal,
 ): Promise<Grant> {
-  return inSession(session, async () => {
+  return runInSession(session, async () => {
     requireSecrets(login);
     // The login determines the account, not the options of this client.
     const context = { ...contextOf(), loginHint: login.account };
@@ -75,7 +75,7 @@ export function finishInSession(
 /** Requests the code of a device login, for tokens that are bound to a key where the server requires it. */
 export async function beginDevice(context: LoginContext, login: Preparation): Promise<PreparedDeviceLogin> {
   const proofKey = await newProofKey(context.dpop, login.found);
-  return startDeviceLogin(context, { ...login, proofKey }).catch(rethrowWithHint(login.resource));
+  return startDeviceLogin(context, { ...login, proofKey }).catch(rethrowWithResourceHint(login.resource));
 }
 
 /** Polls until the user has entered the code, and stores the grant for the account that the login began with. */
@@ -91,7 +91,7 @@ async function completeDevice(
   login: PreparedDeviceLogin,
   { reservation, signal }: Omit<Completion, "session">,
 ): Promise<Grant> {
-  const answer = await pollDeviceLogin(context, login, signal).catch(rethrowWithHint(login.resource));
+  const answer = await pollDeviceLogin(context, login, signal).catch(rethrowWithResourceHint(login.resource));
   return saveGrant(context, reservation, grantOf(context, login, answer));
 }
 
@@ -114,7 +114,7 @@ export async function checkClientIssuer(
 }
 
 /** Runs work in a session and closes it exactly once with the outcome, whatever the failure. */
-async function inSession(session: LoginSession, work: () => Promise<Grant>): Promise<Grant> {
+async function runInSession(session: LoginSession, work: () => Promise<Grant>): Promise<Grant> {
   const grant = await work().catch(async (error: unknown) => {
     await session.close({ ok: false, error: isAgentAuthError(error) ? error : internalError(error) });
     throw error;
@@ -142,7 +142,7 @@ async function completeLogin(
   login: PreparedLogin,
   { session, reservation, signal }: Completion,
 ): Promise<Grant> {
-  const authorized = await authorize(context, login, session, signal).catch(rethrowWithHint(login.resource));
+  const authorized = await authorize(context, login, session, signal).catch(rethrowWithResourceHint(login.resource));
   return exchangeLogin(context, authorized, { reservation, signal });
 }
 
@@ -152,13 +152,13 @@ export async function exchangeLogin(
   authorized: AuthorizedLogin,
   { reservation, signal }: Omit<Completion, "session">,
 ): Promise<Grant> {
-  const rethrow = rethrowWithHint(authorized.login.resource);
+  const rethrow = rethrowWithResourceHint(authorized.login.resource);
   const { client, answer } = await tokensOfLogin(context, authorized, signal).catch(rethrow);
   return saveGrant(context, reservation, grantOf(context, { ...authorized.login, client }, answer));
 }
 
 /** Adds the hint about the `resource` parameter to an error of the issuer. */
-export function rethrowWithHint(resource: string): (error: unknown) => never {
+export function rethrowWithResourceHint(resource: string): (error: unknown) => never {
   return (error) => {
     throw withResourceHint(error, resource);
   };

@@ -1,8 +1,8 @@
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { wishOf } from "../discovery/unseen-by-login.js";
-import { unmetRequirement } from "../grant/grant-requirements.js";
-import { LOGIN_HINT, type LoginWish, loginRemedy, loginRequired } from "../grant/login-required.js";
+import { unseenByLogin } from "../discovery/unseen-by-login.js";
+import { findUnmetRequirement } from "../grant/grant-requirements.js";
+import { LOGIN_HINT, type LoginParameters, loginRemedy, loginRequired } from "../grant/login-required.js";
 import type { Progress } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, type GrantKey, hasSameTokens, noteRefusal } from "../model/grant.js";
@@ -44,7 +44,7 @@ const DECLINED_MS = 5 * 60_000;
  * Logs the user in: one login at a time across all processes that share the store. The others wait for its result, so
  * that only one browser opens.
  */
-export function sharedLogin(
+export function shareLogin(
   context: SharedLoginContext,
   request: SharedLoginRequest & { signal: AbortSignal },
 ): Promise<Grant> {
@@ -60,7 +60,8 @@ export function sharedLogin(
   // A grant that another process has stored since the one to replace was read.
   const newer = async () => {
     const stored = await store.read(key);
-    if (!stored || stored.retired || !coversScope(stored, wanted) || unmetRequirement(stored, login)) return undefined;
+    if (!stored || stored.retired || !coversScope(stored, wanted) || findUnmetRequirement(stored, login))
+      return undefined;
     return before && hasSameTokens(stored, before) ? undefined : stored;
   };
   return store.lease(
@@ -70,13 +71,13 @@ export function sharedLogin(
       const stored = await newer();
       if (stored && (lease.waited || !explicit)) return stored;
       const { previousScope, challenge } = request;
-      const unseen = wishOf(challenge, server);
+      const unseen = unseenByLogin(challenge, server);
       rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch(), unseen });
       try {
         return await loginWith(login, { mcpUrl: server, method, scope, previousScope, challenge, signal });
       } catch (error) {
         http.forgetDocuments();
-        throw withWish(error, key, unseen);
+        throw withUnseenRemedy(error, key, unseen);
       }
     },
     {
@@ -97,18 +98,18 @@ interface LoginAttempt {
   key: GrantKey;
   explicit: boolean;
   now: number;
-  unseen: LoginWish;
+  unseen: LoginParameters;
 }
 
 /** What a stored failure says about the next login; its remedy may have any members. */
-function unseenIn({ remedy }: AgentAuthErrorJson): LoginWish {
+function readUnseen({ remedy }: AgentAuthErrorJson): LoginParameters {
   const { scope, resourceMetadata } = remedy?.action === "login" ? remedy : {};
   if (typeof resourceMetadata !== "string") return {};
   return { resourceMetadata, ...(typeof scope === "string" && { scope }) };
 }
 
 /** Adds to the failure of a login what the next one cannot find out: a program that comes then has seen no challenge. */
-function withWish(error: unknown, key: GrantKey, unseen: LoginWish): unknown {
+function withUnseenRemedy(error: unknown, key: GrantKey, unseen: LoginParameters): unknown {
   const isPlain = isAgentAuthError(error) && error.class === "auth" && error.remedy === undefined;
   if (!isPlain || unseen.resourceMetadata === undefined) return error;
   return withHint(error, error.hint ?? LOGIN_HINT, loginRemedy(key, unseen));
@@ -130,6 +131,6 @@ function rethrowDeclined(lease: Lease, { key, explicit, now, unseen }: LoginAtte
   if (lease.waited) throw failureOf(failure);
   const message = `the login at ${quote(key.server)} failed ${Math.round((now - endedAt) / 1000)} s ago: ${failure.message}`;
   const hint = "log in to be asked again";
-  const remedy = loginRemedy(key, { ...unseenIn(failure), ...unseen });
+  const remedy = loginRemedy(key, { ...readUnseen(failure), ...unseen });
   throw new AgentAuthError(failure.code, message, { class: "auth", hint, remedy });
 }

@@ -3,12 +3,12 @@ import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { checkFirstNamed } from "../discovery/resource-metadata.js";
-import { wishOf, withUnseen } from "../discovery/unseen-by-login.js";
+import { unseenByLogin, withUnseen } from "../discovery/unseen-by-login.js";
 import {
+  findUnmetRequirement,
   type GrantOptions,
   type GrantRequirements,
   type TokenOptions,
-  unmetRequirement,
 } from "../grant/grant-requirements.js";
 import { loginRemedy, loginRequired, machineAccountError } from "../grant/login-required.js";
 import { isLastToken } from "../grant/lost-refresh.js";
@@ -29,7 +29,7 @@ import type { GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
 import { isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import { type SharedLoginContext, type SharedLoginRequest, sharedLogin } from "./shared-login.js";
+import { type SharedLoginContext, type SharedLoginRequest, shareLogin } from "./shared-login.js";
 
 /** What a token manager needs. */
 export interface TokenManagerContext
@@ -109,7 +109,7 @@ export class TokenManager {
   #isGood(grant: Grant, wanted: readonly string[]): boolean {
     const isRetired = grant.retired !== undefined && !this.#isUnsaved(grant);
     const { requirements } = this.#context;
-    return !isRetired && coversScope(grant, wanted) && unmetRequirement(grant, requirements) === undefined;
+    return !isRetired && coversScope(grant, wanted) && findUnmetRequirement(grant, requirements) === undefined;
   }
 
   #isUsable(grant: Grant, minTtl: number | undefined): boolean {
@@ -132,8 +132,8 @@ export class TokenManager {
     const wanted = splitScope(options.scope);
     // A login for these scopes alone would lose those granted before.
     const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
-    const wish = { ...wishOf(options.challenge, key.server), ...(scope !== undefined && { scope }) };
-    const reason = whyLogin(grant, wanted, requirements, options);
+    const wish = { ...unseenByLogin(options.challenge, key.server), ...(scope !== undefined && { scope }) };
+    const reason = explainLogin(grant, wanted, requirements, options);
     this.#checkChallenge(grant ?? key, grant, options.challenge);
     throw loginRequired(grant ?? key, reason, { ...wish, dpop: requirements.dpop });
   }
@@ -178,7 +178,7 @@ export class TokenManager {
       if (refused) await this.#rejectStorm(refused);
       if (refused && scope === undefined) this.#note(name, { replacing: refused, own: undefined });
       try {
-        const grant = await sharedLogin(this.#context, { ...request, key, signal });
+        const grant = await shareLogin(this.#context, { ...request, key, signal });
         if (refused) this.#note(name, { replaced: { at: this.#context.clock.epoch(), grant } });
         if (isForOneProcess(grant)) this.#note(name, { own: grant });
         return grant;
@@ -239,7 +239,7 @@ function lockNameOf({ profile, server, account }: GrantKey): string {
   return JSON.stringify([profile, server, account]);
 }
 
-function whyLogin(
+function explainLogin(
   grant: Grant | undefined,
   wanted: readonly string[],
   requirements: GrantRequirements,
@@ -247,7 +247,7 @@ function whyLogin(
 ): string {
   if (!grant) return "not logged in";
   if (grant.retired) return grant.retired.reason;
-  const reason = unmetRequirement(grant, requirements);
+  const reason = findUnmetRequirement(grant, requirements);
   if (reason !== undefined) return reason;
   if (!coversScope(grant, wanted)) return `the token lacks the scope ${wanted.join(" ")}`;
   return noRefreshTokenText(forceRefresh === true);

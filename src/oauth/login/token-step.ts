@@ -1,7 +1,7 @@
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { alternateAuthMethod } from "../client/pre-registered-client.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
-import { unregistered } from "../client/registration-refusal.js";
+import { adviseWithoutRegistration } from "../client/registration-refusal.js";
 import { proverFor } from "../dpop/dpop.js";
 import { LOGIN_HINT, loginRemedy } from "../grant/login-required.js";
 import type { ClientRecord, TokenAnswer } from "../model/grant.js";
@@ -73,7 +73,7 @@ export async function withClientRefusal<T>(
     const { registeredAt = [] } = client;
     // This client replaces one that was rejected: another would lead in a circle, unless the issuer forgets its clients.
     const isRejectedAgain = registeredAt.length > 1 && clock.epoch() - (registeredAt.at(-1) ?? 0) < NEW_CLIENT_MS;
-    const { hint, remedy } = isRejectedAgain ? unregistered(false) : { hint: REGISTERS_AGAIN };
+    const { hint, remedy } = isRejectedAgain ? adviseWithoutRegistration(false) : { hint: REGISTERS_AGAIN };
     throw withHint(error, hint, remedy);
   }
 }

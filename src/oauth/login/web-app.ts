@@ -37,7 +37,7 @@ export function checkReturnTo(returnTo: string | undefined, redirectUri: URL): s
 const MAX_CALLBACK = 64 * 1024;
 
 /** The parameters of a callback: only its query counts, since a proxy may have changed the rest of the address. */
-export function parametersOf(callback: Request | URL | string): URLSearchParams {
+export function readQueryParameters(callback: Request | URL | string): URLSearchParams {
   const address = typeof callback === "string" ? callback : "href" in callback ? callback.href : callback.url;
   if (address.length > MAX_CALLBACK) {
     const message = `the address of the callback is longer than ${MAX_CALLBACK} characters`;

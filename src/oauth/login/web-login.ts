@@ -8,14 +8,14 @@ import { memoryRecords } from "../model/short-lived.js";
 import { judgeCallback } from "./authorize-step.js";
 import { loginMembers, loginOf } from "./login-codec.js";
 import type { LoginContext } from "./login-context.js";
-import { exchangeLogin, grantKeyFor, rethrowWithHint } from "./login-flow.js";
+import { exchangeLogin, grantKeyFor, rethrowWithResourceHint } from "./login-flow.js";
 import type { PreparedLogin } from "./prepared-login.js";
 import { hashOf, isSameText, openText, sealText } from "./sealed-text.js";
 import { cookieNames, readCookie, setCookie } from "./web-app.js";
 import type { StartedLogin } from "./web-types.js";
 
 /** Milliseconds in which the user has to finish a login. */
-export const LIFE_MS = 10 * 60_000;
+export const WEB_LOGIN_LIFE_MS = 10 * 60_000;
 /** Far more than any login, in characters. */
 const MAX_SAVED = 64 * 1024;
 const MAX_STATE = 200;
@@ -40,18 +40,18 @@ interface WaitingLogin {
 }
 
 /** Stores a prepared login until its callback arrives. */
-export async function storeLogin(
+export async function storeWebLogin(
   { store, clock, profile, account, secrets }: WebLoginContext,
   { login, returnTo }: WaitingLogin,
 ): Promise<StartedLogin> {
   const { state, authorizationUrl: url } = login.pending;
   const browser = crypto.randomUUID();
   const now = clock.epoch();
-  const expiresAt = now + LIFE_MS;
+  const expiresAt = now + WEB_LOGIN_LIFE_MS;
   // The scopes are chosen: a long list of those that the issuer supports would only fill a cookie.
   const issuer = { ...login.issuer, scopesSupported: undefined };
   const text = JSON.stringify({ login: loginMembers({ ...login, issuer, profile }), returnTo, browser, expiresAt });
-  const cookie = setCookie(await cookieName(state), browser, LIFE_MS / 1000);
+  const cookie = setCookie(await cookieName(state), browser, WEB_LOGIN_LIFE_MS / 1000);
   const [secret] = secrets;
   if (secret !== undefined) return { url, state, saved: await sealText(text, secret), cookie };
   const id = await hashOf(state, browser, profile, account);
@@ -63,7 +63,7 @@ export async function storeLogin(
  * Takes the login that a callback belongs to. Each can be taken once, within ten minutes, by the browser, the profile and
  * the account that it began with; any other attempt changes nothing.
  */
-export async function takeLogin(
+export async function takeWebLogin(
   context: WebLoginContext,
   parameters: URLSearchParams,
   { saved, cookie }: { saved: string | undefined; cookie: string | undefined },
@@ -104,7 +104,7 @@ export async function finishWithCallback(
   signal: AbortSignal,
 ): Promise<Grant | { again: PreparedLogin }> {
   return withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
-    const judged = await judgeCallback(context, login, callback).catch(rethrowWithHint(login.resource));
+    const judged = await judgeCallback(context, login, callback).catch(rethrowWithResourceHint(login.resource));
     return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });
   });
 }

@@ -17,7 +17,7 @@ export async function identify(grant: MachineGrant, clientId: string): Promise<M
   const read = await strategyOf(grant).proof?.(grant);
   if (read === undefined) return { account: machineAccountOf(grant.type, clientId), proof: undefined };
   const proof = read.text.trim();
-  const fingerprint = await sha256(JSON.stringify([...read.source, ...subjectOf(proof)]));
+  const fingerprint = await hashSha256(JSON.stringify([...read.source, ...subjectOf(proof)]));
   return { account: machineAccountOf(grant.type, clientId, fingerprint), proof };
 }
 
@@ -28,7 +28,7 @@ function subjectOf(proof: string): unknown[] {
 }
 
 /** SHA-256 in hexadecimal digits. */
-export async function sha256(text: string): Promise<string> {
+export async function hashSha256(text: string): Promise<string> {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
   return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

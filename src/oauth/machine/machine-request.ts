@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
-import { type PreRegisteredClient, preRegisteredClient, secretOf } from "../client/pre-registered-client.js";
+import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from "../client/pre-registered-client.js";
 import { type DiscoveryContext, discoverIssuer } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
@@ -63,15 +63,15 @@ export async function requestMachineGrant(context: MachineContext, request: Mach
   const login = context.loginContext(key, before);
   checkProof(context, login);
   const known = challenge === undefined ? await checkedTarget(context, login, request) : undefined;
-  if (known === undefined) return send(context, login, await findTarget(context, login, request), request);
+  if (known === undefined) return sendTokenRequest(context, login, await findTarget(context, login, request), request);
   try {
-    return await send(context, login, known, request);
+    return await sendTokenRequest(context, login, known, request);
   } catch (error) {
     if (!isAgentAuthError(error) || error.class === "auth" || error.class === "usage" || signal.aborted) throw error;
-    const found = await findTarget(context, login, request).catch(onlyIfChanged);
+    const found = await findTarget(context, login, request).catch(rethrowIfChanged);
     if (found === undefined || (found.issuer === known.issuer && found.endpoints.token === known.endpoints.token))
       throw error;
-    return send(context, login, found, request);
+    return sendTokenRequest(context, login, found, request);
   }
 }
 
@@ -86,7 +86,7 @@ function checkProof({ grant, client }: MachineContext, { mutualTls }: IssuerCont
 }
 
 /** A second failure in discovery adds nothing, unless the server now names another issuer. */
-function onlyIfChanged(error: unknown): undefined {
+function rethrowIfChanged(error: unknown): undefined {
   if (isAgentAuthError(error) && error.code === "issuer_changed") throw error;
 }
 
@@ -137,7 +137,7 @@ function knownTarget(
   const acceptedTokenType = acceptedTypeFor(before, login);
   return {
     ...before,
-    client: { ...before.client, clientSecret: secretOf(client) },
+    client: { ...before.client, clientSecret: clientSecretOf(client) },
     requestedScope: unionScopes(before.requestedScope, scope),
     acceptedTokenType,
   };
@@ -173,7 +173,7 @@ async function findTarget(context: MachineContext, login: IssuerContext, request
   };
 }
 
-async function send(
+async function sendTokenRequest(
   context: MachineContext,
   login: IssuerContext,
   target: Target,

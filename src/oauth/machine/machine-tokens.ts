@@ -5,7 +5,7 @@ import { quote, Secret } from "../../redact.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "../model/grant.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import { readClaims } from "../token/jwt-claims.js";
-import { answerOf, prepare, type TokenCall, withOAuthErrors } from "../token/token.js";
+import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "../token/token.js";
 
 /** The resource and the scopes of a token request. */
 export interface TokenParameters {
@@ -28,9 +28,15 @@ const ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token";
  * @throws `AgentAuthError` with the issuer's own code, `bad_token_answer`, or a network error
  */
 export async function clientCredentialsTokens(call: TokenCall, parameters: TokenParameters = {}): Promise<GrantTokens> {
-  const { as, client, auth, options, processing } = prepare(call);
+  const { as, client, auth, options, processing } = prepareCall(call);
   return withOAuthErrors(call, async () => {
-    const response = await oauth.clientCredentialsGrantRequest(as, client, auth, parametersOf(parameters), options);
+    const response = await oauth.clientCredentialsGrantRequest(
+      as,
+      client,
+      auth,
+      buildTokenParameters(parameters),
+      options,
+    );
     const answer = await oauth.processClientCredentialsResponse(as, client, response, processing);
     return machineTokens(answerOf(call, response, answer), parameters);
   });
@@ -47,10 +53,10 @@ export async function jwtBearerTokens(
   { assertion, ...parameters }: TokenParameters & { assertion: string | Secret },
 ): Promise<GrantTokens> {
   const text = checkAssertion(assertion, "the assertion");
-  checkAudience(text, call);
-  const { as, client, auth, options, processing } = prepare(call);
+  checkAssertionAudience(text, call);
+  const { as, client, auth, options, processing } = prepareCall(call);
   return withOAuthErrors(call, async () => {
-    const body = { ...parametersOf(parameters), assertion: text };
+    const body = { ...buildTokenParameters(parameters), assertion: text };
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, JWT_BEARER, body, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
     return machineTokens(answerOf(call, response, answer), parameters);
@@ -90,7 +96,7 @@ export async function idJagAssertion(call: TokenCall, request: IdJagRequest): Pr
 }
 
 /** The form parameters that every grant has. */
-function parametersOf({ resource, scope }: TokenParameters): Record<string, string> {
+function buildTokenParameters({ resource, scope }: TokenParameters): Record<string, string> {
   return {
     ...(resource !== undefined && { resource }),
     ...(scope !== undefined && scope !== "" && { scope }),
@@ -107,7 +113,7 @@ function machineTokens(answer: TokenAnswer, { scope }: TokenParameters): GrantTo
  *
  * @throws `AgentAuthError` `wrong_audience`
  */
-function checkAudience(assertion: string, { issuer, tokenEndpoint }: TokenCall): void {
+function checkAssertionAudience(assertion: string, { issuer, tokenEndpoint }: TokenCall): void {
   const audience = readClaims(assertion)?.claims["aud"];
   const named: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   if (named.includes(issuer) || named.includes(tokenEndpoint)) return;

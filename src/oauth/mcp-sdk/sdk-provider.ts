@@ -1,7 +1,7 @@
 import { bindMethods } from "../../http/bind-methods.js";
 import { bearerChallenge } from "../model/challenge.js";
 import { unionScopes } from "../model/scope.js";
-import type { TokenSource } from "./token-source.js";
+import type { SdkTokenSource } from "./token-source.js";
 import type {
   McpAuthProvider,
   McpClientInformation,
@@ -17,21 +17,21 @@ import type {
 // section 6.4 reserves `.invalid`.
 const ISSUER = "https://agentauth.invalid/";
 const CLIENT = { client_id: "agentauth", issuer: ISSUER };
-const REGISTRATION = inProcess({ client_id: CLIENT.client_id, redirect_uris: [] });
-const TOKEN_RESPONSE = inProcess({ access_token: "placeholder", token_type: "Bearer" });
+const REGISTRATION = buildDataUrl({ client_id: CLIENT.client_id, redirect_uris: [] });
+const TOKEN_RESPONSE = buildDataUrl({ access_token: "placeholder", token_type: "Bearer" });
 
-function inProcess(document: object): string {
+function buildDataUrl(document: object): string {
   return `data:application/json,${encodeURIComponent(JSON.stringify(document))}`;
 }
 
 /** The provider of one MCP server for both official MCP SDKs. */
 export class SdkProvider implements McpAuthProvider {
-  readonly #source: TokenSource;
+  readonly #source: SdkTokenSource;
   readonly #server: string;
   // The scopes of the challenges that led to authorizations of SDK 1.x, until their token requests.
   #challengedScope: string | undefined;
 
-  constructor(source: TokenSource, server: string) {
+  constructor(source: SdkTokenSource, server: string) {
     this.#source = source;
     this.#server = server;
     bindMethods(this, SdkProvider.prototype);

@@ -3,14 +3,14 @@ import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { loginRequired } from "../grant/login-required.js";
-import { applyRemedy, remedyFor, type ServerTokens, wasRequested } from "../grant/rejected-token.js";
+import { chooseRecovery, recoverToken, type ServerTokens, wasRequested } from "../grant/rejected-token.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens } from "../model/grant.js";
 import { splitScope } from "../model/scope.js";
 import type { ProviderOptions } from "./types.js";
 
 /** What a provider needs from its agent. */
-export interface TokenSourceContext extends ServerTokens {
+export interface SdkTokenContext extends ServerTokens {
   clock: Pick<Clock, "now">;
   /** The challenge to a request without a token. */
   challenge(url: string, signal: AbortSignal): Promise<BearerChallenge | undefined>;
@@ -30,8 +30,8 @@ const REPEAT_REFRESH_MS = 60_000;
  * The tokens of one MCP server, for an SDK that sends the requests itself. It reports a rejection without the token that
  * was rejected, so this class assumes the last one that it returned.
  */
-export class TokenSource {
-  readonly #context: TokenSourceContext;
+export class SdkTokenSource {
+  readonly #context: SdkTokenContext;
   readonly #server: string;
   readonly #options: ProviderOptions;
   readonly #recoveries = new SingleFlight<Grant | undefined>();
@@ -39,7 +39,7 @@ export class TokenSource {
   // The last grant that replaced another, whether because the other was rejected, and how many rejections may still arrive.
   #replaced: { grant: Grant; at: number; late: number; wasRejected: boolean } | undefined;
 
-  constructor(context: TokenSourceContext, server: string, options: ProviderOptions) {
+  constructor(context: SdkTokenContext, server: string, options: ProviderOptions) {
     this.#context = context;
     this.#server = server;
     this.#options = options;
@@ -97,9 +97,9 @@ export class TokenSource {
       stepUp: false,
     };
     const rejection = { status: lacksScope ? 403 : 401, challenge, grant, tried };
-    const remedy = remedyFor(rejection, this.#context);
+    const remedy = chooseRecovery(rejection, this.#context);
     if (remedy === undefined) throw loginRequired(grant, "the server rejected the token");
-    const next = await applyRemedy(this.#context, remedy, { ...rejection, signal });
+    const next = await recoverToken(this.#context, remedy, { ...rejection, signal });
     this.#replaced = { grant: next, at: this.#context.clock.now(), late: times.length - 1, wasRejected: true };
     return next;
   }

@@ -40,13 +40,13 @@ export function parseChallenges(field: string): Challenge[] {
     }
     const name = match(TOKEN)?.[0];
     if (name === undefined) {
-      at = afterComma(field, at);
+      at = skipToComma(field, at);
       continue;
     }
     if (params && match(EQUALS)) {
-      const value = match(QUOTED)?.[1]?.replace(/\\(.)/gs, "$1") ?? bareValue(match(BARE_VALUE));
+      const value = match(QUOTED)?.[1]?.replace(/\\(.)/gs, "$1") ?? readBareValue(match(BARE_VALUE));
       if (value === undefined) {
-        at = afterComma(field, at);
+        at = skipToComma(field, at);
         continue;
       }
       const values = params.get(name.toLowerCase());
@@ -64,11 +64,11 @@ export function parseChallenges(field: string): Challenge[] {
   return challenges;
 }
 
-function bareValue(found: RegExpExecArray | null): string | undefined {
+function readBareValue(found: RegExpExecArray | null): string | undefined {
   return found?.[1] ?? found?.[2];
 }
 
-function afterComma(field: string, at: number): number {
+function skipToComma(field: string, at: number): number {
   const comma = field.indexOf(",", at + 1);
   return comma < 0 ? field.length : comma;
 }

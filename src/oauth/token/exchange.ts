@@ -3,7 +3,7 @@ import { refused } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../model/grant.js";
 import { readClaims } from "./jwt-claims.js";
-import { answerOf, prepare, type TokenCall, withOAuthErrors } from "./token.js";
+import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
 
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const TYPE = "urn:ietf:params:oauth:token-type:";
@@ -72,8 +72,8 @@ export class ExchangedToken {
  * not what was requested, or a network error
  */
 export async function exchangeTokens(call: TokenCall, request: ExchangeRequest): Promise<ExchangedToken> {
-  const { as, client, auth, options, processing } = prepare(call);
-  const parameters = parametersOf(request);
+  const { as, client, auth, options, processing } = prepareCall(call);
+  const parameters = buildExchangeParameters(request);
   return withOAuthErrors(call, async () => {
     const response = await oauth.genericTokenEndpointRequest(as, client, auth, TOKEN_EXCHANGE, parameters, options);
     const answer = await oauth.processGenericTokenEndpointResponse(as, client, response, processing);
@@ -81,7 +81,7 @@ export async function exchangeTokens(call: TokenCall, request: ExchangeRequest):
     const isAccess = answer.token_type !== "n_a";
     const tokens = answerOf(call, response, isAccess ? answer : { ...answer, token_type: "bearer" });
     const { expiresAt, scope } = tokensOf(tokens, request.scope);
-    checkAudience(call, request, tokens.accessToken);
+    checkTokenAudience(call, request, tokens.accessToken);
     return new ExchangedToken(tokens.accessToken, {
       issuedTokenType,
       tokenType: isAccess ? "Bearer" : "N_A",
@@ -96,7 +96,7 @@ const reveal = (token: string | Secret) => (token instanceof Secret ? token.reve
 const listOf = (value: string | readonly string[] | undefined): readonly string[] =>
   typeof value === "string" ? [value] : (value ?? []);
 
-function parametersOf(request: ExchangeRequest): URLSearchParams {
+function buildExchangeParameters(request: ExchangeRequest): URLSearchParams {
   const { subjectToken, subjectTokenType, actorToken, actorTokenType, scope, requestedTokenType } = request;
   if (actorTokenType !== undefined && actorToken === undefined)
     throw new TypeError("actorTokenType requires actorToken");
@@ -130,7 +130,7 @@ function checkType(call: TokenCall, request: ExchangeRequest, answer: oauth.Toke
 }
 
 /** Rejects a token whose `aud` names no requested audience or resource. A slash at the end is ignored. */
-function checkAudience(call: TokenCall, request: ExchangeRequest, token: string): void {
+function checkTokenAudience(call: TokenCall, request: ExchangeRequest, token: string): void {
   const named = readClaims(token)?.claims["aud"];
   const withoutSlash = (name: string) => name.replace(/\/$/, "");
   const requested = [...listOf(request.audience), ...listOf(request.resource)].map(withoutSlash);

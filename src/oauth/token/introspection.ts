@@ -5,7 +5,7 @@ import { Redactor } from "../../redact.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
-import { prepare, withOAuthErrors } from "./token.js";
+import { prepareCall, withOAuthErrors } from "./token.js";
 
 /** An introspection response (RFC 7662 section 2.2). */
 export type Introspection = {
@@ -29,7 +29,7 @@ export async function introspect(
   if (url === undefined) {
     throw new AgentAuthError("no_introspection", `${grant.issuer} has no introspection_endpoint`, { class: "remote" });
   }
-  const { as, client, auth, options } = prepare({
+  const { as, client, auth, options } = prepareCall({
     http,
     issuer: grant.issuer,
     client: grant.client,

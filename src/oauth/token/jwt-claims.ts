@@ -11,11 +11,11 @@ export interface UnverifiedJwt {
 /** Reads a JWT without verifying it; undefined if it is not a JWT, such as an opaque token. */
 export function readClaims(token: string): UnverifiedJwt | undefined {
   const [first = "", second = "", ...rest] = token.split(".");
-  const [header, claims] = [membersOf(first), membersOf(second)];
+  const [header, claims] = [decodePart(first), decodePart(second)];
   return rest.length === 1 && header && claims ? { header, claims } : undefined;
 }
 
-function membersOf(part: string): Record<string, unknown> | undefined {
+function decodePart(part: string): Record<string, unknown> | undefined {
   try {
     const binary = atob(part.replaceAll("-", "+").replaceAll("_", "/"));
     const text = new TextDecoder("utf-8", { fatal: true }).decode(

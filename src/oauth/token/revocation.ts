@@ -2,10 +2,10 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow } from "../../http/deadline.js";
 import type { Secret } from "../../redact.js";
-import { type ClientKey, secretInForm } from "../client/client-auth.js";
+import { authenticateInForm, type ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
-import { prepare, type TokenCall, withOAuthErrors } from "./token.js";
+import { prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
 
 /** The result of a logout at the issuer. */
 export interface RemoteLogout {
@@ -81,7 +81,7 @@ async function revoke(
   requestOptions: Pick<TokenCall, "http" | "signal" | "privateKey">,
 ): Promise<void> {
   const { refreshToken, accessToken } = grant.tokens;
-  const { as, client, auth, options } = prepare({ ...requestOptions, issuer: grant.issuer, client: grant.client });
+  const { as, client, auth, options } = prepareCall({ ...requestOptions, issuer: grant.issuer, client: grant.client });
   const revokeToken = (token: Secret, by: oauth.ClientAuth) =>
     withOAuthErrors({ tokenEndpoint: url }, async () => {
       const server = { ...as, revocation_endpoint: url };
@@ -90,7 +90,7 @@ async function revoke(
   let usedAuth = auth;
   const first = refreshToken ?? accessToken;
   await revokeToken(first, auth).catch(async (error: unknown) => {
-    const alternate = secretInForm(grant.client, error);
+    const alternate = authenticateInForm(grant.client, error);
     if (alternate === undefined) throw error;
     usedAuth = alternate;
     await revokeToken(first, alternate).catch(() => {

@@ -5,7 +5,7 @@ import { systemClock } from "../../http/deadline.js";
 import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import { type PreRegisteredClient, secretOf } from "../client/pre-registered-client.js";
+import { clientSecretOf, type PreRegisteredClient } from "../client/pre-registered-client.js";
 import type { Prover } from "../http/nonces.js";
 import { type ConnectionOptions, ConnectionPool } from "../http/server-connection.js";
 import type { ClientRecord } from "../model/grant.js";
@@ -46,7 +46,7 @@ export function tokenCall(options: TokenCallOptions): TokenCall {
 
 /** The record of a client whose issuer lists no authentication methods. */
 export function recordOf(client: PreRegisteredClient, issuer: string): ClientRecord {
-  const clientSecret = secretOf(client);
+  const clientSecret = clientSecretOf(client);
   const method = clientSecret === undefined ? "none" : "client_secret_basic";
   return {
     issuer,

@@ -53,7 +53,7 @@ export interface CodeExchange {
 
 /** Exchanges a code for tokens (RFC 6749 section 4.1.3, RFC 7636 section 4.5, RFC 8707 section 2.2). Never retried. */
 export async function exchangeCode(call: TokenCall, code: CodeExchange): Promise<TokenAnswer> {
-  const { as, client, auth, options, processing } = prepare(call);
+  const { as, client, auth, options, processing } = prepareCall(call);
   return withOAuthErrors(call, async () => {
     const response = await oauth.authorizationCodeGrantRequest(
       as,
@@ -83,7 +83,7 @@ function asLoginFailure(error: unknown): unknown {
 
 /** Requests new tokens with a grant's refresh token (RFC 6749 section 6). Never retried: that is up to the caller. */
 export async function refreshTokens(call: TokenCall, grant: Grant): Promise<TokenAnswer> {
-  const { as, client, auth, options, processing } = prepare({ ...call, lenient: true });
+  const { as, client, auth, options, processing } = prepareCall({ ...call, lenient: true });
   const refreshToken = grant.tokens.refreshToken?.reveal();
   if (refreshToken === undefined) throw new TypeError("the grant has no refresh token");
   return withOAuthErrors(call, async () => {
@@ -100,7 +100,7 @@ export async function refreshTokens(call: TokenCall, grant: Grant): Promise<Toke
  *
  * @internal
  */
-export function prepare(
+export function prepareCall(
   call: Pick<TokenCall, "http" | "issuer" | "client" | "privateKey" | "prover" | "signal" | "beforeSend"> & {
     tokenEndpoint?: string;
     /** Whether to drop invalid members other than the access token, rather than reject the response. */

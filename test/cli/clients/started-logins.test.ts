@@ -14,7 +14,7 @@ import {
   storeLogin,
   takeCallback,
 } from "../../../src/cli/clients/started-logins.js";
-import { encodeLogin, type StartedLogin } from "../../../src/oauth/login/login-codec.js";
+import { encodeLogin, type StoredLogin } from "../../../src/oauth/login/login-codec.js";
 import { Secret } from "../../../src/redact.js";
 import { temporaryFolder } from "../../helpers/cli.js";
 import { madeClient } from "../../helpers/grant.js";
@@ -30,7 +30,7 @@ function arrange(...names: string[]) {
   return { folder, files: { home: () => home, now: () => Date.now() }, names: () => readdirSync(folder).sort() };
 }
 
-const DEVICE_LOGIN: StartedLogin = {
+const DEVICE_LOGIN: StoredLogin = {
   flow: "device",
   profile: "default",
   server: "https://mcp.example/mcp",
@@ -64,7 +64,7 @@ describe("the files of started logins", () => {
   it("lose callbacks and listeners without a login when the next one starts, and nothing else", async () => {
     const kept = ["bbbbbbbbbbbb.callback", "bbbbbbbbbbbb.json", "bbbbbbbbbbbb.listener", "notes.txt"];
     const { files, names } = arrange(`${ID}.callback`, "aaaaaaaaaaaa.listener", ...kept);
-    await storeLogin("cccccccccccc", { profile: "default" } as StartedLogin, files);
+    await storeLogin("cccccccccccc", { profile: "default" } as StoredLogin, files);
     expect(names()).toEqual([...kept, "cccccccccccc.json"].sort());
   });
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClient, AgentClientOptions } from "../../../src/oauth/agent.js";
 import { openText, sealText } from "../../../src/oauth/login/sealed-text.js";
-import { parametersOf } from "../../../src/oauth/login/web-app.js";
+import { readQueryParameters } from "../../../src/oauth/login/web-app.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
@@ -262,7 +262,8 @@ it("the parameters of a callback are those of its query alone, which may contain
     "https://app.example/callback?state=s?x&iss=a#state=t&code=c",
     { state: "s?x", iss: "a" },
   ];
-  for (const one of [address, new URL(address)]) expect(Object.fromEntries(parametersOf(one))).toEqual(parameters);
+  for (const one of [address, new URL(address)])
+    expect(Object.fromEntries(readQueryParameters(one))).toEqual(parameters);
 });
 
 describe("the redirect address", () => {

@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
-import { decodeStartedLogin } from "../../../oauth/login/login-codec.js";
+import { decodeStoredLogin } from "../../../oauth/login/login-codec.js";
 import { CodecError, decodeClient, decodeGrant } from "../../../oauth/model/codec.js";
 import { moveAway } from "../../../platform/shell.js";
 import { statOf } from "../../../platform/stat.js";
@@ -20,7 +20,7 @@ import { type Finding, failed, ok, skipped, warning } from "./check.js";
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
   [GRANTS]: decodeGrant,
   clients: decodeClient,
-  logins: decodeStartedLogin,
+  logins: decodeStoredLogin,
   tokens: () => undefined,
 };
 

@@ -5,7 +5,7 @@ import { checkPaste } from "../../../login/paste-check.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
 import { withoutAddedScope } from "../../../oauth/login/authorize-step.js";
-import type { StartedLogin } from "../../../oauth/login/login-codec.js";
+import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import type { AuthorizePrompt, LoginSession } from "../../../oauth/login/login-method.js";
 import { DEFAULT_LOGIN_TIMEOUT_MS, timeoutError } from "../../../oauth/login/login-timeout.js";
 import type { PreparedLogin } from "../../../oauth/login/prepared-login.js";
@@ -32,7 +32,7 @@ interface SecondStep {
 }
 
 /** A login whose scopes the issuer rejected, and the scopes to begin it again with. */
-export interface RejectedLogin extends Pick<StartedLogin, "account" | "flow"> {
+export interface RejectedLogin extends Pick<StoredLogin, "account" | "flow"> {
   readonly scope: string;
 }
 
@@ -102,7 +102,7 @@ function afterTaken(error: unknown, { id, context, taken }: SecondStep): unknown
   return error;
 }
 
-function sessionOf(login: PreparedLogin & StartedLogin, step: SecondStep): LoginSession {
+function sessionOf(login: PreparedLogin & StoredLogin, step: SecondStep): LoginSession {
   const { options, context } = step;
   const { callbackUrl } = options;
   const { redirectUri } = login.pending;
@@ -219,7 +219,7 @@ async function waitForCallback(
 }
 
 /** The flags of the second command must not contradict the first. */
-function checkSameLogin(login: StartedLogin, { id, url, options, context }: SecondStep): void {
+function checkSameLogin(login: StoredLogin, { id, url, options, context }: SecondStep): void {
   if (login.server !== parseMcpUrl(url).resource) {
     throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
       class: "usage",

@@ -3,7 +3,7 @@ import { deviceText } from "../../../login/device-code.js";
 import { codeTakerText } from "../../../login/messages.js";
 import { reserveRedirect } from "../../../login/reserve-port.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import type { StartedLogin } from "../../../oauth/login/login-codec.js";
+import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import { type CallbackListener, startListener } from "../../clients/callback-listener.js";
 import { finishCommand, LIFE_MS, storeLogin } from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
@@ -87,7 +87,7 @@ async function beginDevice(
   context.io.say(deviceText({ ...login.device, expiresInSeconds: Math.round(lifeMs / 1000) }));
   const id = newLoginId();
   const profile = context.settings().profile.value;
-  const stored: StartedLogin = { ...login, flow: "device", profile, lifeMs };
+  const stored: StoredLogin = { ...login, flow: "device", profile, lifeMs };
   await storeLogin(id, stored, context);
   return {
     ...startOf(id, stored, context),
@@ -116,7 +116,7 @@ async function beginCallback(
   const lifeMs = loginTimeout === undefined ? LIFE_MS : loginTimeout * 1000;
   try {
     const login = await agent.beginLogin(url, bind, { scope, signal: context.signal });
-    const stored: StartedLogin = { ...login, flow, profile: context.settings().profile.value, lifeMs };
+    const stored: StoredLogin = { ...login, flow, profile: context.settings().profile.value, lifeMs };
     await storeLogin(id, stored, context);
     const { authorizationUrl, state, promisesIss } = login.pending;
     const { tokenEndpoint } = login.issuer;
@@ -136,7 +136,7 @@ export function newLoginId(bytes = randomBytes(9)): string {
   return bytes.toString("base64url").replace(/^-/, "_");
 }
 
-function startOf(id: string, login: StartedLogin, context: CommandContext): Omit<PrintedStart, "url"> {
+function startOf(id: string, login: StoredLogin, context: CommandContext): Omit<PrintedStart, "url"> {
   return {
     login_id: id,
     flow: login.flow ?? "browser",
