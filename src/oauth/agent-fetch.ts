@@ -17,7 +17,7 @@ export interface FetchContext extends ServerTokens {
 }
 
 /**
- * Sends a request with the token of its server. Each remedy is tried once: a rejected token is refreshed, then replaced
+ * Sends a request with the token of its server. Each recovery is tried once: a rejected token is refreshed, then replaced
  * by a new login; missing scopes are requested. If the server still rejects the request, its response is returned.
  */
 export async function fetchWithToken(
@@ -38,11 +38,11 @@ export async function fetchWithToken(
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
     const challenge = bearerChallenge(response.headers);
     const rejection = { status: response.status, challenge, grant, tried };
-    const remedy = chooseRecovery(rejection, context);
-    if (remedy === undefined) return response;
+    const recovery = chooseRecovery(rejection, context);
+    if (recovery === undefined) return response;
     await response.body?.cancel().catch(() => undefined);
     replay.require();
-    grant = await recoverToken(context, remedy, { ...rejection, signal });
+    grant = await recoverToken(context, recovery, { ...rejection, signal });
   }
 }
 

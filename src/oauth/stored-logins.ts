@@ -28,7 +28,7 @@ export async function removeAndRevoke(
   return outcome;
 }
 
-/** Records that a login is over, so that it is recognized if somebody puts its record back. */
+/** Records that a login has ended, so that its record is recognized if it is put back. */
 async function markSpent(store: GrantStore, grant: Grant): Promise<void> {
   const work = async (lease: Lease) => lease.spend?.();
   // The login is removed all the same; who is refreshing it finds it gone.

@@ -45,7 +45,7 @@ const DISCOVERY_DEADLINE_MS = 30_000;
  * Finds the authorization server of an MCP server: challenge, resource metadata (RFC 9728), server metadata (RFC 8414).
  * After the resource metadata, no request goes to the MCP server.
  *
- * @param challenge the challenge of a response that was already received; without it the server is asked for one
+ * @param challenge the challenge of a response that was already received; without it the server is requested to send one
  * @throws `AgentAuthError` of class `refused` if a peer broke a rule, `unavailable` if a peer did not answer or
  * discovery took more than 30 s (`timeout`)
  */

@@ -226,7 +226,7 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
 }
 
 /**
- * Whether a document must name exactly the server that was asked (RFC 9728 section 3.3). A parent of it is accepted
+ * Whether a document must name exactly the requested server (RFC 9728 section 3.3). A parent of it is accepted
  * only from the well-known addresses, which the origin controls: a server on a path of a shared host would otherwise
  * get tokens that are valid for its neighbours.
  */

@@ -8,7 +8,7 @@ import { machineGrantOf } from "../model/machine-grant.js";
 /** The hint of an error whose remedy is a login and nothing else. */
 export const LOGIN_HINT = "call login() with the account and the scope of the remedy";
 
-/** What a sign-in has to be like for its token to be good for what was asked. */
+/** What a login must request so that its token meets the call that needs it. */
 export interface LoginParameters {
   /** Scopes, separated by blanks. */
   scope?: string | undefined;
@@ -22,12 +22,12 @@ export interface LoginParameters {
 export function loginRequired(
   key: GrantKey,
   reason: string,
-  { cause, ...wish }: LoginParameters & { cause?: unknown } = {},
+  { cause, ...parameters }: LoginParameters & { cause?: unknown } = {},
 ): AgentAuthError {
   const { profile, server, account } = key;
   const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
   const message = `a login is required for ${quote(server)} (${whose}): ${reason}`;
-  const remedy = loginRemedy(key, wish);
+  const remedy = loginRemedy(key, parameters);
   return new AgentAuthError("login_required", message, { class: "auth", hint: LOGIN_HINT, remedy, cause });
 }
 

@@ -32,15 +32,15 @@ export interface ServerTokens {
 /** The grant that replaces a rejected one: a refreshed one, or that of a login. Notes what it tried. */
 export async function recoverToken(
   context: ServerTokens,
-  remedy: Recovery,
+  recovery: Recovery,
   { challenge, grant, tried, signal }: RejectedRequest & { signal: AbortSignal | undefined },
 ): Promise<Grant> {
-  tried[remedy] = true;
-  const refreshed = remedy === "refresh" ? await tryRefresh(context, grant, signal) : undefined;
+  tried[recovery] = true;
+  const refreshed = recovery === "refresh" ? await tryRefresh(context, grant, signal) : undefined;
   if (refreshed !== undefined) return refreshed;
-  if (remedy === "refresh") tried.login = true;
-  const scope = remedy === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
-  const previousScope = remedy === "stepUp" ? previousScopes(grant) : undefined;
+  if (recovery === "refresh") tried.login = true;
+  const scope = recovery === "stepUp" && challenge?.scope !== undefined ? { scope: challenge.scope } : {};
+  const previousScope = recovery === "stepUp" ? previousScopes(grant) : undefined;
   return context.replace(grant, { ...scope, previousScope, ...(challenge && { challenge }), signal });
 }
 
@@ -52,7 +52,7 @@ function previousScopes(grant: Grant): string | undefined {
 /** A way to replace a rejected token. */
 type Recovery = "refresh" | "login" | "stepUp";
 
-/** A request that the server rejected, and the remedies tried so far. */
+/** A request that the server rejected, and the recoveries tried so far. */
 export interface RejectedRequest {
   status: number;
   challenge: BearerChallenge | undefined;
@@ -61,7 +61,7 @@ export interface RejectedRequest {
 }
 
 /**
- * The next remedy for a rejected request; undefined if none is left.
+ * The next recovery of a rejected request; undefined if none is left.
  *
  * @throws `AgentAuthError` `insufficient_scope` if the token lacks scopes that no login may request
  */
@@ -95,7 +95,7 @@ function stepUpRemedy(grant: Grant, missing: string | undefined): LoginRemedy {
   return loginRemedy(grant, { scope: unionScopes(previousScopes(grant), missing) });
 }
 
-/** Refreshes; undefined if the issuer refuses, so that the caller tries the next remedy. */
+/** Refreshes; undefined if the issuer refuses, so that the caller tries the next recovery. */
 async function tryRefresh(
   context: ServerTokens,
   grant: Grant,

@@ -41,7 +41,7 @@ export interface LoginRequest {
   mcpUrl: string;
   method: LoginMethod;
   scope: string | undefined;
-  /** The scopes asked for before, in a step-up. */
+  /** The scopes requested before, in a step-up. */
   previousScope?: string | undefined;
   /** The challenge that led to the login, if there was one. */
   challenge?: BearerChallenge | undefined;

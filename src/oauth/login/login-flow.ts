@@ -26,11 +26,11 @@ import { grantOf, saveGrant } from "./save-grant.js";
 import { tokensOfLogin } from "./token-step.js";
 
 /** Logs the user in and stores the grant, which is read back before the caller gets it. */
-export async function loginWith(asked: LoginContext, request: LoginRequest): Promise<Grant> {
+export async function loginWith(requested: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
-  const found = await discover(asked, request.mcpUrl, request.challenge, signal);
-  reportChanges(asked, found);
-  const context = await checkEndpointOrigins(asked, found, { flow: asked.flow, method, signal });
+  const found = await discover(requested, request.mcpUrl, request.challenge, signal);
+  reportChanges(requested, found);
+  const context = await checkEndpointOrigins(requested, found, { flow: requested.flow, method, signal });
   await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, request);
   const resource = resourceFor(found, context);
@@ -79,8 +79,8 @@ export async function beginDevice(context: LoginContext, login: Preparation): Pr
 }
 
 /** Polls until the user has entered the code, and stores the grant for the account that the login began with. */
-export function finishDevice(asked: LoginContext, login: PreparedDeviceLogin, signal: AbortSignal): Promise<Grant> {
-  const context = { ...asked, loginHint: login.account };
+export function finishDevice(requested: LoginContext, login: PreparedDeviceLogin, signal: AbortSignal): Promise<Grant> {
+  const context = { ...requested, loginHint: login.account };
   return withReservation(context.store, grantKeyFor(context, login.server), (reservation) =>
     completeDevice(context, login, { reservation, signal }),
   );

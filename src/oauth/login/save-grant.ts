@@ -72,6 +72,6 @@ export async function saveGrant(context: LoginContext, reservation: Reservation,
 }
 
 function widerScopeWarning({ issuer, requestedScope }: Grant, extra: readonly string[]): string {
-  const asked = `the token has more scopes than requested: ${quote(issuer)} granted ${quote(extra.join(" "))}`;
-  return `warning: ${asked} beside ${quote(requestedScope)} (RFC 6749 section 3.3)`;
+  const what = `the token has more scopes than requested: ${quote(issuer)} granted ${quote(extra.join(" "))}`;
+  return `warning: ${what} beside ${quote(requestedScope)} (RFC 6749 section 3.3)`;
 }

@@ -25,7 +25,7 @@ export interface SharedLoginContext {
 export interface SharedLoginRequest {
   key: GrantKey;
   scope?: string | undefined;
-  /** The scopes asked for before, in a step-up. */
+  /** The scopes requested before, in a step-up. */
   previousScope?: string | undefined;
   challenge?: BearerChallenge | undefined;
   /** The grant to replace, if there is one; a newer one is accepted as the result. */

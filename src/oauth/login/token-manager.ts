@@ -132,10 +132,10 @@ export class TokenManager {
     const wanted = splitScope(options.scope);
     // A login for these scopes alone would lose those granted before.
     const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
-    const wish = { ...unseenByLogin(options.challenge, key.server), ...(scope !== undefined && { scope }) };
+    const parameters = { ...unseenByLogin(options.challenge, key.server), ...(scope !== undefined && { scope }) };
     const reason = explainLogin(grant, wanted, requirements, options);
     this.#checkChallenge(grant ?? key, grant, options.challenge);
-    throw loginRequired(grant ?? key, reason, { ...wish, dpop: requirements.dpop });
+    throw loginRequired(grant ?? key, reason, { ...parameters, dpop: requirements.dpop });
   }
 
   /** Throws what a login would fail with: an option that the user has to decide about is named before the login. */

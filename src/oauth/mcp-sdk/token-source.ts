@@ -67,7 +67,7 @@ export class SdkTokenSource {
   /**
    * Replaces the token that the server rejected; concurrent rejections share the result.
    *
-   * @param challenge that of the response; without it the server is asked for one
+   * @param challenge that of the response; without it the server is requested to send one
    * @param scope the scopes that the response named
    * @throws `AgentAuthError` `login_required` or `insufficient_scope` if a login is needed and not possible or futile
    */
@@ -97,9 +97,9 @@ export class SdkTokenSource {
       stepUp: false,
     };
     const rejection = { status: lacksScope ? 403 : 401, challenge, grant, tried };
-    const remedy = chooseRecovery(rejection, this.#context);
-    if (remedy === undefined) throw loginRequired(grant, "the server rejected the token");
-    const next = await recoverToken(this.#context, remedy, { ...rejection, signal });
+    const recovery = chooseRecovery(rejection, this.#context);
+    if (recovery === undefined) throw loginRequired(grant, "the server rejected the token");
+    const next = await recoverToken(this.#context, recovery, { ...rejection, signal });
     this.#replaced = { grant: next, at: this.#context.clock.now(), late: times.length - 1, wasRejected: true };
     return next;
   }

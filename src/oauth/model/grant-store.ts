@@ -20,7 +20,7 @@ export function matchesFilter(grant: Pick<Grant, "profile" | "server" | "issuer"
   return names.every((name) => filter[name] === undefined || filter[name] === grant[name]);
 }
 
-/** Whether a store could not do what it was asked for, or may do it later. */
+/** Whether the error says that a store failed, for good or for now. */
 export function isStoreFailure(error: unknown): error is AgentAuthError {
   return isAgentAuthError(error) && (error.class === "store" || error.code === "store_unavailable");
 }

@@ -7,8 +7,8 @@ export interface Lease {
   /** Milliseconds left; 0 if it has expired, even if this process was suspended in between. */
   left(): number;
   /**
-   * Whether a request that must not be sent twice may leave now: whether so much time is left that a holder which stands
-   * still for a moment after that keeps the lease. Default: whether any is left.
+   * Whether a request that must not be sent twice may leave now. Enough time must be left that a holder which is suspended
+   * for a moment keeps the lease. Default: whether any is left.
    */
   maySend?(): boolean;
   /** The error for work that found the lease expired, with the reason. Default: a general one. */

@@ -31,7 +31,7 @@ function canonical(url: URL): string {
 }
 
 /**
- * Whether a resource named by metadata covers the server that was asked: the same address, or a parent of it at a
+ * Whether a resource named by metadata covers the requested server: the same address, or a parent of it at a
  * segment boundary (`/mcp` covers `/mcp/tools`, not `/mcp2`).
  *
  * @param identityOnly whether the addresses must be the same, except for the slash of an empty path
