@@ -24,7 +24,7 @@ const REASONS = {
   "test/generated-pages.test.ts": "runs the generators of the documentation",
   "test/hostile/": "runs the program against a hostile server once a row; rows wait for time limits of up to 4 s",
   "test/login/browser.process.test.ts": "starts browsers, and waits 3 s for one that does not exit",
-  "test/oauth/grant/refresh-lease.process.test.ts": "starts processes that compete for one refresh",
+  "test/oauth/flow/refresh-lease.process.test.ts": "starts processes that compete for one refresh",
   "test/oauth/login/shared-login.process.test.ts": "starts processes that wait for one login",
   "test/oauth/": "speaks to real loopback servers",
   "test/redact.test.ts": "escapes every code point of Unicode",

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { startScene } from "../helpers/issuer.js";
+import { startScene } from "../../helpers/issuer.js";
 
 /** A server with a login without an account, and one with. */
 async function twoLogins() {

@@ -2,8 +2,8 @@ import { describe, expect, onTestFinished } from "vitest";
 import type { TestMcp } from "../../helpers/issuer.js";
 import type { TestLogin } from "../../helpers/login.js";
 import { Peer } from "../../helpers/peer.js";
+import { WAYS } from "../mcp-sdk/ways.js";
 import { sceneTest as it } from "../support.js";
-import { WAYS } from "./ways.js";
 
 /** Has an MCP server accept a token and answer each request with another 403. */
 function demandScopes({ mcp }: { mcp: TestMcp }, scope: (nth: number) => string): void {

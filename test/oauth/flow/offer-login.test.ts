@@ -6,9 +6,9 @@ import type { StartedLogin } from "../../../src/oauth/login/web-types.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { LoginRemedy } from "../../../src/remedy.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { desk } from "../login/support.js";
+import { REDIRECT_URI, SECRET, visit } from "../login/web-support.js";
 import { sceneTest as it } from "../support.js";
-import { desk } from "./support.js";
-import { REDIRECT_URI, SECRET, visit } from "./web-support.js";
 
 async function remedyOf(work: Promise<unknown>): Promise<LoginRemedy> {
   const { remedy } = await work.then(

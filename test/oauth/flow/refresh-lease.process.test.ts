@@ -5,7 +5,7 @@ import { silence } from "../../helpers/issuer.js";
 import { until } from "../../helpers/server.js";
 import { folder } from "../../store/stores.js";
 import type { AgentJob } from "../agent-driver.js";
-import { loggedIn, refusal, TOKEN } from "./support.js";
+import { loggedIn, refusal, TOKEN } from "../grant/support.js";
 
 describe("a process that is killed while it refreshes", () => {
   it("is named as the reason where its refresh token turns out to be used up", async () => {

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import type { AgentClient } from "../../../src/oauth/agent.js";
-import { loginHandlers } from "../../../src/oauth/login-handlers.js";
-import { loginMiddlewares } from "../../../src/oauth/login-middleware.js";
-import { startScene } from "../../helpers/issuer.js";
-import { consent, cookieHeader, REDIRECT_URI, SECRET } from "./web-support.js";
+import type { AgentClient } from "../../src/oauth/agent.js";
+import { loginHandlers } from "../../src/oauth/login-handlers.js";
+import { loginMiddlewares } from "../../src/oauth/login-middleware.js";
+import { startScene } from "../helpers/issuer.js";
+import { consent, cookieHeader, REDIRECT_URI, SECRET } from "./login/web-support.js";
 
 type Visit = (page: "start" | "callback", query: string, init?: RequestInit) => Promise<Response>;
 

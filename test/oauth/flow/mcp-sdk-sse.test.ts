@@ -8,8 +8,8 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { describe, expect, onTestFinished } from "vitest";
 import type { AgentClient } from "../../../src/oauth/agent.js";
 import type { Scene } from "../../helpers/issuer.js";
+import { type Connect, type Connected, connected1 } from "../mcp-sdk/ways.js";
 import { sceneTest as it } from "../support.js";
-import { type Connect, type Connected, connected1 } from "./ways.js";
 
 const METADATA = "/.well-known/oauth-protected-resource/sse";
 const MINUTE_MS = 60_000;

@@ -3,8 +3,8 @@ import { systemClock } from "../../../src/http/deadline.js";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { loginAt } from "../../helpers/remedy.js";
-import { it } from "./support.js";
-import { WAYS } from "./ways.js";
+import { it } from "../mcp-sdk/support.js";
+import { WAYS } from "../mcp-sdk/ways.js";
 
 const HOUR_MS = 3_600_000;
 

@@ -9,7 +9,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
 import { rejection } from "../../helpers/service.js";
-import { browse, type Callback, cookieHeader, REDIRECT_URI, SECRET } from "./web-support.js";
+import { browse, type Callback, cookieHeader, REDIRECT_URI, SECRET } from "../login/web-support.js";
 
 interface Attempt {
   /** The login of the user who is attacked. */

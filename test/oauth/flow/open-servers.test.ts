@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { isAgentAuthError } from "../../src/errors.js";
-import { systemClock } from "../../src/http/deadline.js";
-import type { AgentClient } from "../../src/oauth/agent.js";
-import { type Scene, startScene } from "../helpers/issuer.js";
-import { rejection } from "../helpers/service.js";
-import { REDIRECT_URI } from "./login/web-support.js";
+import { isAgentAuthError } from "../../../src/errors.js";
+import { systemClock } from "../../../src/http/deadline.js";
+import type { AgentClient } from "../../../src/oauth/agent.js";
+import { type Scene, startScene } from "../../helpers/issuer.js";
+import { rejection } from "../../helpers/service.js";
+import { REDIRECT_URI } from "../login/web-support.js";
 
 const ANSWER = { json: { jsonrpc: "2.0", id: 1, result: { tools: [] } } };
 

@@ -8,7 +8,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { type Handler, type Reply, reset, type Scene, silence, startMcp } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
 import { folder } from "../../store/stores.js";
-import { HOUR, type LoggedIn, loggedIn, refusal, SIGNAL, TOKEN } from "./support.js";
+import { HOUR, type LoggedIn, loggedIn, refusal, SIGNAL, TOKEN } from "../grant/support.js";
 
 /** A store whose leases behave as a test wants. */
 function withLease(store: GrantStore, change: (lease: Lease) => Partial<Lease>): GrantStore {
