@@ -71,7 +71,7 @@ describe("the SDK page", () => {
     ["src/http/transport.ts", "TransportOptions"],
     ["src/api/page.ts", "ListOptions"],
     ["src/oauth/agent-options.ts", "AgentClientOptions"],
-    ["src/oauth/discovery/discovery.ts", "Overrides"],
+    ["src/oauth/discovery/overrides.ts", "Overrides"],
     ["src/error-codes.ts", "ClientErrorCode"],
   ])("has everything that %s declares in %s", (path, name) => {
     const members = declared(path, name);
