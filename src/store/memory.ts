@@ -1,8 +1,8 @@
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
 import { type BindingStore, type ClientBinding, isSameBinding } from "../oauth/model/client-binding.js";
-import type { ClientRecord, Grant } from "../oauth/model/grant.js";
-import { type GrantKey, type GrantStore, matchesFilter } from "../oauth/model/grant-store.js";
+import type { ClientRecord, Grant, GrantKey } from "../oauth/model/grant.js";
+import { type GrantStore, matchesFilter } from "../oauth/model/grant-store.js";
 import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
 import { memoryRecords } from "../oauth/model/short-lived.js";
 import { Lru } from "./lru.js";

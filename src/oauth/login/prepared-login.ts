@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
 import { Secret } from "../../redact.js";
 import type { ClientRecord } from "../model/grant.js";
-import type { ServerMetadata, ServerMetadata } from "../model/metadata.js";
+import type { ServerMetadata } from "../model/metadata.js";
 import type { PendingAuthorization } from "./authorization.js";
 
 /** A login before its callback: everything that is needed to make a grant of it. */

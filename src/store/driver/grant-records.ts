@@ -1,7 +1,7 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
-import type { Grant } from "../../oauth/model/grant.js";
-import { type GrantFilter, type GrantKey, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
+import type { Grant, GrantKey } from "../../oauth/model/grant.js";
+import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
 import { Lru } from "../lru.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
 import { EngineClock, onClock } from "./engine-clock.js";

@@ -1,14 +1,8 @@
 import { dirname } from "node:path";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
-import type { Grant } from "../../oauth/model/grant.js";
-import {
-  type GrantFilter,
-  type GrantKey,
-  type GrantStore,
-  matchesFilter,
-  type Reservation,
-} from "../../oauth/model/grant-store.js";
+import type { Grant, GrantKey } from "../../oauth/model/grant.js";
+import { type GrantFilter, type GrantStore, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
 import {
   attempt,
   checkPrivateFolder,

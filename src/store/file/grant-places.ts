@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { join, sep } from "node:path";
-import type { GrantFilter, GrantKey } from "../../oauth/model/grant-store.js";
+import type { GrantKey } from "../../oauth/model/grant.js";
+import type { GrantFilter } from "../../oauth/model/grant-store.js";
 import { checkPrivateFolder, checkPrivateFolders, listFolder } from "../private/private-file.js";
 import { VersionedFiles } from "./versioned-files.js";
 
