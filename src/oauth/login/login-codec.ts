@@ -5,7 +5,6 @@ import {
   membersOf,
   type Reader,
   type Readers,
-  readAddress,
   readBoolean,
   readCount,
   readEach,
@@ -20,6 +19,7 @@ import {
   readSecret,
   readString,
   readStrings,
+  readUrl,
   withSchema,
 } from "../model/members.js";
 import type { ServerMetadata } from "../model/metadata.js";
@@ -67,7 +67,7 @@ export function decodeStoredLogin(text: string): StoredLogin {
 const client: Reader<PreparedLogin["client"]> = (members, name) => clientOf(readObject(members, name));
 
 const SERVER: Readers<ServerMetadata> = {
-  ...readEach(readAddress, "issuer", "authorizationEndpoint", "tokenEndpoint"),
+  ...readEach(readUrl, "issuer", "authorizationEndpoint", "tokenEndpoint"),
   namedIssuer: readOptional,
   ...readEach(
     readOptional,
@@ -101,7 +101,7 @@ const DEVICE_LOGIN: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "onSlowDown
   device: readNested({
     deviceCode: readRequiredSecret,
     userCode: readString,
-    verificationUri: readAddress,
+    verificationUri: readUrl,
     verificationUriComplete: readOptional,
     ...readEach(readCount, "intervalSeconds", "expiresAt"),
   }),
@@ -113,7 +113,7 @@ const LOGIN: Readers<ReturnType<typeof decodeLogin>> = {
   addedScope: readStrings,
   pending: readNested({
     ...readEach(readString, "issuer", "state", "clientId"),
-    ...readEach(readAddress, "authorizationUrl", "redirectUri"),
+    ...readEach(readUrl, "authorizationUrl", "redirectUri"),
     promisesIss: readBoolean,
     verifier: readRequiredSecret,
     scope: readRequiredStrings,

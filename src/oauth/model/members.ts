@@ -153,7 +153,7 @@ export function readBoolean(members: Members, name: string): boolean {
   throw new CodecError(`${name} is neither true nor false`);
 }
 
-export function readAddress(members: Members, name: string): string {
+export function readUrl(members: Members, name: string): string {
   const value = readString(members, name);
   if (parseUrl(value) !== undefined) return value;
   throw new CodecError(`${name} is not an address`);
