@@ -74,7 +74,9 @@ async function buildPackages() {
   const names = readdirSync(join(root, "src/packages")).map((name) => name.replace(".ts", ""));
   const entryPoints = Object.fromEntries(names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]));
   // oidc-provider reads the names of its classes, and a bundle changes one of two that are equal.
-  const { metafile } = await build({ ...PROGRAM, minify: true, entryPoints, keepNames: true });
+  // The main module of jsonc-parser loads its parts with a require() that no bundler sees.
+  const alias = { "jsonc-parser": "jsonc-parser/lib/esm/main.js" };
+  const { metafile } = await build({ ...PROGRAM, minify: true, entryPoints, alias, keepNames: true });
   return metafile;
 }
 
@@ -85,8 +87,6 @@ async function buildCommandLine() {
     ...PROGRAM,
     entryPoints: Object.fromEntries(names.map((name) => [`cli/${name}`, `src/cli/groups/${name}.ts`])),
     external: [...Object.keys(optionalDependencies), "#packages/*"],
-    // Its main module loads its parts with a require() that no bundler sees.
-    alias: { "jsonc-parser": "jsonc-parser/lib/esm/main.js" },
   });
   return metafile;
 }

@@ -7,7 +7,7 @@ import {
   type ParseError,
   parseTree,
   printParseErrorCode,
-} from "jsonc-parser";
+} from "#packages/jsonc";
 import { isMap, lineAt, lineBreakOf, lineStart, type SettingsLanguage, SettingsSyntaxError } from "./language.js";
 
 /**

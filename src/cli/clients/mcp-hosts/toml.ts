@@ -1,5 +1,4 @@
-import { parse, TomlError } from "smol-toml";
-import { type AST, ParseError, parseTOML } from "toml-eslint-parser";
+import { type AST, ParseError, parse, parseTOML, TomlError } from "#packages/toml";
 import { isMap, lineEnd, lineStart, type SettingsLanguage, SettingsSyntaxError, spliceLines } from "./language.js";
 
 /** TOML, with each server as a table. Another form is refused when the changed text is read again. */

@@ -1,0 +1,2 @@
+export { parse, TomlError } from "smol-toml";
+export { type AST, ParseError, parseTOML } from "toml-eslint-parser";
