@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { namesNoIssuer } from "./trusted.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const cli = join(dirname(here), "bin", "agentauth.cjs");
+const cli = join(here, "..", "..", "bin", "agentauth.cjs");
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? "";
 const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT || "{}");
 const url = process.argv.at(-1) ?? "";

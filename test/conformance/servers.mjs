@@ -9,7 +9,7 @@ import { authorizedProxy } from "./authorized.mjs";
 import { createConformanceServer } from "./server.mjs";
 import { capture, inParallel, runSuite } from "./suite.mjs";
 
-const root = dirname(import.meta.dirname);
+const root = dirname(dirname(import.meta.dirname));
 const browser = join(import.meta.dirname, "browser.mjs");
 /** Where the suite waits for the authorization response. */
 const CALLBACK_PORT = 3017;

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import xterm from "@xterm/headless";
 
-const BIN = fileURLToPath(new URL("../../bin/agentauth.cjs", import.meta.url));
+const BIN = fileURLToPath(new URL("../../../bin/agentauth.cjs", import.meta.url));
 const ROWS = 60;
 
 /**
