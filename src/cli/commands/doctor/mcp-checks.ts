@@ -1,3 +1,4 @@
+import { follow } from "../../../http/deadline.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { shellWord } from "../../../redact.js";
@@ -9,15 +10,18 @@ import type { DoctorFlags } from "./options.js";
 /** Sends the server one request without a token, and uses only the time of its response. */
 export async function checkServerClock(url: string, flags: DoctorFlags, context: CommandContext): Promise<Finding> {
   const { allowPrivateNetwork, timeout = 10 } = flags;
+  // Node 20 may collect the timer of `AbortSignal.any([AbortSignal.timeout(…)])` before it fires.
+  const limit = follow(context.signal, timeout * 1000);
   try {
     const network = await context.network();
     const connection = network.connectTo(new URL(url), allowPrivateNetwork ? "all" : new Set());
-    const signal = AbortSignal.any([context.signal, AbortSignal.timeout(timeout * 1000)]);
-    const response = await connection.fetch(url, { redirect: "manual", signal });
+    const response = await connection.fetch(url, { redirect: "manual", signal: limit.signal });
     await response.body?.cancel();
     return judgeClock("the MCP server", { date: dateOf(response), now: context.now() });
   } catch {
     return skipped("the MCP server did not respond");
+  } finally {
+    limit.release();
   }
 }
 
