@@ -11,13 +11,14 @@ import { build } from "esbuild";
 import { chromium } from "playwright-core";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const folder = join(root, "test", "runtimes");
+// Not beside the suite, which imports the package by its name.
+const folder = join(root, "test", "runtimes", "programs");
 const modules = join(folder, "node_modules");
-const suite = join(folder, "sdk.mjs");
+const suite = join(root, "test", "runtimes", "sdk.mjs");
 const DEVICES = 120;
 const SUITE_MS = 60_000;
 const TESTS_MS = 30 * 60_000;
-const MAX_GZIPPED = 25 * 1024;
+const MAX_GZIPPED = 26 * 1024;
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const DENO_FLAGS = ["run", "--no-prompt", "--no-lock", "--allow-net=127.0.0.1", "--allow-env", "--allow-read"];
 
@@ -40,7 +41,7 @@ console.log(`runtimes: ${counts.passed} passed, ${counts.failed} failed, ${count
 const complete = counts.skipped === 0 || !process.argv.includes("--complete");
 process.exitCode = counts.failed === 0 && complete ? 0 : 1;
 
-/** Installs the runtimes of test/runtimes/package-lock.json, if they are not installed yet. */
+/** Installs the runtimes of test/runtimes/programs/package-lock.json, if they are not installed yet. */
 function install() {
   if (existsSync(join(modules, ".package-lock.json"))) return;
   // Not npm ci, which requires the binaries for every other platform in the lock file.

@@ -17,6 +17,16 @@ import { rejection } from "../helpers/service.js";
 /** A text that gzip has packed several times. */
 const packed = (times: number): Buffer => (times === 0 ? Buffer.from("text") : gzipSync(packed(times - 1)));
 
+// Node's own fetch takes more of them before 20.20.
+it("a body with more than five content codings is refused", async () => {
+  const coding = Array(6).fill("gzip").join(", ");
+  const { origin } = await startServer((response) =>
+    response.writeHead(200, { "content-encoding": coding }).end(packed(6)),
+  );
+  const reading = createFetch({}, undefined)(origin).then((response) => response.text());
+  await expect(reading).rejects.toThrow(TypeError);
+});
+
 describe.each([
   ["Node's fetch", globalThis.fetch],
   ["node:http", createFetch({}, undefined)],
@@ -48,7 +58,6 @@ describe.each([
     ["gzip", Buffer.alloc(100, 0xff)],
     ["deflate", Buffer.alloc(100, 0xff)],
     ["br", Buffer.alloc(100, 0xff)],
-    ["gzip, gzip, gzip, gzip, gzip, gzip", packed(6)],
   ])("fails where a body cannot be unpacked from the content coding %s", async (coding, body) => {
     const { origin } = await startServer((response) =>
       response.writeHead(200, { "content-encoding": coding }).end(body),
