@@ -17,7 +17,7 @@ export class StrictJsonError extends Error {
 }
 
 /** The levels of nesting that are read. */
-export const MAX_DEPTH = 32;
+const MAX_DEPTH = 32;
 const STRING = /"(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
 const SCALAR = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
 const SPACE = /[ \t\r\n]*/y;
@@ -30,8 +30,8 @@ const SPACE = /[ \t\r\n]*/y;
  * @throws StrictJsonError
  */
 export function parseStrictJson(text: string): unknown {
-  const compact = parseCompactJson(text);
-  if (compact !== undefined) return compact;
+  const plain = parsePlain(text);
+  if (plain !== undefined) return plain;
   const reader = new Reader(text);
   const value = reader.value(0);
   reader.end();
@@ -47,26 +47,41 @@ export function isJsonObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Parses a text that is exactly what `JSON.stringify` writes, as most tokens are, in a fraction of the time: such a text
- * has no name twice, which would be written once, and no number that is too large, which would be written as null.
+ * Parses text without escapes in a fraction of the time. It has as many names and strings as pairs of quotes: the parsed
+ * value has fewer of them if a name appears twice in one object.
  *
- * @returns undefined for any other text
+ * @returns undefined for text that is left to the reader: with escapes, or with what that refuses
  */
-function parseCompactJson(text: string): unknown {
+function parsePlain(text: string): unknown {
+  if (text.includes("\\")) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    return JSON.stringify(value) === text && removePrototypes(value, 0) ? value : undefined;
+    return 2 * countStrings(value, 0) === countQuotes(text) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Removes the prototypes of all objects, unless the value is nested too deep. */
-function removePrototypes(value: unknown, depth: number): boolean {
-  if (depth > MAX_DEPTH) return false;
-  if (typeof value !== "object" || value === null) return true;
+/**
+ * The names and strings in a value, whose objects lose their prototype; NaN where it is nested too deep, or has a number
+ * that no double can hold.
+ */
+function countStrings(value: unknown, depth: number): number {
+  if (depth > MAX_DEPTH) return Number.NaN;
+  if (typeof value === "string") return 1;
+  if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
+  if (typeof value !== "object" || value === null) return 0;
   if (!Array.isArray(value)) Object.setPrototypeOf(value, null);
-  return Object.values(value).every((member) => removePrototypes(member, depth + 1));
+  const members: unknown[] = Object.values(value);
+  let count = Array.isArray(value) ? 0 : members.length;
+  for (const member of members) count += countStrings(member, depth + 1);
+  return count;
+}
+
+function countQuotes(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) count += 1;
+  return count;
 }
 
 class Reader {

@@ -1,4 +1,4 @@
-import { isJsonObject, MAX_DEPTH, parseStrictJson } from "../../http/strict-json.js";
+import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { parseUrl } from "../../http/url.js";
 import { quote, Secret } from "../../redact.js";
 
@@ -30,7 +30,7 @@ export function revealed(members: Members): Members {
 }
 
 export function decode(text: string, kind: string): Members {
-  return membersOf(parsePlain(text) ?? parse(text), kind);
+  return membersOf(parse(text), kind);
 }
 
 function parse(text: string): unknown {
@@ -39,40 +39,6 @@ function parse(text: string): unknown {
   } catch (cause) {
     throw new CodecError(`it is not valid JSON: ${cause instanceof Error ? cause.message : ""}`);
   }
-}
-
-/**
- * Parses text several times faster than the strict parser. A text without escapes has as many names and strings as pairs of
- * quotes: the parsed value has fewer of them if a name appears twice in one object.
- *
- * @returns undefined for text that is left to the strict parser: with escapes, or with what that may refuse
- */
-function parsePlain(text: string): unknown {
-  if (text.includes("\\") || text.includes('"__proto__"')) return undefined;
-  try {
-    const value: unknown = JSON.parse(text);
-    return 2 * countStrings(value, 0) === countQuotes(text) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** The names and strings in a value; NaN where it is nested too deep, or has a number that no double can hold. */
-function countStrings(value: unknown, depth: number): number {
-  if (depth > MAX_DEPTH) return Number.NaN;
-  if (typeof value === "string") return 1;
-  if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
-  if (typeof value !== "object" || value === null) return 0;
-  const members: unknown[] = Object.values(value);
-  let count = Array.isArray(value) ? 0 : members.length;
-  for (const member of members) count += countStrings(member, depth + 1);
-  return count;
-}
-
-function countQuotes(text: string): number {
-  let count = 0;
-  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) count += 1;
-  return count;
 }
 
 export function membersOf(value: unknown, kind: string): Members {
