@@ -1,6 +1,7 @@
 import { homeFolder } from "../../profile/home.js";
 import { settingsOf } from "../config/settings.js";
 import { type CommandContext, type ContextFlags, mayLogin, type RunContext } from "../runtime/context.js";
+import { once } from "../runtime/once.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
 export function createCommandContext(
@@ -39,12 +40,4 @@ export function createCommandContext(
     },
   };
   return context;
-}
-
-function once<T>(build: () => T): () => T {
-  let built: { value: T } | undefined;
-  return () => {
-    built ??= { value: build() };
-    return built.value;
-  };
 }

@@ -10,6 +10,7 @@ import { engineHost } from "../../clients/store.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
+import { once } from "../../runtime/once.js";
 import { type CheckResult, runChecks } from "./check.js";
 import { checksOf, type Subject, storeOf } from "./checks.js";
 import { proxiesOf, proxySecrets } from "./network-checks.js";
@@ -63,14 +64,6 @@ function engineOf(store: StoreChoice | undefined, context: CommandContext): Subj
   if (!isEngine(value)) return undefined;
   const open = once(() => openEngine(value, engine, engineHost(context)));
   return { open, report: once(async () => engineReport(open(), context.signal)) };
-}
-
-function once<T>(work: () => T): () => T {
-  let done: { result: T } | undefined;
-  return () => {
-    done ??= { result: work() };
-    return done.result;
-  };
 }
 
 /** Keeps these values out of every message. */
