@@ -1,14 +1,14 @@
 // Which tests are run against the mutants of a source file.
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, globSync } from "node:fs";
 import { basename, dirname, join, sep } from "node:path";
 
 /** The tests of the sources that start no process. Those beside src/'s mirrors read sources as text. */
 export function allTests(root) {
   const isOfSource = (path) =>
     dirname(path) !== "test" || existsSync(join(root, `src/${basename(path, ".test.ts")}.ts`));
-  return readdirSync(join(root, "test"), { recursive: true })
-    .map((path) => `test/${path.split(sep).join("/")}`)
-    .filter((path) => path.endsWith(".test.ts") && !path.endsWith(".process.test.ts") && isOfSource(path));
+  return globSync("test/**/*.test.ts", { cwd: root, exclude: (name) => name === "node_modules" })
+    .map((path) => path.split(sep).join("/"))
+    .filter((path) => !path.endsWith(".process.test.ts") && isOfSource(path));
 }
 
 /** How near: 0 the mirror of the file, 1 its folder, 2 a flow named like it, 3 any flow or its area, 4 neither. */
