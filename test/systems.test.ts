@@ -1,13 +1,13 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { projectFiles } from "./helpers/project-files.js";
 
 const HELPER = join("test", "helpers", "systems.ts");
-/** Suites that are run on Linux alone, by scripts of their own, and what others wrote. */
-const LEFT_OUT = ["hostile", "node_modules"];
-const files = readdirSync("test", { recursive: true, encoding: "utf8" })
-  .filter((path) => path.endsWith(".ts") && !LEFT_OUT.some((part) => path.includes(part)))
-  .map((path) => join("test", path))
+/** Suites that are run on Linux alone, by scripts of their own. */
+const LINUX_SUITES = ["hostile"];
+const files = projectFiles("test")
+  .filter((path) => path.endsWith(".ts") && !LINUX_SUITES.some((suite) => path.includes(suite)))
   .filter((path) => path !== HELPER && !path.endsWith("systems.test.ts"));
 
 it("tests ask for their system by the names of one helper", () => {

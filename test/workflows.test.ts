@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { basename } from "node:path";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
+import { projectFiles } from "./helpers/project-files.js";
 
 interface Step {
   run?: string;
@@ -43,17 +44,8 @@ it("the release is published by trust in the workflow, with no token", () => {
   expect(workflow("release").jobs["publish"]?.permissions?.["id-token"]).toBe("write");
 });
 
-/** The lock files of the project and of the folders that have packages of their own. */
-function locksBelow(folder: string): string[] {
-  return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) return ["node_modules", "coverage", "dist"].includes(entry.name) ? [] : locksBelow(path);
-    return entry.name === "package-lock.json" ? [path] : [];
-  });
-}
-
 it("no lock file and no configuration of npm names a registry", () => {
-  const locks = locksBelow(".");
+  const locks = projectFiles(".").filter((path) => basename(path) === "package-lock.json");
   const files = [...locks, ".npmrc"];
   expect(files.length).toBeGreaterThan(5);
   for (const file of files) expect(read(file), file).not.toMatch(/"resolved"|registry\s*=/);

@@ -1,5 +1,5 @@
-import { readdirSync } from "node:fs";
 import type { Reporter, Vitest } from "vitest/node";
+import { projectFiles } from "./project-files.js";
 
 let vitest: Vitest | undefined;
 
@@ -11,9 +11,7 @@ export const leftOut: Reporter = {
   onTestRunEnd() {
     const isPart = process.argv.slice(2).some((word) => word.includes("test/"));
     if (isPart || vitest?.projects.some(({ name }) => name === "processes")) return;
-    const files = readdirSync("test", { recursive: true, encoding: "utf8" }).filter((path) =>
-      path.endsWith(".process.test.ts"),
-    );
+    const files = projectFiles("test").filter((path) => path.endsWith(".process.test.ts"));
     const summary = `${files.length} test files (*.process.test.ts: separate processes, a browser, a keychain)`;
     vitest?.logger.log(`Left out: ${summary}. They run with: npm run test:processes\n`);
   },

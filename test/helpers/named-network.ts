@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import type { Network } from "../../src/http/network.js";
 import { createSsrfGuard } from "../../src/transport/ssrf-guard.js";
 import type { Scene } from "./issuer.js";
@@ -60,3 +61,12 @@ export function nameServers({ mcp, issuer, login }: Scene) {
     },
   };
 }
+
+/** The error for an address that may not be used. @param option the one that allows it, if there is one */
+export const refusedAddress = (words: string, option?: string) =>
+  expect.objectContaining({
+    code: "bad_address",
+    class: "refused",
+    message: expect.stringContaining(words),
+    ...(option !== undefined && { remedy: { action: "allow", option } }),
+  });

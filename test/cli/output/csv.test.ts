@@ -16,10 +16,10 @@ describe("csv", () => {
     const rows = fc.integer({ min: 1, max: 3 }).chain((length) => {
       return fc.array(fc.array(text, { minLength: length, maxLength: length }), { minLength: 1, maxLength: 4 });
     });
-    const library = { record_delimiter: "\r\n", quote_record_delimiter: true };
+    const options = { record_delimiter: "\r\n", quote_record_delimiter: true };
     fc.assert(
       fc.property(rows, (given) => {
-        expect(toCsv(given)).toBe(stringify(given, { ...library, quoted_empty: given[0]?.length === 1 }));
+        expect(toCsv(given)).toBe(stringify(given, { ...options, quoted_empty: given[0]?.length === 1 }));
       }),
       { numRuns: 200 },
     );

@@ -4,7 +4,7 @@ import { ConnectionPool } from "../../../src/oauth/http/server-connection.js";
 import { decodeGrant, encodeGrant } from "../../../src/oauth/model/codec.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
-import { ISSUER, MCP, nameServers } from "../../helpers/named-network.js";
+import { ISSUER, MCP, nameServers, refusedAddress } from "../../helpers/named-network.js";
 import { rejection } from "../../helpers/service.js";
 
 const PUBLIC = "93.184.215.14";
@@ -19,13 +19,6 @@ async function namedScene() {
   return { ...scene, ...names, agent };
 }
 
-const isRefused = (words: string, option?: string) =>
-  expect.objectContaining({
-    code: "bad_address",
-    class: "refused",
-    message: expect.stringContaining(words),
-    ...(option !== undefined && { remedy: { action: "allow", option } }),
-  });
 const OPTION = "allowPrivateNetwork";
 
 /** The requests that reached the issuer. */
@@ -55,7 +48,7 @@ describe("a server elsewhere", () => {
     async (at) => {
       const { agent, url, zone, ...scene } = await namedScene();
       zone["as.test"] = [PUBLIC, at];
-      expect(await rejection(agent().token(url))).toEqual(isRefused(`the host "as.test" ("${at}") leads`, OPTION));
+      expect(await rejection(agent().token(url))).toEqual(refusedAddress(`the host "as.test" ("${at}") leads`, OPTION));
       expect(ofIssuer(scene)).toEqual([]);
       expect(scene.login.opened).toEqual([]);
       expect((await agent({ allowPrivateNetwork: true }).token(url)).value).toBe("access-as-1");
@@ -67,7 +60,7 @@ describe("a server elsewhere", () => {
     zone["as.test"] = [at];
     for (const allowPrivateNetwork of [false, true]) {
       const error = await rejection(agent({ allowPrivateNetwork }).token(url));
-      expect(error).toEqual(isRefused("where nothing is ever sent"));
+      expect(error).toEqual(refusedAddress("where nothing is ever sent"));
       expect(error).not.toHaveProperty("hint");
     }
     expect(ofIssuer(scene)).toEqual([]);
@@ -93,8 +86,8 @@ describe("a server elsewhere", () => {
       const { agent, url, issuer, ...scene } = await namedScene();
       issuer.metadata[field] = address;
       const error = await rejection(agent().token(url));
-      expect(error).toEqual(isRefused(`${field} "${address}" (from "${ISSUER}/pool/.well-known/`, hint));
-      expect(error).toEqual(isRefused("RFC 9728 section 7.7"));
+      expect(error).toEqual(refusedAddress(`${field} "${address}" (from "${ISSUER}/pool/.well-known/`, hint));
+      expect(error).toEqual(refusedAddress("RFC 9728 section 7.7"));
       if (hint === undefined) expect(error).not.toHaveProperty("hint");
       expect(scene.log.filter((line) => line.includes("POST /pool"))).toEqual([]);
     }
@@ -110,7 +103,7 @@ describe("a server elsewhere", () => {
     place("https://inner.test", issuer.origin);
     zone["inner.test"] = ["10.0.0.7"];
     const client = agent({ allowCrossOriginEndpoints: true });
-    expect(await rejection(ask(client, url))).toEqual(isRefused('the host "inner.test" ("10.0.0.7")', OPTION));
+    expect(await rejection(ask(client, url))).toEqual(refusedAddress('the host "inner.test" ("10.0.0.7")', OPTION));
     expect(scene.log).not.toContain(`as POST /pool${path}`);
   });
 
@@ -118,7 +111,7 @@ describe("a server elsewhere", () => {
     const { agent, url, mcp } = await namedScene();
     mcp.challenge = 'Bearer resource_metadata="https://10.0.0.7/prm"';
     const { error, trace } = await agent({ allowCrossOriginMetadata: true }).discover(url);
-    expect(error).toEqual(isRefused('resource_metadata "https://10.0.0.7/prm"', OPTION));
+    expect(error).toEqual(refusedAddress('resource_metadata "https://10.0.0.7/prm"', OPTION));
     expect(trace.at(-1)).toMatchObject({
       step: "resource metadata",
       url: "https://10.0.0.7/prm",
@@ -131,7 +124,7 @@ describe("a server elsewhere", () => {
     const { agent, url, zone } = await namedScene();
     zone["as.test"] = ["10.0.0.7"];
     const { error, trace } = await agent().discover(url);
-    expect(error).toEqual(isRefused('the host "as.test" ("10.0.0.7")', OPTION));
+    expect(error).toEqual(refusedAddress('the host "as.test" ("10.0.0.7")', OPTION));
     expect(trace.at(-1)).toMatchObject({
       step: "server metadata",
       used: false,
@@ -152,7 +145,7 @@ describe("a server elsewhere", () => {
       zone["as.test"] = ["10.0.0.7"];
       return { json: mcp.metadata };
     };
-    expect(await rejection(agent().token(url))).toEqual(isRefused('"as.test" ("10.0.0.7")', OPTION));
+    expect(await rejection(agent().token(url))).toEqual(refusedAddress('"as.test" ("10.0.0.7")', OPTION));
   });
 
   it("is refused itself where it is a metadata service", async () => {
@@ -160,9 +153,9 @@ describe("a server elsewhere", () => {
     for (const server of ["https://169.254.169.254/mcp", "https://0xA9FEA9FE/", "https://metadata.google.internal/"]) {
       for (const allowPrivateNetwork of [false, true]) {
         const error = await rejection(agent({ allowPrivateNetwork }).token(server));
-        expect(error).toEqual(isRefused("the MCP server's address"));
+        expect(error).toEqual(refusedAddress("the MCP server's address"));
         expect((await agent({ allowPrivateNetwork }).discover(server)).error).toEqual(
-          isRefused("nothing is ever sent"),
+          refusedAddress("nothing is ever sent"),
         );
       }
     }
@@ -182,7 +175,7 @@ describe("a server whose name leads into our network", () => {
     expect((await agent().login(url)).issuer).toBe("https://10.0.0.7/pool");
     zone["as.test"] = ["127.0.0.1"];
     mcp.metadata["authorization_servers"] = [`${ISSUER}/pool`];
-    expect(await rejection(agent().login(url))).toEqual(isRefused("leads to this machine", OPTION));
+    expect(await rejection(agent().login(url))).toEqual(refusedAddress("leads to this machine", OPTION));
   });
 });
 
@@ -193,7 +186,7 @@ describe("a server on this machine", () => {
     for (const inner of ["https://169.254.169.254/x", "https://[fe80::1]/x"]) {
       issuer.metadata["token_endpoint"] = inner;
       expect(await rejection(agent({ allowPrivateNetwork: true }).login(mcp.url))).toEqual(
-        isRefused(`token_endpoint "${inner}"`),
+        refusedAddress(`token_endpoint "${inner}"`),
       );
     }
     issuer.metadata["token_endpoint"] = "https://10.0.0.7/token";
@@ -222,7 +215,7 @@ describe("a disabled check", () => {
     expect((await agent().login(url)).value).toBe("access-as-3");
     expect((await agent().discover(url)).error).toBeUndefined();
     expect(await agent().logout(url)).toMatchObject({ removed: true, revoked: true });
-    expect(await rejection(agent().token(url))).toEqual(isRefused('"as.test"', OPTION));
+    expect(await rejection(agent().token(url))).toEqual(refusedAddress('"as.test"', OPTION));
   });
 
   it("is remembered for that issuer only", async () => {
@@ -232,7 +225,7 @@ describe("a disabled check", () => {
     zone["other.test"] = ["10.0.0.8"];
     other.metadata = JSON.parse(JSON.stringify(other.metadata).replaceAll(other.origin, "https://other.test"));
     mcp.metadata["authorization_servers"] = ["https://other.test/pool"];
-    expect(await rejection(agent().login(url))).toEqual(isRefused('"other.test" ("10.0.0.8")', OPTION));
+    expect(await rejection(agent().login(url))).toEqual(refusedAddress('"other.test" ("10.0.0.8")', OPTION));
     const loggedIn = await agent({ allowPrivateNetwork: true }).login(url);
     expect(loggedIn.issuer).toBe("https://other.test/pool");
   });
@@ -243,7 +236,7 @@ describe("a disabled check", () => {
     expect((await store.list())[0]?.overrides).toEqual([]);
     zone["as.test"] = ["10.0.0.7"];
     const requested = ofIssuer(scene).length;
-    expect(await rejection(agent().token(url, { forceRefresh: true }))).toEqual(isRefused('"as.test"', OPTION));
+    expect(await rejection(agent().token(url, { forceRefresh: true }))).toEqual(refusedAddress('"as.test"', OPTION));
     expect(ofIssuer(scene)).toHaveLength(requested);
     // The session is not lost by it: once the name leads where it did, it goes on.
     zone["as.test"] = [PUBLIC];

@@ -8,16 +8,8 @@ import { KEY } from "./support.js";
 const spy = vi.hoisted(() => ({ before: (_name: string, _args: readonly unknown[]): void => undefined }));
 
 vi.mock("node:fs", async (original) => {
-  const real = await original<typeof import("node:fs")>();
-  const names = Object.keys(real).filter((name) => name.endsWith("Sync"));
-  const wrapped = names.map((name) => {
-    const call = (...args: unknown[]): unknown => {
-      spy.before(name, args);
-      return (real as unknown as Record<string, (...args: unknown[]) => unknown>)[name]?.(...args);
-    };
-    return [name, call] as const;
-  });
-  return { ...real, ...Object.fromEntries(wrapped) };
+  const { spiedFs } = await import("../../helpers/spied-fs.js");
+  return spiedFs(await original(), (name, args) => spy.before(name, args));
 });
 
 /** Runs work again and again, on a new folder, and has the process end before its first call, its second, … */

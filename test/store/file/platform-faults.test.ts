@@ -17,16 +17,8 @@ const FORM = "http://127.0.0.1/callback";
 const spy = vi.hoisted(() => ({ before: (_name: string, _args: readonly unknown[]): void => undefined }));
 
 vi.mock("node:fs", async (original) => {
-  const real = await original<typeof import("node:fs")>();
-  const names = Object.keys(real).filter((name) => name.endsWith("Sync"));
-  const wrapped = names.map((name) => {
-    const call = (...args: unknown[]): unknown => {
-      spy.before(name, args);
-      return (real as unknown as Record<string, (...args: unknown[]) => unknown>)[name]?.(...args);
-    };
-    return [name, call] as const;
-  });
-  return { ...real, ...Object.fromEntries(wrapped) };
+  const { spiedFs } = await import("../../helpers/spied-fs.js");
+  return spiedFs(await original(), (name, args) => spy.before(name, args));
 });
 
 function failure(name: string, code: string): Error {
