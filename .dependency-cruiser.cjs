@@ -1,5 +1,5 @@
-// Who may import whom: bin > cli > { profile, sandbox, mcp, login, node, testing, store } > { api, oauth, resource-server } > http >
-// errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
+// Who may import whom: bin > cli > { node, sandbox, mcp, testing } > profile > { login, transport, store } >
+// { api, oauth, resource-server } > http > errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
 
 /** `errors.ts` is made of the two after it. */
 const BASE = "^src/(errors|error-codes|remedy|redact)\\.ts$";
@@ -54,7 +54,7 @@ const STORE = {
   redis: "redis|driver",
   postgres: "postgres|driver",
 };
-const STORE_SHARED = "lru|memory-leases|store-error";
+const STORE_SHARED = "^src/store/(lru|memory-leases|store-error)\\.ts$";
 /** The folders of the command line that commands share; main, program and execute import all of them. */
 const CLI = {
   io: "io",
@@ -155,14 +155,6 @@ module.exports = {
       { path: "^src/" },
       { path: ["^src/index\\.ts$", "^src/.*/index\\.ts$"] },
     ),
-    ...Object.entries(CLI).map(([folder, below]) =>
-      forbid(
-        `cli-${folder}`,
-        `of the command line ${folder}/ imports (${below})/ alone`,
-        { path: `^src/cli/${folder}/` },
-        { path: `^src/cli/(?!(${below})/)` },
-      ),
-    ),
     forbid(
       "cli-commands-apart",
       "a command imports no other command: what two of them share moves down a floor",
@@ -199,22 +191,14 @@ module.exports = {
       { path: "^src/cli/fast-path/" },
       { path: ["^src/cli/commands/", "^src/cli/program\\.ts$"] },
     ),
-    ...Object.entries({ oauth: OAUTH, sandbox: SANDBOX }).flatMap(([room, floors]) =>
+    ...Object.entries({ cli: CLI, oauth: OAUTH, sandbox: SANDBOX, store: STORE }).flatMap(([room, floors]) =>
       Object.entries(floors).map(([folder, below]) =>
         forbid(
           `${room}-${folder}`,
-          `of ${room}/ ${folder}/ imports (${below})/ alone`,
+          `of ${room}/ ${folder}/ imports (${below})/ alone, and what all folders of ${room}/ share`,
           { path: `^src/${room}/${folder}/` },
-          { path: `^src/${room}/(?!(${below})/)` },
+          { path: `^src/${room}/(?!(${below})/)`, ...(room === "store" && { pathNot: STORE_SHARED }) },
         ),
-      ),
-    ),
-    ...Object.entries(STORE).map(([folder, below]) =>
-      forbid(
-        `store-${folder}`,
-        `of the store ${folder}/ imports (${below})/ and what all of them share`,
-        { path: `^src/store/${folder}/` },
-        { path: `^src/store/(?!(${below})/|(${STORE_SHARED})\\.ts$)` },
       ),
     ),
     ...Object.entries(PACKAGES).map(([name, home]) =>
