@@ -29,7 +29,7 @@ export interface Lease {
   readonly before: PreviousAttempt | undefined;
   /**
    * Records, if the work succeeds, that the refresh token of {@link LeaseOptions.refreshes} is used up: an older record
-   * that somebody puts back is recognized by that. A store that does not implement it recognizes none.
+   * that is put back is recognized by that. A store that does not implement it recognizes none.
    */
   spend?(): void;
   /** The newest generation of tokens whose refresh token is used up, if the store knows that. */

@@ -94,7 +94,7 @@ const RETRY_MS = 1000;
 /**
  * The client by its shape.
  *
- * @param timeoutMs milliseconds after which a pool is told that the connection of a statement is lost
+ * @param timeoutMs milliseconds after which a pool takes the connection of a statement for lost
  * @throws AgentAuthError `usage` if it is none of the known shapes
  */
 export function adapterOf({ client, query }: PostgresAccess, timeoutMs: number): Adapter {
