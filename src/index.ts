@@ -63,7 +63,7 @@ export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.j
 export type { Overrides } from "./oauth/discovery/overrides.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
-export type { TokenOptions } from "./oauth/grant/grant-requirements.js";
+export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
   AuthorizePrompt,
@@ -104,6 +104,7 @@ export type {
   McpTokens,
   ProviderOptions,
 } from "./oauth/mcp-sdk/types.js";
+export type { AuthorizationParams } from "./oauth/model/authorization-params.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
 export type { BindingKey, BoundBy, ClientBinding } from "./oauth/model/client-binding.js";
 export type {

@@ -15,7 +15,7 @@ import { AgentTokens } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
-import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
+import type { GrantOptions, LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { loginRequired } from "./grant/login-required.js";
 import type { TraceEntry } from "./http/trace.js";
 import { finishDevice, finishInSession } from "./login/login-flow.js";
@@ -143,12 +143,12 @@ export class AgentClient {
   }
 
   /** Logs the user in, even if a valid token is stored. */
-  async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
+  async login(mcpUrl: string, options: LoginOptions = {}): Promise<AccessToken> {
     checkCall(options);
     return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
   }
 
-  async #login(key: GrantKey, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<AccessToken> {
+  async #login(key: GrantKey, options: LoginOptions & Pick<GrantOptions, "challenge">): Promise<AccessToken> {
     const seen = await this.#context.options.store.read(key);
     return new AccessToken(await this.#tokens.ofUser.login(key, { ...options, seen, explicit: true }));
   }
@@ -173,7 +173,7 @@ export class AgentClient {
   async beginLogin(
     mcpUrl: string,
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
-    options: Pick<TokenOptions, "scope" | "signal"> = {},
+    options: LoginOptions = {},
   ): Promise<PreparedLogin> {
     return beginBrowserLogin(this.#context, mcpUrl, redirectUri, options);
   }
@@ -184,10 +184,7 @@ export class AgentClient {
    *
    * @throws `AgentAuthError` `no_device_flow`
    */
-  async beginDeviceLogin(
-    mcpUrl: string,
-    options: Pick<TokenOptions, "scope" | "signal"> = {},
-  ): Promise<PreparedDeviceLogin> {
+  async beginDeviceLogin(mcpUrl: string, options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
     return beginDeviceLogin(this.#context, mcpUrl, options);
   }
 

@@ -5,7 +5,7 @@ import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
 import { addPolicyFlags } from "./policy.js";
-import { seconds, shortText, wholeNumber } from "./values.js";
+import { authorizeParam, seconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
 export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
@@ -19,6 +19,7 @@ export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   loginTimeout?: number;
   resource?: string;
   resourceMetadata?: string;
+  authorizeParam?: Record<string, string>;
   dpop?: DpopPolicy;
   accountHint?: string;
   allowMissingPkceMetadata?: boolean;
@@ -108,6 +109,14 @@ function addLoginFlags(command: Command): Command {
         .helpGroup(LOGIN),
     )
     .addOption(new Option("--account-hint <account>", "Account to log in with").helpGroup(LOGIN))
+    .addOption(
+      new Option(
+        "--authorize-param <name=value>",
+        "Parameter that the issuer wants in the login URL; repeatable, and an empty value leaves one out",
+      )
+        .argParser(authorizeParam)
+        .helpGroup(LOGIN),
+    )
     .addOption(
       new Option(
         "--dpop <policy>",
