@@ -3,6 +3,7 @@ import { quote } from "../../redact.js";
 import { bindUsedClient } from "../client/issuer-binding.js";
 import { type Grant, type TokenAnswer, tokensOf } from "../model/grant.js";
 import type { Reservation } from "../model/grant-store.js";
+import { listsExchange } from "../model/metadata.js";
 import { scopesBeyond } from "../model/scope.js";
 import { asksForConsent } from "./authorization.js";
 import type { LoginContext } from "./login-context.js";
@@ -37,6 +38,7 @@ export function grantOf(
     acceptedTokenType,
     authorizationParams: login.authorizationParams,
     needsConsent: isTrial ? answer.refreshToken === undefined : login.needsConsent,
+    exchanges: listsExchange(issuer),
     proofKey,
     tokens: tokensOf(answer, requestedScope),
     signedInAt: answer.at,

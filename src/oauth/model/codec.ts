@@ -116,7 +116,7 @@ const lostRefresh = readNested<LostRefresh>({ at: readCount, code: readString, g
 const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
   acceptedTokenType: readOptional,
   authorizationParams: readOptionalTexts,
-  needsConsent: readOptionalBoolean,
+  ...readEach(readOptionalBoolean, "needsConsent", "exchanges"),
   ...readEach(readString, "profile", "server"),
   account: readOptional,
   ...readEach(readString, "resource", "issuer"),

@@ -106,6 +106,8 @@ export interface Grant {
    * without one showed; undefined if none did.
    */
   readonly needsConsent?: boolean | undefined;
+  /** Whether the issuer listed token exchange at the login; undefined if it listed no grant types. */
+  readonly exchanges?: boolean | undefined;
   /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */
   readonly proofKey?: Secret | undefined;
   /** The tokens of the last token response. */
