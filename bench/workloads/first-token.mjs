@@ -26,8 +26,9 @@ export async function measure({ quick }) {
     claim("the first token, requests", "requests", 7),
     claim("a refresh, requests", "refreshRequests", 1),
   ];
-  const login = await side("agentauth", agentauth, measureLogin).measure();
-  const trips = atMost("a first login, round trips", `${login.requests} requests`, login.trips, 5, { unit: "" });
+  const [login] = await compare([side("agentauth", agentauth, measureLogin)], rounds);
+  const requests = login.median("requests");
+  const trips = atMost("a first login, round trips", `${requests} requests`, login.median("trips"), 5, { unit: "" });
   claims.push(trips);
   return [
     {
@@ -45,9 +46,9 @@ export async function measure({ quick }) {
       claims,
     },
     {
-      caption: `A first login, ${LATENCY} ms per response`,
+      caption: `A first login, ${LATENCY} ms per response, ${rounds} rounds`,
       header: ["side", "requests", "round trips", "goal", "wall"],
-      rows: [["agentauth", String(login.requests), String(login.trips), goalText(trips), duration(login.wall)]],
+      rows: [["agentauth", String(requests), String(trips.value), goalText(trips), duration(login.median("wall"))]],
       claims: [],
     },
   ];

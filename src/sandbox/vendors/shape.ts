@@ -58,12 +58,11 @@ export interface ServerShape {
   readonly iss?: string;
   /** What a refresh does to the refresh token; `none` issues no refresh tokens. Default `rotate`. */
   readonly refresh?: "rotate" | "keep" | "none";
-  /**
-   * Patterns of the parameters of an authorization request that leads to a refresh token; `again` for a user who has
-   * consented to the client before. Default: every request leads to one.
-   */
+  /** Patterns of the parameters of an authorization request that leads to a refresh token. Default: each does. */
   readonly offline?: {
+    /** Those that each request needs. */
     readonly when: Readonly<Record<string, string>>;
+    /** Those that it needs as well once the user has consented to the client. */
     readonly again: Readonly<Record<string, string>>;
   };
   /** Seconds that access tokens are valid, whatever the response says; 0 is for ever. Default 3600. */
