@@ -27,7 +27,12 @@ export const SECTIONS = [
     ["Testing your own code", "testing"],
   ]),
   section("Reference", [
-    ["Commands", "cli"],
+    ["Commands and flags", "cli"],
+    ["Commands: tokens", "cli-tokens"],
+    ["Commands: lists", "cli-lists"],
+    ["Commands: settings", "cli-settings"],
+    ["Commands: sandbox", "cli-sandbox"],
+    ["Commands: help", "cli-help"],
     ["Settings, exit codes", "settings"],
     ["The SDK", "sdk"],
     ["Troubleshooting", "troubleshooting"],
