@@ -3,7 +3,8 @@ import { readdirSync } from "node:fs";
 
 export const SECTIONS = [
   section("Begin", [
-    ["Getting started", "getting-started"],
+    ["Getting started: tokens", "getting-started"],
+    ["Getting started: lists", "getting-started-lists"],
     ["Comparison", "comparison"],
     ["Moving from other clients", "moving"],
   ]),
