@@ -10,6 +10,7 @@ export const SECTIONS = [
   ]),
   section("Tokens", [
     ["Tokens in scripts", "tokens"],
+    ["Tokens in CI and cron", "tokens-ci"],
     ["The official MCP SDKs", "mcp-sdk"],
     ["MCP hosts", "mcp-hosts"],
     ["AI agents", "agents"],
@@ -45,6 +46,8 @@ export const SECTIONS = [
     ["How each promise is kept", "security-details"],
     ["Hostile inputs", "security-table"],
     ["Reliability", "reliability"],
+    ["Reliability: design", "reliability-design"],
+    ["Reliability: measurements", "reliability-measurements"],
     ["Performance", "performance"],
     ["Conformance", "conformance"],
     ["How it works", "how-it-works"],
