@@ -142,7 +142,7 @@ async function documentChecks(
       "a public address",
     );
   if (fetched instanceof AgentAuthError) {
-    add(fetched.code === "body_too_large" ? "size" : "fetch", fetched.message, "");
+    add(OF_ERROR[fetched.code] ?? "fetch", fetched.message, "");
     return rows;
   }
   const { response, text } = fetched;
@@ -160,6 +160,9 @@ async function documentChecks(
   return typeof document === "string" ? rows : [...rows, ...memberChecks(document, url)];
 }
 
+/** What an error of the request is about. */
+const OF_ERROR: Readonly<Record<string, string>> = { body_too_large: "size", bad_json: "JSON" };
+
 /** The answer, or the error of one that must not be used; nothing is known of a server that does not answer. */
 async function fetchDocument(
   url: string,
@@ -167,13 +170,13 @@ async function fetchDocument(
   { timeout, retries }: DocumentOptions,
   { clock, signal }: CommandContext,
 ): Promise<BufferedResponse | AgentAuthError> {
-  const limits = { timeoutMs: timeout === undefined ? undefined : timeout * 1000, maxRetries: retries };
+  const limits = { timeoutMs: timeout === undefined ? undefined : timeout * 1000, maxRetries: retries ?? 0 };
   const send = createTransport({ ...limits, fetch, clock, redirects: "manual", maxBodyBytes: MAX_BYTES });
   const headers = { accept: "application/json", "user-agent": userAgent("agentauth-cli") };
   try {
     return await send(new HttpRequest(url, { headers }), signal);
   } catch (error) {
-    if (isAgentAuthError(error) && error.class === "refused") return error;
+    if (isAgentAuthError(error) && (error.class === "refused" || error.code === "bad_json")) return error;
     throw error;
   }
 }
