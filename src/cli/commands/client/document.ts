@@ -109,13 +109,18 @@ async function checkDocument(url: string, options: DocumentOptions, context: Com
   if (first === undefined) return undefined;
   const more = others.length === 0 ? "" : `; also: ${others.map(({ check }) => check).join(", ")}`;
   const message = `issuers must refuse the client metadata document ${quote(url)}: ${first.check}: ${first.found}${more}`;
-  const hint = `publish what this prints: agentauth client document --client-metadata-url ${shellWord(url)}`;
+  const hint = OF_HOST.has(first.check)
+    ? "publish it at a public https address, as application/json and without a redirect"
+    : `publish what this prints: agentauth client document --client-metadata-url ${shellWord(url)}`;
   throw new AgentAuthError("invalid_client_metadata", message, { class: "refused", hint });
 }
 
 function usage(message: string, hint: string): AgentAuthError {
   return new AgentAuthError("usage", message, { class: "usage", hint });
 }
+
+/** What the host decides, whatever the document has. */
+const OF_HOST: ReadonlySet<string> = new Set(["address", "host", "status", "content type", "fetch"]);
 
 /** The size that issuers are recommended to read (section 8.7 of the draft). */
 const MAX_BYTES = 5 * 1024;
@@ -138,7 +143,7 @@ async function documentChecks(
   if (addressClass !== undefined)
     add(
       "host",
-      addressClass === "public" ? undefined : `is no public address, but ${addressClass}`,
+      addressClass === "public" ? undefined : `must be a public address, and is a ${addressClass} one`,
       "a public address",
     );
   if (fetched instanceof AgentAuthError) {

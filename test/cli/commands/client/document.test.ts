@@ -115,7 +115,8 @@ describe("client document --check", () => {
   ])("refuses a document with %s, and names the member", async (_what, members, member) => {
     const { code, stderr, bad } = await check({ ...document, ...members });
     expect([code, bad.map((row) => row.check)]).toEqual([3, [member]]);
-    const { error } = JSON.parse(stderr) as { error: { message: string } };
+    const { error } = JSON.parse(stderr) as { error: { message: string; hint: string } };
+    expect(error.hint).toBe(`publish what this prints: agentauth client document ${URL_FLAG.join(" ")}`);
     expect(error.message).toBe(
       `issuers must refuse the client metadata document "${PAGE}": ${member}: ${bad[0]?.found}`,
     );
@@ -130,7 +131,9 @@ describe("client document --check", () => {
     ["half of a document", '{"client_id":', {}, 200, "JSON"],
     ["a member twice", '{"client_id":"a","client_id":"b"}', {}, 200, "JSON"],
   ])("refuses %s", async (_what, body, headers, status, failed) => {
-    const { code, bad } = await check(body, headers, status);
+    const { code, bad, stderr } = await check(body, headers, status);
+    const isOfHost = failed === "status" || failed === "content type";
+    expect(stderr).toContain(isOfHost ? "publish it at a public https address" : "publish what this prints");
     expect([code, bad.map((row) => row.check)]).toEqual([3, [failed]]);
   });
 
