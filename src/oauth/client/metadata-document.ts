@@ -50,7 +50,8 @@ export interface DocumentUse {
  */
 export async function usesDocument(use: DocumentUse, issuer: string): Promise<boolean> {
   const { server, store, preRegistered, clientMetadataUrl, now } = use;
-  if (preRegistered !== undefined || clientMetadataUrl === undefined || !server.takesClientIdDocuments) return false;
+  if (preRegistered !== undefined || !server.takesClientIdDocuments) return false;
+  if (clientMetadataUrl === undefined || clientMetadataUrl === "none") return false;
   if (server.registrationEndpoint === undefined) return true;
   const { isRefused, registeredAt = [] } = (await store.readClient(issuer, clientMetadataUrl)) ?? {};
   return !(isRefused && registeredAt.some((at) => at <= now && now - at < DAY_MS));
