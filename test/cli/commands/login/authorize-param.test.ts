@@ -43,8 +43,8 @@ describe("--authorize-param", () => {
 
   it("leaves out the consent that a user may not give, as the hint of the login says", async () => {
     const { sandbox, login } = await visit("entra-admin-consent");
-    const flags = ["--allow-missing-pkce-metadata", "--login-timeout", "2"];
-    const first = await login(...flags);
+    const flags = ["--allow-missing-pkce-metadata"];
+    const first = await login(...flags, "--login-timeout", "2");
     expect(first.code).toBe(4);
     expect(first.stderr).toMatch(
       /^hint: .*if the page wanted an approval: agentauth login \S+ --authorize-param prompt= /m,
