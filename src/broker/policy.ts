@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost } from "../http/address.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
-import { quote } from "../redact.js";
+import { escapeText, quote, wholeCharacters } from "../redact.js";
 
 /** What one name stands for, and what may be requested there. */
 export interface BrokerGrant {
@@ -87,7 +87,7 @@ export function checkPolicy(value: unknown, from: string): BrokerPolicy {
       if (check === undefined)
         throw wrong(`${name} has the unknown field ${quote(field)}; its fields are ${Object.keys(fields).join(", ")}`);
       const problem = check(content);
-      if (problem !== undefined) throw wrong(`${name}.${field} ${quote(JSON.stringify(content), 80)} ${problem}`);
+      if (problem !== undefined) throw wrong(`${name}.${field} ${shown(content)} ${problem}`);
     }
   };
   const named = (members: JsonObject, kind: string) => {
@@ -146,6 +146,10 @@ function serverProblem(value: unknown): string | undefined {
     return "does not begin with https://";
   if (username !== "" || password !== "") return "has credentials";
   return hash === "" ? undefined : "has a fragment";
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? quote(value, 80) : wholeCharacters(escapeText(JSON.stringify(value)), 80);
 }
 
 function textProblem(value: unknown): string | undefined {
