@@ -56,6 +56,7 @@ export {
   type AgentClientOptions,
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
+export type { AgentRequestInit } from "./oauth/agent-fetch.js";
 export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";

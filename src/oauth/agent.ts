@@ -2,7 +2,7 @@ import { isAgentAuthError } from "../errors.js";
 import { bindMethods } from "../http/bind-methods.js";
 import { AgentContext } from "./agent-context.js";
 import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
-import { fetchWithToken } from "./agent-fetch.js";
+import { type AgentRequestInit, fetchWithToken } from "./agent-fetch.js";
 import { beginBrowserLogin, beginDeviceLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
 import {
   type AgentClientOptions,
@@ -95,8 +95,10 @@ export class AgentClient {
    *
    * The token is sent to its own server only, never to another origin. A server that requires no login gets the request
    * without a token.
+   *
+   * @throws `TypeError` for an address that is not below the option `server`
    */
-  fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  fetch(input: string | URL | Request, init: AgentRequestInit = {}): Promise<Response> {
     return this.#offerLogin(fetchWithToken(this.#tokens.fetchContext(), input, init));
   }
 
