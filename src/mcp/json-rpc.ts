@@ -94,6 +94,11 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
     return { failure: failure(null, { code: RPC_CODES.parse, message: "the line is not JSON" }) };
   }
   if (Array.isArray(value)) return invalid(null, "batches are not supported: send one message per line");
+  return checkMessage(value);
+}
+
+/** A parsed message. For an invalid one it returns the response to send. */
+export function checkMessage(value: unknown): { message: RpcMessage } | { failure: RpcResponse } {
   if (!isJsonObject(value)) return invalid(null, "the message is not a JSON object");
   const { id } = value;
   const validId = typeof id === "string" || typeof id === "number" ? id : null;

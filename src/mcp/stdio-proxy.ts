@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { backpressureFetch, createHttpTransport, MAX_MESSAGE_BYTES } from "./http-transport.js";
+import { MAX_MESSAGE_BYTES, type SendRequest } from "./http-exchange.js";
 import { failure, RPC_CODES, type RpcResponse, readMessage } from "./json-rpc.js";
 import { McpProxy, type McpProxyOptions, settledWithin } from "./proxy.js";
 import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
@@ -7,7 +7,7 @@ import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
 /** Options of {@link runStdioProxy}. */
 export interface StdioProxyOptions extends Pick<McpProxyOptions, "url" | "mask" | "onWarning" | "onLog"> {
   /** Sends each request with the token. */
-  fetch: typeof globalThis.fetch;
+  fetch: SendRequest;
   /** Messages of the host, one per line. Its end ends the proxy. */
   input: Readable;
   /** Writes to the host; resolves when the host has read the text, rejects when the pipe is closed. */
@@ -35,11 +35,10 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
   const stop = () => ended.abort(signal.reason);
   ended.signal.addEventListener("abort", () => input.destroy(), { once: true });
   const host = createStdioWriter(options.write, () => ended.abort());
-  const paced = backpressureFetch(fetch, () => host.ready(), maxBytes);
-  const connect = () => createHttpTransport(url, paced);
-  const proxy = new McpProxy({ url, host, connect, mask, onWarning, onLog, onFatalError: () => ended.abort() });
+  const ready = () => host.ready();
+  const onFatalError = () => ended.abort();
+  const proxy = new McpProxy({ url, fetch, host, ready, maxBytes, mask, onWarning, onLog, onFatalError });
   const { session } = proxy;
-  await session.start();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
@@ -50,7 +49,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
     await settledWithin(session.terminate(), TERMINATE_MS);
   } finally {
     signal.removeEventListener("abort", stop);
-    await session.close();
+    session.close();
     await host.flushed();
     input.destroy();
   }

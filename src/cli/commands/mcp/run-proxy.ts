@@ -1,5 +1,7 @@
 import { AgentAuthError } from "../../../errors.js";
+import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
+import type { SendRequest } from "../../../mcp/http-exchange.js";
 import { runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { loginRequired } from "../../../oauth/grant/login-required.js";
@@ -51,7 +53,7 @@ function checkStdin(flags: ProxyFlags): void {
 }
 
 /** A fetch with the token, and with hints in its errors. */
-async function fetchOf(url: string, options: ProxyFlags, context: CommandContext): Promise<typeof globalThis.fetch> {
+async function fetchOf(url: string, options: ProxyFlags, context: CommandContext): Promise<SendRequest> {
   // Never prompts, even on a terminal: standard input is for the server.
   const unattended = context.with({ io: { ...context.io, stdin: { ...context.io.stdin, isTTY: false } } });
   // A tool may take longer than the usual idle timeout, and a notification stream may be silent for hours.
@@ -64,29 +66,22 @@ async function fetchOf(url: string, options: ProxyFlags, context: CommandContext
     account: options.accountHint,
   };
   const withHint = context.withHint ?? cliHint;
-  return async (input, init) => {
-    const endsSession = init?.method === "DELETE";
-    const response = await send(endsSession ? withoutLogin : agent, options.scope, input, init).catch(
-      (error: unknown) => {
-        throw init?.signal?.aborted ? error : diagnosed(withHint(networkError(error, url)));
-      },
-    );
+  return async (address, { signal = null, ...init }) => {
+    const sender = init.method === "DELETE" ? withoutLogin : agent;
+    const send = async () => {
+      const { scope } = options;
+      if (scope !== undefined) await loginFirst(sender, address, { scope, signal: signal ?? undefined });
+      return sender.fetch(new HttpRequest(address, init), { signal });
+    };
+    const response = await send().catch((error: unknown) => {
+      throw signal?.aborted ? error : diagnosed(withHint(networkError(error, url)));
+    });
     if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
     // With a machine grant, the server's own message is more useful.
     if (response.status !== 401 || options.grant !== undefined) return response;
     await response.body?.cancel().catch(() => undefined);
     throw withHint(loginRequired(key, "the server rejected the token (HTTP 401)"));
   };
-}
-
-async function send(
-  agent: AgentClient,
-  scope: string | undefined,
-  input: string | URL | Request,
-  init: RequestInit | undefined,
-): Promise<Response> {
-  if (scope !== undefined) await loginFirst(agent, String(input), { scope, signal: init?.signal ?? undefined });
-  return agent.fetch(input, init);
 }
 
 /** An error response is passed on to the host, and the server may echo the token in it. */
