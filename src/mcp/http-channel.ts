@@ -101,15 +101,16 @@ export class HttpChannel {
     await this.#during(abort, async () => {
       const response = await this.#post(message, headers, abort);
       onAccepted?.();
-      const { status, body } = response;
-      if (isEventStream(response) && body !== null) {
-        await this.#readStream(body, { abort, receive, isNotifications: false });
-      } else if (isJsonResponse(response)) {
+      // JSON comes first: to ask for the stream of a body makes one.
+      if (isJsonResponse(response)) {
         const parsed: unknown = JSON.parse(await readBody(response, this.#options.maxBytes, this.#options.ready));
         for (const one of Array.isArray(parsed) ? parsed : [parsed]) receive(readServerMessage(one));
+      } else if (isEventStream(response) && response.body !== null) {
+        await this.#readStream(response.body, { abort, receive, isNotifications: false });
       } else {
-        await body?.cancel();
-        if (status !== 202) throw new SyntaxError(`Unexpected content type: ${response.headers.get("content-type")}`);
+        await response.body?.cancel();
+        if (response.status === 202) return;
+        throw new SyntaxError(`Unexpected content type: ${response.headers.get("content-type")}`);
       }
     });
   }
