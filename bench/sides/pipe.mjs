@@ -10,7 +10,11 @@ const headers = {
   accept: "application/json, text/event-stream",
 };
 createInterface({ input: process.stdin }).on("line", (line) => {
-  const sent = request(url, { method: "POST", agent, headers: { ...headers, "content-length": Buffer.byteLength(line) } });
+  const sent = request(url, {
+    method: "POST",
+    agent,
+    headers: { ...headers, "content-length": Buffer.byteLength(line) },
+  });
   sent.on("response", (response) => {
     let text = "";
     response.setEncoding("utf8").on("data", (part) => (text += part));

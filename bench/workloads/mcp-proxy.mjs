@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createInterface } from "node:readline";
 import { existsSync, readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { fileStore } from "../../dist/node/index.js";
 import { atMost, goalText } from "../lib/claims.mjs";
@@ -102,6 +102,8 @@ async function measureHost(args, env, calls) {
 
 /** The CPU that a process has used, in milliseconds: the kernel counts it in hundredths of a second. */
 function cpuOf(pid) {
-  const fields = readFileSync(`/proc/${pid}/stat`, "latin1").replace(/^.*\) /, "").split(" ");
+  const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
+    .replace(/^.*\) /, "")
+    .split(" ");
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }

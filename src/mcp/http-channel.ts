@@ -28,6 +28,8 @@ const MAX_TRAILER_MS = 5000;
 export interface HttpChannelOptions {
   url: string;
   fetch: SendRequest;
+  /** As `fetch`, for what the host has not asked for: it never begins a login. Default: `fetch`. */
+  unattended?: SendRequest | undefined;
   /** Resolves when the host accepts more: nothing is read faster. */
   ready: Ready;
   /** The longest message, in bytes. */
@@ -47,6 +49,8 @@ export type Receive = (message: RpcMessage) => void;
 export interface ChannelRequest {
   /** Ends the request. */
   abort: AbortController;
+  /** Whether the host has not asked for it. */
+  isUnattended?: boolean;
   /** More headers. */
   headers?: Record<string, string>;
   /** Takes each message that the response carries. */
@@ -97,9 +101,10 @@ export class HttpChannel {
    *
    * @throws `HttpFailure`, `AgentAuthError`, `SyntaxError`, and the errors of `fetch`
    */
-  async request(message: RpcRequest, { abort, headers = {}, receive, onAccepted }: ChannelRequest): Promise<void> {
+  async request(message: RpcRequest, how: ChannelRequest): Promise<void> {
+    const { abort, headers = {}, receive, onAccepted, isUnattended = false } = how;
     await this.#during(abort, async () => {
-      const response = await this.#post(message, headers, abort);
+      const response = await this.#post(message, headers, abort, isUnattended);
       onAccepted?.();
       // JSON comes first: to ask for the stream of a body makes one.
       if (isJsonResponse(response)) {
@@ -124,7 +129,7 @@ export class HttpChannel {
   async terminate(): Promise<void> {
     if (this.sessionId === undefined) return;
     await this.#during(new AbortController(), async (abort) => {
-      const response = await this.#fetch({ method: "DELETE", headers: this.#headers() }, abort);
+      const response = await this.#fetch({ method: "DELETE", headers: this.#headers() }, abort, true);
       await response.body?.cancel();
     });
   }
@@ -246,21 +251,27 @@ export class HttpChannel {
     return undefined;
   }
 
-  async #post(message: RpcMessage, more: Record<string, string>, abort: AbortController): Promise<Response> {
+  async #post(
+    message: RpcMessage,
+    more: Record<string, string>,
+    abort: AbortController,
+    isUnattended = false,
+  ): Promise<Response> {
     const begins = message.method === INITIALIZE;
     // A host that begins again offers its own revision, not the one of the session before.
     if (begins) this.revision = undefined;
     const own = begins ? {} : this.#headers();
     const headers = { ...own, ...more, ...POST_HEADERS };
-    const response = await this.#fetch({ method: "POST", headers, body: JSON.stringify(message) }, abort);
+    const init = { method: "POST", headers, body: JSON.stringify(message) };
+    const response = await this.#fetch(init, abort, isUnattended);
     if (!response.ok) throw await httpFailure(response);
     if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;
     return response;
   }
 
-  #fetch(init: Parameters<SendRequest>[1], { signal }: AbortController): Promise<Response> {
-    const { fetch, url } = this.#options;
-    return sendWithinOrigin(fetch, url, { ...init, signal });
+  #fetch(init: Parameters<SendRequest>[1], { signal }: AbortController, isUnattended = false): Promise<Response> {
+    const { fetch, unattended = fetch, url } = this.#options;
+    return sendWithinOrigin(isUnattended ? unattended : fetch, url, { ...init, signal });
   }
 
   #headers(): Record<string, string> {

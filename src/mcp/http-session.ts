@@ -15,7 +15,16 @@ import {
   sendWithinOrigin,
   tooLong,
 } from "./http-exchange.js";
-import { CANCELLED, failure, INITIALIZE, isRequest, isResponse, type RpcMessage, type RpcRequest } from "./json-rpc.js";
+import {
+  CANCELLED,
+  failure,
+  INITIALIZE,
+  isRequest,
+  isResponse,
+  RPC_CODES,
+  type RpcMessage,
+  type RpcRequest,
+} from "./json-rpc.js";
 import { sessionlessHeaders } from "./param-headers.js";
 
 /** Limit of what is held in memory as a whole: a response or an event. */
@@ -24,7 +33,6 @@ const MAX_RESPONSE_LENGTH = 16 * 1024 * 1024;
 const MAX_RESUMPTIONS = 2;
 const RESUME_AFTER_MS = 1000;
 const MAX_RESUME_AFTER_MS = 10_000;
-const METHOD_NOT_FOUND = -32_601;
 
 /** The members of `_meta` with which each request of a revision without sessions describes its client. */
 const META = "io.modelcontextprotocol/";
@@ -207,7 +215,7 @@ export class HttpSession {
     const answer: RpcMessage =
       method === "ping"
         ? { jsonrpc: "2.0", id, result: {} }
-        : failure(id, { code: METHOD_NOT_FOUND, message: "Method not found" });
+        : failure(id, { code: RPC_CODES.method, message: "Method not found" });
     void this.notify(answer).catch(() => undefined);
   }
 

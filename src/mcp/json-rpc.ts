@@ -40,7 +40,13 @@ export interface RpcResponse {
 export type RpcMessage = RpcRequest | RpcNotification | RpcResponse;
 
 /** Error codes of JSON-RPC 2.0 (section 5.1). */
-export const RPC_CODES = { parse: -32_700, invalid: -32_600, internal: -32_603 } as const;
+export const RPC_CODES = {
+  parse: -32_700,
+  invalid: -32_600,
+  method: -32_601,
+  params: -32_602,
+  internal: -32_603,
+} as const;
 
 /** The request that begins a session. */
 export const INITIALIZE = "initialize";

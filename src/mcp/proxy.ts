@@ -12,6 +12,7 @@ import {
   isResponse,
   isTooDeep,
   param,
+  RPC_CODES,
   type RpcId,
   type RpcMessage,
   type RpcResponse,
@@ -20,6 +21,7 @@ import { ParamHeaders, sessionlessHeaders } from "./param-headers.js";
 import { Handshake, type PendingRequest, PendingRequests, UnsentMessages } from "./pending-requests.js";
 import { ServerSession, type ServerSessionOptions } from "./server-session.js";
 import type { StdioWriter } from "./stdio.js";
+import type { ToolPolicy } from "./tool-policy.js";
 
 /** How long to wait for the server to accept a notification. */
 const MAX_ACCEPT_MS = 5000;
@@ -30,7 +32,9 @@ const SUBSCRIPTION = "subscriptions/listen";
 
 /** The two sides of an {@link McpProxy}, and its callbacks. */
 export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage"> {
-  host: StdioWriter;
+  host: Pick<StdioWriter, "send">;
+  /** Which tools the host may list and call. */
+  policy: ToolPolicy;
   /** Called when the host's `initialize` fails in a way that a retry does not fix. */
   onFatalError(): void;
 }
@@ -66,9 +70,19 @@ export class McpProxy {
     this.#session = new ServerSession({ ...options, onMessage: (message) => this.#fromServer(message) });
   }
 
-  /** The session with the server. */
-  get session(): Pick<ServerSession, "terminate" | "close"> {
-    return this.#session;
+  /** Keeps the session alive: see {@link ServerSession.ping}. */
+  ping(ms: number): Promise<void> {
+    return this.#session.ping(ms);
+  }
+
+  /** Ends the session at the server. */
+  terminate(): Promise<void> {
+    return this.#session.terminate();
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    this.#session.close();
   }
 
   /** Why the proxy failed: `initialize` failed for good, or no request had a response. */
@@ -79,6 +93,8 @@ export class McpProxy {
   /** Forwards a message of the host that is `bytes` long. */
   fromHost(message: RpcMessage, bytes: number): void {
     this.#options.onLog(`host: ${describe(message)}`);
+    const refusal = this.#options.policy.refuse(message);
+    if (refusal !== undefined) return void this.#refuse(message, refusal);
     const sent = isResponse(message) ? this.#session.requests.toServer(message) : message;
     if (sent?.method === CANCELLED) this.#cancel(sent);
     else if (sent === undefined) this.#options.onLog("host: the response belongs to a lost session");
@@ -86,6 +102,17 @@ export class McpProxy {
       this.#unsent.add(sent, bytes);
       this.#handshake.pass(sent);
     }
+  }
+
+  #refuse(message: RpcMessage, why: string): void {
+    const { host, onWarning } = this.#options;
+    onWarning(`refused: ${why}`);
+    const error = {
+      code: RPC_CODES.params,
+      message: `refused by the tool policy: ${why}`,
+      data: { code: "tool_refused" },
+    };
+    if (isRequest(message)) host.send(failure(message.id, error));
   }
 
   /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
@@ -256,7 +283,7 @@ export class McpProxy {
 
   /** Forwards a message of the server. @param carrier the request whose HTTP response carries it */
   #fromServer(message: RpcMessage, carrier?: PendingRequest): void {
-    const { host, onLog } = this.#options;
+    const { host, policy, onLog } = this.#options;
     if (isTooDeep(message)) return void this.#refuseTooDeep(message, carrier);
     if (!isResponse(message)) {
       onLog(`server: ${describe(message)}`);
@@ -268,8 +295,10 @@ export class McpProxy {
     if (!pending) return;
     if (this.#outcome.state !== "failed") this.#outcome = { state: "working" };
     this.#headers.update(pending.request, message);
-    host.send({ ...message, id: pending.request.id });
-    this.#pending.remove(pending.request.id);
+    const { id, method } = pending.request;
+    if (method === "tools/list" && "result" in message) message.result = policy.filterList(message.result);
+    host.send({ ...message, id });
+    this.#pending.remove(id);
     this.#session.onResponse(pending.request, message);
   }
 

@@ -1,5 +1,6 @@
+import { quote } from "../redact.js";
 import { HttpChannel, type HttpChannelOptions } from "./http-channel.js";
-import { isRequest, type RpcId, type RpcMessage, type RpcRequest, type RpcResponse } from "./json-rpc.js";
+import { isRequest, isResponse, type RpcId, type RpcMessage, type RpcRequest, type RpcResponse } from "./json-rpc.js";
 import { ServerRequests } from "./server-requests.js";
 import { SessionRecovery } from "./session-recovery.js";
 
@@ -40,6 +41,25 @@ export class ServerSession {
   /** The channel for responses of the host: what it has not answered yet, the new session asked. */
   get forResponses(): HttpChannel {
     return this.#next ?? this.#http;
+  }
+
+  /** Sends a `ping` if there is a session, and waits for the answer for `ms` milliseconds. */
+  async ping(ms: number): Promise<void> {
+    if (!this.#recovery.isPossible) return;
+    const http = this.#http;
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), ms).unref();
+    const receive = (message: RpcMessage) => isResponse(message) || this.#fromServer(http, message);
+    try {
+      await http.request(
+        { jsonrpc: "2.0", id: "agentauth-ping", method: "ping" },
+        { abort, receive, isUnattended: true },
+      );
+    } catch (error) {
+      this.#options.onLog(`ping: ${quote(this.#options.mask(String(error)), 300)}`);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Ends the session at the server. */
