@@ -20,7 +20,7 @@ export const shows =
   "node:http: it checks, refreshes and limits nothing. It does not show event streams, nor the time that a network takes.";
 
 const MCP_REMOTE = fileURLToPath(new URL("../node_modules/mcp-remote/dist/proxy.js", import.meta.url));
-const WARM_UP = 2000;
+const WARM_UP = 1000;
 
 export function unavailable() {
   return existsSync("/proc/self/stat") ? missingCli() : "it reads the CPU of another process from /proc";

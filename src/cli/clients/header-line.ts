@@ -10,7 +10,8 @@ import { quote } from "../../redact.js";
  */
 export function parseHeaderLine(line: string, from: string): { name: string; value: string } {
   const [, name = "", value = ""] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? [];
-  const shown = line.includes(":") ? `${from} ${quote(line.split(/[:\s]/, 1)[0], 40)}` : from;
+  // A line that is one word is all value.
+  const shown = /[:\s]/.test(line) ? `${from} ${quote(line.split(/[:\s]/, 1)[0], 40)}` : from;
   if (!TOKEN.test(name)) throw headerError(`${shown} is not "name: value"`, 'for example "Accept: text/plain"');
   checkHeaderValue(value, shown);
   return { name, value };

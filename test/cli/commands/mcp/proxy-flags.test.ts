@@ -79,7 +79,16 @@ describe("the headers of mcp proxy", () => {
       response.writeHead(500).end("no file-secret-1 from-env-123 plain-value");
     const host = await hostOf(
       answer,
-      (url) => [url, "--debug", "--header", "X-Tenant: plain-value", "--header", "X-Token: env:KEY", "--header-file", file],
+      (url) => [
+        url,
+        "--debug",
+        "--header",
+        "X-Tenant: plain-value",
+        "--header",
+        "X-Token: env:KEY",
+        "--header-file",
+        file,
+      ],
       { KEY: "from-env-123" },
     );
     await host.ask(1, "initialize", HELLO);
