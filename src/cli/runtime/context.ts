@@ -75,6 +75,8 @@ export interface AgentUse {
   login?: "always" | "when-present" | "never";
   /** Milliseconds without a byte of a server's response; 0 for no limit. */
   idleTimeoutMs?: number;
+  /** Milliseconds for which a grant that was read is used again outside of a refresh. Default: none. */
+  reuseReadsMs?: number;
 }
 
 /** What can differ in the part of a run that {@link CommandContext.with} is for. */
@@ -99,7 +101,7 @@ export interface CommandContext extends RunContext {
   /** Whether `agent()` may ask the user to log in. */
   mayLogin(): boolean;
   /** The network for MCP servers and their issuers. */
-  network(): Promise<Network>;
+  network(use?: Pick<AgentUse, "idleTimeoutMs">): Promise<Network>;
   /** The store of the profile. */
   store(): Promise<GrantStore>;
   /** The same context with another output, signal, command line or flags; what depends on these is built again. */
