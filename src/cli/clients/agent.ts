@@ -6,7 +6,6 @@ import { checkSetting } from "../../profile/settings-file.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
-import { withBriefReads } from "./brief-reads.js";
 import { confirm } from "./confirm.js";
 import { readGrantInputs } from "./grant.js";
 import { loginMethod, mayConfirm } from "./login-method.js";
@@ -22,7 +21,7 @@ import { traceLine } from "./trace-line.js";
 export async function createAgentClient(
   flags: ContextFlags,
   context: CommandContext,
-  { login, idleTimeoutMs, reuseReadsMs }: AgentUse,
+  { login, idleTimeoutMs }: AgentUse,
 ): Promise<AgentClient> {
   const { io } = context;
   const settings = context.settings();
@@ -34,9 +33,8 @@ export async function createAgentClient(
   const { issuer, clientMetadataUrl } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
-  const store = await context.store();
   return new AgentClient({
-    store: reuseReadsMs === undefined ? store : withBriefReads(store, reuseReadsMs, context.clock),
+    store: await context.store(),
     profile: settings.profile.value,
     clientName: flags.clientName,
     userAgent: "agentauth-cli",

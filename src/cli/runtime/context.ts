@@ -75,8 +75,6 @@ export interface AgentUse {
   login?: "always" | "when-present" | "never";
   /** Milliseconds without a byte of a server's response; 0 for no limit. */
   idleTimeoutMs?: number;
-  /** Milliseconds for which a grant that was read is used again outside of a refresh. Default: none. */
-  reuseReadsMs?: number;
 }
 
 /** What can differ in the part of a run that {@link CommandContext.with} is for. */

@@ -27,8 +27,6 @@ export interface ProxyFlags extends Omit<AgentFlags, "output">, HeaderFlags {
 }
 
 const DEFAULT_KEEP_ALIVE_S = 30;
-/** Reading a login takes as long as the rest of a call. */
-const REUSE_READS_MS = 100;
 
 /** `mcp proxy`: connects a host that speaks over standard input and output to servers that require a token. */
 export async function runProxy(options: ProxyFlags, context: CommandContext): Promise<number> {
@@ -111,7 +109,7 @@ async function sendersOf(url: string, sending: Sending): Promise<Pick<ProxiedSer
     // Never prompts, even on a terminal: standard input is for the server.
     const unattended = context.with({ io: { ...context.io, stdin: { ...context.io.stdin, isTTY: false } } });
     // A tool may take longer than the usual idle timeout, and a notification stream may be silent for hours.
-    const agent = await unattended.agent({ idleTimeoutMs: 0, reuseReadsMs: REUSE_READS_MS });
+    const agent = await unattended.agent({ idleTimeoutMs: 0 });
     const withoutLogin = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
     const senderOf = (sender: AgentClient) => withToken(url, { ...sending, sender, withoutLogin });
     return { fetch: senderOf(agent), unattended: senderOf(withoutLogin) };
