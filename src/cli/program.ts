@@ -1,20 +1,19 @@
-import type { Command, OptionValues } from "commander";
-import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import type { Command, Option, OptionValues } from "commander";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
+import type { Env } from "../platform/environment.js";
+import { quote } from "../redact.js";
 import { createCommandContext } from "./clients/context.js";
 import { withAgentDefaults } from "./config/agent-defaults.js";
 import { addGlobalFlags } from "./flags/global.js";
+import type { Io } from "./io/io.js";
 import { WIDEST_HELP } from "./io/terminal-size.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
-import { type CommandDeclaration, declareInOrder } from "./runtime/declaration.js";
-import { HelpedCommand } from "./runtime/help/helped-command.js";
-import type { HelpLayout } from "./runtime/help/parts.js";
-import { givenLoginFlags } from "./runtime/hint-flags.js";
+import { type CommandDeclaration, declareInOrder, type Registry } from "./runtime/declaration.js";
+import { HelpedCommand } from "./runtime/help/root-page.js";
+import type { HelpLayout } from "./runtime/help/text.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
-import { logFlags } from "./runtime/log-level.js";
-import type { Registry } from "./runtime/registry.js";
-import { checkShowSecrets } from "./runtime/secret-output-guard.js";
 import type { ParserError } from "./runtime/usage-error.js";
 
 /** The whole command tree. */
@@ -122,4 +121,69 @@ function layoutOf({ io, argv }: RunContext): HelpLayout {
   const end = argv.indexOf("--");
   const words = end < 0 ? argv : argv.slice(0, end);
   return { width: Math.min(io.stdout.columns, WIDEST_HELP), isFull: words.includes("--all") };
+}
+
+/** What `AGENTAUTH_LOG` sets, as the flags that do the same. */
+const LEVELS = { info: { verbose: true }, debug: { verbose: true, debug: true } } as const;
+
+/**
+ * The flags that `AGENTAUTH_LOG` stands for.
+ *
+ * @throws `AgentAuthError` `usage` for a level that is none
+ */
+function logFlags(env: Env): { verbose?: true; debug?: true } {
+  const level = env["AGENTAUTH_LOG"];
+  if (!level) return {};
+  if (Object.hasOwn(LEVELS, level)) return LEVELS[level as keyof typeof LEVELS];
+  const rule = `must be one of ${Object.keys(LEVELS).join(", ")}`;
+  throw new AgentAuthError("usage", `AGENTAUTH_LOG ${quote(level)} ${rule}`, {
+    class: "usage",
+    hint: "AGENTAUTH_LOG=debug logs as --debug does; unset it for no log",
+  });
+}
+
+/**
+ * Checks that `--show-secrets` is intended: output where `CI` is set stays in a log that others read.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+function checkShowSecrets(options: { showSecrets?: unknown; yes?: unknown }, { env, stdout }: Io): void {
+  if (options.showSecrets !== true || options.yes === true || stdout.isTTY) return;
+  if (/^(?:false|0|no|off)?$/i.test(env["CI"] ?? "")) return;
+  throw new AgentAuthError("usage", "--show-secrets would print secrets into the log of a CI job (CI is set)", {
+    class: "usage",
+    hint: "leave --show-secrets out; if no log records the output, add --yes",
+  });
+}
+
+/** What a sign-in depends on, beside where and by whom the command is run. No value of these is a secret. */
+const OF_LOGIN: ReadonlySet<string> = new Set([
+  ...["--profile", "--proxy", "--ca-file", "--client-cert", "--client-key"],
+  ...["--client-id", "--client-secret-file", "--private-key", "--key-id", "--client-metadata-url"],
+  ...["--client-name"],
+  ...["--issuer", "--trust-named-issuer"],
+  ...["--scope", "--resource", "--resource-metadata", "--account-hint", "--dpop"],
+  ...["--flow", "--browser", "--redirect-host", "--redirect-port", "--login-timeout"],
+  ...["--allow-missing-pkce-metadata", "--allow-private-network", "--allow-cross-origin-metadata"],
+  ...["--allow-cross-origin-endpoints", "--legacy-discovery", "--strict-resource", "--same-origin-endpoints"],
+  "--accept-token-type",
+]);
+/** With another heading a flag of the same name means something else: the scope of a token that is exchanged. */
+const HEADINGS = /^(?:Login|Security policy|The client|Service|Network)/;
+
+/** The flags of a login as they were typed, each with its value: without them the hint would log in another client. */
+export function givenLoginFlags(command: Command): string[][] {
+  const own = command.options.flatMap((option) => typed(option, command));
+  return command.parent ? [...own, ...givenLoginFlags(command.parent)] : own;
+}
+
+function typed(option: Option, command: Command): string[][] {
+  const { long, helpGroupHeading = "" } = option;
+  // The second step of a login in two steps: another login starts with the first step.
+  if (long === "--wait" && typeof command.getOptionValue("wait") === "string") return [["--no-wait"]];
+  if (!long || !OF_LOGIN.has(long) || !HEADINGS.test(helpGroupHeading)) return [];
+  const name = option.attributeName();
+  if (command.getOptionValueSource(name) !== "cli") return [];
+  const value: unknown = command.getOptionValue(name);
+  return [value === true ? [long] : [long, String(value)]];
 }

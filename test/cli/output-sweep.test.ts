@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { textOf } from "../../src/cli/clients/mcp-content.js";
 import { reportText } from "../../src/cli/commands/doctor/text.js";
-import { terminalText } from "../../src/cli/commands/request/terminal-text.js";
+import { terminalText } from "../../src/cli/commands/request/response-output.js";
 import { createMemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/object.js";

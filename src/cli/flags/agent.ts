@@ -1,10 +1,10 @@
-import { type Command, Option } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { AgentAuthError } from "../../errors.js";
 import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-type.js";
 import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
-import { addPolicyFlags } from "./policy.js";
 import { seconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
@@ -157,4 +157,49 @@ export interface TokenFlags extends Omit<AgentFlags, "output"> {
 export interface StoredLoginFlags extends AgentFlags, OutputFlags {
   url?: string;
   all?: boolean;
+}
+
+const POLICY = "Security policy:";
+
+/** Adds the flags that change the security policy of discovery. */
+export function addPolicyFlags(command: Command): Command {
+  return command
+    .addOption(
+      new Option("--allow-missing-pkce-metadata", "Accept an issuer whose metadata does not announce PKCE").helpGroup(
+        POLICY,
+      ),
+    )
+    .addOption(
+      new Option("--allow-private-network", "Allow a public server to name loopback or private addresses").helpGroup(
+        POLICY,
+      ),
+    )
+    .addOption(
+      new Option("--allow-cross-origin-metadata", "Follow resource metadata to another origin").helpGroup(POLICY),
+    )
+    .addOption(
+      new Option(
+        "--allow-cross-origin-endpoints",
+        "Accept an issuer that sends the authorization code to another origin",
+      ).helpGroup(POLICY),
+    )
+    .addOption(new Option("--legacy-discovery", "Use the discovery rules of MCP revision 2025-03-26").helpGroup(POLICY))
+    .addOption(
+      new Option("--accept-token-type <type>", "Use tokens of this type as bearer tokens")
+        .argParser(tokenType)
+        .helpGroup(POLICY),
+    )
+    .addOption(
+      new Option("--strict-resource", "Require the resource to be exactly the requested URL").helpGroup(POLICY),
+    )
+    .addOption(
+      new Option("--same-origin-endpoints", "Require all endpoints of the issuer to share its origin").helpGroup(
+        POLICY,
+      ),
+    );
+}
+
+function tokenType(value: string): string {
+  if (!isAcceptableTokenType(value)) throw new InvalidArgumentError(TOKEN_TYPE_RULE);
+  return value;
 }

@@ -1,6 +1,8 @@
 /** Chooses the writer of a list. */
 
 import type { Format } from "../../profile/output-formats.js";
+import type { Settings } from "../../profile/settings.js";
+import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
@@ -69,4 +71,11 @@ function filtered(format: Format, expression: string, context: WriterContext): W
 
 function ignorePipe(error: unknown): void {
   if (!(error instanceof PipeClosed)) throw error;
+}
+
+/** The output format: the flag, else the profile's, else the default for a terminal or a pipe. */
+export function formatOf(options: OutputFlags, settings: Pick<Settings, "output">, io: Io): Format {
+  if (options.output) return options.output;
+  if (options.json || options.jq !== undefined) return "json";
+  return (settings.output?.value as Format | undefined) ?? (io.stdout.isTTY ? "table" : "plain");
 }

@@ -1,4 +1,5 @@
-import type { Registry } from "./registry.js";
+import type { Command } from "commander";
+import type { CommandContext, RunContext } from "./context.js";
 
 /** The headings of the list of commands, in the order of the help. */
 export const GROUPS = ["Start:", "Tokens:", "Lists:", "Settings:", "Sandbox:", "Help:"] as const;
@@ -32,4 +33,17 @@ export function declareInOrder(commands: readonly CommandDeclaration[], registry
     declare(registry);
     for (const command of registry.root.commands.slice(declared)) command.helpGroup(group);
   }
+}
+
+/** Runs a command and returns its exit code; undefined stands for 0. */
+type Run<Options> = (options: Options, context: CommandContext) => Promise<number | undefined>;
+
+/** Where commands are declared. */
+export interface Registry {
+  /** The root command. */
+  root: Command;
+  /** A commander action that runs a command; `positional` names its arguments in order. */
+  action<Options>(run: Run<Options>, ...positional: (keyof Options & string)[]): (...args: unknown[]) => Promise<void>;
+  /** What is known before the flags are. */
+  context: RunContext;
 }

@@ -1,6 +1,5 @@
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { ClientOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */

@@ -2,9 +2,8 @@ import type { BoundBy, ClientBinding } from "../../../oauth/model/client-binding
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
+import { createWriter, formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** Options of the `client` commands. */

@@ -1,6 +1,5 @@
 import { Argument } from "commander";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { CompletionOptions } from "./run.js";
 
 const SHELLS: readonly CompletionOptions["shell"][] = ["bash", "zsh", "fish", "powershell"];

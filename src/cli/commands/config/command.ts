@@ -1,8 +1,7 @@
 import { PROFILE_KEYS } from "../../../profile/settings-file.js";
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { ConfigOptions } from "./options.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import type { ConfigOptions } from "./setting-input.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 1, names: ["config"], declare: declareConfig };

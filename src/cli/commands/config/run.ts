@@ -16,13 +16,10 @@ import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
 import { removeOwnToken } from "../../config/token-file.js";
-import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
+import { createWriter, formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { ConfigOptions } from "./options.js";
-import { valueToStore } from "./setting-input.js";
-import { type Rebound, rebind } from "./token-binding.js";
+import { type ConfigOptions, valueToStore } from "./setting-input.js";
 
 type Run = (options: ConfigOptions, context: CommandContext) => Promise<number | undefined>;
 
@@ -178,4 +175,28 @@ function refuseSandbox(name: string): void {
 function sourcesOf({ io, home, settings }: CommandContext): SettingSources {
   const store = storeChoiceOf(settings().profile.value, io.env, home());
   return { settings: settings(), config: readConfig(home()), home: home(), store, env: io.env };
+}
+
+/** The entries of a profile, and the reference to an API token that was dropped. */
+interface Rebound {
+  entries: Profile;
+  /** The reference, and the base URL that its token was stored for. */
+  dropped: { reference: string; boundTo: string } | undefined;
+}
+
+/**
+ * Drops the reference to the API token if the profile's base URL moves to another origin or is removed: the token was
+ * stored for the old origin, and must not be sent to another server because of an unrelated setting.
+ */
+function rebind(before: Profile, after: Profile): Rebound {
+  const { api_token: reference, ...rest } = after;
+  const { base_url: boundTo } = before;
+  if (reference === undefined || boundTo === undefined || isSameOrigin(boundTo, after.base_url)) {
+    return { entries: after, dropped: undefined };
+  }
+  return { entries: rest, dropped: { reference, boundTo } };
+}
+
+function isSameOrigin(one: string, other: string | undefined): boolean {
+  return other !== undefined && new URL(one).origin === new URL(other).origin;
 }

@@ -1,4 +1,6 @@
 import { abortedError, isAgentAuthError } from "../../../errors.js";
+import type { AgentFlags } from "../../flags/agent.js";
+import type { OutputFlags } from "../../flags/output.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 
@@ -108,4 +110,10 @@ function areaOf(errorClass: string): Area | undefined {
   if (errorClass === "usage") return "settings";
   if (errorClass === "unavailable") return "online";
   return errorClass === "store" ? "store" : undefined;
+}
+
+/** Options of `doctor`. */
+export interface DoctorFlags extends AgentFlags, OutputFlags {
+  url?: string;
+  online?: boolean;
 }

@@ -1,9 +1,8 @@
 import { Option } from "commander";
 import { FORMATS } from "../../../profile/output-formats.js";
-import { addPolicyFlags } from "../../flags/policy.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { DoctorFlags } from "./options.js";
+import { addPolicyFlags } from "../../flags/agent.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import type { DoctorFlags } from "./check.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 4, names: ["doctor"], declare: declareDoctor };

@@ -10,8 +10,7 @@ import { proxyChooser } from "../../../transport/proxies.js";
 import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
 import { networkOptions } from "../../clients/network.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Finding, failed, ok, skipped, warning } from "./check.js";
-import type { DoctorFlags } from "./options.js";
+import { type DoctorFlags, type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The proxies for requests, and the hosts that bypass them. */
 export interface ProxySettings {

@@ -4,11 +4,14 @@ import type { Page } from "../../../api/page.js";
 import { SORTING_ENCODINGS } from "../../../api/query.js";
 import type { OpenSorting, Sorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { follow } from "../../../http/deadline.js";
+import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
+import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import type { Settings } from "../../../profile/settings.js";
 import { shellWord } from "../../../redact.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type DoctorFlags, type Finding, failed, ok, skipped, warning } from "./check.js";
 
 /** The outcome of the one request to the service. */
 export interface ServiceReply {
@@ -114,7 +117,7 @@ async function withoutScope(
 }
 
 /** The clock of a server, in milliseconds since the epoch. */
-export function dateOf(response: Response | undefined): number | undefined {
+function dateOf(response: Response | undefined): number | undefined {
   const time = Date.parse(response?.headers.get("date") ?? "");
   return Number.isNaN(time) ? undefined : time;
 }
@@ -132,4 +135,42 @@ export function judgeClock(whose: string, { date, now }: Pick<ServiceReply, "dat
   const hint = "set the clock of this machine, preferably by NTP";
   if (Math.abs(ahead) <= HARMLESS_S) return ok(`agrees with ${whose} within 30 s`);
   return Math.abs(ahead) > HARMFUL_S ? failed(result, hint) : warning(result, hint);
+}
+
+/** Sends the server one request without a token, and uses only the time of its response. */
+export async function checkServerClock(url: string, flags: DoctorFlags, context: CommandContext): Promise<Finding> {
+  const { allowPrivateNetwork, timeout = 10 } = flags;
+  // Node 20 may collect the timer of `AbortSignal.any([AbortSignal.timeout(…)])` before it fires.
+  const limit = follow(context.signal, timeout * 1000);
+  try {
+    const network = await context.network();
+    const connection = network.connectTo(new URL(url), allowPrivateNetwork ? "all" : new Set());
+    const response = await connection.fetch(url, { redirect: "manual", signal: limit.signal });
+    await response.body?.cancel();
+    return judgeClock("the MCP server", { date: dateOf(response), now: context.now() });
+  } catch {
+    return skipped("the MCP server did not respond");
+  } finally {
+    limit.release();
+  }
+}
+
+/** Whether the server's issuer is found. */
+export async function checkDiscovery(url: string, context: CommandContext): Promise<Finding> {
+  const { found, trace, error } = await (await context.agent()).discover(url, { signal: context.signal });
+  if (isLoginNotRequired(error)) return ok(`${parseMcpUrl(url).resource} requires no login`);
+  if (error) throw error;
+  return ok(`the issuer of ${found?.server} is ${found?.issuer.issuer} (${trace.length} requests)`);
+}
+
+/** Whether a login for the server is stored, and can still be used. */
+export async function checkLogin(url: string, context: CommandContext): Promise<Finding> {
+  const logIn = `agentauth login ${shellWord(url)}`;
+  const [login] = await (await context.agent()).status(url);
+  if (login === undefined) return warning("not logged in", logIn);
+  const { state, refreshable, expires_at: end, reason } = login;
+  const refresh = refreshable ? "refreshable" : "not refreshable";
+  if (reason !== null) return warning(`the issuer rejected the login: ${reason}`, logIn);
+  if (state === "valid") return ok(`valid until ${end ?? "the issuer revokes it"}, ${refresh}`);
+  return refreshable ? ok(`expired ${end}, refreshable`) : warning(`expired ${end}, not refreshable`, logIn);
 }

@@ -7,20 +7,16 @@ import { locateHome } from "../../../profile/home.js";
 import { isEngine, type StoreChoice } from "../../../profile/store-choice.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { engineHost } from "../../clients/store.js";
-import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
-import type { CommandContext } from "../../runtime/context.js";
-import { once } from "../../runtime/once.js";
-import { type CheckResult, runChecks } from "./check.js";
+import { formatOf } from "../../output/writer.js";
+import { type CommandContext, once } from "../../runtime/context.js";
+import { type CheckResult, type DoctorFlags, runChecks } from "./check.js";
 import { checksOf, type Subject, storeOf } from "./checks.js";
 import { proxiesOf, proxySecrets } from "./network-checks.js";
 import { fetchOnce } from "./online-checks.js";
-import type { DoctorFlags } from "./options.js";
-import { type Report, redactReport } from "./report.js";
 import { settingRows } from "./rows.js";
-import { type KnownSettings, knownSettings } from "./settings-checks.js";
-import { reportText } from "./text.js";
-import { SECRET_VARIABLES } from "./variable-checks.js";
+import { type KnownSettings, knownSettings, SECRET_VARIABLES } from "./settings-checks.js";
+import { type Report, redactReport, reportText } from "./text.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the most severe failure. */
 export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {

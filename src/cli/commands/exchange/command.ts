@@ -1,8 +1,7 @@
 import { Option } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import { EXCHANGE_FORMATS, type ExchangeFlags } from "./options.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import type { ExchangeFlags } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
@@ -13,6 +12,7 @@ export const command: CommandDeclaration = {
 };
 
 const EXCHANGE = "Exchange:";
+const FORMATS: NonNullable<ExchangeFlags["format"]>[] = ["raw", "header", "headers-json", "json", "env"];
 
 /** `exchange`. */
 function declareExchange(registry: Registry): void {
@@ -35,7 +35,7 @@ function declareExchange(registry: Registry): void {
     .addOption(option("--actor-token-file <file>", "File with the actor token (- for stdin)"))
     .addOption(option("--actor-token-type <type>", "Type of the actor token (default: access_token)"))
     .addOption(option("--requested-token-type <type>", "Type of the new token (default: an access token or JWT)"))
-    .addOption(new Option("--format <format>", "Output format (default: raw)").choices([...EXCHANGE_FORMATS]))
+    .addOption(new Option("--format <format>", "Output format (default: raw)").choices(FORMATS))
     .option("--login", "Log in if needed, even without a terminal")
     .option("--no-login", "Never log in")
     .addHelpText(

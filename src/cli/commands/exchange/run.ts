@@ -5,8 +5,21 @@ import { quote } from "../../../redact.js";
 import { secretOf } from "../../clients/grant.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
+import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { ExchangeFlags } from "./options.js";
+
+/** Options of `exchange`. */
+export interface ExchangeFlags extends Omit<AgentFlags, "output" | "resource"> {
+  url: string;
+  audience?: string[];
+  resource?: string[];
+  subjectTokenFile?: string;
+  subjectTokenType?: string;
+  actorTokenFile?: string;
+  actorTokenType?: string;
+  requestedTokenType?: string;
+  format?: "raw" | "header" | "headers-json" | "json" | "env";
+}
 
 /** `exchange`: prints the new token and nothing else; nothing at all if the exchange fails. */
 export async function runExchange(options: ExchangeFlags, context: CommandContext): Promise<undefined> {

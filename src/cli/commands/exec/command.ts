@@ -1,9 +1,8 @@
 import { InvalidArgumentError, Option } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import { type ExecFlags, parseTarget, type TokenTarget } from "./options.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import type { ExecFlags, TokenTarget } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };
@@ -64,9 +63,11 @@ function declareExec(registry: Registry): void {
   if (!context.argv.includes("--")) command.allowUnknownOption();
 }
 
+/** Reads `env:NAME`, `file:NAME` or `NAME`, which is `env:NAME`. */
 function targetOf(value: string): TokenTarget {
-  const found = parseTarget(value);
-  if (found === undefined)
+  const [, kind, name] = /^(?:(env|file):)?([A-Za-z_]\w*)$/.exec(value) ?? [];
+  // A kind without a name is a mistake.
+  if (name === undefined || (kind === undefined && (name === "env" || name === "file")))
     throw new InvalidArgumentError("must be env:NAME or file:NAME, NAME of letters, digits and _");
-  return found;
+  return { kind: kind === "file" ? "file" : "env", name };
 }

@@ -1,7 +1,7 @@
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
+import { formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** `introspect`. */

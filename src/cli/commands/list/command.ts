@@ -2,8 +2,7 @@ import { type Command, Option } from "commander";
 import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
 import type { ListKind } from "../../listing/kinds.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { duration } from "./watch/duration.js";
 
 /** Where the help lists it, and how it is declared. */

@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";
 import type { ProxyFlags } from "./run-proxy.js";
 import type { McpFlags } from "./session.js";

@@ -9,9 +9,8 @@ import { changeConfig } from "../../config/change.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
+import { createWriter, formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 type Run = (options: ProfileOptions, context: CommandContext) => Promise<number | undefined>;

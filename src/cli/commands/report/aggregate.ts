@@ -1,7 +1,7 @@
+import { countText, DAY_SECONDS, dateOf } from "./charts.js";
 import { type Facts, type Moment, readFacts } from "./fields.js";
 import { createFindings } from "./findings.js";
 import type { Report, Tally, TimeSeries } from "./model.js";
-import { countText, DAY_SECONDS, dateOf } from "./numbers.js";
 
 /** The number of distinct values that a counter stores, so that invented values cannot exhaust memory. */
 const MOST_DISTINCT = 10_000;

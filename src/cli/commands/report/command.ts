@@ -1,8 +1,7 @@
 import { Option } from "commander";
 import { addDeviceFilters, addReadFlags } from "../../flags/list.js";
 import { pagerOption } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { REPORT_FORMATS, type ReportFlags } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */

@@ -1,8 +1,8 @@
 import { isLoopbackHost } from "../../../http/address.js";
 import { parseUrl } from "../../../http/url.js";
+import { DAY_SECONDS, dateOf, numberText } from "./charts.js";
 import type { Facts, Point } from "./fields.js";
 import type { Finding } from "./model.js";
-import { DAY_SECONDS, dateOf, numberText } from "./numbers.js";
 
 /** The result of a rule: undefined if the device lacks the data, false for no finding, else a short detail. */
 type Judgement = string | false | undefined;

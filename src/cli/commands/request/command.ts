@@ -1,7 +1,6 @@
 import { addAgentFlags } from "../../flags/agent.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { RequestFlags } from "./options.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import type { RequestFlags } from "./input.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 6, names: ["request"], declare: declareRequest };

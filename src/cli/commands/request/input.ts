@@ -5,9 +5,18 @@ import { HttpHeaders } from "../../../http/http-headers.js";
 import { userAgent } from "../../../http/user-agent.js";
 import { quote } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import type { AgentFlags } from "../../flags/agent.js";
 import { stdinFlag } from "../../flags/grant.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { RequestFlags } from "./options.js";
+
+/** Options of `request`. */
+export interface RequestFlags extends Omit<AgentFlags, "output"> {
+  url: string;
+  method?: string;
+  header?: string[];
+  data?: string;
+  include?: boolean;
+}
 
 /** A request without its token. */
 export interface OutgoingRequest {

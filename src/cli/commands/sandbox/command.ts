@@ -1,9 +1,10 @@
 import { Option } from "commander";
+import type { GlobalFlags } from "../../flags/global.js";
+import type { OutputFlags } from "../../flags/output.js";
 import { addOutputFlags } from "../../flags/output.js";
 import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { SandboxCommandOptions, VendorsOptions } from "./options.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import type { SandboxCommandOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Sandbox:", order: 1, names: ["sandbox"], declare: declareSandbox };
@@ -91,7 +92,7 @@ Examples:
   $ agentauth sandbox vendors --jq '.[] | select(.by_default) | .id'`,
     )
     .action(
-      registry.action<VendorsOptions>(async (options, deps) =>
+      registry.action<GlobalFlags & OutputFlags>(async (options, deps) =>
         (await import("./vendors.js")).runVendors(options, deps),
       ),
     );

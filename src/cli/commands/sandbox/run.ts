@@ -10,15 +10,45 @@ import {
   writeSandboxState,
 } from "../../../profile/sandbox-state.js";
 import { quote, shellWord } from "../../../redact.js";
+import type { GlobalFlags } from "../../flags/global.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import type { SandboxCommandOptions } from "./options.js";
 import { loginCommandOf } from "./vendor-command.js";
 
 type SandboxOptions = import("../../../sandbox/sandbox-settings.js").SandboxOptions;
 type ServerShape = import("../../../sandbox/vendors/shape.js").ServerShape;
 type Run = (options: SandboxCommandOptions, context: CommandContext) => Promise<number | undefined>;
+
+/** Options of the `sandbox` commands. */
+export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
+  output?: "text" | "json";
+  json?: boolean;
+  host?: string;
+  allowNonLoopback?: boolean;
+  allowOrigin?: string[];
+  port?: number;
+  like?: string;
+  seed?: number;
+  accounts?: number;
+  domains?: number;
+  pools?: number;
+  devices?: number;
+  latency?: number;
+  fault?: string[];
+  faults: string[];
+  clear?: boolean;
+  metadata?: "appended" | "rfc8414" | "both";
+  autoApprove?: boolean;
+  iss?: boolean;
+  deviceFlow?: boolean;
+  machineGrants?: boolean;
+  opaque?: boolean;
+  accessTokenTtl?: number;
+  dpop?: "off" | "supported" | "required";
+  dpopNonces?: boolean;
+  change?: string;
+}
 
 /** The output of `sandbox start` (`ready`) and `sandbox status` (`running`) with `-o json`. */
 interface PrintedSandbox extends Partial<Omit<SandboxState, "control_token">> {

@@ -3,11 +3,11 @@ import { nearest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { SERVER_SHAPES } from "../../../sandbox/vendors/catalogue.gen.js";
 import type { ServerShape } from "../../../sandbox/vendors/shape.js";
-import { formatOf } from "../../output/chosen-format.js";
+import type { GlobalFlags } from "../../flags/global.js";
+import type { OutputFlags } from "../../flags/output.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
+import { createWriter, formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { VendorsOptions } from "./options.js";
 import { loginCommandOf } from "./vendor-command.js";
 
 /** A recorded server, as `sandbox vendors -o json` prints it. */
@@ -48,7 +48,7 @@ const VENDORS: ColumnSet = {
 };
 
 /** `sandbox vendors`. */
-export async function runVendors(options: VendorsOptions, context: CommandContext): Promise<undefined> {
+export async function runVendors(options: GlobalFlags & OutputFlags, context: CommandContext): Promise<undefined> {
   const format = formatOf(options, context.settings(), context.io);
   const writer = createWriter(format, { ...VENDORS, jq: options.jq, now: context.now }, context.io);
   await writer.write(SERVER_SHAPES.map(rowOf));

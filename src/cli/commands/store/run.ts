@@ -15,12 +15,11 @@ import { engineHost } from "../../clients/store.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
+import { formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { exportStore } from "./export.js";
-import { importStore } from "./import.js";
+import { exportStore, importStore } from "./transfer.js";
 
 /** Options of the `store` commands. */
 export interface StoreOptions extends GlobalFlags, OutputFlags {

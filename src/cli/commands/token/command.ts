@@ -1,8 +1,7 @@
 import { Option } from "commander";
 import { addAgentFlags, TOKEN_FORMATS, type TokenFlags } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 2, names: ["token"], declare: declareToken };

@@ -1,7 +1,6 @@
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
 import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { TreeOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
 
-import { KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
+import { KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/settings-checks.js";
 import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
 import { FORMATS } from "../../../../src/profile/output-formats.js";
 import { declaredProgram } from "../../../helpers/program.js";

@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect } from "vitest";
-import type { Report } from "../../../../src/cli/commands/doctor/report.js";
+import type { Report } from "../../../../src/cli/commands/doctor/text.js";
 import { FORMATS } from "../../../../src/profile/output-formats.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";

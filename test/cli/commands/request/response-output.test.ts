@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { printResponse } from "../../../../src/cli/commands/request/response-output.js";
-import { terminalText } from "../../../../src/cli/commands/request/terminal-text.js";
+import { printResponse, terminalText } from "../../../../src/cli/commands/request/response-output.js";
 import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { unsafeIn } from "../../../helpers/cli.js";
 import { fc } from "../../../helpers/properties.js";

@@ -7,7 +7,7 @@ import { type AgentAuthError, isAgentAuthError, withHint } from "../../../../err
 import type { Io } from "../../../io/io.js";
 import { buildFilter } from "../../../listing/filters.js";
 import type { ListItem, ListKind } from "../../../listing/kinds.js";
-import { unusableHint } from "../../../listing/service-flags.js";
+import { unusableHint } from "../../../listing/scope.js";
 import { documentedValues, openListing, readOptions, type SortFlag, warnOfOrder } from "../../../listing/source.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import type { WatchedFlags } from "./options.js";
