@@ -19,7 +19,7 @@ import { diagnosed } from "./runtime/hints.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
 import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
-import { type ParserError, usageError } from "./runtime/usage-error.js";
+import { type ParserError, usageErrorOf } from "./runtime/usage-error.js";
 
 const SECRET_VARIABLES = [
   "AGENTAUTH_API_TOKEN",
@@ -126,7 +126,7 @@ async function settle(thrown: unknown, { argv, io, redactor, signals, printed, a
       return EXIT_CODES.ok;
     }
   }
-  const known = thrown instanceof CommanderError ? usageError(thrown as ParserError) : thrown;
+  const known = thrown instanceof CommanderError ? usageErrorOf(thrown as ParserError) : thrown;
   const error = isAgentAuthError(known) ? diagnosed(known) : known;
   const json = wantsJson(argv, io, agent);
   const exitCode = signals.exitCode();

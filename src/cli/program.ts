@@ -1,5 +1,5 @@
 import type { Command, Option, OptionValues } from "commander";
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
 import type { Env } from "../platform/environment.js";
 import { quote } from "../redact.js";
@@ -136,10 +136,10 @@ function logFlags(env: Env): { verbose?: true; debug?: true } {
   if (!level) return {};
   if (Object.hasOwn(LEVELS, level)) return LEVELS[level as keyof typeof LEVELS];
   const rule = `must be one of ${Object.keys(LEVELS).join(", ")}`;
-  throw new AgentAuthError("usage", `AGENTAUTH_LOG ${quote(level)} ${rule}`, {
-    class: "usage",
-    hint: "AGENTAUTH_LOG=debug logs as --debug does; unset it for no log",
-  });
+  throw usageError(
+    `AGENTAUTH_LOG ${quote(level)} ${rule}`,
+    "AGENTAUTH_LOG=debug logs as --debug does; unset it for no log",
+  );
 }
 
 /**
@@ -150,10 +150,10 @@ function logFlags(env: Env): { verbose?: true; debug?: true } {
 function checkShowSecrets(options: { showSecrets?: unknown; yes?: unknown }, { env, stdout }: Io): void {
   if (options.showSecrets !== true || options.yes === true || stdout.isTTY) return;
   if (/^(?:false|0|no|off)?$/i.test(env["CI"] ?? "")) return;
-  throw new AgentAuthError("usage", "--show-secrets would print secrets into the log of a CI job (CI is set)", {
-    class: "usage",
-    hint: "leave --show-secrets out; if no log records the output, add --yes",
-  });
+  throw usageError(
+    "--show-secrets would print secrets into the log of a CI job (CI is set)",
+    "leave --show-secrets out; if no log records the output, add --yes",
+  );
 }
 
 /** What a sign-in depends on, beside where and by whom the command is run. No value of these is a secret. */

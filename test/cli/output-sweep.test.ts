@@ -8,7 +8,7 @@ import { terminalText } from "../../src/cli/commands/request/response-output.js"
 import { createMemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/object.js";
-import { usageError } from "../../src/cli/runtime/usage-error.js";
+import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { deviceText } from "../../src/login/device-code.js";
 import { loginText } from "../../src/login/messages.js";
@@ -82,7 +82,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
         `error: unknown option '--${text}'`,
         `error: unknown command '${text}'\n(Did you mean x?)`,
       ]) {
-        const error = usageError(Object.assign(new Error(message), { exitCode: 1 }) as never);
+        const error = usageErrorOf(Object.assign(new Error(message), { exitCode: 1 }) as never);
         expect(unsafeCharacters(formatError(error, { json: false, colors: plain, redactor }), "\n")).toEqual([]);
       }
     }

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
 import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-type.js";
 import type { GlobalFlags } from "./global.js";
@@ -57,10 +57,7 @@ function refuseLoginConflict(command: Command): void {
   for (const name of ["login", "no-login"]) {
     command.on(`option:${name}`, () => {
       if (given.add(name).size === 1) return;
-      throw new AgentAuthError("usage", "--login and --no-login do not go together", {
-        class: "usage",
-        hint: "leave out one of the two",
-      });
+      throw usageError("--login and --no-login do not go together", "leave out one of the two");
     });
   }
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { GRANT_FLAGS, type GrantFlag } from "../../oauth/machine/grant-strategies.js";
 
 /** The flags of every command that can use a machine grant. */
@@ -102,7 +102,7 @@ export function stdinFlag(flags: object): string | undefined {
 export function checkMachineGrantFlags(flags: CheckedFlags): void {
   const { grant } = flags;
   const empty = NON_EMPTY.find((name) => flags[name] === "");
-  if (empty !== undefined) throw usage(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
+  if (empty !== undefined) throw usageError(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
   for (const wanted of GRANT_FLAGS.filter((one) => one !== grant)) {
     const found = FLAGS_OF_GRANT[wanted].map(([typed]) => optionOf(typed)).find((name) => flags[name] !== undefined);
     if (found !== undefined) throw apart(flagOf(found), `--grant ${wanted}`, grant);
@@ -133,17 +133,13 @@ function checkGrant(flags: CheckedFlags, grant: GrantFlag): void {
 
 function apart(flag: string, wanted: string, given: string | undefined): AgentAuthError {
   const found = given === undefined ? "without it" : `with --grant ${given}`;
-  return usage(`${flag} goes with ${wanted}, and has no effect ${found}`, `add ${wanted}, or leave ${flag} out`);
+  return usageError(`${flag} goes with ${wanted}, and has no effect ${found}`, `add ${wanted}, or leave ${flag} out`);
 }
 
 function contrary(one: string, other: string, why: string): AgentAuthError {
-  return usage(`${one} and ${other} do not go together: ${why}`, "leave out one of the two");
+  return usageError(`${one} and ${other} do not go together: ${why}`, "leave out one of the two");
 }
 
 function missing(flag: string, for_: string): AgentAuthError {
-  return usage(`${for_} needs ${flag}`, `add ${flag}`);
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
+  return usageError(`${for_} needs ${flag}`, `add ${flag}`);
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { inOrder, missingService, WITHOUT_SERVICE } from "../../profile/missing-service.js";
 import type { Settings } from "../../profile/settings.js";
 import { shellWord } from "../../redact.js";
@@ -10,7 +10,7 @@ import { shellWord } from "../../redact.js";
  */
 export function checkIdentifier(value: string, source: string): void {
   if (!/\p{Cc}|\ufffd/u.test(value)) return;
-  throw new AgentAuthError("usage", `${source} has a control character or broken UTF-8 in it`, { class: "usage" });
+  throw usageError(`${source} has a control character or broken UTF-8 in it`);
 }
 
 /** Where the id of each scope comes from. */
@@ -40,10 +40,7 @@ export function requireScope(name: "account" | "domain" | "pool", settings: Sett
     },
   ];
   const without = missing.length > 1 ? `; ${WITHOUT_SERVICE}` : "";
-  throw new AgentAuthError("usage", missing.map(({ problem }) => problem).join(", "), {
-    class: "usage",
-    hint: `${inOrder(missing)}; ${ORIGINS[name]}${without}`,
-  });
+  throw usageError(missing.map(({ problem }) => problem).join(", "), `${inOrder(missing)}; ${ORIGINS[name]}${without}`);
 }
 
 /** The settings by flags that another command has to repeat. */

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import {
   type Config,
@@ -57,10 +57,10 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     if (value === undefined) {
       const name = sources.settings.profile.value;
       const set = ["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ");
-      throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
-        class: "usage",
-        hint: `${name === SANDBOX_PROFILE ? "" : `${set}; `}agentauth profile list shows the profiles, agentauth config list the effective settings`,
-      });
+      throw usageError(
+        `${key} is not set in profile ${name}`,
+        `${name === SANDBOX_PROFILE ? "" : `${set}; `}agentauth profile list shows the profiles, agentauth config list the effective settings`,
+      );
     }
     const line = options.showOrigin && source !== undefined ? `${source}\t${value}` : value;
     // A program gets the value unchanged; for a terminal, control characters are escaped.
@@ -146,10 +146,10 @@ function requireKey(key: string): keyof Profile {
 function unknownKey(key: string, known: readonly { key: string }[]): never {
   const keys = known.map((one) => one.key);
   const suggestion = suggest(key, keys);
-  throw new AgentAuthError("usage", `unknown setting ${quote(key)}`, {
-    class: "usage",
-    hint: suggestion === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${suggestion}?`,
-  });
+  throw usageError(
+    `unknown setting ${quote(key)}`,
+    suggestion === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${suggestion}?`,
+  );
 }
 
 /** The profile that the flag, the environment or the settings file names; it may not exist yet. */
@@ -158,18 +158,15 @@ function chosenProfile(options: ConfigOptions, context: CommandContext): { confi
   const name = options.profile || context.io.env["AGENTAUTH_PROFILE"] || config.profile;
   if (isProfileName(name)) return { config, name };
   const source = options.profile ? "--profile" : "AGENTAUTH_PROFILE";
-  throw new AgentAuthError("usage", `${source} ${quote(name)} is not a valid profile name`, {
-    class: "usage",
-    hint: 'use letters, digits, "-", "_" and "."',
-  });
+  throw usageError(`${source} ${quote(name)} is not a valid profile name`, 'use letters, digits, "-", "_" and "."');
 }
 
 function refuseSandbox(name: string): void {
   if (name !== SANDBOX_PROFILE) return;
-  throw new AgentAuthError("usage", `the profile ${name} is reserved for the running sandbox and cannot be changed`, {
-    class: "usage",
-    hint: "select another profile with --profile",
-  });
+  throw usageError(
+    `the profile ${name} is reserved for the running sandbox and cannot be changed`,
+    "select another profile with --profile",
+  );
 }
 
 function sourcesOf({ io, home, settings }: CommandContext): SettingSources {

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { Writable } from "node:stream";
-import { AgentAuthError, abortedError } from "../../../errors.js";
+import { abortedError, usageError } from "../../../errors.js";
 import { untilAborted } from "../../../http/deadline.js";
 import { system } from "../../../platform/system.js";
 import { userFolder } from "../../../profile/home.js";
@@ -58,13 +58,9 @@ async function tokenReference(
 async function readToken(mayPrompt: boolean, { io, redactor, signal, signals }: CommandContext): Promise<string> {
   if (io.stdin.isTTY) {
     if (!mayPrompt || io.env["AGENTAUTH_NO_INPUT"]) {
-      throw new AgentAuthError(
-        "usage",
+      throw usageError(
         "the API token must come from stdin, which is a terminal, and prompts are disabled",
-        {
-          class: "usage",
-          hint: storingToken(),
-        },
+        storingToken(),
       );
     }
     io.say("paste the API token, which is not shown, then press Enter");
@@ -76,13 +72,7 @@ async function readToken(mayPrompt: boolean, { io, redactor, signal, signals }: 
   const token = text.replace(/\r?\n$/, "");
   redactor.add(token);
   if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new AgentAuthError(
-    "usage",
-    "the text on stdin is not an API token: it is empty, or contains blanks or line breaks",
-    {
-      class: "usage",
-    },
-  );
+  throw usageError("the text on stdin is not an API token: it is empty, or contains blanks or line breaks");
 }
 
 /**

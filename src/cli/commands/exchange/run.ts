@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/url.js";
 import type { ExchangedToken } from "../../../oauth/token/exchange.js";
 import { quote } from "../../../redact.js";
@@ -26,10 +26,10 @@ export async function runExchange(options: ExchangeFlags, context: CommandContex
   const { audience, resource, scope, actorTokenFile, actorTokenType, format = "raw", ...flags } = options;
   const url = parseMcpUrlArgument(options.url);
   if (audience === undefined && resource === undefined) {
-    throw usage("--audience or --resource is required", "add --audience <name>, or --resource <uri>");
+    throw usageError("--audience or --resource is required", "add --audience <name>, or --resource <uri>");
   }
   if (actorTokenType !== undefined && actorTokenFile === undefined)
-    throw usage("--actor-token-type needs --actor-token-file <file>", "add it, or leave the type out");
+    throw usageError("--actor-token-type needs --actor-token-file <file>", "add it, or leave the type out");
   const types = {
     subjectTokenType: typeOf(options.subjectTokenType, "--subject-token-type"),
     actorTokenType: typeOf(actorTokenType, "--actor-token-type"),
@@ -40,7 +40,7 @@ export async function runExchange(options: ExchangeFlags, context: CommandContex
   const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", context);
   const actorToken = actorTokenFile && (await secretOf(options, "actorTokenFile", undefined, context));
   if (types.subjectTokenType !== undefined && subjectToken === undefined) {
-    throw usage(
+    throw usageError(
       "--subject-token-type needs a subject token",
       "set AGENTAUTH_SUBJECT_TOKEN, or add --subject-token-file <file>",
     );
@@ -59,7 +59,7 @@ const SHORT = ["access_token", "id_token", "refresh_token", "jwt", "saml1", "sam
 function typeOf(value: string | undefined, flag: string): string | undefined {
   if (value === undefined || (parseUrl(value) !== undefined && !/\s/.test(value))) return value;
   if (SHORT.includes(value)) return TYPE + value;
-  throw usage(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
+  throw usageError(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
 }
 
 /** The output of `exchange --format json`. */
@@ -84,7 +84,7 @@ function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format
   const { issuedTokenType, tokenType, expiresAt, scope, issuer } = token;
   if (tokenType === "N_A" && (format === "header" || format === "headers-json")) {
     const what = issuedTokenType.replace(TYPE, "");
-    throw usage(
+    throw usageError(
       `the token is not an access token but ${quote(what, 80)}, and cannot be sent in a header`,
       "use --format raw, or json",
     );
@@ -100,8 +100,4 @@ function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format
     scope: scope ?? null,
     issuer,
   } satisfies PrintedToken)}\n`;
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

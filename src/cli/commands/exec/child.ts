@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { runnable, shellSyntax } from "../../../platform/shell.js";
 import { spawner } from "../../../platform/spawner.js";
 import { system } from "../../../platform/system.js";
@@ -139,7 +139,7 @@ export async function reportStartFailure(
   const { code = "no reason reported" } = cause as NodeJS.ErrnoException;
   const { exitCode, what, hint } = explain(code);
   const message = `the command ${quote(command)} ${what} (${code})`;
-  const error = new AgentAuthError("usage", message, { class: "usage", hint, cause });
+  const error = usageError(message, hint, cause);
   const json = io.env["AGENTAUTH_ERRORS"] === "json" || agentMode(io.env, io.stdout) !== undefined;
   const text = formatError(error, { json, colors: io.stderr.colors, redactor, exitCode });
   // If stderr is closed, the exit code alone reports the failure.

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { withVariable } from "../../../platform/environment.js";
 import { quote, shellWord } from "../../../redact.js";
 import { checkHandOver } from "../../clients/bound-token.js";
@@ -129,13 +129,13 @@ const USAGE = "agentauth exec <mcp_url> -- <command> [args...]";
  */
 export function commandOf({ url, command }: Pick<ExecFlags, "url" | "command">, argv: readonly string[]): string[] {
   const dashes = argv.indexOf("--");
-  if (dashes < 0 && command.length === 0) throw wrong("the command is missing", USAGE);
-  if (dashes < 0) throw wrong(`the command must follow "--"`, withDashes(url, command, argv));
+  if (dashes < 0 && command.length === 0) throw usageError("the command is missing", USAGE);
+  if (dashes < 0) throw usageError(`the command must follow "--"`, withDashes(url, command, argv));
   const words = argv.slice(dashes + 1);
-  if (words.length === 0) throw wrong('there is no command after "--"', USAGE);
-  if (words.length > command.length) throw wrong('no MCP server is named before "--"', USAGE);
-  if (words.length < command.length) throw wrong(`unexpected argument ${quote(command[0])} before "--"`, USAGE);
-  if (words[0] === "") throw wrong("the command is an empty word", USAGE);
+  if (words.length === 0) throw usageError('there is no command after "--"', USAGE);
+  if (words.length > command.length) throw usageError('no MCP server is named before "--"', USAGE);
+  if (words.length < command.length) throw usageError(`unexpected argument ${quote(command[0])} before "--"`, USAGE);
+  if (words[0] === "") throw usageError("the command is an empty word", USAGE);
   return words;
 }
 
@@ -143,8 +143,4 @@ export function commandOf({ url, command }: Pick<ExecFlags, "url" | "command">, 
 function withDashes(url: string, [first = ""]: readonly string[], argv: readonly string[]): string {
   const begin = argv.indexOf(first, argv.indexOf(url) + 1);
   return ["agentauth", ...argv.slice(0, begin), "--", ...argv.slice(begin)].map(shellWord).join(" ");
-}
-
-function wrong(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { WIDEST_HELP } from "../../io/terminal-size.js";
@@ -39,10 +39,10 @@ function commandUnder(parent: Command, word: string): Command {
     word,
     parent.commands.map((command) => command.name()),
   );
-  throw new AgentAuthError("usage", `there is no help for ${quote(word, 80)}`, {
-    class: "usage",
-    hint: suggestion === undefined ? seeHelp() : `did you mean ${suggestion}?`,
-  });
+  throw usageError(
+    `there is no help for ${quote(word, 80)}`,
+    suggestion === undefined ? seeHelp() : `did you mean ${suggestion}?`,
+  );
 }
 
 const AGENTS = `If an AI agent runs agentauth:

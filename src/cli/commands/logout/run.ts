@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { LoginStatus } from "../../../oauth/login-status.js";
 import { shellWord } from "../../../redact.js";
@@ -13,16 +13,13 @@ import { EXIT_CODES } from "../../runtime/exit-codes.js";
 /** `logout`: deletes the local login first, whatever the issuer returns. */
 export async function runLogout(options: StoredLoginFlags, context: CommandContext): Promise<number | undefined> {
   if ((options.url === undefined) === (options.all !== true)) {
-    throw new AgentAuthError("usage", "give one MCP server, or --all", {
-      class: "usage",
-      hint: "agentauth status lists the servers",
-    });
+    throw usageError("give one MCP server, or --all", "agentauth status lists the servers");
   }
   if (options.all && options.accountHint !== undefined) {
-    throw new AgentAuthError("usage", "--all covers every account, and --account-hint names one", {
-      class: "usage",
-      hint: `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
-    });
+    throw usageError(
+      "--all covers every account, and --account-hint names one",
+      `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
+    );
   }
   const settings = context.settings();
   const agent = await context.agent();

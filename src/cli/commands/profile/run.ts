@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import { profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
@@ -106,10 +106,10 @@ function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, con
 function requireProfile(name: string, config: Config, names: readonly string[]): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;
   const suggestion = suggest(name, names);
-  throw new AgentAuthError("usage", `unknown profile ${quote(name)}`, {
-    class: "usage",
-    hint: suggestion === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${suggestion}?`,
-  });
+  throw usageError(
+    `unknown profile ${quote(name)}`,
+    suggestion === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${suggestion}?`,
+  );
 }
 
 /** Options of the `profile` commands. */

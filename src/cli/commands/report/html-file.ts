@@ -1,6 +1,6 @@
 import { accessSync, constants, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import { codeOf } from "../../../platform/contention.js";
 import { statOf } from "../../../platform/stat.js";
 import { quote, shellWord } from "../../../redact.js";
@@ -75,5 +75,5 @@ function alreadyThere(path: string): AgentAuthError {
 }
 
 function refused(path: string, reason: string, hint: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", `--html ${quote(path)} ${reason}`, { class: "usage", hint, cause });
+  return usageError(`--html ${quote(path)} ${reason}`, hint, cause);
 }

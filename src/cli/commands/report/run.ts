@@ -1,6 +1,6 @@
 import { basename, dirname, extname, join } from "node:path";
 import type { ManagementClient } from "../../../api/client.js";
-import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
+import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import type { Format } from "../../../profile/output-formats.js";
 import type { Settings } from "../../../profile/settings.js";
 import { quote } from "../../../redact.js";
@@ -73,20 +73,16 @@ function formatOf(options: ReportFlags, settings: Settings): Format | undefined 
   const { html, force, output, json, jq } = options;
   const requested = output ?? (json || jq !== undefined ? "json" : undefined);
   if (force && (html === undefined || html === STDOUT)) {
-    throw usage("--force needs --html <file>", "add --html <file>, or leave --force out");
+    throw usageError("--force needs --html <file>", "add --html <file>, or leave --force out");
   }
   if (html !== undefined && requested === undefined) return undefined;
   if (html === STDOUT) {
     const hint = "give a file for --html, or leave out -o, --json and --jq";
-    throw usage("--html - and an output format both write to standard output", hint);
+    throw usageError("--html - and an output format both write to standard output", hint);
   }
   if (requested !== undefined) return requested;
   // A report does not support every list format that a profile may name.
   return REPORT_FORMATS.find((format) => format === settings.output?.value) ?? "table";
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }
 
 async function writePage(report: Report, path: string, force: boolean, { io }: CommandContext): Promise<void> {

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { nearest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { SERVER_SHAPES } from "../../../sandbox/vendors/catalogue.gen.js";
@@ -60,10 +60,10 @@ export async function runVendors(options: GlobalFlags & OutputFlags, context: Co
 export function checkVendor(id: string): void {
   const ids = SERVER_SHAPES.map((shape) => shape.id);
   if (ids.includes(id)) return;
-  throw new AgentAuthError("usage", `--like ${quote(id)} is not a recorded server`, {
-    class: "usage",
-    hint: `the nearest names are ${nearest(id, ids).join(", ")}; all of them: agentauth sandbox vendors`,
-  });
+  throw usageError(
+    `--like ${quote(id)} is not a recorded server`,
+    `the nearest names are ${nearest(id, ids).join(", ")}; all of them: agentauth sandbox vendors`,
+  );
 }
 
 function rowOf(shape: ServerShape): VendorRow {

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { AgentAuthError } from "../../../errors.js";
+import { type AgentAuthError, usageError } from "../../../errors.js";
 import { settingVariable } from "../../../platform/shell.js";
 import { engineReport } from "../../../profile/engine/health.js";
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
@@ -47,7 +47,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
 
   async reseal(options, context) {
     const { driver, ring } = engineOf(context);
-    if (ring === "none") throw wrong("store_keys is none: nothing is sealed", "agentauth store keys <path>");
+    if (ring === "none") throw usageError("store_keys is none: nothing is sealed", "agentauth store keys <path>");
     const unusable: AgentAuthError[] = [];
     const report = await reseal(driver, ring, { signal: context.signal, onUnusable: (one) => unusable.push(one) });
     await print(report satisfies ResealRow, options, context);
@@ -101,7 +101,7 @@ function engineOf(context: CommandContext): EngineStore {
   if (value === "redis" || value === "postgres") {
     return openEngine(value, engine, engineHost(context));
   }
-  throw wrong(
+  throw usageError(
     `this command is about the stores redis and postgres, and the store is ${value} (${source})`,
     "set AGENTAUTH_STORE; agentauth doctor checks the other stores",
   );
@@ -118,21 +118,18 @@ function keysOf(purpose: string, { io, home, settings, redactor }: CommandContex
 
 function refuseMemory(context: CommandContext): void {
   const { value, source } = choiceOf(context);
-  if (value === "memory") throw wrong(`the store is memory (${source}): it has nothing beyond this command`, undefined);
+  if (value === "memory")
+    throw usageError(`the store is memory (${source}): it has nothing beyond this command`, undefined);
 }
 
 /** The path of a file that does not exist yet: what is there may be the only copy. */
 function newFile(path: string): string {
   const file = resolve(path);
   if (!existsSync(file)) return file;
-  throw wrong(`the file ${file} exists already`, "name another one, or move it away");
+  throw usageError(`the file ${file} exists already`, "name another one, or move it away");
 }
 
 async function print(report: object, options: StoreOptions, context: CommandContext): Promise<void> {
   const { io, now, settings } = context;
   await printObject(io, formatOf(options, settings(), io), report, { jq: options.jq, now });
-}
-
-function wrong(message: string, hint: string | undefined): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

@@ -1,5 +1,5 @@
 import type { Domain } from "../../../api/types.js";
-import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
 import type { Format } from "../../../profile/output-formats.js";
 import type { Settings } from "../../../profile/settings.js";
 import { escapeText, quote } from "../../../redact.js";
@@ -26,16 +26,13 @@ export async function runTree(options: TreeOptions, context: CommandContext): Pr
   const isFormatOpen = options.output === undefined && settings.output === undefined;
   const format = options.brief && isFormatOpen ? "json" : formatOf(options, settings, context.io);
   if (!FORMATS.includes(format)) {
-    throw new AgentAuthError("usage", `tree does not support the format ${quote(format)}`, {
-      class: "usage",
-      hint: `formats of a tree: ${FORMATS.join(", ")}`,
-    });
+    throw usageError(`tree does not support the format ${quote(format)}`, `formats of a tree: ${FORMATS.join(", ")}`);
   }
   if (options.brief && (format === "table" || format === "plain")) {
-    throw new AgentAuthError("usage", `tree --brief does not support the format ${quote(format)}`, {
-      class: "usage",
-      hint: "leave --brief out: these formats print at most 5 devices of a pool; its formats are json, ndjson, yaml",
-    });
+    throw usageError(
+      `tree --brief does not support the format ${quote(format)}`,
+      "leave --brief out: these formats print at most 5 devices of a pool; its formats are json, ndjson, yaml",
+    );
   }
   const service = await context.management();
   const walk = new Walk(service, context, options.concurrency);

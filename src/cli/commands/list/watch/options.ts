@@ -1,6 +1,6 @@
 /** The flags of a watched list, and the flags that do not work with it. */
 
-import { AgentAuthError } from "../../../../errors.js";
+import { type AgentAuthError, usageError } from "../../../../errors.js";
 import type { Settings } from "../../../../profile/settings.js";
 import type { ListFlags } from "../../../flags/list.js";
 import type { Io } from "../../../io/io.js";
@@ -19,14 +19,17 @@ export type WatchedFlags = ListFlags & { watch: number };
 export function checkWatchFlags(options: ListFlags): asserts options is WatchedFlags {
   if (options.watch === undefined) {
     const flag = options.until === undefined ? "--watch-timeout" : "--until";
-    throw usage(`${flag} needs --watch`, "add --watch, such as --watch=5s");
+    throw usageError(`${flag} needs --watch`, "add --watch, such as --watch=5s");
   }
-  if (options.until?.trim() === "") throw usage("--until is empty", "give a jq expression, such as 'length > 0'");
+  if (options.until?.trim() === "") throw usageError("--until is empty", "give a jq expression, such as 'length > 0'");
   if (options.offset !== undefined) throw clash("--offset", "each poll reads the list from its start");
   if (options.brief) throw clash("--brief", "each poll reads the whole list");
   if (options.csvRaw) throw clash("--csv-raw", "a watched list cannot be printed as CSV");
   if (options.limit !== undefined && options.until !== undefined) {
-    throw usage("--limit does not work with --until", "the expression applies to the whole list: leave --limit out");
+    throw usageError(
+      "--limit does not work with --until",
+      "the expression applies to the whole list: leave --limit out",
+    );
   }
 }
 
@@ -47,25 +50,21 @@ function chosenFormat({ output, json, jq }: WatchedFlags, settings: Settings, { 
   const named = output ?? (json ? "json" : undefined);
   const formats = `use -o ndjson (one event per line)${stdout.isTTY ? " or -o table (redrawn in place)" : ""}`;
   if (named === "table" || named === "wide") {
-    if (!stdout.isTTY) throw usage(`-o ${named} with --watch needs a terminal to draw on`, formats);
+    if (!stdout.isTTY) throw usageError(`-o ${named} with --watch needs a terminal to draw on`, formats);
     if (jq !== undefined)
-      throw usage(
+      throw usageError(
         `--jq does not work with -o ${named} and --watch`,
         "use -o ndjson (the expression runs on each event)",
       );
     return named;
   }
   if (named !== undefined && named !== "ndjson") {
-    throw usage(`${output === undefined ? "--json" : `-o ${named}`} does not work with --watch`, formats);
+    throw usageError(`${output === undefined ? "--json" : `-o ${named}`} does not work with --watch`, formats);
   }
   if (named === "ndjson" || jq !== undefined || !stdout.isTTY) return "ndjson";
   return settings.output?.value === "wide" ? "wide" : "table";
 }
 
 function clash(flag: string, why: string): AgentAuthError {
-  return usage(`${flag} does not work with --watch`, `leave ${flag} out: ${why}`);
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
+  return usageError(`${flag} does not work with --watch`, `leave ${flag} out: ${why}`);
 }
