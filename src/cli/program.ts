@@ -10,7 +10,7 @@ import type { Io } from "./io/io.js";
 import { WIDEST_HELP } from "./io/terminal-size.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
-import { type CommandDeclaration, declareInOrder, type Registry } from "./runtime/declaration.js";
+import { type CommandDeclaration, type CommandRun, declareInOrder, type Registry } from "./runtime/declaration.js";
 import { HelpedCommand } from "./runtime/help/root-page.js";
 import type { HelpLayout } from "./runtime/help/text.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
@@ -55,32 +55,35 @@ export function buildProgram(
         printed.error += text;
       },
     });
+  const runCommand = async <Options>(run: CommandRun<Options>, operands: OptionValues, command: Command) => {
+    const given: OptionValues = { ...command.optsWithGlobals(), ...logFlags(context.io.env) };
+    const options = agent ? withAgentDefaults(command, { ...given, ...operands }, agent, context) : given;
+    checkShowSecrets(options, context.io);
+    const hintContext: HintContext = {
+      flags: givenLoginFlags(command),
+      isForAgent: agent !== undefined,
+      server: serverOf(operands["url"], given),
+      operands,
+    };
+    const withHint = (error: AgentAuthError, about?: HintContext) => cliHint(error, { ...hintContext, ...about });
+    const own = createCommandContext({ ...context, withHint, hintContext }, options);
+    try {
+      exitCode = (await run({ ...options, ...operands } as Options, own)) ?? 0;
+    } catch (error) {
+      throw isAgentAuthError(error) ? withHint(error) : error;
+    }
+  };
   const registry: Registry = {
     root,
     context,
-    action:
-      (run, ...positional) =>
-      async (...args) => {
-        const command = args.at(-1) as Command;
-        const named = Object.fromEntries(positional.map((name, index) => [name, args[index]]));
-        const given: OptionValues = { ...command.optsWithGlobals(), ...logFlags(context.io.env) };
-        const options = agent ? withAgentDefaults(command, { ...given, ...named }, agent, context) : given;
-        checkShowSecrets(options, context.io);
-        const hintContext: HintContext = {
-          flags: givenLoginFlags(command),
-          isForAgent: agent !== undefined,
-          server: serverOf(named["url"], given),
-          operands: named,
-        };
-        const withHint = (error: AgentAuthError, about: HintContext = {}) =>
-          cliHint(error, { ...hintContext, ...about });
-        const own = createCommandContext({ ...context, withHint, hintContext }, options);
-        const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
-        exitCode =
-          (await running.catch((error: unknown) => {
-            throw isAgentAuthError(error) ? withHint(error) : error;
-          })) ?? 0;
-      },
+    action(run, ...positional) {
+      return (...args) => {
+        const operands = Object.fromEntries(positional.map((name, index) => [name, args[index]]));
+        return runCommand(run, operands, args.at(-1) as Command);
+      };
+    },
+    run: (load, name, ...positional) =>
+      registry.action(async (options, own) => (await load())[name](options, own), ...positional),
   };
   declareInOrder(commands, registry, word);
   nameCommandInErrors(root, "agentauth");

@@ -1,5 +1,29 @@
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { escapeText } from "../../redact.js";
+
+/** A flag: as it is typed, its line in the help, and its choices or the parser of its value. */
+export type FlagRow = readonly [
+  flags: string,
+  about: string,
+  values?: readonly string[] | ((value: string, previous: never) => unknown),
+];
+
+/** Declares flags, under a heading of the help unless they are the command's own. */
+export function addFlags(command: Command, heading: string | undefined, rows: readonly FlagRow[]): Command {
+  for (const [flags, about, values] of rows) {
+    const option = new Option(flags, about);
+    if (heading !== undefined) option.helpGroup(heading);
+    if (typeof values === "function") option.argParser(values as (value: string) => unknown);
+    else if (values !== undefined) option.choices(values);
+    command.addOption(option);
+  }
+  return command;
+}
+
+/** A parser for a flag that may be repeated. */
+export function repeatable(value: string, all: string[] = []): string[] {
+  return [...all, value];
+}
 
 /** A parser for a whole number; commander names the flag and the value in the error. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (value: string) => number {

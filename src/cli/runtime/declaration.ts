@@ -36,14 +36,22 @@ export function declareInOrder(commands: readonly CommandDeclaration[], registry
 }
 
 /** Runs a command and returns its exit code; undefined stands for 0. */
-type Run<Options> = (options: Options, context: CommandContext) => Promise<number | undefined>;
+export type CommandRun<Options> = (options: Options, context: CommandContext) => Promise<number | undefined>;
+
+type CommandAction = (...args: unknown[]) => Promise<void>;
 
 /** Where commands are declared. */
 export interface Registry {
   /** The root command. */
   root: Command;
   /** A commander action that runs a command; `positional` names its arguments in order. */
-  action<Options>(run: Run<Options>, ...positional: (keyof Options & string)[]): (...args: unknown[]) => Promise<void>;
+  action<Options>(run: CommandRun<Options>, ...positional: (keyof Options & string)[]): CommandAction;
+  /** The same for a function of a module that is loaded when the command runs. */
+  run<Name extends string, Options>(
+    load: () => Promise<Readonly<Record<Name, CommandRun<Options>>>>,
+    name: Name,
+    ...positional: (keyof Options & string)[]
+  ): CommandAction;
   /** What is known before the flags are. */
   context: RunContext;
 }

@@ -29,12 +29,7 @@ Examples:
   $ eval "$(agentauth completion bash)"
   $ agentauth completion fish > agentauth.fish`,
     )
-    .action(
-      registry.action<CompletionOptions>(
-        async (options, deps) => (await import("./run.js")).runCompletion(options, deps),
-        "shell",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runCompletion", "shell"));
   root
     .command("complete", { hidden: true })
     .description("Complete the words of a command line")

@@ -1,4 +1,4 @@
-import { addPolicyFlags, resourceOption, type StoredLoginFlags } from "../../flags/agent.js";
+import { addPolicyFlags, resourceOption } from "../../flags/agent.js";
 import { issuerOption } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
@@ -25,10 +25,5 @@ function declareDiscover(registry: Registry): void {
       "after",
       "\nDoes not log in and registers no client. Prints every step, also when discovery fails,\nand the login that works.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
     )
-    .action(
-      registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runDiscover(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runDiscover", "url"));
 }

@@ -2,7 +2,7 @@ import { InvalidArgumentError, Option } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
-import type { ExecFlags, TokenTarget } from "./run.js";
+import type { TokenTarget } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };
@@ -52,13 +52,7 @@ function declareExec(registry: Registry): void {
     .option("--login", "Log in if needed, even without a terminal")
     .option("--no-login", "Never log in")
     .addHelpText("after", HELP)
-    .action(
-      registry.action<ExecFlags>(
-        async (options, context) => (await import("./run.js")).runExec(options, context),
-        "url",
-        "command",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runExec", "url", "command"));
   // A missing "--" is the error to report, not an unknown flag, which belongs to the command.
   if (!context.argv.includes("--")) command.allowUnknownOption();
 }

@@ -1,4 +1,3 @@
-import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
@@ -22,10 +21,5 @@ function declareIntrospect(registry: Registry): void {
     .argument("<mcp_url>", "URL of the MCP server")
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
-    .action(
-      registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runIntrospect(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runIntrospect", "url"));
 }

@@ -1,4 +1,3 @@
-import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
@@ -31,10 +30,5 @@ Examples:
   $ agentauth logout https://mcp.example/mcp
   $ agentauth logout --all --json`,
     )
-    .action(
-      registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runLogout(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runLogout", "url"));
 }

@@ -1,4 +1,3 @@
-import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -19,10 +18,5 @@ function declareStatus(registry: Registry): void {
       "after",
       "\nExits with 4 if not logged in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
     )
-    .action(
-      registry.action<StoredLoginFlags & { tenant?: string }>(
-        async (options, deps) => (await import("./run.js")).runStatus(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runStatus", "url"));
 }

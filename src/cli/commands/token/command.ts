@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { addAgentFlags, TOKEN_FORMATS, type TokenFlags } from "../../flags/agent.js";
+import { addAgentFlags, TOKEN_FORMATS } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
@@ -37,11 +37,5 @@ Examples:
   $ agentauth token https://mcp.example/mcp --grant client-credentials --client-id my-service --issuer https://as.example
   $ git config credential.https://mcp.example.helper '!agentauth token https://mcp.example/mcp --format git'`,
     )
-    .action(
-      registry.action<TokenFlags>(
-        async (options, deps) => (await import("./run.js")).runToken(options, deps),
-        "url",
-        "operation",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runToken", "url", "operation"));
 }
