@@ -83,7 +83,10 @@ export function buildProgram(
       };
     },
     run: (load, name, ...positional) =>
-      registry.action(async (options, own) => (await load())[name](options, own), ...positional),
+      registry.action(
+        async (options: object, own) => (await load())[name](options as never, own),
+        ...(positional as never[]),
+      ),
   };
   declareInOrder(commands, registry, word);
   nameCommandInErrors(root, "agentauth");

@@ -47,10 +47,10 @@ export interface Registry {
   /** A commander action that runs a command; `positional` names its arguments in order. */
   action<Options>(run: CommandRun<Options>, ...positional: (keyof Options & string)[]): CommandAction;
   /** The same for a function of a module that is loaded when the command runs. */
-  run<Name extends string, Options>(
-    load: () => Promise<Readonly<Record<Name, CommandRun<Options>>>>,
+  run<Name extends string, Module extends Readonly<Record<Name, CommandRun<never>>>>(
+    load: () => Promise<Module>,
     name: Name,
-    ...positional: (keyof Options & string)[]
+    ...positional: (keyof Parameters<Module[Name]>[0] & string)[]
   ): CommandAction;
   /** What is known before the flags are. */
   context: RunContext;

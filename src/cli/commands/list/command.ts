@@ -1,10 +1,9 @@
 import { type Command, Option } from "commander";
 import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
-import { addFlags } from "../../flags/values.js";
+import { addFlags, duration } from "../../flags/values.js";
 import type { ListKind } from "../../listing/kinds.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
-import { duration } from "./watch/duration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
@@ -59,7 +58,7 @@ function declareLists(registry: Registry): void {
       .action(
         registry.action<ListFlags>(async (options, deps) => {
           if (hasWatchFlags(options)) {
-            const { runWatch } = await import("./watch/run.js");
+            const { runWatch } = await import("./watch.js");
             return runWatch(kind, options, deps);
           }
           const { runList } = await import("../../listing/print-list.js");
