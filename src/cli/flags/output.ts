@@ -10,6 +10,9 @@ export interface OutputFlags {
   showSecrets?: boolean;
 }
 
+/** The formats of what is no list: a text to read, or data. */
+export const DOCUMENT_FORMATS = ["table", "plain", "json", "ndjson", "yaml"] as const satisfies readonly Format[];
+
 /** `--no-pager`. */
 export function pagerOption(): Option {
   return new Option("--no-pager", "Print without a pager (AGENTAUTH_PAGER, PAGER, less)").helpGroup("Output:");

@@ -1,8 +1,7 @@
 import { addDeviceFilters, addReadFlags } from "../../flags/list.js";
-import { pagerOption } from "../../flags/output.js";
+import { DOCUMENT_FORMATS, pagerOption } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
-import { REPORT_FORMATS } from "./options.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Lists:", order: 2, names: ["devices"], declare: declareReport };
@@ -18,7 +17,7 @@ function declareReport({ root, run }: Registry): void {
   addFlags(report, "Output:", [
     ["--html <file>", "Write one self-contained HTML page (- for stdout)"],
     ["--force", "Overwrite the file of --html"],
-    ["-o, --output <format>", "Output format (default: text for reading)", REPORT_FORMATS],
+    ["-o, --output <format>", "Output format (default: text for reading)", DOCUMENT_FORMATS],
     ["--json", "Same as -o json"],
     ["--jq <expression>", "Filter JSON with a jq expression"],
   ]).addOption(pagerOption());

@@ -4,6 +4,8 @@ import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../
 import type { Format } from "../../../profile/output-formats.js";
 import type { Settings } from "../../../profile/settings.js";
 import { quote } from "../../../redact.js";
+import type { ListFlags } from "../../flags/list.js";
+import { DOCUMENT_FORMATS } from "../../flags/output.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";
 import { requireScope, unusableHint } from "../../listing/scope.js";
@@ -16,10 +18,15 @@ import { createAggregate } from "./aggregate.js";
 import { countText, numberText } from "./charts.js";
 import { checkHtmlFile, writeHtmlFile } from "./html-file.js";
 import type { Report } from "./model.js";
-import { REPORT_FORMATS, type ReportFlags } from "./options.js";
 import { reportText } from "./text.js";
 
 const STDOUT = "-";
+
+/** Options of `devices report`. */
+interface ReportFlags extends ListFlags {
+  html?: string;
+  force?: boolean;
+}
 
 /** `devices report`. */
 export async function runReport(options: ReportFlags, context: CommandContext): Promise<undefined> {
@@ -33,11 +40,11 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const aggregate = createAggregate(context.now());
   const reading = await readPool(service, { poolId, filter, options }, aggregate.add, context);
   const report = aggregate.report({
-    poolId,
-    poolTitle: await readPoolTitle(service, poolId, reading, context.signal),
+    pool_id: poolId,
+    pool_title: (await readPoolTitle(service, poolId, reading, context.signal)) ?? null,
     complete: isComplete(reading),
     read: reading.yielded,
-    total: reading.total,
+    total: reading.total ?? null,
     notes: notesOf(reading, filter, options),
   });
   if (html !== undefined) await writePage(report, html, force, context);
@@ -82,7 +89,7 @@ function formatOf(options: ReportFlags, settings: Settings): Format | undefined 
   }
   if (requested !== undefined) return requested;
   // A report does not support every list format that a profile may name.
-  return REPORT_FORMATS.find((format) => format === settings.output?.value) ?? "table";
+  return DOCUMENT_FORMATS.find((format) => format === settings.output?.value) ?? "table";
 }
 
 async function writePage(report: Report, path: string, force: boolean, { io }: CommandContext): Promise<void> {

@@ -4,7 +4,7 @@ import type { Format } from "../../../profile/output-formats.js";
 import type { Settings } from "../../../profile/settings.js";
 import { escapeText, quote } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
-import type { OutputFlags } from "../../flags/output.js";
+import { DOCUMENT_FORMATS, type OutputFlags } from "../../flags/output.js";
 import type { OutStream } from "../../io/io.js";
 import { textWidth } from "../../io/width.js";
 import { sayBrief } from "../../listing/brief.js";
@@ -17,7 +17,7 @@ import type { CommandContext } from "../../runtime/context.js";
 import { readBriefTree } from "./brief-tree.js";
 import { type UnusableList, Walk } from "./walk.js";
 
-const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
+const FORMATS: readonly Format[] = DOCUMENT_FORMATS;
 
 /** `tree`: prints domains, pools and devices as they arrive, so that a large account shows at once. */
 export async function runTree(options: TreeOptions, context: CommandContext): Promise<undefined> {
