@@ -14,22 +14,13 @@ import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
 import type { Host, RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
+import { SECRET_VARIABLES } from "./runtime/environment.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { diagnosed } from "./runtime/hints.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
 import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
 import { type ParserError, usageErrorOf } from "./runtime/usage-error.js";
-
-const SECRET_VARIABLES = [
-  "AGENTAUTH_API_TOKEN",
-  "AGENTAUTH_CLIENT_SECRET",
-  "AGENTAUTH_ID_TOKEN",
-  "AGENTAUTH_IDP_CLIENT_SECRET",
-  "AGENTAUTH_STORE_KEYS",
-  "AGENTAUTH_STORE_URL",
-  "AGENTAUTH_SUBJECT_TOKEN",
-];
 
 /** Parses and runs one command line of these commands, prints the error, and returns the exit code. */
 export async function run(

@@ -5,6 +5,7 @@ import type { Settings } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";
+import type { CommandContext } from "../runtime/context.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";
 import { jqWriter, refuseJqWith } from "./jq.js";
@@ -78,4 +79,21 @@ export function formatOf(options: OutputFlags, settings: Pick<Settings, "output"
   if (options.output) return options.output;
   if (options.json || options.jq !== undefined) return "json";
   return (settings.output?.value as Format | undefined) ?? (io.stdout.isTTY ? "table" : "plain");
+}
+
+/** Prints rows that are few and known together, in the format of the flags or the settings. */
+export async function printRows(
+  rows: readonly object[],
+  set: ColumnSet,
+  options: OutputFlags,
+  { io, now, settings }: Pick<CommandContext, "io" | "now"> & { settings(): Pick<Settings, "output"> },
+): Promise<void> {
+  const writer = createWriter(formatOf(options, settings(), io), { ...set, bounded: true, jq: options.jq, now }, io);
+  await writer.write(rows);
+  await writer.end();
+}
+
+/** Whether the flags ask for an output that is otherwise left out. */
+export function isOutputGiven({ output, json, jq }: OutputFlags): boolean {
+  return output !== undefined || json === true || jq !== undefined;
 }

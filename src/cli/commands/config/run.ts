@@ -17,7 +17,7 @@ import { changeConfig } from "../../config/change.js";
 import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter, formatOf } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type ConfigOptions, valueToStore } from "./setting-input.js";
 
@@ -37,15 +37,8 @@ const SETTINGS: ColumnSet = {
 /** The verbs of `config`. */
 export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", Run>> = {
   async list(options, context) {
-    const settings = context.settings();
     const rows = options.showOrigin ? settingsWithOrigin(sourcesOf(context)) : effectiveSettings(sourcesOf(context));
-    const writer = createWriter(
-      formatOf(options, settings, context.io),
-      { ...SETTINGS, bounded: true, jq: options.jq },
-      context.io,
-    );
-    await writer.write(rows);
-    await writer.end();
+    await printRows(rows, SETTINGS, options, context);
     return undefined;
   },
 

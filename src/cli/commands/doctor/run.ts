@@ -15,7 +15,7 @@ import { checksOf, type Subject, storeOf } from "./checks.js";
 import { proxiesOf, proxySecrets } from "./network-checks.js";
 import { fetchOnce } from "./online-checks.js";
 import { settingRows } from "./rows.js";
-import { type KnownSettings, knownSettings, SECRET_VARIABLES } from "./settings-checks.js";
+import { type KnownSettings, knownSettings } from "./settings-checks.js";
 import { type Report, redactReport, reportText } from "./text.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the most severe failure. */
@@ -66,7 +66,8 @@ function engineOf(store: StoreChoice | undefined, context: CommandContext): Subj
 function hideSecrets(options: DoctorFlags, { io, redactor }: CommandContext): void {
   const proxies = proxiesOf(options.proxy, io.env);
   const hidden = [proxies.https, proxies.http].flatMap((proxy) => (proxy ? proxySecrets(proxy.value) : []));
-  for (const value of [...SECRET_VARIABLES.map((name) => io.env[name] ?? ""), ...hidden]) redactor.add(value);
+  // The other variables with secrets are hidden in every run.
+  for (const value of [io.env["AGENTAUTH_TOKEN"] ?? "", ...hidden]) redactor.add(value);
 }
 
 function usableStore(known: KnownSettings, env: Subject["env"]): StoreChoice | undefined {

@@ -8,6 +8,7 @@ import { resolveSettings } from "../../../profile/resolve-settings.js";
 import type { SettingFlags, Settings, Sourced } from "../../../profile/settings.js";
 import { type Config, checkSetting, configPath, readConfig } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
+import { ENVIRONMENT } from "../../runtime/environment.js";
 import { flagText } from "../../runtime/pasted-words.js";
 import { type Finding, failed, ok, skipped, warning } from "./check.js";
 
@@ -124,33 +125,10 @@ export function checkApiToken({ settings }: KnownSettings, hide: (token: string)
 
 const PREFIX = "AGENTAUTH_";
 
-/** The variables whose values are secrets. */
-export const SECRET_VARIABLES = [
-  "AGENTAUTH_API_TOKEN",
-  "AGENTAUTH_CLIENT_SECRET",
-  "AGENTAUTH_ID_TOKEN",
-  "AGENTAUTH_IDP_CLIENT_SECRET",
-  "AGENTAUTH_STORE_KEYS",
-  "AGENTAUTH_STORE_URL",
-  "AGENTAUTH_SUBJECT_TOKEN",
-  "AGENTAUTH_TOKEN",
-] as const;
-
-/** Every variable that this program, or a program that it starts, reads. */
+/** Every variable that this program reads, and the one that `exec` sets for another. */
 export const KNOWN_VARIABLES: readonly string[] = [
-  ...SECRET_VARIABLES,
-  "AGENTAUTH_AGENT",
-  "AGENTAUTH_BASE_URL",
-  "AGENTAUTH_ERRORS",
-  "AGENTAUTH_HOME",
-  "AGENTAUTH_ISSUER",
-  "AGENTAUTH_LOG",
-  "AGENTAUTH_NO_INPUT",
-  "AGENTAUTH_PAGER",
-  "AGENTAUTH_PROFILE",
-  "AGENTAUTH_STORE",
-  "AGENTAUTH_STORE_TAKEOVER",
-  "AGENTAUTH_STORE_TENANT",
+  ...ENVIRONMENT.flatMap(([names]) => names.split(", ")).filter((name) => name.startsWith(PREFIX)),
+  "AGENTAUTH_TOKEN",
 ];
 
 /** Variables with our prefix that nothing reads, and misleading values. The values of unknown variables are not shown. */

@@ -6,7 +6,7 @@ import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter, formatOf } from "../../output/writer.js";
+import { isOutputGiven, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
@@ -21,9 +21,8 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
       `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
     );
   }
-  const settings = context.settings();
   const agent = await context.agent();
-  const profile = settings.profile.value;
+  const profile = context.settings().profile.value;
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { logouts, failure } =
@@ -33,16 +32,7 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
           logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
           failure: undefined,
         };
-  if (options.output !== undefined || options.json === true || options.jq !== undefined) {
-    const format = formatOf(options, settings, context.io);
-    const writer = createWriter(
-      format,
-      { ...LOGOUT_COLUMNS, bounded: true, jq: options.jq, now: context.now },
-      context.io,
-    );
-    await writer.write(logouts);
-    await writer.end();
-  }
+  if (isOutputGiven(options)) await printRows(logouts, LOGOUT_COLUMNS, options, context);
   warnOfUnusable(unusable, context);
   if (failure) throw failure;
   return unusable.length > 0 ? EXIT_CODES.store : undefined;

@@ -10,7 +10,7 @@ import { removeOwnToken } from "../../config/token-file.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter, formatOf } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 type Run = (options: ProfileOptions, context: CommandContext) => Promise<number | undefined>;
@@ -53,13 +53,9 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
       context.io.warn(`${used.source} names the profile ${quote(used.value)}, which does not exist`);
     }
     const { output } = writtenProfile("default", config).entries;
-    const writer = createWriter(
-      formatOf(options, { output: output ? { value: output, source: "profile default" } : undefined }, context.io),
-      { ...PROFILES, bounded: true, jq: options.jq },
-      context.io,
-    );
-    await writer.write(rows);
-    await writer.end();
+    // The settings of an unknown profile cannot be resolved.
+    const settings = () => ({ output: output ? { value: output, source: "profile default" } : undefined });
+    await printRows(rows, PROFILES, options, { ...context, settings });
     return undefined;
   },
 

@@ -6,7 +6,7 @@ import type { ServerShape } from "../../../sandbox/vendors/shape.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter, formatOf } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { loginCommandOf } from "./vendor-command.js";
 
@@ -49,10 +49,7 @@ const VENDORS: ColumnSet = {
 
 /** `sandbox vendors`. */
 export async function runVendors(options: GlobalFlags & OutputFlags, context: CommandContext): Promise<undefined> {
-  const format = formatOf(options, context.settings(), context.io);
-  const writer = createWriter(format, { ...VENDORS, jq: options.jq, now: context.now }, context.io);
-  await writer.write(SERVER_SHAPES.map(rowOf));
-  await writer.end();
+  await printRows(SERVER_SHAPES.map(rowOf), VENDORS, options, context);
   return undefined;
 }
 

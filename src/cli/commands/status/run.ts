@@ -12,7 +12,7 @@ import { firstSteps } from "../../config/first-steps.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter, formatOf } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
@@ -84,7 +84,6 @@ export async function runStatus(
   const home = context.home();
   const logins = [...stored.map(printedLogin).sort(byName), ...pending.map((one) => printedPendingLogin(one, home))];
   const settings = context.settings();
-  const format = formatOf(options, settings, io);
   const columns = [
     ...(all ? [PROFILE] : []),
     ...COLUMNS,
@@ -92,9 +91,7 @@ export async function runStatus(
     ...(logins.some(({ exceptions }) => exceptions.length > 0) ? [EXCEPTIONS] : []),
     ...(pending.length > 0 ? PENDING : []),
   ];
-  const writer = createWriter(format, { ...LOGINS, bounded: true, columns, jq: options.jq, now: context.now }, io);
-  await writer.write(logins);
-  await writer.end();
+  await printRows(logins, { ...LOGINS, columns }, options, { ...context, io });
   io.say(sourcesLine(settings, context, { all, location: stored[0]?.stored_in ?? (await context.store()).location }));
   for (const login of logins) {
     warnOfLostRefresh(login, io);

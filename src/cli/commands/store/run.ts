@@ -15,8 +15,7 @@ import { engineHost } from "../../clients/store.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { printObject } from "../../output/object.js";
-import { formatOf } from "../../output/writer.js";
+import { printResult } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { exportStore, importStore } from "./transfer.js";
@@ -39,7 +38,7 @@ export interface ResealRow extends ResealReport {}
 export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
   async health(options, context) {
     const report = await engineReport(engineOf(context), context.signal);
-    await print(report, options, context);
+    await printResult(report, options, context);
     for (const risk of report.risks) context.io.warn(risk);
     for (const error of report.errors) context.io.warn(`the store cannot be used safely: ${error}`);
     return report.usable ? undefined : EXIT_CODES.store;
@@ -50,7 +49,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
     if (ring === "none") throw usageError("store_keys is none: nothing is sealed", "agentauth store keys <path>");
     const unusable: AgentAuthError[] = [];
     const report = await reseal(driver, ring, { signal: context.signal, onUnusable: (one) => unusable.push(one) });
-    await print(report satisfies ResealRow, options, context);
+    await printResult(report satisfies ResealRow, options, context);
     warnOfUnusable(unusable, context);
     return report.unusable > 0 ? EXIT_CODES.store : undefined;
   },
@@ -78,7 +77,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
     refuseMemory(context);
     const unusable: AgentAuthError[] = [];
     const report = await exportStore(await context.store(), { path, ring, onUnusable: (one) => unusable.push(one) });
-    await print(report, options, context);
+    await printResult(report, options, context);
     if (ring === "none") context.io.warn(`store_keys is none: the tokens in ${path} are not sealed`);
     warnOfUnusable(unusable, context);
     return unusable.length > 0 ? EXIT_CODES.store : undefined;
@@ -89,7 +88,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
     const ring = keysOf("store import", context);
     refuseMemory(context);
     const report = await importStore(await context.store(), { path, ring });
-    await print(report, options, context);
+    await printResult(report, options, context);
     for (const { record, reason } of report.skipped_records) context.io.warn(`skipped the ${record}: ${reason}`);
     return undefined;
   },
@@ -127,9 +126,4 @@ function newFile(path: string): string {
   const file = resolve(path);
   if (!existsSync(file)) return file;
   throw usageError(`the file ${file} exists already`, "name another one, or move it away");
-}
-
-async function print(report: object, options: StoreOptions, context: CommandContext): Promise<void> {
-  const { io, now, settings } = context;
-  await printObject(io, formatOf(options, settings(), io), report, { jq: options.jq, now });
 }
