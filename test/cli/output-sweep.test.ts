@@ -5,7 +5,6 @@ import { parse } from "yaml";
 import { textOf } from "../../src/cli/clients/mcp-content.js";
 import { reportText } from "../../src/cli/commands/doctor/text.js";
 import { terminalText } from "../../src/cli/commands/request/response-output.js";
-import { createMemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/object.js";
 import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
@@ -15,6 +14,7 @@ import { loginText } from "../../src/login/messages.js";
 import { oauthError } from "../../src/oauth/http/oauth-error.js";
 import { FORMATS } from "../../src/profile/output-formats.js";
 import { quote, Redactor, shellWord } from "../../src/redact.js";
+import { createMemoryIo, type MemoryIoOptions } from "../helpers/memory-io.js";
 import { everyText, unsafeCharacters } from "../helpers/unsafe.js";
 import { parseCsv, print, TERMINAL } from "./output/printing.js";
 

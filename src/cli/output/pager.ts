@@ -2,7 +2,7 @@
 
 import type { Format } from "../../profile/output-formats.js";
 import { type Io, type OutStream, PipeClosed } from "../io/io.js";
-import type { Progress } from "../io/progress.js";
+import type { ProgressText } from "../io/progress.js";
 import type { CommandContext } from "../runtime/context.js";
 import { type Pager, startPager } from "./pager-process.js";
 
@@ -97,7 +97,7 @@ interface HeldMessages {
 /** Wraps an `Io`; output goes to `stdout`. Nothing is held at first. */
 export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessages {
   const held: (() => void)[] = [];
-  const shown = new Set<Progress>();
+  const shown = new Set<ProgressText>();
   let isHeld = false;
   const holdable = (print: (text: string) => void) => (text: string) => {
     if (isHeld) held.push(() => print(text));

@@ -17,11 +17,7 @@ const ENDINGS = {
 type EndingSignal = keyof typeof ENDINGS;
 
 /** What is needed of the process. */
-export interface SignalHost extends ProcessLike {
-  on(event: NodeJS.Signals, listener: () => void): unknown;
-  off(event: NodeJS.Signals, listener: () => void): unknown;
-  exit(code: number): never;
-}
+export type SignalHost = Pick<Host, keyof ProcessLike | "on" | "off" | "exit">;
 
 /** The ending of a run by signals. */
 export interface SignalHandling {

@@ -2,10 +2,10 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect } from "vitest";
-import { createMemoryIo, type MemoryIoOptions } from "../../../src/cli/io/io.js";
 import { heldMessages } from "../../../src/cli/output/pager.js";
 import { benchTest } from "../../helpers/bench-test.js";
 import { allIds, collect, linesOf, runCli, startCli, temporaryFolder, until } from "../../helpers/cli.js";
+import { createMemoryIo, type MemoryIoOptions } from "../../helpers/memory-io.js";
 
 const it = benchTest()
   .extend("args", ({ bench }) => [...bench.devices, "-o", "id"])

@@ -4,7 +4,7 @@ import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { isOutputGiven, printRows } from "../../output/writer.js";
-import type { CommandContext } from "../../runtime/context.js";
+import type { CommandRun } from "../../runtime/declaration.js";
 
 /** Options of the `client` commands. */
 export interface ClientOptions extends GlobalFlags, OutputFlags {
@@ -12,8 +12,6 @@ export interface ClientOptions extends GlobalFlags, OutputFlags {
   /** Whether the clients of every profile are listed. */
   all?: boolean;
 }
-
-type Run = (options: ClientOptions, context: CommandContext) => Promise<number | undefined>;
 
 const COLUMNS = [
   { path: "client_id", header: "CLIENT", kind: "name" },
@@ -60,7 +58,7 @@ interface RemovalRow extends Pick<ClientRow, "client_id" | "profile"> {
 }
 
 /** The verbs of `client`. */
-export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
+export const CLIENT_RUNS: Readonly<Record<"list" | "forget", CommandRun<ClientOptions>>> = {
   async list(options, context) {
     const profile = context.settings().profile.value;
     const bindings = await (await context.store()).listBindings();

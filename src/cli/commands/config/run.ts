@@ -19,9 +19,8 @@ import { removeOwnToken } from "../../config/token-file.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { CommandRun } from "../../runtime/declaration.js";
 import { type ConfigOptions, valueToStore } from "./setting-input.js";
-
-type Run = (options: ConfigOptions, context: CommandContext) => Promise<number | undefined>;
 
 const SETTING_COLUMNS = [
   { path: "key", header: "SETTING" },
@@ -35,7 +34,7 @@ const SETTINGS: ColumnSet = {
 };
 
 /** The verbs of `config`. */
-export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", Run>> = {
+export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", CommandRun<ConfigOptions>>> = {
   async list(options, context) {
     const rows = options.showOrigin ? settingsWithOrigin(sourcesOf(context)) : effectiveSettings(sourcesOf(context));
     await printRows(rows, SETTINGS, options, context);

@@ -11,7 +11,7 @@ import type { Settings } from "../../../profile/settings.js";
 import { shellWord } from "../../../redact.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type DoctorFlags, type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type CheckFinding, type DoctorFlags, failed, ok, skipped, warning } from "./check.js";
 
 /** The outcome of the one request to the service. */
 export interface ServiceReply {
@@ -31,7 +31,10 @@ export interface ServiceReply {
  * Finds out how the service reads the order of a list, which it does not document: by the order that its answers name. Asks
  * for the reverse of the order that it has by itself, first as the settings have it.
  */
-export async function checkSorting({ error, sorting: usual }: ServiceReply, context: CommandContext): Promise<Finding> {
+export async function checkSorting(
+  { error, sorting: usual }: ServiceReply,
+  context: CommandContext,
+): Promise<CheckFinding> {
   if (error) return skipped("the service cannot be asked");
   const settings = context.settings();
   const { account, domain, pool } = settings;
@@ -128,7 +131,7 @@ const HARMLESS_S = 30;
 const HARMFUL_S = 300;
 
 /** The difference between this machine's clock and a server's. */
-export function judgeClock(whose: string, { date, now }: Pick<ServiceReply, "date" | "now">): Finding {
+export function judgeClock(whose: string, { date, now }: Pick<ServiceReply, "date" | "now">): CheckFinding {
   if (date === undefined) return skipped(`${whose} did not send its time`);
   const ahead = Math.round((now - date) / 1000);
   const result = `${Math.abs(ahead)} s ${ahead < 0 ? "behind" : "ahead of"} ${whose}`;
@@ -138,7 +141,11 @@ export function judgeClock(whose: string, { date, now }: Pick<ServiceReply, "dat
 }
 
 /** Sends the server one request without a token, and uses only the time of its response. */
-export async function checkServerClock(url: string, flags: DoctorFlags, context: CommandContext): Promise<Finding> {
+export async function checkServerClock(
+  url: string,
+  flags: DoctorFlags,
+  context: CommandContext,
+): Promise<CheckFinding> {
   const { allowPrivateNetwork, timeout = 10 } = flags;
   // Node 20 may collect the timer of `AbortSignal.any([AbortSignal.timeout(…)])` before it fires.
   const limit = follow(context.signal, timeout * 1000);
@@ -156,7 +163,7 @@ export async function checkServerClock(url: string, flags: DoctorFlags, context:
 }
 
 /** Whether the server's issuer is found. */
-export async function checkDiscovery(url: string, context: CommandContext): Promise<Finding> {
+export async function checkDiscovery(url: string, context: CommandContext): Promise<CheckFinding> {
   const { found, trace, error } = await (await context.agent()).discover(url, { signal: context.signal });
   if (isLoginNotRequired(error)) return ok(`${parseMcpUrl(url).resource} requires no login`);
   if (error) throw error;
@@ -164,7 +171,7 @@ export async function checkDiscovery(url: string, context: CommandContext): Prom
 }
 
 /** Whether a login for the server is stored, and can still be used. */
-export async function checkLogin(url: string, context: CommandContext): Promise<Finding> {
+export async function checkLogin(url: string, context: CommandContext): Promise<CheckFinding> {
   const logIn = `agentauth login ${shellWord(url)}`;
   const [login] = await (await context.agent()).status(url);
   if (login === undefined) return warning("not logged in", logIn);

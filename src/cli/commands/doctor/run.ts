@@ -16,7 +16,7 @@ import { proxiesOf, proxySecrets } from "./network-checks.js";
 import { fetchOnce } from "./online-checks.js";
 import { settingRows } from "./rows.js";
 import { type KnownSettings, knownSettings } from "./settings-checks.js";
-import { type Report, redactReport, reportText } from "./text.js";
+import { type DoctorReport, redactReport, reportText } from "./text.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the most severe failure. */
 export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {
@@ -80,7 +80,7 @@ function usableStore(known: KnownSettings, env: Subject["env"]): StoreChoice | u
 }
 
 async function print(
-  report: Report,
+  report: DoctorReport,
   options: DoctorFlags,
   known: KnownSettings,
   { io, now }: CommandContext,

@@ -10,7 +10,7 @@ import { type Config, checkSetting, configPath, readConfig } from "../../../prof
 import { quote } from "../../../redact.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
 import { flagText } from "../../runtime/pasted-words.js";
-import { type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
 
 /** The settings of this run as far as they can be read, and the problems with the others. */
 export interface KnownSettings {
@@ -76,7 +76,7 @@ function chosenProfile(flag: string | undefined, variable: string | undefined, c
 }
 
 /** Whether the settings file exists and is valid. */
-export function checkSettingsFile({ config, problems }: KnownSettings, home: string): Finding {
+export function checkSettingsFile({ config, problems }: KnownSettings, home: string): CheckFinding {
   if (problems.file !== undefined) throw problems.file;
   const path = configPath(home);
   if (!existsSync(path)) return ok(`${path} does not exist: nothing is set`);
@@ -85,7 +85,7 @@ export function checkSettingsFile({ config, problems }: KnownSettings, home: str
 }
 
 /** Which profile is used, and whether it exists. */
-export function checkProfile({ settings, problems }: KnownSettings): Finding {
+export function checkProfile({ settings, problems }: KnownSettings): CheckFinding {
   if (problems.file !== undefined) return skipped("the settings file cannot be used");
   if (problems.profile !== undefined) throw problems.profile;
   return ok(`${settings.profile.value} (${settings.profile.source})`);
@@ -94,13 +94,13 @@ export function checkProfile({ settings, problems }: KnownSettings): Finding {
 const SET_BASE_URL = "agentauth config set base_url <url>; to try without a service: agentauth demo";
 
 /** Whether a valid base URL is set. Tokens for MCP servers need none. */
-export function checkBaseUrl({ settings: { baseUrl }, problems }: KnownSettings): Finding {
+export function checkBaseUrl({ settings: { baseUrl }, problems }: KnownSettings): CheckFinding {
   if (problems.baseUrl !== undefined) throw problems.baseUrl;
   return baseUrl ? ok(`${baseUrl.value} (${baseUrl.source})`) : skipped("not set: lists need it", SET_BASE_URL);
 }
 
 /** Whether the issuer that credentials are bound to is valid. */
-export function checkIssuer({ settings: { issuer } }: KnownSettings): Finding {
+export function checkIssuer({ settings: { issuer } }: KnownSettings): CheckFinding {
   if (issuer === undefined) return skipped("not set: each client with a secret or a key has its own binding");
   checkSetting("issuer", issuer.value, issuer.source);
   return ok(`${issuer.value} (${issuer.source})`);
@@ -111,7 +111,7 @@ export function checkIssuer({ settings: { issuer } }: KnownSettings): Finding {
  *
  * @param hide receives the token, so that every output masks it
  */
-export function checkApiToken({ settings }: KnownSettings, hide: (token: string) => void): Finding {
+export function checkApiToken({ settings }: KnownSettings, hide: (token: string) => void): CheckFinding {
   const { apiToken, baseUrl } = settings;
   if (apiToken === undefined) {
     const hint = `set AGENTAUTH_API_TOKEN, or store a token: ${storingToken()}`;
@@ -132,7 +132,7 @@ export const KNOWN_VARIABLES: readonly string[] = [
 ];
 
 /** Variables with our prefix that nothing reads, and misleading values. The values of unknown variables are not shown. */
-export function checkVariables(env: Env, config: Config): Finding {
+export function checkVariables(env: Env, config: Config): CheckFinding {
   const known = new Set([...KNOWN_VARIABLES, ...namedByProfiles(config)]);
   const ours = Object.keys(env).filter((name) => name.toUpperCase().startsWith(PREFIX) && env[name]);
   const unknownNames = ours.filter((name) => !known.has(name)).sort();
@@ -170,7 +170,7 @@ function unknownHint(unknownNames: readonly string[]): string | undefined {
 }
 
 /** Node's switch that disables certificate checks. */
-export function checkTls(env: Env): Finding {
+export function checkTls(env: Env): CheckFinding {
   if (env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return ok("certificates are verified");
   return failed(
     "NODE_TLS_REJECT_UNAUTHORIZED is 0: certificates are not verified, and anyone on the network path can read every token",

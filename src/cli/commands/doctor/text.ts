@@ -7,7 +7,7 @@ import type { CheckResult, CheckState } from "./check.js";
 import type { SettingRow } from "./rows.js";
 
 /** The report of `doctor`, as `-o json` prints it. It contains no secret. */
-export interface Report {
+export interface DoctorReport {
   /** The version of this package. */
   version: string;
   /** The version of Node. */
@@ -24,7 +24,7 @@ export interface Report {
 const QUOTED_CREDENTIALS = /"[^"]*@[^"]*"/g;
 
 /** The report with every known and every recognized secret masked. */
-export function redactReport(report: Report, redactor: Pick<Redactor, "redact">): Report {
+export function redactReport(report: DoctorReport, redactor: Pick<Redactor, "redact">): DoctorReport {
   const clean = (text: string) => redactor.redact(text);
   return {
     ...report,
@@ -48,7 +48,7 @@ export function redactReport(report: Report, redactor: Pick<Redactor, "redact">)
  * @param columns the width of the terminal; without it lines are not wrapped
  */
 export async function reportText(
-  report: Report,
+  report: DoctorReport,
   colors: OutStream["colors"],
   columns = Number.POSITIVE_INFINITY,
 ): Promise<string> {

@@ -12,8 +12,7 @@ import type { OutputFlags } from "../../flags/output.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-
-type Run = (options: ProfileOptions, context: CommandContext) => Promise<number | undefined>;
+import type { CommandRun } from "../../runtime/declaration.js";
 
 const COLUMNS = [
   { path: "name", header: "PROFILE" },
@@ -36,7 +35,7 @@ interface ProfileRow {
 }
 
 /** The verbs of `profile`. */
-export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
+export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", CommandRun<ProfileOptions>>> = {
   async list(options, context) {
     const home = context.home();
     const config = readConfig(home);

@@ -13,12 +13,12 @@ import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { loginCommandOf } from "./vendor-command.js";
 
 type SandboxOptions = import("../../../sandbox/sandbox-settings.js").SandboxOptions;
 type ServerShape = import("../../../sandbox/vendors/shape.js").ServerShape;
-type Run = (options: SandboxCommandOptions, context: CommandContext) => Promise<number | undefined>;
 
 /** Options of the `sandbox` commands. */
 export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
@@ -91,7 +91,9 @@ interface MachineCredentials {
 }
 
 /** The verbs of `sandbox`. */
-export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", Run>> = {
+export const SANDBOX_RUNS: Readonly<
+  Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", CommandRun<SandboxCommandOptions>>
+> = {
   async start(options, context) {
     const home = context.home();
     const running = readSandboxState(home);

@@ -17,6 +17,7 @@ import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { printResult } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { exportStore, importStore } from "./transfer.js";
 
@@ -29,13 +30,11 @@ export interface StoreOptions extends GlobalFlags, OutputFlags {
 /** A command of `store`. */
 export type StoreVerb = "health" | "reseal" | "sql" | "export" | "import" | "keys";
 
-type Run = (options: StoreOptions, context: CommandContext) => Promise<number | undefined>;
-
 /** Numbers of records, as `store reseal -o json` prints them. */
 export interface ResealRow extends ResealReport {}
 
 /** The verbs of `store`. */
-export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
+export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> = {
   async health(options, context) {
     const report = await engineReport(engineOf(context), context.signal);
     await printResult(report, options, context);

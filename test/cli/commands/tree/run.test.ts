@@ -1,8 +1,8 @@
 import { describe, expect } from "vitest";
 import { treeLine } from "../../../../src/cli/commands/tree/run.js";
-import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { createMemoryIo } from "../../../helpers/memory-io.js";
 
 const it = benchTest({ devices: 12 }).extend("tree", ({ bench }) => {
   return (...args: string[]) => bench.run(["tree", "--account", bench.sandbox.ids.account, ...args]);
