@@ -29,7 +29,7 @@ export async function createAgentClient(
   const http = traceOptions(flags, context, false);
   const network = tracedNetwork(agentNetwork({ ...options, idleTimeoutMs }, context.redactor), http, flags.proxy);
   const { client, grant } = await readGrantInputs(flags, context);
-  const { issuer } = settings;
+  const { issuer, clientMetadataUrl } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
@@ -46,7 +46,7 @@ export async function createAgentClient(
     mutualTls: options.clientCertificate !== undefined,
     network,
     clock: context.clock,
-    clientMetadataUrl: flags.clientMetadataUrl,
+    clientMetadataUrl: clientMetadataUrl?.value,
     resource: flags.resource,
     resourceMetadata: flags.resourceMetadata,
     dpop: flags.dpop,

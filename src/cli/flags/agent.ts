@@ -72,11 +72,22 @@ export function resourceOption(): Option {
   return new Option("--resource <uri>", about).helpGroup(LOGIN);
 }
 
+/** The flag `--client-metadata-url`. */
+export function documentUrlOption(): Option {
+  return new Option("--client-metadata-url <url>", 'URL of this client\'s metadata document, or "none"').helpGroup(
+    LOGIN,
+  );
+}
+
+/** The flag `--client-name`. */
+export function clientNameOption(): Option {
+  const about = 'Name to register the client with (default: "agentauth")';
+  return new Option("--client-name <name>", about).argParser(shortText(100)).helpGroup(LOGIN);
+}
+
 function addLoginFlags(command: Command): Command {
   const dpop = "Bind tokens to a key of this machine (default: auto, where the server requires it)";
-  return addFlags(command, LOGIN, [
-    ["--client-metadata-url <url>", "URL of this client's metadata document"],
-    ["--client-name <name>", 'Name to register the client with (default: "agentauth")', shortText(100)],
+  return addFlags(command.addOption(documentUrlOption()).addOption(clientNameOption()), LOGIN, [
     ["--flow <flow>", "Login flow", ["browser", "device", "paste"]],
     ["--browser <command>", 'Command that opens the browser, or "none"'],
     ["--redirect-host <host>", "Host name in the redirect URI", ["127.0.0.1", "localhost"]],

@@ -28,6 +28,7 @@ export function addGlobalFlags(program: Command): Command {
     ["--retries <n>", "Number of retries of a failed request (default: 2)", wholeNumber(0, 20)],
     ["--proxy <url>", "Send requests through this proxy"],
     ["--ca-file <file>", "Trust these additional certificate authorities (PEM)"],
+    ["--use-system-ca", "Trust the certificate authorities of the system too (Node 22.15 or later)"],
     ["--client-cert <file>", "Client certificate for servers that require one (PEM)"],
     ["--client-key <file>", "Private key of the client certificate, if in another file (PEM)"],
   ]);

@@ -1,14 +1,16 @@
+import { clientNameOption, documentUrlOption } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
+import { repeatable } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 3, names: ["client"], declare: declareClient };
 
-/** `client list|forget`. */
+/** `client list|forget|document`. */
 function declareClient(registry: Registry): void {
   const group = registry.root
     .command("client")
-    .description("List and remove the bindings of clients to issuers")
+    .description("Show the bindings of clients to issuers, and the metadata document")
     .addHelpText(
       "after",
       `
@@ -31,4 +33,24 @@ Example:
   $ agentauth client forget my-service`,
     )
     .action(registry.run(load, "forget", "clientId"));
+  addOutputFlags(
+    group.command("document").description("Print the metadata document of this client, or check a published one"),
+  )
+    .addOption(documentUrlOption())
+    .option("--redirect-uri <uri>", "Redirect URI (repeatable; default: those of this program's logins)", repeatable)
+    .addOption(clientNameOption())
+    .option("--check <url>", "Check the document that is published at this URL")
+    .addHelpText(
+      "after",
+      `
+With the document, an issuer that supports it needs no registration: the URL is the client ID. You publish it
+yourself, as application/json on a public https host, and set: agentauth config set client_metadata_url <url>
+
+--check fetches as an issuer does, without redirects and at most 5 KiB, and exits with 3 if one must refuse.
+
+Examples:
+  $ agentauth client document --client-metadata-url https://www.example/agentauth/client.json > client.json
+  $ agentauth client document --check https://www.example/agentauth/client.json`,
+    )
+    .action(registry.run(() => import("./document.js"), "runDocument"));
 }
