@@ -14,6 +14,7 @@ export const SECTIONS = [
     ["The official MCP SDKs", "mcp-sdk"],
     ["MCP hosts", "mcp-hosts"],
     ["AI agents", "agents"],
+    ["Agents in sandboxes", "broker"],
     ["Machine grants, DPoP", "grants"],
     ["Web apps", "web-login"],
     ["Many machines", "fleet"],

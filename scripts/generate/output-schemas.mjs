@@ -13,6 +13,7 @@ const OUTPUTS = {
   "login-not-required": ["commands/login/run.ts", "NoLogin"],
   status: ["clients/printed-login.ts", "PrintedLogin"],
   logout: ["commands/logout/run.ts", "LogoutResult"],
+  "broker-policy": ["../broker/policy.ts", "BrokerPolicy"],
   discover: ["commands/discover/run.ts", "PrintedDiscovery"],
   introspection: ["../oauth/token/introspection.ts", "Introspection"],
   tool: ["commands/mcp/run.ts", "PrintedTool"],
@@ -99,9 +100,12 @@ function outputSchema(checker, node) {
       properties[symbol.name] = own.schema;
       if (own.isRequired) required.push(symbol.name);
     }
-    const isOpen = checker.getIndexInfosOfType(type).length > 0;
-    if (required.length + Object.keys(properties).length === 0 && isOpen)
-      return { type: "object", additionalProperties: true };
+    const [index] = checker.getIndexInfosOfType(type);
+    const isOpen = index !== undefined;
+    if (required.length + Object.keys(properties).length === 0 && isOpen) {
+      const isAny = has(ts.TypeFlags.Any | ts.TypeFlags.Unknown)(index.type);
+      return { type: "object", additionalProperties: isAny || valueSchema(index.type, `${at}.*`) };
+    }
     return { type: "object", ...(isOpen && { additionalProperties: true }), properties, required };
   }
 

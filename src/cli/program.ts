@@ -1,6 +1,7 @@
 import type { Command, Option, OptionValues } from "commander";
 import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
+import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
 import type { Env } from "../platform/environment.js";
 import { quote } from "../redact.js";
 import { createCommandContext } from "./clients/context.js";
@@ -14,6 +15,7 @@ import { type CommandDeclaration, type CommandRun, declareInOrder, type Registry
 import { HelpedCommand } from "./runtime/help/root-page.js";
 import type { HelpLayout } from "./runtime/help/text.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
+import { paramFlags } from "./runtime/pasted-words.js";
 import type { ParserError } from "./runtime/usage-error.js";
 
 /** The whole command tree. */
@@ -172,7 +174,7 @@ const OF_LOGIN: ReadonlySet<string> = new Set([
   ...["--flow", "--browser", "--redirect-host", "--redirect-port", "--login-timeout"],
   ...["--allow-missing-pkce-metadata", "--allow-private-network", "--allow-cross-origin-metadata"],
   ...["--allow-cross-origin-endpoints", "--legacy-discovery", "--strict-resource", "--same-origin-endpoints"],
-  "--accept-token-type",
+  ...["--accept-token-type", "--authorize-param"],
 ]);
 /** With another heading a flag of the same name means something else: the scope of a token that is exchanged. */
 const HEADINGS = /^(?:Login|Security policy|The client|Service|Network)/;
@@ -191,5 +193,6 @@ function typed(option: Option, command: Command): string[][] {
   const name = option.attributeName();
   if (command.getOptionValueSource(name) !== "cli") return [];
   const value: unknown = command.getOptionValue(name);
+  if (long === "--authorize-param") return paramFlags(value as AuthorizationParams);
   return [value === true ? [long] : [long, String(value)]];
 }

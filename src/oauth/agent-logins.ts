@@ -6,9 +6,9 @@ import { discover } from "./discovery/discovery.js";
 import { resourceFor } from "./discovery/overrides.js";
 import { challengeOfRemedy } from "./discovery/unseen-by-login.js";
 import { AccessToken } from "./grant/access-token.js";
-import type { GrantOptions } from "./grant/grant-requirements.js";
+import type { GrantOptions, LoginOptions } from "./grant/grant-requirements.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
-import type { LoginContext } from "./login/login-context.js";
+import { type LoginContext, withParams } from "./login/login-context.js";
 import {
   beginDevice,
   checkClientIssuer,
@@ -32,7 +32,7 @@ import type { GrantKey } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";
 import { scopeFor } from "./model/scope.js";
 
-type BeginOptions = Pick<GrantOptions, "scope" | "signal" | "challenge">;
+type BeginOptions = LoginOptions & Pick<GrantOptions, "challenge">;
 
 /** Prepares a login in a browser; its redirect address may depend on that of an earlier registration. */
 export async function beginBrowserLogin(
@@ -121,12 +121,14 @@ function starterOf(
   const { server, account } = remedy;
   const challenge = challengeOfRemedy(remedy);
   async function start(options: StartLoginOptions): Promise<StartedLogin>;
-  async function start(options?: Pick<StartLoginOptions, "signal">): Promise<unknown>;
+  async function start(options?: Pick<StartLoginOptions, "signal" | "authorizationParams">): Promise<unknown>;
   async function start(options: Partial<StartLoginOptions> = {}): Promise<unknown> {
     const { redirectUri, signal, scope = remedy.scope } = options;
-    if (redirectUri !== undefined) return startLogin(agent, server, { ...options, redirectUri, scope, challenge });
+    const authorizationParams = { ...remedy.authorizationParams, ...options.authorizationParams };
+    if (redirectUri !== undefined)
+      return startLogin(agent, server, { ...options, redirectUri, scope, challenge, authorizationParams });
     if (agent.options.login === undefined) throw redirectRequiredError();
-    return login({ profile: agent.profile, server, account }, { scope, signal, challenge });
+    return login({ profile: agent.profile, server, account }, { scope, signal, challenge, authorizationParams });
   }
   return start;
 }
@@ -147,7 +149,7 @@ async function prepareTwoStepLogin(
   checkCall(options);
   const { store, login: method } = agent.options;
   const key = agent.loginKey(mcpUrl);
-  const requested = agent.loginContext(key, await store.read(key));
+  const requested = withParams(agent.loginContext(key, await store.read(key)), options);
   const signal = options.signal ?? new AbortController().signal;
   const found = await discover(requested, mcpUrl, options.challenge, signal);
   reportChanges(requested, found);

@@ -11,6 +11,7 @@ import type { Env } from "../platform/environment.js";
 import { lookupByPlatform } from "../platform/environment.js";
 import { Redactor } from "../redact.js";
 import { agentNetwork } from "./agent-network.js";
+import { authorizationParamsOf } from "./authorization-params.js";
 import { certificateFiles } from "./certificate.js";
 import { homeFolder } from "./home.js";
 import { type NetworkOptions, networkFetch, sourced } from "./network.js";
@@ -87,6 +88,7 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
     store: given.store ?? storeOf(surroundings),
     mutualTls: clientCert !== undefined,
     ...(issuer && { issuer: issuer.value }),
+    authorizationParams: authorizationParamsOf(settings),
     ...(clientMetadataUrl && { clientMetadataUrl: clientMetadataUrl.value }),
     ...(network && { network: agentNetwork(network, new Redactor()) }),
     ...given,

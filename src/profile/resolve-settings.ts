@@ -48,6 +48,7 @@ export function resolveSettings(
     authHeader: first([entries.auth_header, from]),
     sorting: first([entries.sorting, from]),
     issuer: first(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
+    authorizeParams: first([entries.authorize_params, from]),
     account: first(flag("account"), [entries.account, from]),
     domain: first(flag("domain"), [entries.domain, from]),
     pool: first(flag("pool"), [entries.pool, from]),

@@ -10,6 +10,7 @@ import { withoutByteOrderMark } from "../platform/text.js";
 import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
+import { readAuthorizationParams } from "./authorization-params.js";
 import { placeIn, type SettingsFile } from "./location.js";
 import { FORMATS } from "./output-formats.js";
 import { issuerAddress, must, nonEmpty, oneOf, type SettingRule } from "./rules.js";
@@ -23,6 +24,8 @@ export interface Profile {
   api_token?: string;
   /** The only issuer that clients, secrets and assertions of the profile are used with. */
   issuer?: string;
+  /** Parameters of the authorization request, form-encoded: `access_type=offline&prompt=consent`. */
+  authorize_params?: string;
   /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
   auth_header?: string;
   /** How the order of a list is sent: one of {@link SORTING_ENCODINGS}. */
@@ -107,6 +110,10 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     choices: SORTING_ENCODINGS,
   },
   issuer: { about: "the only issuer that clients, secrets and assertions are used with", check: issuerAddress },
+  authorize_params: {
+    about: 'parameters that every login sends, such as "access_type=offline&prompt=consent"',
+    check: (value) => void readAuthorizationParams(value),
+  },
   account: { about: "the default account", check: nonEmpty },
   domain: { about: "the default domain", check: nonEmpty },
   pool: { about: "the default pool", check: nonEmpty },

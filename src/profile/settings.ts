@@ -42,6 +42,8 @@ export interface Settings {
   sorting: Sourced | undefined;
   /** The only issuer to use; checked where it is used. */
   issuer: Sourced | undefined;
+  /** Parameters of the authorization request, form-encoded; checked where they are used. */
+  authorizeParams: Sourced | undefined;
   account: Sourced | undefined;
   domain: Sourced | undefined;
   pool: Sourced | undefined;

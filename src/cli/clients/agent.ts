@@ -1,6 +1,7 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
 import { agentNetwork } from "../../profile/agent-network.js";
+import { authorizationParamsOf } from "../../profile/authorization-params.js";
 import { checkSetting } from "../../profile/settings-file.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
@@ -49,6 +50,7 @@ export async function createAgentClient(
     clientMetadataUrl: clientMetadataUrl?.value,
     resource: flags.resource,
     resourceMetadata: flags.resourceMetadata,
+    authorizationParams: { ...authorizationParamsOf(settings), ...flags.authorizeParam },
     dpop: flags.dpop,
     flow: flags.flow === "device" ? "device" : "browser",
     loginHint: flags.accountHint,

@@ -5,7 +5,7 @@ import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-
 import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
-import { addFlags, seconds, shortText, wholeNumber } from "./values.js";
+import { addFlags, authorizeParam, seconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
 export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
@@ -19,6 +19,7 @@ export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   loginTimeout?: number;
   resource?: string;
   resourceMetadata?: string;
+  authorizeParam?: Record<string, string>;
   dpop?: DpopPolicy;
   accountHint?: string;
   allowMissingPkceMetadata?: boolean;
@@ -86,6 +87,7 @@ export function clientNameOption(): Option {
 }
 
 function addLoginFlags(command: Command): Command {
+  const param = "Parameter that the issuer wants in the login URL; repeatable, and an empty value leaves one out";
   const dpop = "Bind tokens to a key of this machine (default: auto, where the server requires it)";
   return addFlags(command.addOption(documentUrlOption()).addOption(clientNameOption()), LOGIN, [
     ["--flow <flow>", "Login flow", ["browser", "device", "paste"]],
@@ -94,6 +96,7 @@ function addLoginFlags(command: Command): Command {
     ["--redirect-port <port>", "Port in the redirect URI (default: a free one)", wholeNumber(1, 65_535)],
     ["--login-timeout <seconds>", "Time limit for the user to log in, in seconds (default: 300)", seconds],
     ["--account-hint <account>", "Account to log in with"],
+    ["--authorize-param <name=value>", param, authorizeParam],
     ["--dpop <policy>", dpop, ["off", "auto", "required"] satisfies DpopPolicy[]],
   ]);
 }

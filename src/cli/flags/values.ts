@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { checkAuthorizationParam, type FlowOption } from "../../oauth/model/authorization-params.js";
 import { escapeText } from "../../redact.js";
 
 /** A flag: as it is typed, its line in the help, and its choices or the parser of its value. */
@@ -74,4 +75,26 @@ export function duration(value: string): number {
 export function durationText(ms: number): string {
   const seconds = Math.ceil(ms / 1000);
   return seconds >= 60 && seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
+}
+
+const FLAG_OF: Readonly<Record<FlowOption, string>> = {
+  client: "--client-id",
+  dpop: "--dpop",
+  loginHint: "--account-hint",
+  redirectUri: "--redirect-host and --redirect-port",
+  resource: "--resource",
+  scope: "--scope",
+};
+
+/** A parser for one of several parameters of the authorization request. */
+export function authorizeParam(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("must be name=value, or name= to leave the parameter out");
+  const [name, value] = [text.slice(0, at), text.slice(at + 1)];
+  try {
+    checkAuthorizationParam(name, value, (option) => FLAG_OF[option]);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+  return { ...before, [name]: value };
 }

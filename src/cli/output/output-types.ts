@@ -23,6 +23,7 @@ export const OUTPUT_TYPES = {
   "login-not-required": { about: "a server that requires no login: login", version: 1 },
   status: { about: "a stored login: status", version: 1 },
   logout: { about: "the result of a logout: logout", version: 1 },
+  "broker-policy": { about: "a policy of a broker, which is read: broker --config", version: 1 },
   discover: { about: "the steps of discovery: discover", version: 1 },
   introspection: { about: "the issuer's introspection response: introspect", version: 1 },
   tool: { about: "a tool of an MCP server: mcp tools", version: 1 },

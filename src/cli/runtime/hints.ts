@@ -96,8 +96,12 @@ function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): st
 
 function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, context: HintContext): string {
   switch (remedy.option) {
-    case "loginTimeoutMs":
-      return `run ${loginCommand(remedy)} again; --login-timeout <seconds> gives more time`;
+    case "loginTimeoutMs": {
+      const { authorizationParams, ...plain } = remedy;
+      const again = `run ${loginCommand(plain)} again; --login-timeout <seconds> gives more time`;
+      if (authorizationParams === undefined) return again;
+      return `${again}; if the page wanted an approval: ${loginCommand(remedy, context)}`;
+    }
     case "scope":
       return `${loginCommand(remedy)} --scope "<scopes>" asks for others`;
     case "clientId":

@@ -5,7 +5,7 @@ import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { FIRST_DOCUMENT_REDIRECT, refuseDocument, usesDocument } from "../client/metadata-document.js";
 import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
 import { discover } from "../discovery/discovery.js";
-import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
+import { acceptedTypeFor, overridesFor, requestParamsFor, resourceFor } from "../discovery/overrides.js";
 import { newProofKey } from "../dpop/dpop.js";
 import { withResourceHint } from "../http/oauth-error.js";
 import type { Grant, GrantKey } from "../model/grant.js";
@@ -236,6 +236,7 @@ export async function prepareLogin(
       resource,
       overrides: overridesFor(found.issuer, context),
       acceptedTokenType: acceptedTypeFor(found.issuer, context),
+      ...requestParamsFor(found.issuer, context),
       proofKey,
     };
     return { ...login, pending: await authorizationOf(context, login, redirectUri) };

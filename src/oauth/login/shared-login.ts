@@ -5,11 +5,12 @@ import { unseenByLogin } from "../discovery/unseen-by-login.js";
 import { findUnmetRequirement } from "../grant/grant-requirements.js";
 import { LOGIN_HINT, type LoginParameters, loginRemedy, loginRequired } from "../grant/login-required.js";
 import type { Progress } from "../http/trace.js";
+import type { AuthorizationParams } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, type GrantKey, hasSameTokens, noteRefusal } from "../model/grant.js";
 import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../model/lease.js";
 import { splitScope } from "../model/scope.js";
-import type { LoginContext } from "./login-context.js";
+import { type LoginContext, withParams } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
 
@@ -26,6 +27,8 @@ export interface SharedLoginContext {
 export interface SharedLoginRequest {
   key: GrantKey;
   scope?: string | undefined;
+  /** Parameters of the authorization request, for this login. */
+  authorizationParams?: AuthorizationParams | undefined;
   /** The scopes requested before, in a step-up. */
   previousScope?: string | undefined;
   challenge?: BearerChallenge | undefined;
@@ -56,7 +59,7 @@ export function shareLogin(
   const { method } = context;
   if (method === undefined) throw loginRequired(key, "not logged in");
   const before = seen ?? refused;
-  const about = context.loginContext(key, before);
+  const about = withParams(context.loginContext(key, before), request);
   const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
   const { store, clock, http } = login;
   const wanted = splitScope(scope);

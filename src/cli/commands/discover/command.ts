@@ -6,7 +6,7 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
-  order: 9,
+  order: 10,
   names: ["discover"],
   declare: declareDiscover,
 };

@@ -6,7 +6,7 @@ import type { ExchangeFlags } from "./run.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
-  order: 8,
+  order: 9,
   names: ["exchange"],
   declare: declareExchange,
 };
