@@ -45,12 +45,10 @@ export {
   isAgentAuthError,
   type UnusableItems,
 } from "./errors.js";
-export type { AddressClass, Exemptions } from "./http/address-class.js";
+export type { AddressClass, Exemptions, Network, NetworkConnection } from "./http/address-class.js";
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
-export type { Logger } from "./http/logger.js";
-export type { Network, NetworkConnection } from "./http/network.js";
-export type { CallLimits, TransportOptions } from "./http/transport.js";
+export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
 export {
   AgentClient,
   type AgentClientOptions,

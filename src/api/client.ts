@@ -1,14 +1,18 @@
 import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fetch";
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
-import { bindMethods } from "../http/bind-methods.js";
 import { forgetBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
-import type { Logger } from "../http/logger.js";
-import { checkOptionNames, type OptionNames } from "../http/option-names.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
-import { type CallLimits, createTransport, type Transport, type TransportOptions } from "../http/transport.js";
+import { bindMethods, checkOptionNames, type OptionNames } from "../http/public-class.js";
+import {
+  type CallLimits,
+  createTransport,
+  type Logger,
+  type Transport,
+  type TransportOptions,
+} from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";

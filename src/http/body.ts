@@ -1,10 +1,10 @@
 import { type Advice, AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import { type ByteStream, readStream } from "./body-stream.js";
-import { requestIdOf, shownUrl } from "./buffered-response.js";
+import { type ByteStream, readStream } from "./body-content.js";
+import { type BufferedResponse, requestIdOf, shownUrl } from "./buffered-response.js";
 import { HttpResponse } from "./http-response.js";
 import { networkError } from "./network-error.js";
-import { parseStrictJson, StrictJsonError } from "./strict-json.js";
+import { isJsonObject, parseStrictJson, StrictJsonError } from "./strict-json.js";
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;
 
@@ -118,4 +118,36 @@ export function refusal(code: string, message: string, context: RefusalContext):
   const url = shownUrl(context.url);
   const about = { status: response.status, requestId: requestIdOf(response.headers), url, response };
   return new AgentAuthError(code, `${url}: ${message}`, { class: "refused", ...about, cause, retryable, hint, remedy });
+}
+
+/**
+ * Parses an OAuth document: of a JSON media type, without duplicate names, not nested too deep.
+ *
+ * @throws `AgentAuthError` `bad_content_type`, `bad_json`, `bad_envelope`
+ */
+export function strictObject(reply: BufferedResponse): Record<string, unknown> {
+  if (!saysJson(reply.response.headers)) {
+    const type = reply.response.headers.get("content-type") ?? "nothing";
+    const message = `the response says it is ${type.slice(0, 80)}, not application/json`;
+    const hint = /\bhtml\b/i.test(type)
+      ? "a proxy or a login page may have answered instead"
+      : "the server's owner must send it as application/json (RFC 8259 section 11)";
+    throw refusal("bad_content_type", message, { ...reply, hint });
+  }
+  let value: unknown;
+  try {
+    value = parseStrictJson(reply.text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : "";
+    throw refusal("bad_json", `not acceptable JSON: ${reason}`, { ...reply, cause });
+  }
+  if (!isJsonObject(value)) throw refusal("bad_envelope", "the body is not a JSON object", reply);
+  return value;
+}
+
+/** The response, which must not be compressed: the request did not accept that. */
+export function uncompressed(reply: BufferedResponse): BufferedResponse {
+  const coding = reply.response.headers.get("content-encoding");
+  if (coding === null || coding === "identity") return reply;
+  throw refusal("bad_content_type", "the response is compressed although that was not asked for", reply);
 }

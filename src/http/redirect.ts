@@ -1,8 +1,8 @@
 import { quote } from "../redact.js";
+import { parseUrl } from "./address.js";
 import { refusal } from "./body.js";
 import { type Send, shownUrl } from "./buffered-response.js";
 import { HttpRequest } from "./http-request.js";
-import { parseUrl } from "./url.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HOPS = 3;

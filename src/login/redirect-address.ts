@@ -1,4 +1,4 @@
-import { parseUrl } from "../http/url.js";
+import { parseUrl } from "../http/address.js";
 
 /** How a host of this machine is spelled in a redirect address; authorization servers compare it letter by letter. */
 export type RedirectHost = "127.0.0.1" | "localhost";

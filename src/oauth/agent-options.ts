@@ -1,6 +1,6 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
-import type { Network } from "../http/network.js";
-import { checkOptionNames, type OptionNames } from "../http/option-names.js";
+import type { Network } from "../http/address-class.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote } from "../redact.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
 import type { PreRegisteredClient } from "./client/pre-registered-client.js";

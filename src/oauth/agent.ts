@@ -1,5 +1,5 @@
 import { isAgentAuthError } from "../errors.js";
-import { bindMethods } from "../http/bind-methods.js";
+import { bindMethods } from "../http/public-class.js";
 import { AgentContext } from "./agent-context.js";
 import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import { fetchWithToken } from "./agent-fetch.js";

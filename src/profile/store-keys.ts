@@ -3,7 +3,7 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { type KeyRing, type KeyRingOptions, keyRing } from "../store/seal/key-ring.js";
-import type { SecretSetting } from "./secret-reference.js";
+import type { SecretSetting } from "./secrets.js";
 import { NO_KEYS } from "./settings-file.js";
 
 const KEY_BYTES = 32;

@@ -1,12 +1,12 @@
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
+import { OneAtATime } from "../http/single-flight.js";
 import { type BindingStore, type ClientBinding, isSameBinding } from "../oauth/model/client-binding.js";
 import type { ClientRecord, Grant, GrantKey } from "../oauth/model/grant.js";
 import { type GrantStore, matchesFilter } from "../oauth/model/grant-store.js";
 import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
 import { memoryRecords } from "../oauth/model/short-lived.js";
 import { Lru } from "./lru.js";
-import { MemoryLeases } from "./memory-leases.js";
 
 /** The failures that are remembered for the next holder of a lease. */
 const MAX_FAILURES = 1000;
@@ -87,7 +87,7 @@ function memoryBindings(): BindingStore {
 
 /** Leases inside one process: those who wait queue up, and no holder dies alone. */
 function memoryLease(): GrantStore["lease"] {
-  const queues = new MemoryLeases();
+  const queues = new OneAtATime();
   /** The newest attempt under each name that failed. */
   const failed = new Lru<PreviousAttempt>(MAX_FAILURES);
   return (name, work, { durationMs, extend = false, signal }) => {

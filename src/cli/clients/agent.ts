@@ -1,6 +1,6 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
-import { agentNetwork } from "../../profile/agent-network.js";
+import { agentNetwork } from "../../profile/network.js";
 import { checkSetting } from "../../profile/settings-file.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";

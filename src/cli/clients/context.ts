@@ -24,7 +24,7 @@ export function createCommandContext(
     mayLogin: () => mayLogin(flags, run),
     async network() {
       const [{ agentNetwork }, { networkOptions }] = await Promise.all([
-        import("../../profile/agent-network.js"),
+        import("../../profile/network.js"),
         import("./network.js"),
       ]);
       return agentNetwork(networkOptions(flags, settings(), run), run.redactor);

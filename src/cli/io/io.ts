@@ -2,9 +2,8 @@
 
 import { fstatSync } from "node:fs";
 import { Readable, Writable } from "node:stream";
-import type { Env } from "../../platform/environment.js";
-import { lookupByPlatform } from "../../platform/environment.js";
 import { shellOf } from "../../platform/shell.js";
+import { type Env, lookupByPlatform } from "../../platform/system.js";
 import { escapeText, pasting } from "../../redact.js";
 import { type Progress, type ProgressLine, progressLine } from "./progress.js";
 import { type InStream, inStream } from "./stdin.js";

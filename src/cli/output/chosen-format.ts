@@ -1,5 +1,4 @@
-import type { Format } from "../../profile/output-formats.js";
-import type { Settings } from "../../profile/settings.js";
+import type { Format, Settings } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
 

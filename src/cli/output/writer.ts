@@ -1,6 +1,6 @@
 /** Chooses the writer of a list. */
 
-import type { Format } from "../../profile/output-formats.js";
+import type { Format } from "../../profile/settings.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";
 import { type ColumnSet, selectColumns } from "./columns.js";

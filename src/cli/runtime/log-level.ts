@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import type { Env } from "../../platform/environment.js";
+import type { Env } from "../../platform/system.js";
 import { quote } from "../../redact.js";
 
 /** What `AGENTAUTH_LOG` sets, as the flags that do the same. */

@@ -1,5 +1,5 @@
+import { parseUrl } from "../../http/address.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import { parseUrl } from "../../http/url.js";
 import { quote, Secret } from "../../redact.js";
 
 /** The schema that is written; a file of another one is not touched. */

@@ -1,6 +1,6 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import type { StoreDriver } from "./driver.js";
-import { unanswered } from "./store-failure.js";
 
 /** A driver whose operations end after a time, also where those of the given one would not. */
 export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriver {
@@ -30,4 +30,15 @@ export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriv
     ...(watch && { watch: watch.bind(driver) }),
     ...(health && { health: health.bind(driver) }),
   };
+}
+
+/** The error for an engine that did not answer in time. */
+export function unanswered({ system, location }: StoreDriver, ms: number): AgentAuthError {
+  const message = `${system} at ${location} did not answer in ${Math.round(ms / 100) / 10} s`;
+  return new AgentAuthError("store_unavailable", message, { class: "unavailable" });
+}
+
+/** Whether the answer of an engine is missing: what was asked for may have happened. */
+export function isUnanswered(error: unknown): boolean {
+  return isAgentAuthError(error) && error.class === "unavailable";
 }

@@ -1,4 +1,5 @@
 import { AgentAuthError, abortedError } from "../../errors.js";
+import { OneAtATime } from "../../http/single-flight.js";
 import {
   holderText,
   type Lease,
@@ -6,12 +7,11 @@ import {
   type LeaseOptions,
   type PreviousAttempt,
 } from "../../oauth/model/lease.js";
-import { MemoryLeases } from "../memory-leases.js";
+import { isUnanswered } from "./bounded-driver.js";
 import type { LeaseBusy, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
 import { attemptOf, decodeNote, encodeNote, generationOf, inLocalTime, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
-import { isUnanswered } from "./store-failure.js";
 import type { TenantRecords } from "./tenant-records.js";
 
 const POLL_MS = { first: 20, most: 200 };
@@ -25,7 +25,7 @@ const RECONNECT_LIVES = 2;
 
 /** Leases between all processes that share an engine. */
 export class DriverLeases {
-  readonly #here = new MemoryLeases();
+  readonly #here = new OneAtATime();
   readonly #clock: StoreClock;
   readonly #rules: LeaseRules;
   /** When the engine last left a claim of this process without an answer. */

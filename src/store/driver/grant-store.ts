@@ -15,7 +15,7 @@ import { boundedDriver } from "./bounded-driver.js";
 import type { StoreDriver } from "./driver.js";
 import { DriverLeases } from "./driver-leases.js";
 import { GrantRecords } from "./grant-records.js";
-import { NearGrants, type NearOptions } from "./near-grants.js";
+import { NearGrants, type NearOptions } from "./remembered-grants.js";
 import { type StoreClock, storeClock } from "./store-clock.js";
 import { TenantRecords } from "./tenant-records.js";
 

@@ -2,10 +2,10 @@ import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
 import { isStoreFailure } from "../../oauth/model/grant-store.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/model/lease.js";
+import { unanswered } from "./bounded-driver.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
 import { failureIn, generationOf, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
-import { unanswered } from "./store-failure.js";
 
 /** How leases live and pass on. */
 export interface LeaseRules {

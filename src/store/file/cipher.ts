@@ -1,8 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from "node:crypto";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
-import { formatSealed, KIND, NONCE_BYTES, parseSealed, TAG_BYTES } from "../seal/sealed-record.js";
-import { CipherError } from "../seal/sealing.js";
+import { CipherError, formatSealed, KIND, NONCE_BYTES, parseSealed, TAG_BYTES } from "../seal/sealing.js";
 
 /** Turns the text of a stored file into what is written to the disk, and back. */
 export interface Cipher {

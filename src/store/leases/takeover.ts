@@ -1,5 +1,4 @@
-import type { Liveness } from "./lock-owner.js";
-import type { LockRecord } from "./lock-record.js";
+import type { Liveness, LockRecord } from "./lock-owner.js";
 
 /** The clocks of two machines are assumed to differ by at most this. */
 const SKEW_MS = 120_000;

@@ -1,8 +1,7 @@
 import type { DriverHealth } from "../driver/driver.js";
 import type { Run } from "./call.js";
 import type { Row } from "./client.js";
-import { SCHEMA_VERSION } from "./store-sql.js";
-import type { TableNames } from "./table-names.js";
+import { SCHEMA_VERSION, type TableNames } from "./store-sql.js";
 
 const OLDEST = 130_000;
 

@@ -15,8 +15,7 @@ import { callsTo, type Run } from "./call.js";
 import { adapterOf, type Parameter, type PostgresAccess, pause, type Row } from "./client.js";
 import { engineHealth } from "./engine-health.js";
 import { statementsFor } from "./statements.js";
-import { fromHex, fromText, toHex, toText } from "./stored-text.js";
-import { tableNames } from "./table-names.js";
+import { fromHex, fromText, tableNames, toHex, toText } from "./store-sql.js";
 import { watchBy } from "./watch.js";
 
 /** Options of {@link postgresDriver}. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { withSendDeadline } from "../../../src/oauth/grant/send-deadline.js";
 import { leaseLost } from "../../../src/oauth/model/lease.js";
-import { createFetch } from "../../../src/transport/dispatcher.js";
+import { createFetch } from "../../../src/transport/network.js";
 
 describe.each([
   ["Node's fetch", globalThis.fetch],

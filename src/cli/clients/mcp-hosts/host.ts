@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import type { Env } from "../../../platform/environment.js";
+import type { Env } from "../../../platform/system.js";
 
 /** How a host starts the command that speaks MCP with it. */
 export interface ProxyEntry {

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
 import { system } from "../../../platform/system.js";
 import { userFolder } from "../../../profile/home.js";
-import { storingToken } from "../../../profile/missing-service.js";
+import { storingToken } from "../../../profile/service-settings.js";
 import type { Profile } from "../../../profile/settings-file.js";
 import { storeToken } from "../../config/token-file.js";
 import { readHiddenLine } from "../../io/hidden-line.js";

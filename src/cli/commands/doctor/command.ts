@@ -1,5 +1,5 @@
 import { Option } from "commander";
-import { FORMATS } from "../../../profile/output-formats.js";
+import { FORMATS } from "../../../profile/settings.js";
 import { addPolicyFlags } from "../../flags/policy.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";

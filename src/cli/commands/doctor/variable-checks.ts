@@ -1,5 +1,5 @@
 import { suggest } from "../../../http/suggest.js";
-import type { Env } from "../../../platform/environment.js";
+import type { Env } from "../../../platform/system.js";
 import type { Config } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
 import { type Finding, failed, ok, warning } from "./check.js";

@@ -1,5 +1,5 @@
 import type { ChildProcess } from "node:child_process";
-import { spawner } from "../../../platform/spawner.js";
+import { spawner } from "../../../platform/system.js";
 import type { LentProcess, ProcessSignals } from "../../runtime/context.js";
 import { forwardSignals, signalExitCode } from "./forward-signals.js";
 import { isStartFailure } from "./start-failure.js";

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { withVariable } from "../../../platform/environment.js";
+import { withVariable } from "../../../platform/system.js";
 import { checkHandOver } from "../../clients/bound-token.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";

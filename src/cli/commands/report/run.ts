@@ -1,7 +1,6 @@
 import { basename, dirname, extname, join } from "node:path";
 import { AgentAuthError, withHint } from "../../../errors.js";
-import type { Format } from "../../../profile/output-formats.js";
-import type { Settings } from "../../../profile/settings.js";
+import type { Format, Settings } from "../../../profile/settings.js";
 import { quote } from "../../../redact.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";

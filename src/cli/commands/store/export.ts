@@ -1,6 +1,6 @@
 import type { AgentAuthError } from "../../../errors.js";
 import type { GrantStore } from "../../../oauth/model/grant-store.js";
-import { writeSecretFile } from "../../../profile/secret-file.js";
+import { writeSecretFile } from "../../../profile/secrets.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { encodeRecords } from "./records-file.js";
 

@@ -5,7 +5,7 @@ import { settingVariable } from "../../../platform/shell.js";
 import { engineReport } from "../../../profile/engine/health.js";
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
 import { writtenProfile } from "../../../profile/profile.js";
-import { writeSecretFile } from "../../../profile/secret-file.js";
+import { writeSecretFile } from "../../../profile/secrets.js";
 import { readConfig } from "../../../profile/settings-file.js";
 import { engineSettings, storeChoiceOf } from "../../../profile/store-choice.js";
 import { newKeys, readKeys } from "../../../profile/store-keys.js";

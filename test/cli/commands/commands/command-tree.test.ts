@@ -3,7 +3,7 @@ import { describeProgram, leafCommands } from "../../../../src/cli/commands/comm
 
 import { KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
 import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
-import { FORMATS } from "../../../../src/profile/output-formats.js";
+import { FORMATS } from "../../../../src/profile/settings.js";
 import { declaredProgram } from "../../../helpers/program.js";
 
 const tree = describeProgram(declaredProgram());

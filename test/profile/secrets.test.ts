@@ -13,7 +13,7 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { readSecretFile, writeSecretFile } from "../../src/profile/secret-file.js";
+import { readSecretFile, writeSecretFile } from "../../src/profile/secrets.js";
 import { temporaryFolder } from "../helpers/cli.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
 

@@ -1,6 +1,8 @@
+import { spawn } from "node:child_process";
+import crossSpawn from "cross-spawn";
 import { describe, expect, it } from "vitest";
 import { createIo } from "../../src/cli/io/io.js";
-import { lookupByPlatform, withoutOurs, withVariable } from "../../src/platform/environment.js";
+import { lookupByPlatform, spawner, withoutOurs, withVariable } from "../../src/platform/system.js";
 import { onSystem } from "./support.js";
 
 const ENV = { Path: "C:\\bin", Https_Proxy: "http://proxy", agentauth_token: "old" };
@@ -36,5 +38,16 @@ describe("the environment", () => {
 
   it("has none of our variables for programs that need none, in any spelling", () => {
     expect(withoutOurs({ AGENTAUTH_API_TOKEN: "x", Agentauth_home: "y", PATH: "/bin" })).toEqual({ PATH: "/bin" });
+  });
+});
+
+describe("what starts programs", () => {
+  it("finds scripts of cmd.exe and quotes for it on Windows, and is Node's own elsewhere", async () => {
+    onSystem({ name: "win32" });
+    expect(await spawner()).toBe(crossSpawn);
+    for (const name of ["linux", "darwin"] as const) {
+      onSystem({ name });
+      expect(await spawner()).toBe(spawn);
+    }
   });
 });

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { redisError } from "../../../src/store/redis/redis-error.js";
+import { redisError } from "../../../src/store/redis/engine.js";
 
 describe("an error of Redis", () => {
   it.each([

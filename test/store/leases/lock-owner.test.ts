@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { processStart } from "../../src/platform/process-start.js";
-import { onSystem } from "./support.js";
+import { processStart } from "../../../src/store/leases/lock-owner.js";
+import { onSystem } from "../../platform/support.js";
 
 describe("the start of a process", () => {
   it.each([

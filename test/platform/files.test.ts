@@ -3,10 +3,42 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkHome } from "../../src/cli/commands/doctor/home-checks.js";
 import { ACCESS_TEXT, homeAccess } from "../../src/cli/config/home-access.js";
-import { othersWithAccess } from "../../src/platform/access.js";
+import { othersWithAccess, patiently } from "../../src/platform/files.js";
 import { locateHome } from "../../src/profile/home.js";
 import { temporaryFolder } from "../helpers/cli.js";
 import { onSystem } from "./support.js";
+
+const failure = (code: string) => Object.assign(new Error(code), { code });
+
+/** Work that fails a number of times before it succeeds. */
+function failing(times: number, code: string) {
+  let calls = 0;
+  return () => {
+    if (calls++ < times) throw failure(code);
+    return calls;
+  };
+}
+
+describe("a file that another program has open", () => {
+  it.each(["EPERM", "EACCES", "EBUSY"])("is tried again on Windows: %s", (code) => {
+    onSystem({ name: "win32" });
+    expect(patiently(failing(3, code))).toBe(4);
+  });
+
+  it("is not waited for without end", () => {
+    onSystem({ name: "win32" });
+    expect(() => patiently(failing(Number.POSITIVE_INFINITY, "EBUSY"))).toThrow("EBUSY");
+  });
+
+  it.each([
+    ["win32", "ENOENT"],
+    ["linux", "EBUSY"],
+    ["darwin", "EPERM"],
+  ] as const)("is no reason to wait on %s for %s", (name, code) => {
+    onSystem({ name });
+    expect(() => patiently(failing(1, code))).toThrow(code);
+  });
+});
 
 const ME = "S-1-5-21-1-2-3-1001";
 const USERS = "S-1-5-32-545";
