@@ -5,8 +5,7 @@
  * @module
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
-export type { CallOptions } from "./api/call-options.js";
-export type { Check } from "./api/checks.js";
+export type { CallOptions, Check, SortingEncoding } from "./api/call-options.js";
 export {
   ManagementClient,
   type ManagementClientOptions,
@@ -15,7 +14,6 @@ export {
 } from "./api/client.js";
 export type { Listing, ListingResponse } from "./api/listing.js";
 export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page } from "./api/page.js";
-export type { SortingEncoding } from "./api/query.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
   Device,

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { SORTING_ENCODINGS } from "../api/query.js";
+import { SORTING_ENCODINGS } from "../api/call-options.js";
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";

@@ -1,6 +1,6 @@
 import type { ManagementClient } from "../../../api/client.js";
 import type { Page } from "../../../api/page.js";
-import { validatePagination } from "../../../api/pagination-checks.js";
+import { validatePagination } from "../../../api/page-checks.js";
 import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
 import { refusal } from "../../../http/body.js";
 import { shownUrl } from "../../../http/buffered-response.js";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { withVariable } from "../../../platform/system.js";
-import { checkHandOver } from "../../clients/bound-token.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { checkHandOver } from "../../clients/token-formats.js";
 import { outputError } from "../../io/write-all.js";
 import type { CommandContext, LentProcess } from "../../runtime/context.js";
 import { runChild } from "./child.js";

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../../errors.js";
 import { shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { warnOfUnusable } from "../../clients/unusable-logins.js";
+import { warnOfUnusable } from "../../clients/printed-login.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { formatOf } from "../../output/chosen-format.js";
 import { createWriter } from "../../output/writer.js";

@@ -11,8 +11,8 @@ import { engineSettings, storeChoiceOf } from "../../../profile/store-choice.js"
 import { newKeys, readKeys } from "../../../profile/store-keys.js";
 import { type ResealReport, reseal } from "../../../store/driver/reseal.js";
 import { storeSql } from "../../../store/postgres/store-sql.js";
+import { warnOfUnusable } from "../../clients/printed-login.js";
 import { engineHost } from "../../clients/store.js";
-import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { formatOf } from "../../output/chosen-format.js";

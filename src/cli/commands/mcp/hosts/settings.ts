@@ -6,9 +6,11 @@ import {
   HOST_SCOPES,
   type HostMachine,
   type HostScope,
+  lineAt,
   type McpHost,
+  type Servers,
+  SettingsSyntaxError,
 } from "../../../clients/mcp-hosts/host.js";
-import { lineAt, type Servers, SettingsSyntaxError } from "../../../clients/mcp-hosts/language.js";
 import { type HostFile, readHostFile, writeHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { hostOf, usageError } from "./entry.js";
