@@ -198,8 +198,8 @@ describe("a request over node:http", () => {
 
   it("has time for a reader that is slower than the server", async () => {
     const { origin } = await startServer((response) => response.end(Buffer.alloc(1024 * 1024)));
-    const response = await createFetch({ idleTimeoutMs: 50 }, undefined)(origin);
-    await setTimeout(400);
+    const response = await createFetch({ idleTimeoutMs: 200 }, undefined)(origin);
+    await setTimeout(800);
     expect((await response.arrayBuffer()).byteLength).toBe(1024 * 1024);
   });
 

@@ -1,8 +1,7 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { follow, untilAborted } from "../../http/deadline.js";
 import { isStoreFailure } from "../../oauth/model/grant-store.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/model/lease.js";
-import { unanswered } from "./bounded-driver.js";
+import { inTime, unanswered } from "./bounded-driver.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
 import { failureIn, generationOf, type LeaseNote } from "./lease-note.js";
 import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
@@ -228,16 +227,12 @@ export class HeldLease implements Lease {
     const note = await seal(this.#noted({ sent }));
     const from = momentOf(clock);
     const limit = this.#place.ttlMs / 2;
-    const call = follow(undefined, limit, () => unanswered(driver, limit));
-    try {
-      const extended = driver.extend(key, { owner, ttlMs, note }, { signal: call.signal });
-      const isExtended = await untilAborted(extended, call.signal);
-      if (isExtended) this.#extendedFrom = from;
-      else this.#isLost = true;
-      return isExtended;
-    } finally {
-      call.release();
-    }
+    const isExtended = await inTime({ timeoutMs: limit, late: () => unanswered(driver, limit) }, (signal) =>
+      driver.extend(key, { owner, ttlMs, note }, { signal }),
+    );
+    if (isExtended) this.#extendedFrom = from;
+    else this.#isLost = true;
+    return isExtended;
   }
 }
 

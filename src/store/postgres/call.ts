@@ -1,6 +1,6 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
-import { follow, untilAborted } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
+import { inTime } from "../driver/bounded-driver.js";
 import { type Parameter, type PostgresQuery, pause, type Row, rowsOf } from "./client.js";
 
 /** Appendix A of PostgreSQL's manual: five digits or upper-case letters. System errors such as `EPIPE` look the same. */
@@ -95,30 +95,23 @@ const RETRY_MS = 30;
 
 /** How to carry out operations with a client. Every error of the client becomes one of the store. */
 export function callsTo(query: PostgresQuery, location: string, timeoutMs: number): Call {
-  return async (signal, work) => {
-    const limit = follow(signal, timeoutMs, () => unanswered(location, timeoutMs));
-    // The client may ignore the end of the wait: what it has sent may happen, but nothing more is sent.
-    const run: Run = async (text, values) => {
-      if (limit.signal.aborted) throw abortedError(limit.signal);
-      return rowsOf(await query(text, [...values]));
-    };
-    const again: Run = async (text, values) => {
+  const late = () => unanswered(location, timeoutMs);
+  const runUntil =
+    (signal: AbortSignal): Run =>
+    async (text, values) => {
       for (let tries = 0; ; tries++) {
+        // The client may ignore the end of the wait: what it has sent may happen, but nothing more is sent.
+        if (signal.aborted) throw abortedError(signal);
         try {
-          return await run(text, values);
+          return rowsOf(await query(text, [...values]));
         } catch (error) {
           if (!isConflict(error) || tries === RETRIES) throw error;
           await pause(RETRY_MS * 2 ** tries * Math.random());
         }
       }
     };
-    try {
-      if (limit.signal.aborted) throw abortedError(limit.signal);
-      return await untilAborted(work(again), limit.signal);
-    } catch (error) {
+  return (signal, work) =>
+    inTime({ signal, timeoutMs, late }, (limit) => work(runUntil(limit))).catch((error: unknown) => {
       throw engineError(error, location);
-    } finally {
-      limit.release();
-    }
-  };
+    });
 }

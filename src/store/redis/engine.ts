@@ -1,7 +1,6 @@
-import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
-import { follow, untilAborted } from "../../http/deadline.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { isUnanswered } from "../driver/bounded-driver.js";
+import { inTime, isUnanswered } from "../driver/bounded-driver.js";
 import type { DriverCallOptions } from "../driver/driver.js";
 import type { Link } from "./connection.js";
 
@@ -70,76 +69,58 @@ export interface Session {
   tryKeyless(args: readonly (string | number)[], key: string): Promise<unknown[] | undefined>;
 }
 
-/** A constant, because an error would be made for each call. */
-const ENDED = "the call has ended";
+/** Carries out a call of the driver. */
+export type Call = <T>(options: DriverCallOptions | undefined, work: (session: Session) => Promise<T>) => Promise<T>;
 
-/** Runs scripts in the engine, with a time limit for each call of the driver. */
-export class Engine {
-  readonly #link: Link;
-  readonly #timeoutMs: number;
-
-  constructor(link: Link, timeoutMs: number) {
-    this.#link = link;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  /** @throws AgentAuthError `store_unavailable` without an answer in time, `store_failed` for a refusal, `aborted` */
-  async call<T>(options: DriverCallOptions | undefined, work: (session: Session) => Promise<T>): Promise<T> {
-    if (options?.signal?.aborted) throw abortedError(options.signal);
-    const late = () => noAnswer(this.#link.location, this.#timeoutMs);
-    const limit = follow(options?.signal, this.#timeoutMs, late);
-    try {
-      return await untilAborted(work(this.#session(limit.signal)), limit.signal);
-    } catch (thrown) {
-      const failure = limit.signal.aborted ? abortedError(limit.signal) : redisError(thrown, this.#link.location);
-      // A command that waits for its turn must not be sent later.
-      limit.abort(ENDED);
-      const isAborted = options?.signal?.aborted === true;
-      if (!isAborted && isUnanswered(failure)) this.#link.renew?.();
-      throw failure;
-    } finally {
-      limit.release();
-    }
-  }
-
-  /**
-   * The same for a lease, which may have expired before this process read the answer: a stopped process reads it late.
-   *
-   * @throws AgentAuthError `store_unavailable` if more time has passed since the call than its limit
-   */
-  async callForLease<T>(options: DriverCallOptions | undefined, work: (session: Session) => Promise<T>): Promise<T> {
-    const startedAt = performance.now();
-    const answer = await this.call(options, work);
-    if (performance.now() - startedAt > this.#timeoutMs) throw noAnswer(this.#link.location, this.#timeoutMs);
-    return answer;
-  }
-
-  #session(signal: AbortSignal): Session {
-    const { send, sendKeyless } = this.#link;
-    return {
-      async run(script, keys, args = []) {
-        const rest = [String(keys.length), ...keys, ...args.map(String)];
-        const [key = ""] = keys;
-        const digest = await digestOf(script);
+/** How to carry out calls over a connection, each with one time limit for all of its commands. */
+export function callsTo({ location, send, sendKeyless, renew }: Link, timeoutMs: number): Call {
+  const late = () => noAnswer(location, timeoutMs);
+  const sessionUntil = (signal: AbortSignal): Session => ({
+    async run(script, keys, args = []) {
+      const rest = [String(keys.length), ...keys, ...args.map(String)];
+      const [key = ""] = keys;
+      const digest = await digestOf(script);
+      signal.throwIfAborted();
+      try {
+        return await send(["EVALSHA", digest, ...rest], key, signal);
+      } catch (thrown) {
+        if (!isUnknownScript(thrown)) throw thrown;
         signal.throwIfAborted();
-        try {
-          return await send(["EVALSHA", digest, ...rest], key, signal);
-        } catch (thrown) {
-          if (!isUnknownScript(thrown)) throw thrown;
-          signal.throwIfAborted();
-          return await send(["EVAL", script, ...rest], key, signal);
-        }
-      },
-      async tryKeyless(args, key) {
-        try {
-          signal.throwIfAborted();
-          return await sendKeyless(args.map(String), key, signal);
-        } catch {
-          return undefined;
-        }
-      },
-    };
-  }
+        return await send(["EVAL", script, ...rest], key, signal);
+      }
+    },
+    async tryKeyless(args, key) {
+      try {
+        signal.throwIfAborted();
+        return await sendKeyless(args.map(String), key, signal);
+      } catch {
+        return undefined;
+      }
+    },
+  });
+  return async ({ signal } = {}, work) => {
+    try {
+      return await inTime({ signal, timeoutMs, late }, (limit) => work(sessionUntil(limit)));
+    } catch (thrown) {
+      const failure = redisError(thrown, location);
+      if (!signal?.aborted && isUnanswered(failure)) renew?.();
+      throw failure;
+    }
+  };
+}
+
+/**
+ * The same for leases, which may have expired before this process read the answer: a stopped process reads it late. A call
+ * that took more time than its limit fails with `store_unavailable`.
+ */
+export function leaseCallsTo(link: Link, timeoutMs: number): Call {
+  const call = callsTo(link, timeoutMs);
+  return async (options, work) => {
+    const startedAt = performance.now();
+    const answer = await call(options, work);
+    if (performance.now() - startedAt > timeoutMs) throw noAnswer(link.location, timeoutMs);
+    return answer;
+  };
 }
 
 const digests = new Map<string, Promise<string>>();

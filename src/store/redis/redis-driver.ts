@@ -12,7 +12,7 @@ import type {
   Version,
 } from "../driver/driver.js";
 import { linkOf, type RedisConnection, type Subscribe } from "./connection.js";
-import { Engine, redisError, type Session } from "./engine.js";
+import { callsTo, leaseCallsTo, redisError, type Session } from "./engine.js";
 import { healthOf, weakestSync } from "./health.js";
 import { decodeKey, decodeName, encodeKey, encodeName, Names } from "./names.js";
 import * as scripts from "./scripts.js";
@@ -61,22 +61,22 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   if (!/^[\w.:-]{1,64}$/.test(prefix)) throw usage("prefix", prefix, "1 to 64 letters, digits and _.:-");
   positive("timeoutMs", timeoutMs);
   if (wait) for (const name of ["replicas", "timeoutMs"] as const) positive(`wait.${name}`, wait[name]);
-  const { location, isCluster, subscribe, ...link } = linkOf(connection);
+  const link = linkOf(connection);
+  const { location, isCluster, subscribe } = link;
   const names = new Names(prefix);
-  const engine = new Engine({ ...link, location }, timeoutMs);
+  const [call, leaseCall] = [callsTo(link, timeoutMs), leaseCallsTo(link, timeoutMs)];
   const channel = isCluster ? "" : names.channel;
   return {
     system: "redis",
     location,
-    get: (key, options) =>
-      engine.call(options, async ({ run }) => recordOf(key, await run(scripts.GET, [names.record(key)]))),
+    get: (key, options) => call(options, async ({ run }) => recordOf(key, await run(scripts.GET, [names.record(key)]))),
     touch: (key, options) => {
       const { kind, partition, id } = key;
       const keys = [names.record(key), names.index(kind, partition), names.state(partition)];
-      return engine.call(options, async ({ run }) => recordOf(key, await run(scripts.TOUCH, keys, [encodeName(id)])));
+      return call(options, async ({ run }) => recordOf(key, await run(scripts.TOUCH, keys, [encodeName(id)])));
     },
     put: (key, value, expected, options = {}) =>
-      engine.call(options, async ({ run, tryKeyless }) => {
+      call(options, async ({ run, tryKeyless }) => {
         // No version is empty.
         if (expected === "") return undefined;
         const { kind, partition, id } = key;
@@ -101,19 +101,19 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         return version as Version;
       }),
     delete: (key, expected, options) =>
-      engine.call(options, async ({ run }) => {
+      call(options, async ({ run }) => {
         if (expected === "") return false;
         const keys = [names.record(key), names.index(key.kind, key.partition)];
         return isOne(await run(scripts.DELETE, keys, [encodeName(key.id), expected ?? "", channel, encodeKey(key)]));
       }),
     scan: (filter, page, options) =>
-      engine.call(options, ({ run }) => {
+      call(options, ({ run }) => {
         const { kind, partition } = filter;
         if (partition === undefined) return scanAll(run, names, kind, page);
         return scanPartition(run, names, { ...filter, partition }, page);
       }),
     claim: (key, claim, options) =>
-      engine.callForLease(options, async ({ run }) => {
+      leaseCall(options, async ({ run }) => {
         const keys = [names.lease(key), names.state(key.partition), names.leases(key.partition)];
         const [held, attempt, now, leftMs, ...trace] = texts(await run(scripts.CLAIM, keys, claimArgs(claim)));
         const newest = trace.length > 0 ? traceOf(trace, Number(now)) : undefined;
@@ -121,17 +121,15 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         return { held: false, by: newest, leftMs: Number(leftMs) };
       }),
     extend: (key, claim, options) =>
-      engine.callForLease(options, async ({ run }) =>
-        isOne(await run(scripts.EXTEND, [names.lease(key)], claimArgs(claim))),
-      ),
+      leaseCall(options, async ({ run }) => isOne(await run(scripts.EXTEND, [names.lease(key)], claimArgs(claim)))),
     release: async (key, { owner, note }, options) => {
       const keys = [names.lease(key), names.leases(key.partition)];
       const args = [owner, note === undefined ? "" : "1", note ?? "", channel, encodeKey(key)];
-      await engine.call(options, ({ run }) => run(scripts.RELEASE, keys, args));
+      await call(options, ({ run }) => run(scripts.RELEASE, keys, args));
     },
     ...(subscribe && { watch: watchBy(subscribe, names.channel, location) }),
     health: (options) =>
-      engine.call(options, async ({ run, tryKeyless }) => {
+      call(options, async ({ run, tryKeyless }) => {
         const askedAt = Date.now();
         const [now, info, ...refused] = (await run(scripts.HEALTH, [names.probe])) as unknown[];
         const clockAheadMs = Math.floor((askedAt + Date.now()) / 2) - Number(now);
