@@ -1,6 +1,6 @@
 import { SERVICE_ERROR_CODES } from "../error-codes.js";
 import { type Advice, AgentAuthError, type ErrorClass } from "../errors.js";
-import { refusal } from "../http/body.js";
+import { badResponse } from "../http/body.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, hideClientSecret, quote } from "../redact.js";
@@ -42,24 +42,24 @@ export function readEnvelope<Item extends object>(
   const about = { response: reply.response, url: reply.url };
   if (reply.json === undefined) throw notJson(reply, mask);
   const body = reply.json;
-  if (!isJsonObject(body)) throw refusal("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
+  if (!isJsonObject(body)) throw badResponse("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
   if (body["status"] !== "success" && body["status"] != null) {
     const message = `status is ${quote(typeof body["status"] === "string" ? mask(body["status"]) : body["status"])}, neither "success" nor "error"`;
-    throw refusal("bad_envelope", message, about);
+    throw badResponse("bad_envelope", message, about);
   }
   const { summaries, pagination, sorting } = body;
   if (!Array.isArray(summaries)) {
-    throw refusal("bad_envelope", `summaries is ${kindOf(summaries)}, not an array`, about);
+    throw badResponse("bad_envelope", `summaries is ${kindOf(summaries)}, not an array`, about);
   }
   const invalidIndex = summaries.findIndex((item) => !isJsonObject(item));
   if (invalidIndex >= 0) {
     const message = `summaries[${invalidIndex}] is ${kindOf(summaries[invalidIndex])}, not an object`;
-    throw refusal("bad_envelope", message, about);
+    throw badResponse("bad_envelope", message, about);
   }
   // Without it the first page would pass for the whole list, and a listing must end complete or with an error.
   if (!isJsonObject(pagination)) {
     const what = `pagination is ${kindOf(pagination)}, not an object: the end of the list is unknown`;
-    throw refusal("bad_pagination", what, about);
+    throw badResponse("bad_pagination", what, about);
   }
   return {
     // The contract's type, read loosely: `strict` checks the members (see requireDocumented).
@@ -96,7 +96,7 @@ export function requireDocumented(kind: ListedKind, reply: BufferedResponse, che
   const problem = checkShape(RESPONSES[kind], reply.json, checks);
   if (problem === undefined) return;
   const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
-  throw refusal("unexpected_shape", `${escapeText(problem.path)}${value} ${problem.rule}`, reply);
+  throw badResponse("unexpected_shape", `${escapeText(problem.path)}${value} ${problem.rule}`, reply);
 }
 
 /** The error of a response, or undefined for a success. The code in the body decides before the status. */
@@ -160,11 +160,11 @@ function errorBody(reply: BufferedResponse): { code: string | undefined; message
 
 function notJson(reply: BufferedResponse, mask: (text: string) => string): AgentAuthError {
   const about = { response: reply.response, url: reply.url };
-  if (reply.text === "") return refusal("bad_json", "the body is empty, where JSON was expected", about);
+  if (reply.text === "") return badResponse("bad_json", "the body is empty, where JSON was expected", about);
   const type = reply.response.headers.get("content-type");
   const message = `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 4000)), 80)}`;
   const hint = "a proxy or a login page may have answered in place of the service; check the base URL";
-  return refusal("bad_content_type", message, { ...about, hint });
+  return badResponse("bad_content_type", message, { ...about, hint });
 }
 
 function kindOf(value: unknown): string {

@@ -16,7 +16,7 @@ import { traceLine } from "./trace-line.js";
  *
  * @throws `AgentAuthError` `usage` for flags and settings that contradict each other
  */
-export async function createAgentClient(
+export async function buildAgentClient(
   flags: ContextFlags,
   context: CommandContext,
   { login, idleTimeoutMs }: AgentUse,

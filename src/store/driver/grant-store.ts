@@ -60,11 +60,11 @@ const LEASE_TTL_MS = 4000;
  * engine does not answer, and class `store` for a record that cannot be used
  */
 export function grantStore(driver: StoreDriver, options: GrantStoreOptions): GrantStore {
-  return openStore(driver, options);
+  return openGrantStore(driver, options);
 }
 
 /** As {@link grantStore}, with the clock of the caller. */
-export function openStore(
+export function openGrantStore(
   given: StoreDriver,
   options: GrantStoreOptions,
   { clock = storeClock }: { readonly clock?: StoreClock } = {},

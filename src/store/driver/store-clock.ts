@@ -3,7 +3,7 @@ import type { Grant } from "../../oauth/model/grant.js";
 import type { StoreDriver } from "./driver.js";
 
 /** A moment by the clocks of this process. */
-export interface Moment {
+export interface ClockReading {
   readonly now: number;
   readonly epoch: number;
 }
@@ -26,7 +26,7 @@ export const storeClock: StoreClock = {
 };
 
 /** This moment. */
-export function momentOf(clock: Clock): Moment {
+export function readClock(clock: Clock): ClockReading {
   return { now: clock.now(), epoch: clock.epoch() };
 }
 
@@ -34,7 +34,7 @@ export function momentOf(clock: Clock): Moment {
  * Milliseconds since a moment. By the epoch too: the monotonic clock of a machine that sleeps stops, while the engine
  * counts on.
  */
-export function since(from: Moment, clock: Clock): number {
+export function since(from: ClockReading, clock: Clock): number {
   return Math.max(clock.now() - from.now, clock.epoch() - from.epoch);
 }
 

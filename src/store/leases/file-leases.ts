@@ -6,7 +6,7 @@ import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "
 import { wakingUp } from "../../platform/shell.js";
 import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
 import { bootClock, type Liveness, type LockRecord, livenessOf, lockId, thisProcess, wasReused } from "./lock-owner.js";
-import { decideTakeover, hasExpired } from "./takeover.js";
+import { decideTakeover, isLockOver } from "./takeover.js";
 
 const POLL_MS = { first: 10, most: 100 };
 
@@ -118,7 +118,7 @@ class Watch {
     const watched = now - this.#seenAt;
     const clocks = { boot: thisProcess().boot, now, epoch: Date.now(), beat, watched };
     // An unreadable lock gets the duration of one of this process.
-    const isExpired = record ? hasExpired(record, committed, clocks) : watched > this.#duration;
+    const isExpired = record ? isLockOver(record, committed, clocks) : watched > this.#duration;
     const owner = record && !done ? this.#ownerOf(record, committed && isExpired) : "unknown";
     const ended = decideTakeover({ done, owner, sent: committed, isExpired });
     if (ended === "wait") return { free: false, latest, before: undefined, record };

@@ -84,20 +84,20 @@ function messageOf(error: unknown): string {
 }
 
 /** Runs one statement. */
-export type Run = (text: string, values: readonly Parameter[]) => Promise<readonly Row[]>;
+export type RunStatement = (text: string, values: readonly Parameter[]) => Promise<readonly Row[]>;
 
 /** Carries out an operation of one or more statements, with one time limit for all of them. */
-export type Call = <T>(signal: AbortSignal | undefined, work: (run: Run) => Promise<T>) => Promise<T>;
+export type StatementCall = <T>(signal: AbortSignal | undefined, work: (run: RunStatement) => Promise<T>) => Promise<T>;
 
 /** How often a statement is tried again that another transaction was in the way of, and the longest pause before that. */
 const RETRIES = 3;
 const RETRY_MS = 30;
 
 /** How to carry out operations with a client. Every error of the client becomes one of the store. */
-export function callsTo(query: PostgresQuery, location: string, timeoutMs: number): Call {
+export function statementCalls(query: PostgresQuery, location: string, timeoutMs: number): StatementCall {
   const late = () => unanswered(location, timeoutMs);
   const runUntil =
-    (signal: AbortSignal): Run =>
+    (signal: AbortSignal): RunStatement =>
     async (text, values) => {
       for (let tries = 0; ; tries++) {
         // The client may ignore the end of the wait: what it has sent may happen, but nothing more is sent.

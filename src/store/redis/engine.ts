@@ -70,10 +70,13 @@ export interface Session {
 }
 
 /** Carries out a call of the driver. */
-export type Call = <T>(options: DriverCallOptions | undefined, work: (session: Session) => Promise<T>) => Promise<T>;
+export type ScriptCall = <T>(
+  options: DriverCallOptions | undefined,
+  work: (session: Session) => Promise<T>,
+) => Promise<T>;
 
 /** How to carry out calls over a connection, each with one time limit for all of its commands. */
-export function callsTo({ location, send, sendKeyless, renew }: Link, timeoutMs: number): Call {
+export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeoutMs: number): ScriptCall {
   const late = () => noAnswer(location, timeoutMs);
   const sessionUntil = (signal: AbortSignal): Session => ({
     async run(script, keys, args = []) {
@@ -113,8 +116,8 @@ export function callsTo({ location, send, sendKeyless, renew }: Link, timeoutMs:
  * The same for leases, which may have expired before this process read the answer: a stopped process reads it late. A call
  * that took more time than its limit fails with `store_unavailable`.
  */
-export function leaseCallsTo(link: Link, timeoutMs: number): Call {
-  const call = callsTo(link, timeoutMs);
+export function leaseScriptCalls(link: Link, timeoutMs: number): ScriptCall {
+  const call = scriptCalls(link, timeoutMs);
   return async (options, work) => {
     const startedAt = performance.now();
     const answer = await call(options, work);

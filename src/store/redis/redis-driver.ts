@@ -12,7 +12,7 @@ import type {
   Version,
 } from "../driver/driver.js";
 import { linkOf, type RedisConnection, type Subscribe } from "./connection.js";
-import { callsTo, leaseCallsTo, redisError, type Session } from "./engine.js";
+import { leaseScriptCalls, redisError, type Session, scriptCalls } from "./engine.js";
 import { healthOf, weakestSync } from "./health.js";
 import { decodeKey, decodeName, encodeKey, encodeName, Names } from "./names.js";
 import * as scripts from "./scripts.js";
@@ -64,7 +64,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   const link = linkOf(connection);
   const { location, isCluster, subscribe } = link;
   const names = new Names(prefix);
-  const [call, leaseCall] = [callsTo(link, timeoutMs), leaseCallsTo(link, timeoutMs)];
+  const [call, leaseCall] = [scriptCalls(link, timeoutMs), leaseScriptCalls(link, timeoutMs)];
   const channel = isCluster ? "" : names.channel;
   return {
     system: "redis",

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isFresh } from "../../../src/oauth/model/grant.js";
-import { openStore } from "../../../src/store/driver/grant-store.js";
+import { openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { TestTime } from "./support.js";
@@ -20,7 +20,7 @@ function machines() {
       set.measured++;
       return { clockAheadMs: set.aheadMs, risks: [], errors: [], facts: {} };
     };
-    const store = openStore({ ...bound(engine), health }, { seal: "none" }, { clock });
+    const store = openGrantStore({ ...bound(engine), health }, { seal: "none" }, { clock });
     const grant = () => {
       const obtainedAt = clock.epoch();
       return madeGrant({ ...KEY, tokens: { ...madeGrant().tokens, obtainedAt, expiresAt: obtainedAt + HOUR } });
@@ -84,7 +84,7 @@ describe("a token of machines whose clocks differ by hours", () => {
     const saved = { ...grant(), generation: 1 };
     await store.save(saved, undefined);
     expect((await open(9000).store.read(KEY))?.tokens.expiresAt).toBe(saved.tokens.expiresAt);
-    const plain = openStore(memoryDriver(), { seal: "none" }, {});
+    const plain = openGrantStore(memoryDriver(), { seal: "none" }, {});
     await plain.save(saved, undefined);
     expect((await plain.read(KEY))?.tokens.obtainedAt).toBe(saved.tokens.obtainedAt);
   });

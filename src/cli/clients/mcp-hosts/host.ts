@@ -137,7 +137,7 @@ export function filesOf(host: McpHost, scope: HostScope, machine: HostMachine): 
 }
 
 /** The file to change: the first that exists, else the preferred one. */
-export function fileOf(host: McpHost, scope: HostScope, machine: HostMachine): string | undefined {
+export function settingsPath(host: McpHost, scope: HostScope, machine: HostMachine): string | undefined {
   const files = filesOf(host, scope, machine);
   return files.find((file) => existsSync(file)) ?? files[0];
 }

@@ -2,7 +2,6 @@ import { userFolder } from "../../../../profile/home.js";
 import { quote } from "../../../../redact.js";
 import { changeServer, type SettingsChange, serversIn } from "../../../clients/mcp-hosts/edit.js";
 import {
-  fileOf,
   HOST_SCOPES,
   type HostMachine,
   type HostScope,
@@ -10,6 +9,7 @@ import {
   type McpHost,
   type Servers,
   SettingsSyntaxError,
+  settingsPath,
 } from "../../../clients/mcp-hosts/host.js";
 import { type HostFile, readHostFile, writeHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import type { CommandContext } from "../../../runtime/context.js";
@@ -45,9 +45,9 @@ export async function openSettings(
 ): Promise<HostSettings> {
   const host = hostOf(name);
   const machine = machineOf(context);
-  const path = fileOf(host, scope, machine);
+  const path = settingsPath(host, scope, machine);
   if (path !== undefined) return readSettings(host, path, scope, machine);
-  const others = HOST_SCOPES.filter((one) => fileOf(host, one, machine) !== undefined);
+  const others = HOST_SCOPES.filter((one) => settingsPath(host, one, machine) !== undefined);
   throw usageError(
     `${name} has no settings file for the scope ${scope} on ${machine.platform}`,
     others.length > 0
