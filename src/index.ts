@@ -101,7 +101,6 @@ export type {
   ProviderOptions,
 } from "./oauth/mcp-sdk/types.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
-export type { BindingKey, BoundBy, ClientBinding } from "./oauth/model/client-binding.js";
 export type {
   AuthMethod,
   ClientRecord,
@@ -111,11 +110,18 @@ export type {
   GrantTokens,
   LostRefresh,
 } from "./oauth/model/grant.js";
-export type { GrantFilter, GrantStore, Reservation } from "./oauth/model/grant-store.js";
+export type {
+  BindingKey,
+  BoundBy,
+  ClientBinding,
+  GrantFilter,
+  GrantStore,
+  Reservation,
+  ShortLivedRecords,
+} from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
 export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/model/machine-grant.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";
-export type { ShortLivedRecords } from "./oauth/model/short-lived.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";
 export type { RemoteLogout } from "./oauth/token/revocation.js";

@@ -15,7 +15,7 @@ import type { GrantStore } from "./model/grant-store.js";
 import type { MachineGrant } from "./model/machine-grant.js";
 import type { Discovered } from "./model/metadata.js";
 import { parseScope } from "./model/scope.js";
-import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-type.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-checks.js";
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {

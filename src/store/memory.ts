@@ -1,11 +1,15 @@
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
 import { OneAtATime } from "../http/single-flight.js";
-import { type ClientBinding, isSameBinding } from "../oauth/model/client-binding.js";
 import type { ClientRecord, Grant, GrantKey } from "../oauth/model/grant.js";
-import { type GrantStore, matchesFilter } from "../oauth/model/grant-store.js";
+import {
+  type ClientBinding,
+  type GrantStore,
+  isSameBinding,
+  matchesFilter,
+  memoryRecords,
+} from "../oauth/model/grant-store.js";
 import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
-import { memoryRecords } from "../oauth/model/short-lived.js";
 import { Lru } from "./lru.js";
 
 /** The failures that are remembered for the next holder of a lease. */

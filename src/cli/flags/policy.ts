@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-type.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-checks.js";
 
 const POLICY = "Security policy:";
 

@@ -1,6 +1,6 @@
 import { type AgentAuthError, withHint } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
-import { LOGIN_HINT } from "../../oauth/grant/login-required.js";
+import { LOGIN_HINT } from "../../oauth/grant/grant-requirements.js";
 import { NO_RESOURCE } from "../../oauth/model/resource.js";
 import { storingToken } from "../../profile/service-settings.js";
 import { quote, shellWord } from "../../redact.js";

@@ -1,8 +1,8 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { isForgotten } from "../client/forgotten-client.js";
 import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
+import { isForgotten } from "../client/registration-refusal.js";
 import { discover } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
 import { newProofKey } from "../dpop/dpop.js";

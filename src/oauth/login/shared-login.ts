@@ -1,8 +1,13 @@
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { unseenByLogin } from "../discovery/unseen-by-login.js";
-import { findUnmetRequirement } from "../grant/grant-requirements.js";
-import { LOGIN_HINT, type LoginParameters, loginRemedy, loginRequired } from "../grant/login-required.js";
+import {
+  findUnmetRequirement,
+  LOGIN_HINT,
+  type LoginParameters,
+  loginRemedy,
+  loginRequired,
+} from "../grant/grant-requirements.js";
 import type { Progress } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, type GrantKey, hasSameTokens, noteRefusal } from "../model/grant.js";

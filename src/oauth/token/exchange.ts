@@ -2,8 +2,8 @@ import * as oauth from "oauth4webapi";
 import { refused } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../model/grant.js";
-import { readClaims } from "./jwt-claims.js";
 import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
+import { readClaims } from "./token-checks.js";
 
 const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const TYPE = "urn:ietf:params:oauth:token-type:";

@@ -1,14 +1,14 @@
 import { AgentAuthError } from "../../errors.js";
+import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
 import {
   type BindingKey,
   type BindingStore,
   type ClientBinding,
+  type GrantStore,
   isSameBinding,
-} from "../../oauth/model/client-binding.js";
-import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
-import type { GrantStore } from "../../oauth/model/grant-store.js";
+  type ShortLivedRecords,
+} from "../../oauth/model/grant-store.js";
 import type { Lease } from "../../oauth/model/lease.js";
-import type { ShortLivedRecords } from "../../oauth/model/short-lived.js";
 import { quote } from "../../redact.js";
 import { noSealing, type Sealing } from "../seal/sealing.js";
 import { boundedDriver } from "./bounded-driver.js";

@@ -1,16 +1,16 @@
 import { existsSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
+import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
+import type { ClientRecord } from "../../oauth/model/grant.js";
 import {
   type BindingKey,
   type BindingStore,
   type ClientBinding,
+  type GrantStore,
   isSameBinding,
-} from "../../oauth/model/client-binding.js";
-import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
-import type { ClientRecord } from "../../oauth/model/grant.js";
-import type { GrantStore } from "../../oauth/model/grant-store.js";
-import type { ShortLivedRecords } from "../../oauth/model/short-lived.js";
+  type ShortLivedRecords,
+} from "../../oauth/model/grant-store.js";
 import { codeOf, patiently, statOf } from "../../platform/files.js";
 import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";

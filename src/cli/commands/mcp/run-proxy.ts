@@ -2,7 +2,7 @@ import { AgentAuthError } from "../../../errors.js";
 import { networkError } from "../../../http/network-error.js";
 import { runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { loginRequired } from "../../../oauth/grant/login-required.js";
+import { loginRequired } from "../../../oauth/grant/grant-requirements.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";

@@ -1,7 +1,6 @@
 import { redirectForm } from "../../../oauth/client/registration.js";
-import type { ClientBinding } from "../../../oauth/model/client-binding.js";
 import type { ClientRecord, Grant } from "../../../oauth/model/grant.js";
-import type { GrantStore } from "../../../oauth/model/grant-store.js";
+import type { ClientBinding, GrantStore } from "../../../oauth/model/grant-store.js";
 import { quote } from "../../../redact.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { readRecords } from "./records-file.js";

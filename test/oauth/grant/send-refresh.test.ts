@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { withSendDeadline } from "../../../src/oauth/grant/send-deadline.js";
+import { withSendDeadline } from "../../../src/oauth/grant/send-refresh.js";
 import { leaseLost } from "../../../src/oauth/model/lease.js";
 import { createFetch } from "../../../src/transport/network.js";
 

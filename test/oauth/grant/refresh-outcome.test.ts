@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { markLost } from "../../../src/oauth/grant/lost-refresh.js";
+import { markLost } from "../../../src/oauth/grant/refresh-outcome.js";
 import type { Progress } from "../../../src/oauth/http/trace.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { PreviousAttempt } from "../../../src/oauth/model/lease.js";
