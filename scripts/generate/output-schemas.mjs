@@ -22,6 +22,8 @@ const OUTPUTS = {
   profile: ["commands/profile/run.ts", "ProfileRow"],
   client: ["commands/client/run.ts", "ClientRow"],
   "client-forgotten": ["commands/client/run.ts", "RemovalRow"],
+  "client-document": ["commands/client/document.ts", "ClientDocument"],
+  "client-document-check": ["commands/client/document.ts", "DocumentCheck"],
   "store-health": ["../profile/engine/health.ts", "EngineReport"],
   "store-reseal": ["commands/store/run.ts", "ResealRow"],
   "store-export": ["commands/store/export.ts", "ExportReport"],

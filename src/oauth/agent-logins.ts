@@ -2,7 +2,6 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { AgentContext } from "./agent-context.js";
 import { checkCall } from "./agent-options.js";
-import { clientIssuer } from "./client/registration.js";
 import { discover } from "./discovery/discovery.js";
 import { resourceFor } from "./discovery/overrides.js";
 import { challengeOfRemedy } from "./discovery/unseen-by-login.js";
@@ -14,8 +13,8 @@ import {
   beginDevice,
   checkClientIssuer,
   grantKeyFor,
-  knownRedirect,
   type Preparation,
+  preferredRedirect,
   prepareLogin,
   reportChanges,
 } from "./login/login-flow.js";
@@ -43,7 +42,7 @@ export async function beginBrowserLogin(
   options: BeginOptions,
 ): Promise<PreparedLogin> {
   const { context, preparation } = await prepareTwoStepLogin(agent, mcpUrl, "browser", options);
-  const preferred = await knownRedirect(context.store, clientIssuer(preparation.found.issuer));
+  const preferred = await preferredRedirect(context, preparation.found.issuer);
   return withReservation(context.store, grantKeyFor(context, preparation.found.server), async () => {
     const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
     return prepareLogin(context, { ...preparation, redirectUri: address });

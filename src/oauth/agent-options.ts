@@ -52,7 +52,7 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
    * the server accepts no other tokens and its issuer supports DPoP.
    */
   dpop?: DpopPolicy | undefined;
-  /** The https address of this client's metadata document. */
+  /** The https address of this client's metadata document, for issuers that support those; `none` uses none. */
   clientMetadataUrl?: string | undefined;
   /**
    * Replaces the `resource` that the server's metadata names; `none` sends none. Accepts metadata that name exactly this

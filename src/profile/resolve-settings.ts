@@ -23,7 +23,10 @@ export function resolveSettings(
   home: string,
   nameOf: (flag: keyof SettingFlags) => string,
 ): Settings {
-  const flag = (name: keyof SettingFlags): [string | undefined, string] => [flags[name], nameOf(name)];
+  const flag = (name: Exclude<keyof SettingFlags, "useSystemCa">): [string | undefined, string] => [
+    flags[name],
+    nameOf(name),
+  ];
   const profile = first(
     flag("profile"),
     [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"],
@@ -51,6 +54,8 @@ export function resolveSettings(
     clientCert: first(flag("clientCert"), [entries.client_cert, from]),
     // The profile's key is that of the profile's certificate.
     clientKey: first(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
+    useSystemCa: first([flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")], [entries.use_system_ca, from]),
+    clientMetadataUrl: first(flag("clientMetadataUrl"), [entries.client_metadata_url, from]),
   };
 }
 

@@ -5,6 +5,7 @@ import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { suggest } from "../http/suggest.js";
+import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
 import { withoutByteOrderMark } from "../platform/files.js";
 import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/private/private-file.js";
@@ -76,6 +77,10 @@ export interface Profile {
   client_cert?: string;
   /** The file of its private key, where that is another one. */
   client_key?: string;
+  /** Whether the certificate authorities of the system are trusted too: `yes` or `no`. */
+  use_system_ca?: string;
+  /** The https address of the client's metadata document, for issuers that support those. */
+  client_metadata_url?: string;
 }
 
 /** Where logins can be stored. */
@@ -89,6 +94,8 @@ export const STORE_FALLBACKS = ["none", "file"] as const;
 
 /** The values of `takeover` of a store in an engine; the first one is the default. */
 export const TAKEOVERS = ["patient", "fast"] as const;
+
+const YES_NO = ["yes", "no"] as const;
 
 /** The settings file. */
 export interface Config {
@@ -159,6 +166,15 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   store_tenant: { about: "for redis and postgres, the tenant whose logins are used", check: nonEmpty },
   client_cert: { about: "a client certificate (PEM file), for servers that ask for one", check: nonEmpty },
   client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
+  use_system_ca: {
+    about: "whether the certificate authorities of the system are trusted too: yes, no",
+    check: oneOf(YES_NO),
+    choices: YES_NO,
+  },
+  client_metadata_url: {
+    about: "the address of the client's metadata document, used where the issuer supports those",
+    check: (value) => must(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
+  },
 };
 
 /** The profile that is reserved for the running sandbox. It is never written down. */

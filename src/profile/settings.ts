@@ -15,6 +15,8 @@ export interface SettingFlags {
   output?: Format;
   clientCert?: string;
   clientKey?: string;
+  useSystemCa?: boolean;
+  clientMetadataUrl?: string;
 }
 
 /** A value and where it comes from, such as `--pool`, `AGENTAUTH_BASE_URL` or `profile default`. */
@@ -51,4 +53,8 @@ export interface Settings {
   /** The file of the client certificate, and that of its key where it is another one. */
   clientCert: Sourced | undefined;
   clientKey: Sourced | undefined;
+  /** `yes` where the certificate authorities of the system are trusted too. */
+  useSystemCa: Sourced | undefined;
+  /** The address of the client's metadata document; `none` uses none. */
+  clientMetadataUrl: Sourced | undefined;
 }

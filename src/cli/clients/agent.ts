@@ -28,7 +28,7 @@ export async function buildAgentClient(
   const http = traceOptions(flags, context, false);
   const network = tracedNetwork(agentNetwork({ ...options, idleTimeoutMs }, context.redactor), http, flags.proxy);
   const { client, grant } = await readGrantInputs(flags, context);
-  const { issuer } = settings;
+  const { issuer, clientMetadataUrl } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
@@ -45,7 +45,7 @@ export async function buildAgentClient(
     mutualTls: options.clientCertificate !== undefined,
     network,
     clock: context.clock,
-    clientMetadataUrl: flags.clientMetadataUrl,
+    clientMetadataUrl: clientMetadataUrl?.value,
     resource: flags.resource,
     resourceMetadata: flags.resourceMetadata,
     dpop: flags.dpop,

@@ -82,14 +82,23 @@ export function resourceOption(): Option {
   return new Option("--resource <uri>", about).helpGroup(LOGIN);
 }
 
+/** The flag `--client-metadata-url`. */
+export function documentUrlOption(): Option {
+  return new Option("--client-metadata-url <url>", 'URL of this client\'s metadata document, or "none"').helpGroup(
+    LOGIN,
+  );
+}
+
+/** The flag `--client-name`. */
+export function clientNameOption(): Option {
+  const about = 'Name to register the client with (default: "agentauth")';
+  return new Option("--client-name <name>", about).argParser(shortText(100)).helpGroup(LOGIN);
+}
+
 function addLoginFlags(command: Command): Command {
   return command
-    .addOption(new Option("--client-metadata-url <url>", "URL of this client's metadata document").helpGroup(LOGIN))
-    .addOption(
-      new Option("--client-name <name>", 'Name to register the client with (default: "agentauth")')
-        .argParser(shortText(100))
-        .helpGroup(LOGIN),
-    )
+    .addOption(documentUrlOption())
+    .addOption(clientNameOption())
     .addOption(new Option("--flow <flow>", "Login flow").choices(["browser", "device", "paste"]).helpGroup(LOGIN))
     .addOption(new Option("--browser <command>", 'Command that opens the browser, or "none"').helpGroup(LOGIN))
     .addOption(

@@ -32,6 +32,8 @@ export const OUTPUT_TYPES = {
   profile: { about: "a profile: profile list", version: 1 },
   client: { about: "a client and its issuer: client list", version: 1 },
   "client-forgotten": { about: "a removed binding of a client: client forget", version: 1 },
+  "client-document": { about: "the metadata document of a client: client document", version: 1 },
+  "client-document-check": { about: "a rule of a metadata document: client document --check", version: 1 },
   "store-health": { about: "the engine of the logins and its keys: store health", version: 1 },
   "store-reseal": { about: "numbers of resealed records: store reseal", version: 1 },
   "store-export": { about: "numbers of exported records: store export", version: 1 },

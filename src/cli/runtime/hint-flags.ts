@@ -2,7 +2,7 @@ import type { Command, Option } from "commander";
 
 /** What a sign-in depends on, beside where and by whom the command is run. No value of these is a secret. */
 const OF_LOGIN: ReadonlySet<string> = new Set([
-  ...["--profile", "--proxy", "--ca-file", "--client-cert", "--client-key"],
+  ...["--profile", "--proxy", "--ca-file", "--use-system-ca", "--client-cert", "--client-key"],
   ...["--client-id", "--client-secret-file", "--private-key", "--key-id", "--client-metadata-url"],
   ...["--client-name"],
   ...["--issuer", "--trust-named-issuer"],

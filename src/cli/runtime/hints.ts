@@ -149,7 +149,8 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
     code === "bad_authtoken" ? `the API token is wrong or has expired; ${giveToken()}` : `${hint}: ${giveToken()}`,
   assertion: ({ hint }) => `${hint}: --assertion-file <file>`,
   browser: () => "pass --browser a program and its arguments; the address is added as the last one",
-  ca: () => "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
+  ca: () =>
+    "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does; --use-system-ca trusts those of this system (Node 22.15 or later)",
   client: (_error, { also }) => {
     const more: Readonly<Record<string, string>> = {
       clientMetadataUrl: ", or --client-metadata-url <url>",

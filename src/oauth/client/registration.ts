@@ -12,6 +12,7 @@ import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { HEARTBEAT_MS } from "../model/lease.js";
 import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
+import { findDocumentUrlProblem, usesDocument } from "./metadata-document.js";
 import {
   type PreRegisteredClient,
   preferredMethod,
@@ -66,7 +67,7 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
     secretExpiresAt: undefined,
   } as const;
   if (preRegistered) return { ...preRegisteredClient({ ...registration, client: preRegistered }), redirectUri };
-  if (clientMetadataUrl !== undefined && server.takesClientIdDocuments) {
+  if (clientMetadataUrl !== undefined && (await usesDocument(registration, base.issuer))) {
     return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
   }
   const form = redirectForm(redirectUri);
@@ -280,8 +281,7 @@ function checkAnswer(
 }
 
 function checkDocumentUrl(value: string): string {
-  const url = parseUrl(value);
-  if (url?.protocol === "https:" && url.pathname !== "/" && url.hash === "" && url.username === "") return value;
-  const message = `the client metadata address ${quote(value)} must be an https address with a path`;
-  throw new AgentAuthError("usage", message, { class: "usage" });
+  const problem = findDocumentUrlProblem(value);
+  if (problem === undefined) return value;
+  throw new AgentAuthError("usage", `the client metadata address ${quote(value)} ${problem}`, { class: "usage" });
 }

@@ -1,11 +1,12 @@
-import { isAgentAuthError } from "../../errors.js";
+import { isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { refuseDocument } from "../client/metadata-document.js";
 import { proverFor } from "../dpop/dpop.js";
 import { buildAuthorization, checkCallback, type PendingAuthorization } from "./authorization.js";
 import type { LoginContext } from "./login-context.js";
 import type { LoginSession } from "./login-method.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
-import { withScopeHint } from "./token-step.js";
+import { REPLACES_DOCUMENT, withScopeHint } from "./token-step.js";
 
 /** Builds the authorization request of a login. */
 export async function authorizationOf(
@@ -41,6 +42,9 @@ export async function authorize(
   return "again" in judged ? authorize(context, judged.again, session, signal) : judged;
 }
 
+/** Errors of a callback that refuse the client. */
+const OF_CLIENT: readonly string[] = ["invalid_client", "unauthorized_client", "invalid_client_metadata"];
+
 /** Validates a callback. If the issuer rejected optional scopes, the result is the login to send the user with again. */
 export async function judgeCallback(
   context: LoginContext,
@@ -51,6 +55,10 @@ export async function judgeCallback(
   try {
     return { login, parameters: checkCallback(pending, callback) };
   } catch (error) {
+    if (login.client.source === "metadata-document" && isAgentAuthError(error) && OF_CLIENT.includes(error.code)) {
+      await refuseDocument(context.store, login.client, context.clock.epoch());
+      throw withHint(error, REPLACES_DOCUMENT);
+    }
     if (!isScopeRefusal(error, addedScope)) throw withScopeHint(error, context, login);
   }
   reportReducedScope(context, login);

@@ -1,5 +1,6 @@
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { refuseDocument } from "../client/metadata-document.js";
 import { unseenByLogin } from "../discovery/unseen-by-login.js";
 import {
   findUnmetRequirement,
@@ -44,6 +45,8 @@ export interface SharedLoginRequest {
 
 /** How long programs do not request a login again after the user declined it. */
 const DECLINED_MS = 5 * 60_000;
+/** A token that its server rejects so soon after the login has not expired. */
+const NEW_LOGIN_MS = 10 * 60_000;
 
 /**
  * Logs the user in: one login at a time across all processes that share the store. The others wait for its result, so
@@ -75,6 +78,8 @@ export function shareLogin(
       // Detects an unreadable store before the user is asked.
       const stored = await newer();
       if (stored && (lease.waited || !explicit)) return stored;
+      const rejected = refused ? { ...refused, refusals: login.refusals } : seen;
+      if (rejected && isRejectedDocument(rejected)) await refuseDocument(store, rejected.client, clock.epoch());
       const { previousScope, challenge } = request;
       const unseen = unseenByLogin(challenge, server);
       rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch(), unseen });
@@ -97,6 +102,14 @@ export function shareLogin(
       },
     },
   );
+}
+
+/**
+ * Whether a server rejected the token of a login with our metadata document right after that login: some issuers support
+ * such documents, and their servers accept only tokens of clients that are registered.
+ */
+function isRejectedDocument({ client, refusals, signedInAt }: Grant): boolean {
+  return client.source === "metadata-document" && refusals.some((at) => at - signedInAt < NEW_LOGIN_MS);
 }
 
 interface LoginAttempt {

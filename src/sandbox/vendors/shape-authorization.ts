@@ -22,9 +22,19 @@ export class ShapeAuthorization {
     if (shape.client) this.#clients.set(SHAPE_CLIENT, { id: SHAPE_CLIENT, secret, redirects: undefined });
   }
 
-  /** The grant of an access token; undefined if it is not valid. */
+  /** The grant of an access token; undefined if it is not valid at the MCP server. */
   find(token: string): ShapeToken | undefined {
-    return this.#tokens.find(token);
+    const found = this.#tokens.find(token);
+    return found && !this.#refusal("mcp", new Map([["client_id", found.clientId]])) ? found : undefined;
+  }
+
+  /** A client that is registered, or that names its metadata document, which is not read. */
+  #client(id: string): ShapeClientRecord | undefined {
+    const takesDocuments = Object.values(this.#shape.documents).some(
+      (document) => document["client_id_metadata_document_supported"] === true,
+    );
+    const ofDocument = takesDocuments && id.startsWith("https://");
+    return this.#clients.get(id) ?? (ofDocument ? { id, secret: undefined, redirects: undefined } : undefined);
   }
 
   /** Registers a client (RFC 7591). */
@@ -52,7 +62,7 @@ export class ShapeAuthorization {
   /** Answers the browser of a user. */
   authorize(query: URLSearchParams): SandboxResponse {
     const redirectUri = query.get("redirect_uri") ?? "";
-    const client = this.#clients.get(query.get("client_id") ?? "");
+    const client = this.#client(query.get("client_id") ?? "");
     if (!client || !isRedirectOf(client, redirectUri)) return textResponse("unknown client_id or redirect_uri");
     const refusal = this.#refusal("authorize", new Map(query));
     if (typeof refusal?.body === "string") return textResponse(refusal.body);
@@ -89,7 +99,7 @@ export class ShapeAuthorization {
 
   #authenticate(form: URLSearchParams, authorization: string | undefined): ShapeClientRecord | undefined {
     const { id, secret } = clientCredentials(form, authorization);
-    const client = this.#clients.get(id);
+    const client = this.#client(id);
     return client?.secret === secret ? client : undefined;
   }
 

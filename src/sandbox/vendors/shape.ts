@@ -1,7 +1,7 @@
 /** A request that a recorded server refuses. */
 export interface ShapeRefusal {
-  /** The endpoint that refuses. */
-  readonly at: "register" | "authorize" | "token";
+  /** The endpoint that refuses; the parameter of `mcp`, which answers with 401, is the `client_id` of the token. */
+  readonly at: "register" | "authorize" | "token" | "mcp";
   /** Patterns of parameters that the request must have to be refused. Default: every request. */
   readonly when?: Readonly<Record<string, string>>;
   /** Patterns of parameters with which the request is not refused. */
