@@ -6,12 +6,17 @@ import { quote } from "../redact.js";
  * nothing is expanded, and a backslash is a backslash, as in `C:\Program Files`.
  *
  * @param isFile whether a path is a file: an absolute path at the beginning may then have blanks without quotes
+ * @param fail makes the error for a command that cannot be split, from the end of a sentence about it
  * @returns the words; none for a blank command
  * @throws AgentAuthError `usage` for a quote without its end, or an empty program name
  */
-export function commandWords(command: string, isFile: (path: string) => boolean = () => false): string[] {
+export function commandWords(
+  command: string,
+  isFile: (path: string) => boolean = () => false,
+  fail = (reason: string) => browserCommandError(command, reason),
+): string[] {
   const path = unquotedPath(command, isFile);
-  if (path !== undefined) return [path, ...commandWords(command.trim().slice(path.length))];
+  if (path !== undefined) return [path, ...commandWords(command.trim().slice(path.length), undefined, fail)];
   const words: string[] = [];
   let word: string | undefined;
   let inside: string | undefined;
@@ -31,8 +36,11 @@ export function commandWords(command: string, isFile: (path: string) => boolean 
   }
   if (word !== undefined) words.push(word);
   if (inside === undefined && words[0] !== "") return words;
-  const reason = inside === undefined ? "has an empty program name" : `has an unterminated ${inside}`;
-  throw new AgentAuthError("usage", `the browser command ${quote(command)} ${reason}`, {
+  throw fail(inside === undefined ? "has an empty program name" : `has an unterminated ${inside}`);
+}
+
+function browserCommandError(command: string, reason: string): AgentAuthError {
+  return new AgentAuthError("usage", `the browser command ${quote(command)} ${reason}`, {
     class: "usage",
     hint: "pass a program and its arguments; the address is added as the last one",
     remedy: { action: "configure", option: "browser" },
