@@ -16,6 +16,8 @@ import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js
 import { handleInteraction } from "./interaction.js";
 import { pageHeaders } from "./issuer-pages.js";
 import type { OAuthSettings } from "./issuer-settings.js";
+import { JWT_BEARER } from "./jwt-bearer.js";
+import type { Machines } from "./machine.js";
 import type { PoolServer, RunningServer } from "./pool-server.js";
 import type { PoolServers } from "./pool-servers.js";
 
@@ -24,6 +26,8 @@ export interface AuthorizationSettings {
   servers: PoolServers;
   oauth: OAuthSettings;
   clock: MovableClock;
+  /** The machine clients; `undefined` without the option `machineGrants`. */
+  machines: Machines | undefined;
 }
 
 /** One request to the authorization server of a pool. */
@@ -177,8 +181,19 @@ async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
   if (findFault(faults, "refuse-refresh")) {
     return jsonResponse({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
   }
-  const answer = await forwardToProvider(call);
+  const answer = await forwardToProvider({ ...call, request: namingWorkload(call) });
   return findFault(faults, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
+}
+
+/** The request; a workload that names no client (RFC 7523 section 2.1) is the sandbox's own, since oidc-provider wants one. */
+function namingWorkload({ request, settings }: EndpointCall): EndpointCall["request"] {
+  const form = readForm(request.body);
+  const isNamed =
+    form.has("client_id") || form.has("client_assertion") || request.headers["authorization"] !== undefined;
+  const { machines } = settings;
+  if (machines === undefined || isNamed || form.get("grant_type") !== JWT_BEARER) return request;
+  form.set("client_id", machines.workloadClient.clientId);
+  return { ...request, body: Buffer.from(form.toString()) };
 }
 
 /** Answers a request of a browser. */
