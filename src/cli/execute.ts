@@ -40,8 +40,8 @@ export async function run(
   hideSecretWords(words, redactor);
   for (const name of SECRET_VARIABLES) {
     const value = io.env[name] ?? "";
-    // Where the secrets of the store are is no secret.
-    if (!name.startsWith("AGENTAUTH_STORE_") || !isReference(value)) redactor.add(value);
+    // A reference to a secret is none.
+    if (!isReference(value)) redactor.add(value);
     // A browser or another program that we start must not find our secrets in its environment.
     delete (host.env as Record<string, string | undefined>)[name];
   }

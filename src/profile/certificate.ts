@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
 import { privately } from "../platform/shell.js";
+import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
 import type { ClientCertificate } from "../transport/http-send.js";
-import { readSecretFile } from "./secrets.js";
+import { isReference, namedSecret } from "./secrets.js";
 import type { Settings, Sourced } from "./settings.js";
 
 /** The file of the client certificate, and that of its private key where it is another one. */
@@ -31,11 +32,11 @@ export function certificateFiles({
 
 /**
  * Reads a client certificate and its key, and checks that they belong together. The file that has the key must be
- * readable by this user alone.
+ * readable by this user alone; a reference may name the key instead.
  *
  * @throws `AgentAuthError` `usage` for what is no certificate or key, `store_failed` for a key that others can read
  */
-export function readClientCertificate({ cert, key }: CertificateFiles): ClientCertificate {
+export function readClientCertificate({ cert, key }: CertificateFiles, env: Env): ClientCertificate {
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
   const certText = attempt(
     () => readFileSync(cert.value, "utf8"),
@@ -51,7 +52,7 @@ export function readClientCertificate({ cert, key }: CertificateFiles): ClientCe
     throw usage(`${described(cert)} holds a certificate, and no private key`, KEY_HINT);
   }
   const file = key ?? cert;
-  const keyText = readKey(file);
+  const keyText = readKey(file, env);
   const privateKey = attempt(
     () => createPrivateKey(keyText),
     `${described(file)} contains no private key in PEM form`,
@@ -69,9 +70,9 @@ export function readClientCertificate({ cert, key }: CertificateFiles): ClientCe
 const CERTIFICATE_HINT = "name a certificate that was issued to you, in PEM form: --client-cert <file>";
 const KEY_HINT = "name the file of its key: --client-key <file>, or agentauth config set client_key <file>";
 
-function readKey(file: Sourced): string {
-  if (!existsSync(file.value)) throw usage(`${described(file)} is not there`, KEY_HINT);
-  const text = readSecretFile(file.value);
+function readKey(file: Sourced, env: Env): string {
+  if (!isReference(file.value) && !existsSync(file.value)) throw usage(`${described(file)} is not there`, KEY_HINT);
+  const text = namedSecret(file.value, file.source, env);
   if (!/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text)) return text;
   const plain = shellWord(`${file.value}.plain`);
   throw usage(

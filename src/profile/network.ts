@@ -91,7 +91,7 @@ export function outletOf(
     noProxy: read("NO_PROXY"),
     ca,
     idleTimeoutMs: idleTimeout,
-    clientCertificate: clientCertificate && readClientCertificate(clientCertificate),
+    clientCertificate: clientCertificate && readClientCertificate(clientCertificate, env),
   };
 }
 

@@ -5,7 +5,7 @@ import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
 import { profileNames } from "./profile.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
-import { referencedSecret } from "./secrets.js";
+import { isReference, referencedSecret } from "./secrets.js";
 import type { ApiTokenSetting, SettingFlags, Settings, Sourced } from "./settings.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
@@ -114,7 +114,10 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
 
 function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): ApiTokenSetting | undefined {
   const inEnv = env["AGENTAUTH_API_TOKEN"];
-  if (inEnv) return { read: () => inEnv, source: "AGENTAUTH_API_TOKEN" };
+  if (inEnv) {
+    const source = "AGENTAUTH_API_TOKEN";
+    return isReference(inEnv) ? referencedSecret(inEnv, source, env) : { read: () => inEnv, source };
+  }
   const { api_token: reference, sandbox_token: sandbox, base_url: bound } = entries;
   if (reference === undefined && sandbox === undefined) return undefined;
   const named = { reference: { value: reference ?? "(that of the sandbox)", source: from } };

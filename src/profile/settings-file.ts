@@ -12,7 +12,7 @@ import { makePrivateFolder } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
 import { readAuthorizationParams } from "./authorization-params.js";
 import { placeIn, type SettingsFile } from "./location.js";
-import { isReference } from "./secrets.js";
+import { isReference, REFERENCES } from "./secrets.js";
 import { FORMATS } from "./settings.js";
 
 /** What a setting's value must be, as the end of a sentence that names the setting. */
@@ -48,7 +48,7 @@ function issuerAddress(value: string): void {
 export interface Profile {
   /** The service's base address. */
   base_url?: string;
-  /** Where the API token is: `env:NAME` or `file:PATH`; never the token itself. */
+  /** Where the API token is: `env:NAME`, `file:PATH` or `exec:COMMAND`; never the token itself. */
   api_token?: string;
   /** The only issuer that clients, secrets and assertions of the profile are used with. */
   issuer?: string;
@@ -68,7 +68,7 @@ export interface Profile {
   store?: string;
   /** What happens where the keychain cannot be used: one of {@link STORE_FALLBACKS}. */
   store_fallback?: string;
-  /** Where the address of the engine is that stores the logins: `env:NAME` or `file:PATH`; never the address itself. */
+  /** Where the address of the engine is that stores the logins, as {@link api_token}; never the address itself. */
   store_url?: string;
   /** Where the key ring is that seals them, as {@link store_url}; `none`: nothing is sealed. */
   store_keys?: string;
@@ -124,8 +124,8 @@ interface SettingInfo {
 export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
   api_token: {
-    about: "where the API token is: env:NAME or file:PATH",
-    check: (value) => must(isReference(value), "must be env:NAME or file:PATH, never the token itself"),
+    about: `where the API token is: ${REFERENCES}`,
+    check: (value) => must(isReference(value), `must be ${REFERENCES}, never the token itself`),
   },
   auth_header: {
     about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
@@ -157,13 +157,13 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     choices: STORE_FALLBACKS,
   },
   store_url: {
-    about: "for redis and postgres, where the address of the engine is: env:NAME or file:PATH",
-    check: (value) => must(isReference(value), "must be env:NAME or file:PATH, never the address itself"),
+    about: `for redis and postgres, where the address of the engine is: ${REFERENCES}`,
+    check: (value) => must(isReference(value), `must be ${REFERENCES}, never the address itself`),
   },
   store_keys: {
-    about: "for redis, postgres and exports, where the key ring is: env:NAME, file:PATH, or none to seal nothing",
+    about: `for redis, postgres and exports, where the key ring is: ${REFERENCES}, or none to seal nothing`,
     check: (value) =>
-      must(value === NO_KEYS || isReference(value), "must be env:NAME, file:PATH or none, never the keys themselves"),
+      must(value === NO_KEYS || isReference(value), `must be ${REFERENCES}, or none, never the keys themselves`),
   },
   store_takeover: {
     about: "for redis and postgres, when others take over an interrupted refresh: patient, fast",

@@ -34,6 +34,14 @@ describe.skipIf(!openssl)("a server that asks for a client certificate", () => {
     expect(stderr).not.toContain("PRIVATE KEY");
   });
 
+  it("gets it with a key that a variable has", async () => {
+    const env = { AGENTAUTH_HOME: temporaryFolder(), MY_KEY: readFileSync(at.mine.key, "utf8") };
+    expect((await list(["--client-cert", at.mine.cert, "--client-key", "env:MY_KEY"], env)).code).toBe(0);
+    await runCli(["config", "set", "client_cert", at.mine.cert], { env });
+    await runCli(["config", "set", "client_key", "env:MY_KEY"], { env });
+    expect([(await list([], env)).code, at.callers]).toEqual([0, ["the agent", "the agent"]]);
+  });
+
   it("gets it from one file that has both", async () => {
     const both = at.authority.path("both.pem");
     writeFileSync(both, readFileSync(at.mine.cert, "utf8") + readFileSync(at.mine.key, "utf8"), { mode: 0o600 });

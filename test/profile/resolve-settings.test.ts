@@ -71,6 +71,9 @@ describe("flag before environment before profile before default", () => {
 
 describe("the API token", () => {
   it("comes from the environment before the profile", () => {
+    expect(resolve({}, { AGENTAUTH_API_TOKEN: "env:MY_TOKEN", MY_TOKEN: "tok_named" }).apiToken?.read()).toBe(
+      "tok_named",
+    );
     expect(resolve({}, { AGENTAUTH_API_TOKEN: "tok_env", DEFAULT_TOKEN: "tok_profile" }).apiToken?.read()).toBe(
       "tok_env",
     );

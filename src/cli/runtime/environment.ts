@@ -1,7 +1,10 @@
 /** The environment variables that are read, each with what it does: for help, documentation and `agentauth commands`. */
 export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = [
   ["AGENTAUTH_BASE_URL", "the service's base address"],
-  ["AGENTAUTH_API_TOKEN", "the API token of the management interface"],
+  [
+    "AGENTAUTH_API_TOKEN",
+    "the API token of the management interface; as each secret here, it may be env:, file: or exec:",
+  ],
   ["AGENTAUTH_CLIENT_SECRET", "the secret of the client that --client-id names"],
   ["AGENTAUTH_ISSUER", "the only issuer to use, as --issuer"],
   ["AGENTAUTH_ID_TOKEN", "the ID token of a user, for --grant id-jag"],
@@ -10,8 +13,8 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["AGENTAUTH_PROFILE", "the profile to use"],
   ["AGENTAUTH_HOME", "the folder of all files"],
   ["AGENTAUTH_STORE", "the store of logins: file, keyring, memory, redis or postgres"],
-  ["AGENTAUTH_STORE_URL", "for redis and postgres, the address of the engine, or file:PATH"],
-  ["AGENTAUTH_STORE_KEYS", "the key ring that seals logins there: its JSON, file:PATH, or none"],
+  ["AGENTAUTH_STORE_URL", "for redis and postgres, the address of the engine"],
+  ["AGENTAUTH_STORE_KEYS", "the key ring that seals logins there: its JSON, or none"],
   ["AGENTAUTH_STORE_TAKEOVER", "for redis and postgres, when others take over a refresh: patient (default) or fast"],
   ["AGENTAUTH_STORE_TENANT", "for redis and postgres, the tenant whose logins are used"],
   ["AGENTAUTH_NO_INPUT", "never prompt, never open a browser, as --no-input"],

@@ -56,7 +56,7 @@ const files: HostileCase[] = [
     "user name or password",
   ]),
   settings("E5l", "the API token instead of its location", profile({ api_token: "sk-live-0123456789" }), [
-    "env:NAME or file:PATH",
+    "env:NAME, file:PATH or exec:COMMAND",
     /^(?![\s\S]*sk-live)/,
   ]),
   settings("E5m", "a header with a line break in its name", profile({ auth_header: "X-A\r\nX-Evil: 1" }), [

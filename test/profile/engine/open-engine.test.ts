@@ -83,7 +83,7 @@ describe("a store in an engine", () => {
     const set = (...args: string[]) => runCli(["config", "set", ...args], { env: { AGENTAUTH_HOME: home } });
     const refused = await set("store_url", URL_OF.redis);
     expect(refused.code).toBe(2);
-    expect(refused.stderr).toContain("store_url must be env:NAME or file:PATH, never the address itself");
+    expect(refused.stderr).toContain("store_url must be env:NAME, file:PATH or exec:COMMAND, never the address itself");
     expect(refused.stderr).not.toContain(PASSWORD);
     const refusedKeys = await set("store_keys", ring());
     expect(refusedKeys.code).toBe(2);

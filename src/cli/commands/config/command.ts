@@ -36,7 +36,10 @@ function declareConfig(registry: Registry): void {
     .command("set")
     .description("Change one setting of the profile")
     .argument("<key>", KEY)
-    .argument("<value>", "New value; for api_token: env:NAME, file:PATH, or - to read the token from stdin")
+    .argument(
+      "<value>",
+      "New value; for api_token: env:NAME, file:PATH, exec:COMMAND, or - to read the token from stdin",
+    )
     .addHelpText(
       "after",
       `

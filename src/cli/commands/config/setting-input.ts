@@ -5,6 +5,7 @@ import { abortedError, usageError } from "../../../errors.js";
 import { untilAborted } from "../../../http/deadline.js";
 import { system } from "../../../platform/system.js";
 import { userFolder } from "../../../profile/home.js";
+import { isReference } from "../../../profile/secrets.js";
 import { storingToken } from "../../../profile/service-settings.js";
 import type { Profile } from "../../../profile/settings-file.js";
 import { storeToken } from "../../config/token-file.js";
@@ -33,7 +34,8 @@ export async function valueToStore(
   const { value } = options;
   if (key === "api_token") return tokenReference(profile, options, context);
   if (key === "store_url" || key === "store_keys") return absoluteReference(value, context);
-  return FILES.has(key) && value !== "" ? absolutePath(value, context) : value;
+  if (!FILES.has(key) || value === "") return value;
+  return isReference(value) ? absoluteReference(value, context) : absolutePath(value, context);
 }
 
 function absolutePath(path: string, { io }: CommandContext): string {

@@ -84,10 +84,11 @@ const SOON_DAYS = 14;
 export async function checkClientCertificate(
   settings: Pick<Settings, "clientCert" | "clientKey">,
   now: number,
+  env: Env,
 ): Promise<CheckFinding> {
   const files = certificateFiles(settings);
   if (files === undefined) return ok("none");
-  const { cert } = readClientCertificate(files);
+  const { cert } = readClientCertificate(files, env);
   const { X509Certificate } = await import("node:crypto");
   const { subject, validTo } = new X509Certificate(cert);
   const days = Math.floor((Date.parse(validTo) - now) / DAY_MS);

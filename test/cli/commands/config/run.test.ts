@@ -78,7 +78,7 @@ describe("settings", () => {
     [
       "api_token",
       "hunter2-hunter2",
-      /^error: api_token must be env:NAME or file:PATH, never the token itself\nhint: agentauth config set api_token -/,
+      /^error: api_token must be env:NAME, file:PATH or exec:COMMAND, never the token itself\nhint: agentauth config set api_token -/,
     ],
     ["output", "xml", /^error: output "xml" must be one of table/],
     ["output", "jsn", /^error: output "jsn" must be one of .*\nhint: did you mean json\?/],
@@ -131,7 +131,7 @@ describe("settings", () => {
     [
       "a token in clear",
       '{"profiles": {"default": {"api_token": "hunter2-hunter2"}}}',
-      /api_token in .*config\.json must be env:NAME or file:PATH/,
+      /api_token in .*config\.json must be env:NAME, file:PATH or exec:COMMAND/,
     ],
   ] as const)(
     "with %s make every command exit with 2 and name the file",
