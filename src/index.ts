@@ -122,7 +122,13 @@ export type {
   ShortLivedRecords,
 } from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
-export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/model/machine-grant.js";
+export type {
+  AssertionRequest,
+  IdentityProvider,
+  MachineGrant,
+  MachineGrantType,
+  Workload,
+} from "./oauth/model/machine-grant.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";

@@ -9,6 +9,7 @@ export { type OpenBrowser, openBrowser } from "../login/browser.js";
 export type { LoginDisplay } from "../login/login-display.js";
 export type { OptionText } from "../login/option-text.js";
 export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";
+export type { AssertionSourceOptions } from "../profile/assertion-sources.js";
 export {
   createAgentClient,
   createManagementClient,
@@ -16,6 +17,7 @@ export {
   type ProfileAgentOptions,
   type ProfileManagementOptions,
   type ProfileNetworkOptions,
+  workloadFrom,
 } from "../profile/clients.js";
 export { fileStore } from "../store/file/file.js";
 export type { Keychain } from "../store/keychain/keychain.js";

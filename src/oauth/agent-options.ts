@@ -39,7 +39,7 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   /** A client that is registered with the issuer already. */
   client?: PreRegisteredClient | undefined;
   /**
-   * Machine grant for the client named by `client`. No user is asked to log in, and its tokens are stored apart from
+   * Machine grant for the client named by `client`; the grant `jwt_bearer` needs none. No user is asked to log in, and its tokens are stored apart from
    * the logins of users.
    */
   grant?: MachineGrant | undefined;
@@ -167,7 +167,11 @@ function checkOptions(options: AgentClientOptions): void {
     throw new TypeError("issuer, client.issuer and grant.issuer must be the same where they are set");
   if (options.clientName?.trim() === "") throw new TypeError("clientName must not be empty");
   if (grant === undefined) return;
-  if (client === undefined) throw new TypeError("grant requires a registered client: set client.clientId");
+  if (client === undefined && grant.type !== "jwt_bearer")
+    throw new TypeError("grant requires a registered client: set client.clientId");
+  if (client?.clientId === "") throw new TypeError("client.clientId must not be empty");
+  if (grant.type === "jwt_bearer" && !grant.workload)
+    throw new TypeError("grant.workload is required: it names the workload whose tokens are stored");
   if (loginHint !== undefined) throw new TypeError("grant and loginHint exclude each other: a machine has no account");
 }
 

@@ -42,7 +42,8 @@ export class AgentTokens {
       acceptTokenType: options.acceptTokenType,
     });
     const httpTo = (address: string) => connections.get(address).http;
-    this.ofMachine = grant && client && new MachineTokenManager({ ...common, grant, client, httpTo });
+    const machine = client ?? { clientId: "" };
+    this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine, httpTo });
   }
 
   /** The stored grant. */

@@ -7,14 +7,17 @@ import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
 import { AGENT_OPTIONS } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/pre-registered-client.js";
 import type { GrantStore } from "../oauth/model/grant-store.js";
+import type { Workload } from "../oauth/model/machine-grant.js";
 import { type Env, lookupByPlatform } from "../platform/system.js";
 import { Redactor } from "../redact.js";
+import { type AssertionSourceOptions, openSource } from "./assertion-sources.js";
 import { authorizationParamsOf } from "./authorization-params.js";
 import { certificateFiles } from "./certificate.js";
 import { homeFolder } from "./home.js";
 import { agentNetwork, type NetworkOptions, networkFetch, sourced } from "./network.js";
 import { openStore } from "./open-store.js";
 import { resolveSettings } from "./resolve-settings.js";
+import { secretOrReferenced } from "./secrets.js";
 import { requireBaseUrl, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
 import { checkSetting, readConfig } from "./settings-file.js";
@@ -130,13 +133,35 @@ export function defaultStore(options: { profile?: string | undefined } = {}): Gr
   return storeOf(read(options));
 }
 
+/**
+ * The workload of a grant `jwt_bearer`, whose assertions come from a source: `file:PATH`, `env:NAME`, `exec:COMMAND`,
+ * `url:ADDRESS`, `github-actions`, `kubernetes[:PATH]`, `gcp`, `azure` or `spiffe[:PATH]`, as `--assertion` has them.
+ *
+ * Reads the environment when it is called, and the source once for each token request.
+ *
+ * @throws `AgentAuthError` `usage` for a source that is none
+ *
+ * @example
+ * const grant = { type: "jwt_bearer", issuer: "https://as.example", ...workloadFrom("github-actions") };
+ * const agent = createAgentClient({ grant });
+ */
+export function workloadFrom(source: string, options: AssertionSourceOptions = {}): Workload {
+  const env = readEnvironment();
+  const fetch = networkFetch({ env, proxy: undefined, caFile: undefined }, new Redactor());
+  return openSource(source, options, { env, fetch, from: "the source of the assertion" });
+}
+
 /** The options without those that are undefined. */
 function set<Options extends object>(options: Options): Options {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
 }
 
+function readEnvironment(): Env {
+  return lookupByPlatform(Object.fromEntries(Object.entries(process.env).filter(([, value]) => value)));
+}
+
 function read({ profile, baseUrl }: { profile?: string | undefined; baseUrl?: string | undefined }): Surroundings {
-  const env = lookupByPlatform(Object.fromEntries(Object.entries(process.env).filter(([, value]) => value)));
+  const env = readEnvironment();
   const home = homeFolder(env);
   const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
   return { env, home, settings: resolveSettings(flags, env, readConfig(home), home, (name) => `the option ${name}`) };
@@ -171,7 +196,9 @@ function contradiction(source: string, replacement: string): AgentAuthError {
 
 /** The client with the secret of the environment, where it has no other proof. */
 function withSecret(client: PreRegisteredClient, env: Env): PreRegisteredClient {
-  const secret = env["AGENTAUTH_CLIENT_SECRET"];
+  const variable = "AGENTAUTH_CLIENT_SECRET";
+  const secret = env[variable];
   const isProven = client.clientSecret !== undefined || client.privateKey !== undefined;
-  return isProven || secret === undefined ? client : { ...client, clientSecret: secret };
+  if (isProven || secret === undefined) return client;
+  return { ...client, clientSecret: secretOrReferenced(secret, variable, env) };
 }

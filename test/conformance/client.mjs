@@ -31,7 +31,7 @@ const machines = {
     ...["--grant", "id-jag", "--id-token-file", secretFile("id-token", context.idp_id_token)],
     ...["--idp-token-endpoint", context.idp_token_endpoint, "--idp-client-id", context.idp_client_id],
   ],
-  "auth/wif-jwt-bearer": () => ["--grant", "jwt-bearer", "--assertion-file", secretFile("jwt", context.valid_jwt)],
+  "auth/wif-jwt-bearer": () => ["--grant", "jwt-bearer", "--assertion", `file:${secretFile("jwt", context.valid_jwt)}`],
 };
 const login = () => ["--login", "--browser", `"${process.execPath}" "${join(here, "browser.mjs")}"`];
 const flags = (machines[scenario] ?? login)();

@@ -37,7 +37,9 @@ const machines = {
       idp: { tokenEndpoint: context.idp_token_endpoint, clientId: context.idp_client_id },
     },
   }),
-  "auth/wif-jwt-bearer": () => ({ grant: { type: "jwt_bearer", assertion: () => context.valid_jwt } }),
+  "auth/wif-jwt-bearer": () => ({
+    grant: { type: "jwt_bearer", assertion: () => context.valid_jwt, workload: "conformance" },
+  }),
 };
 
 const isLegacy = scenario.startsWith("auth/2025-03-26");

@@ -2,10 +2,11 @@ import { generateKeyPairSync } from "node:crypto";
 import { chmodSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { decodeJwt } from "jose";
-import { describe, expect } from "vitest";
+import { describe, expect, onTestFinished } from "vitest";
 import type { SandboxMachine } from "../../src/sandbox/index.js";
 import { plant } from "../helpers/canaries.js";
 import { linesOf, temporaryFolder } from "../helpers/cli.js";
+import { Peer } from "../helpers/peer.js";
 import { type MachineFixtures, machineTest, tokenRequests } from "./machine-support.js";
 import { filesBelow } from "./support.js";
 
@@ -150,7 +151,7 @@ describe("a workload", () => {
     await me.age(0);
     const late = await me.run(["token", url, ...as.workload(path)]);
     expect([late.code, late.stdout]).toEqual([4, ""]);
-    expect(late.stderr).toMatch(/invalid_grant(.|\n)*--assertion-file/);
+    expect(late.stderr).toMatch(/invalid_grant(.|\n)*--assertion <source>/);
     file("assertion.jwt", machine.assertion({ subject: "ci" }), 0o644);
     expect(await token(as.workload(path), {})).not.toBe(first);
   });
@@ -170,6 +171,37 @@ describe("a workload", () => {
     const path = join(folder, "link.jwt");
     symlinkSync(file("real.jwt", machine.assertion(), 0o644), path);
     await token(as.workload(path), {});
+  });
+
+  it("needs neither a client nor a secret: its platform is asked once for each token", async ({
+    as,
+    machine,
+    me,
+    token,
+    url,
+  }) => {
+    const platform = await new Peer("platform", []).start();
+    onTestFinished(() => platform.close());
+    platform.routes["/oidc"] = { json: { value: machine.assertion({ subject: "repo:o/r" }) } };
+    const flags = ["--grant", "jwt-bearer", "--issuer", machine.issuer, "--assertion", "github-actions"];
+    const env = {
+      ACTIONS_ID_TOKEN_REQUEST_URL: `${platform.origin}/oidc`,
+      ACTIONS_ID_TOKEN_REQUEST_TOKEN: "runner-secret-1",
+    };
+    const first = await token(flags, env);
+    expect(decodeJwt(first)).toMatchObject({ sub: "repo:o/r", aud: url });
+    expect(await token(flags, env)).toBe(first);
+    expect(platform.requests.map((seen) => seen.url)).toEqual([`/oidc?audience=${encodeURIComponent(machine.issuer)}`]);
+    const account = /^grant:jwt_bearer:[0-9a-f]{16}$/;
+    expect((await me.grants()).map((grant) => grant.account)).toEqual([expect.stringMatching(account)]);
+    const wanted = await me.run(["token", url, ...flags, "--assertion-audience", "sts.example", "--force-refresh"], {
+      env,
+    });
+    expect([wanted.code, wanted.stderr]).toEqual([3, expect.stringContaining('the audience "sts.example" is not')]);
+    expect(filesBelow(me.home).some(({ text }) => text.includes("runner-secret-1"))).toBe(false);
+    expect((await me.run(["logout", url, ...flags], { env })).code).toBe(0);
+    expect(await me.grants()).toEqual([]);
+    expect(await token(as.workload(file("client.jwt", machine.assertion())), {})).not.toBe(first);
   });
 
   it("for another issuer is not sent, and no other grant is tried", async ({ as, machine, me, url }) => {
@@ -275,6 +307,39 @@ describe("a login", () => {
     const all = await me.run(["logout", "--all", "--json"]);
     expect(JSON.parse(all.stdout)).toHaveLength(2);
     expect(await me.grants()).toEqual([]);
+  });
+});
+
+describe("a secret", () => {
+  it.for<[string, (machine: SandboxMachine) => { flags?: string[]; env?: Record<string, string> }]>([
+    [
+      "a variable with a reference to a file",
+      ({ secretClient }) => ({
+        env: { AGENTAUTH_CLIENT_SECRET: `file:${file("referenced", secretClient.clientSecret)}` },
+      }),
+    ],
+    [
+      "a variable with a command",
+      ({ secretClient }) => ({
+        env: { AGENTAUTH_CLIENT_SECRET: `exec:cat ${file("printed", `${secretClient.clientSecret}\n`)}` },
+      }),
+    ],
+    [
+      "a flag with a reference to a variable",
+      ({ secretClient }) => ({
+        flags: ["--client-secret-file", "env:MY_SECRET"],
+        env: { MY_SECRET: secretClient.clientSecret },
+      }),
+    ],
+  ])("may be named by %s", async ([_what, given], { as, machine, token }) => {
+    const { flags = [], env = {} } = given(machine);
+    expect(decodeJwt(await token(as.service(...flags), env)).sub).toBe(machine.secretClient.clientId);
+  });
+
+  it("may be a key in a variable", async ({ as, machine, token }) => {
+    const { clientId, privateKey, keyId } = machine.keyClient;
+    const flags = as.client("client-credentials", clientId, "--key-id", keyId, "--private-key", "env:MY_KEY");
+    expect(decodeJwt(await token(flags, { MY_KEY: privateKey })).sub).toBe(clientId);
   });
 });
 

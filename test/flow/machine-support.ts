@@ -12,7 +12,7 @@ function flagsOf(machine: SandboxMachine) {
     client,
     service: (...more: string[]) => client("client-credentials", secretClient.clientId, ...more),
     workload: (path: string, ...more: string[]) =>
-      client("jwt-bearer", workloadClient.clientId, "--assertion-file", path, ...more),
+      client("jwt-bearer", workloadClient.clientId, "--assertion", `file:${path}`, ...more),
     user: (...more: string[]) => {
       const flags = ["--idp-token-endpoint", idp.tokenEndpoint, "--idp-client-id", idp.clientId];
       return client("id-jag", secretClient.clientId, ...flags, ...more);

@@ -77,6 +77,8 @@ describe("createAgentClient", () => {
     const client = { clientId: secretClient.clientId, issuer };
     const grant = { type: "client_credentials" } as const;
     expect(await createAgentClient({ client, grant }).token(desk.url)).toBeDefined();
+    stubEnvironment({ AGENTAUTH_CLIENT_SECRET: "env:MY_SECRET", MY_SECRET: secretClient.clientSecret });
+    expect(await createAgentClient({ client, grant, store: memoryStore() }).token(desk.url)).toBeDefined();
     const wrong = createAgentClient({ client: { ...client, clientSecret: "wrong" }, grant, store: memoryStore() });
     await expect(wrong.token(desk.url)).rejects.toMatchObject({ code: "invalid_client" });
   });

@@ -1,14 +1,14 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { AgentAuthError } from "../../errors.js";
 import type { PreRegisteredClient } from "../../oauth/client/pre-registered-client.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
-import type { MachineGrant } from "../../oauth/model/machine-grant.js";
-import { changingMode } from "../../platform/shell.js";
-import { readSecretFile } from "../../profile/secrets.js";
+import type { AssertionRequest, MachineGrant } from "../../oauth/model/machine-grant.js";
+import { networkFetch } from "../../profile/network.js";
+import { namedSecret, secretOrReferenced } from "../../profile/secrets.js";
 import { quote } from "../../redact.js";
 import { readPrivateKey } from "../../transport/private-key.js";
-import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
-import type { CommandContext } from "../runtime/context.js";
+import { checkMachineGrantFlags, flagOf, type MachineGrantFlags } from "../flags/grant.js";
+import type { CommandContext, ContextFlags } from "../runtime/context.js";
+import { networkOptions } from "./network.js";
 
 /** The client that the flags name, and its machine grant if they name one. */
 export interface GrantInputs {
@@ -21,12 +21,11 @@ export interface GrantInputs {
  *
  * @throws `AgentAuthError` `usage` for flags that do not go together, `store_failed` for a file that others can read
  */
-export async function readGrantInputs(flags: MachineGrantFlags, context: CommandContext): Promise<GrantInputs> {
+export async function readGrantInputs(flags: ContextFlags, context: CommandContext): Promise<GrantInputs> {
   checkMachineGrantFlags(flags);
-  if (flags.clientId === undefined) return {};
-  const client = await clientOf(flags.clientId, flags, context);
+  const client = flags.clientId === undefined ? undefined : await clientOf(flags.clientId, flags, context);
   const grant = flags.grant && (await READ_GRANT[flags.grant](flags, context));
-  return { client, ...(grant && { grant }) };
+  return { ...(client && { client }), ...(grant && { grant }) };
 }
 
 async function clientOf(
@@ -41,7 +40,7 @@ async function clientOf(
   }
   if (/-----BEGIN|^\s*\{/.test(file)) throw keyTyped();
   const from = `--private-key ${quote(file)}`;
-  const text = file === "-" ? await context.io.stdin.text() : readSecretFile(file);
+  const text = file === "-" ? await context.io.stdin.text() : namedSecret(file, "--private-key", context.io.env);
   return { clientId, privateKey: await readPrivateKey(text, { keyId, from }) };
 }
 
@@ -54,20 +53,29 @@ function keyTyped(): AgentAuthError {
   );
 }
 
-type ReadGrant = (flags: MachineGrantFlags, context: CommandContext) => Promise<MachineGrant>;
+type ReadGrant = (flags: ContextFlags, context: CommandContext) => Promise<MachineGrant>;
 
 const READ_GRANT: Readonly<Record<GrantFlag, ReadGrant>> = {
   "client-credentials": async () => ({ type: "client_credentials" }),
-  "jwt-bearer": async ({ assertionFile = "" }, context) => ({
-    type: "jwt_bearer",
-    assertion: () => masked(readAssertion(assertionFile), context),
-  }),
+  "jwt-bearer": async (flags, context) => {
+    const { assertion = "", assertionAudience: audience, assertionHeader: headers } = flags;
+    const { env } = context.io;
+    const { openSource } = await import("../../profile/assertion-sources.js");
+    const fetch = networkFetch(networkOptions(flags, context.settings(), context), context.redactor);
+    const workload = openSource(assertion, { audience, headers }, { env, fetch, from: "--assertion" });
+    const get = async (request: AssertionRequest) => masked((await workload.assertion(request)).trim(), context);
+    return { type: "jwt_bearer", ...workload, assertion: get };
+  },
   "id-jag": async (flags, context) => {
     const { idpTokenEndpoint = "", idpClientId = "", idTokenFile: file } = flags;
     const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context);
     const idp = { tokenEndpoint: idpTokenEndpoint, clientId: idpClientId, clientSecret };
     if (file !== undefined && file !== "-")
-      return { type: "id_jag", idToken: () => masked(readSecretFile(file), context), idp };
+      return {
+        type: "id_jag",
+        idToken: () => masked(namedSecret(file, "--id-token-file", context.io.env), context),
+        idp,
+      };
     const idToken = await secretOf(flags, "idTokenFile", "AGENTAUTH_ID_TOKEN", context);
     if (idToken === undefined) {
       throw new AgentAuthError("usage", "--grant id-jag requires the ID token of a user", {
@@ -86,7 +94,7 @@ function masked(secret: string, { redactor }: CommandContext): string {
 }
 
 /**
- * Reads a secret from the file that a flag names, else from the environment. No output shows it from now on.
+ * Reads a secret from the file that a flag names, else from the environment; both may have a reference. No output shows it from now on.
  *
  * @throws `AgentAuthError` `store_failed` for a file that others can read
  */
@@ -97,37 +105,13 @@ export async function secretOf<Name extends string>(
   { io, redactor }: CommandContext,
 ): Promise<string | undefined> {
   const file = flags[name];
-  const fromEnvironment = variable === undefined ? undefined : io.env[variable];
-  const text = file === undefined ? fromEnvironment : file === "-" ? await io.stdin.text() : readSecretFile(file);
-  const secret = text?.replace(/\r?\n$/, "");
+  const set = variable === undefined ? undefined : io.env[variable];
+  const read = async () => {
+    if (file === "-") return io.stdin.text();
+    if (file !== undefined) return namedSecret(file, flagOf(name), io.env);
+    return set === undefined || variable === undefined ? undefined : secretOrReferenced(set, variable, io.env);
+  };
+  const secret = (await read())?.replace(/\r?\n$/, "");
   if (secret !== undefined) redactor.add(secret);
   return secret;
-}
-
-const MAX_ASSERTION = 64 * 1024;
-
-/**
- * Reads an assertion as platforms write it for their workloads: readable by all their processes, often behind a symbolic
- * link. It is valid for minutes, so that the check is for files that others can write.
- */
-function readAssertion(path: string): string {
-  const complain = (what: string, hint: string, cause?: unknown) =>
-    new AgentAuthError("usage", `--assertion-file ${quote(path)} ${what}`, { class: "usage", hint, cause });
-  let fd: number;
-  try {
-    // A pipe without a writer would block for ever.
-    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (cause) {
-    throw complain("cannot be read", "name the file that your platform writes the assertion to", cause);
-  }
-  try {
-    const stat = fstatSync(fd);
-    if (!stat.isFile()) throw complain("is not an ordinary file", "name a file");
-    if (stat.size > MAX_ASSERTION) throw complain(`is larger than ${MAX_ASSERTION} bytes`, "name a file with one JWT");
-    if (process.getuid !== undefined && (stat.mode & 0o022) !== 0)
-      throw complain("can be written by others", changingMode("go-w", path));
-    return readFileSync(fd, "utf8");
-  } finally {
-    closeSync(fd);
-  }
 }

@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
 import { type AgentAuthError, usageError } from "../../errors.js";
 import { GRANT_FLAGS, type GrantFlag } from "../../oauth/machine/grant-strategies.js";
-import { addFlags } from "./values.js";
+import { addFlags, type FlagRow, repeatable } from "./values.js";
 
 /** The flags of every command that can use a machine grant. */
 export interface MachineGrantFlags {
@@ -11,7 +11,9 @@ export interface MachineGrantFlags {
   keyId?: string;
   issuer?: string;
   grant?: GrantFlag;
-  assertionFile?: string;
+  assertion?: string;
+  assertionAudience?: string;
+  assertionHeader?: string[];
   idpTokenEndpoint?: string;
   idpClientId?: string;
   idpClientSecretFile?: string;
@@ -26,7 +28,13 @@ type GrantFlagRow = readonly [flags: string, about: string, required?: "required
 const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly GrantFlagRow[]>> = {
   "client-credentials": [],
   "jwt-bearer": [
-    ["--assertion-file <file>", "File with the assertion (jwt-bearer; read again on every use)", "required"],
+    [
+      "--assertion <source>",
+      "Where the assertion is (jwt-bearer): file:<path>, env:<name>, exec:<command>, url:<address>, github-actions, kubernetes, gcp, azure or spiffe",
+      "required",
+    ],
+    ["--assertion-audience <aud>", "Audience that it must have (default: the issuer)"],
+    ["--assertion-header <name: value>", "Header for --assertion url:<address> (repeatable; a secret by reference)"],
   ],
   "id-jag": [
     ["--idp-token-endpoint <url>", "Token endpoint of the identity provider (id-jag)", "required"],
@@ -45,8 +53,10 @@ export function addMachineGrantFlags(command: Command): Command {
     ["--key-id <id>", "Key ID of --private-key, if the issuer knows several keys"],
   ]);
   return addFlags(command.addOption(issuerOption()), "Machine grants:", [
-    ["--grant <grant>", "Get the token without a login (needs --client-id)", GRANT_FLAGS],
-    ...Object.values(FLAGS_OF_GRANT).flatMap((rows) => rows.map(([flags, about]) => [flags, about] as const)),
+    ["--grant <grant>", "Get the token without a login (jwt-bearer needs no --client-id)", GRANT_FLAGS],
+    ...Object.values(FLAGS_OF_GRANT).flatMap((rows) =>
+      rows.map(([flags, about]): FlagRow => (flags.includes("-header ") ? [flags, about, repeatable] : [flags, about])),
+    ),
   ]);
 }
 
@@ -57,7 +67,7 @@ export function issuerOption(): Option {
 }
 
 /** The flag of an option, as it is typed. */
-function flagOf(name: string): string {
+export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
@@ -67,7 +77,7 @@ function optionOf(flags: string): keyof MachineGrantFlags {
 }
 
 /** Flags whose value must not be empty, as that of an unset shell variable is. */
-const NON_EMPTY = ["clientId", "keyId", "issuer", "idpClientId"] as const;
+const NON_EMPTY = ["clientId", "keyId", "issuer", "assertionAudience", "idpClientId"] as const;
 
 /** Flags of an interactive login. */
 const OF_LOGIN = ["accountHint", "clientMetadataUrl", "flow", "redirectHost", "redirectPort", "loginTimeout"] as const;
@@ -114,8 +124,6 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
   const [first, second] = FROM_STDIN.filter((name) => flags[name] === "-").map(flagOf);
   if (first !== undefined && second !== undefined)
     throw contrary(`${first} -`, `${second} -`, "only one of them can read standard input");
-  if (flags.assertionFile === "-")
-    throw contrary("--assertion-file", "-", "the assertion is read again on every use, and standard input only once");
   if (grant !== undefined) checkGrant(flags, grant);
 }
 
@@ -125,7 +133,9 @@ function checkGrant(flags: CheckedFlags, grant: GrantFlag): void {
   const why = "a machine grant has no interactive login";
   if (ofLogin !== undefined) throw contrary(name, flagOf(ofLogin), why);
   if (flags.login === true) throw contrary(name, "--login", why);
-  if (flags.clientId === undefined) throw missing("--client-id <id>", name);
+  if (flags.clientId === undefined && grant !== "jwt-bearer") throw missing("--client-id <id>", name);
+  if (flags.clientId === undefined && flags.clientSecretFile !== undefined)
+    throw missing("--client-id <id>", "--client-secret-file");
   for (const [typed, , required] of FLAGS_OF_GRANT[grant])
     if (required && flags[optionOf(typed)] === undefined) throw missing(typed, name);
 }

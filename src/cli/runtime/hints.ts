@@ -150,7 +150,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
     kind === "store" ? `name the account with --account-hint, or ${hint}` : "name one with --account-hint",
   apiToken: ({ code, hint }) =>
     code === "bad_authtoken" ? `the API token is wrong or has expired; ${giveToken()}` : `${hint}: ${giveToken()}`,
-  assertion: ({ hint }) => `${hint}: --assertion-file <file>`,
+  assertion: ({ hint }) => `${hint}: --assertion <source>`,
   browser: () => "pass --browser a program and its arguments; the address is added as the last one",
   ca: () =>
     "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does; --use-system-ca trusts those of this system (Node 22.15 or later)",
@@ -166,6 +166,8 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
   clientId: ({ code, hint }, remedy) => {
     switch (code) {
       case "invalid_client":
+        if (remedy.clientId === undefined)
+          return "name the client of the workload with --client-id: the issuer requires one";
         return checkHint(remedy, "; the issuer may want it to prove itself, by a secret or a key");
       case "issuer_changed":
         return `use a client of the other authorization server with --client-id; if the client has moved: agentauth client forget ${operand(remedy.clientId ?? CLIENT_ID)}`;

@@ -29,7 +29,7 @@ const REMEDIES: Readonly<Record<string, string | (() => string)>> = {
   passphrase: GIVE_ELSEWHERE,
   credential: GIVE_ELSEWHERE,
   credentials: GIVE_ELSEWHERE,
-  assertion: "give --assertion-file <file>",
+  "client-assertion": "give --assertion <source>, such as file:<path>",
   verifier: GIVE_ELSEWHERE,
   code: "agentauth login <mcp_url> --flow paste reads it without showing it",
   jwt: GIVE_ELSEWHERE,

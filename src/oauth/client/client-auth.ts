@@ -36,6 +36,8 @@ export interface ClientKey {
  */
 export function clientAuth(client: ClientRecord, key: ClientKey | undefined): oauth.ClientAuth {
   const { authMethod, clientSecret } = client;
+  // A workload without a client: its assertion is all that it sends (RFC 7523 section 2.1).
+  if (client.clientId === "") return () => {};
   if (authMethod === "none") return oauth.None();
   if (authMethod === "private_key_jwt") return authenticateByKey(client, key);
   if (clientSecret === undefined) throw missingCredentialError(client, "a secret", "clientSecret");

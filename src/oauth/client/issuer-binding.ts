@@ -106,7 +106,7 @@ export async function holdToIssuer(context: BindingContext, use: ClientUse): Pro
 export async function bindUsedClient(context: Omit<BindingContext, "trust">, grant: Grant): Promise<void> {
   const { client, issuer } = grant;
   const { store, profile, clock } = context;
-  if (client.source !== "pre-registered") return;
+  if (client.source !== "pre-registered" || client.clientId === "") return;
   const key = { profile, clientId: client.clientId };
   await reportStoreFailure(context, key.clientId, async () => {
     if ((await store.readBinding(key)) !== undefined) return;
@@ -157,11 +157,16 @@ async function reportStoreFailure(
   }
 }
 
+/** A workload without a client is bound by its account. */
+function described(clientId: string): string {
+  return `the ${isMachineAccount(clientId) ? "workload" : "client"} ${quote(clientId)}`;
+}
+
 /** The error for a client that is bound to another issuer than the one that the server names. */
 function issuerChangedError(clientId: string, own: string, issuer: string): AgentAuthError {
   return new AgentAuthError(
     "issuer_changed",
-    `the client ${quote(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
+    `${described(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
     {
       class: "auth",
       hint: "use a client of the other authorization server; if the client has moved, remove its binding from the store",
@@ -174,7 +179,7 @@ function issuerUnboundError(
   profile: string,
   { client: { clientId }, issuer, server, credential }: ClientUse,
 ): AgentAuthError {
-  const what = `the client ${quote(clientId)} is not bound to an issuer, and ${quote(server)} names ${quote(issuer)}`;
+  const what = `${described(clientId)} is not bound to an issuer, and ${quote(server)} names ${quote(issuer)}`;
   return new AgentAuthError("issuer_unbound", `${what}: ${credential ?? "nothing"} is not sent there`, {
     class: "refused",
     hint: "if this is the issuer of the client, set client.issuer; confirmIssuer can ask the user",

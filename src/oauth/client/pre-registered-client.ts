@@ -44,7 +44,7 @@ export function preRegisteredClient(context: PreRegisteredClientContext): Client
   const { client, server, mutualTls } = context;
   const { clientId, privateKey } = client;
   const authMethod = client.authMethod ?? defaultMethod(client, server);
-  if (authMethod === "private_key_jwt" || context.isMachine) {
+  if (clientId !== "" && (authMethod === "private_key_jwt" || context.isMachine)) {
     const isConfigured = client.authMethod !== undefined;
     checkAuthMethod(server, { method: authMethod, isConfigured, algorithm: privateKey?.algorithm, mutualTls });
   }

@@ -1,23 +1,31 @@
 import { type Advice, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { ClientRecord, GrantTokens } from "../model/grant.js";
-import type { IdentityProvider, MachineGrant, MachineGrantOf, MachineGrantType } from "../model/machine-grant.js";
+import type {
+  IdentityProvider,
+  MachineGrant,
+  MachineGrantOf,
+  MachineGrantType,
+  Workload,
+} from "../model/machine-grant.js";
 
 /** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
 export interface TokenSteps {
   /** RFC 6749 section 4.4. */
   clientCredentials(): Promise<GrantTokens>;
-  /** RFC 7523 section 2.1. */
-  jwtBearer(assertion: string): Promise<GrantTokens>;
+  /** RFC 7523 section 2.1, with an assertion for the audience; without one, for the issuer. */
+  jwtBearer(assertion: string, audience?: string): Promise<GrantTokens>;
+  /** Gets the assertion of a workload for this request. */
+  assertionOf(workload: Workload): Promise<string>;
   /** Exchanges an id token for an assertion (ID-JAG) at the identity provider that issued it. */
   idJag(idp: IdentityProvider, idToken: string): Promise<string>;
 }
 
-/** What a grant is proven with. */
+/** Whom a grant is for. */
 export interface Proof {
-  /** The assertion or the id token. */
-  text: string;
-  /** Where it comes from, if the text alone does not say so. */
+  /** The id token, if it says so. */
+  text?: string;
+  /** What else tells the stored tokens of one from those of another. */
   source: readonly string[];
 }
 
@@ -28,7 +36,9 @@ export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType>
   readonly flag: string;
   /** One line for the help and the schemas. */
   readonly about: string;
-  /** Reads the proof; absent for a grant that only the client's own authentication proves. */
+  /** The extension of MCP that defines it, if one does. */
+  readonly extension?: string;
+  /** Reads whom the grant is for; absent for a grant that only the client's own authentication proves. */
   proof?(grant: MachineGrantOf<Type>): Promise<Proof>;
   /** Gets the tokens. */
   tokens(steps: TokenSteps, proof: string, grant: MachineGrantOf<Type>): Promise<GrantTokens>;
@@ -42,14 +52,15 @@ export const GRANT_STRATEGIES = {
     type: "client_credentials",
     flag: "client-credentials",
     about: "the client on its own behalf (RFC 6749 section 4.4)",
+    extension: "io.modelcontextprotocol/oauth-client-credentials",
     tokens: (steps) => steps.clientCredentials(),
   },
   jwt_bearer: {
     type: "jwt_bearer",
     flag: "jwt-bearer",
     about: "an assertion that the issuer trusts (RFC 7523)",
-    proof: async ({ assertion }) => ({ text: await assertion(), source: [] }),
-    tokens: (steps, assertion) => steps.jwtBearer(assertion),
+    proof: async ({ workload }) => ({ source: [typeof workload === "string" ? workload : workload()] }),
+    tokens: async (steps, _proof, grant) => steps.jwtBearer(await steps.assertionOf(grant), grant.audience),
     explain: (code) =>
       code === "invalid_grant"
         ? {
@@ -62,6 +73,7 @@ export const GRANT_STRATEGIES = {
     type: "id_jag",
     flag: "id-jag",
     about: "an id token of the company's identity provider (enterprise-managed authorization)",
+    extension: "io.modelcontextprotocol/enterprise-managed-authorization",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
     tokens: async (steps, idToken, { idp }) => steps.jwtBearer(await steps.idJag(idp, idToken)),
     explain: (code) =>
@@ -79,6 +91,11 @@ export type GrantFlag = (typeof GRANT_STRATEGIES)[MachineGrantType]["flag"];
 
 /** The values of `--grant`. */
 export const GRANT_FLAGS: readonly GrantFlag[] = Object.values(GRANT_STRATEGIES).map(({ flag }) => flag);
+
+/** The extension of MCP that a connection uses whose tokens come by the grant; undefined for a login and for other grants. */
+export function extensionOf(grant: GrantFlag | undefined): string | undefined {
+  return Object.values<GrantStrategy>(GRANT_STRATEGIES).find(({ flag }) => flag === grant)?.extension;
+}
 
 /** The strategy of a grant. */
 export function strategyOf({ type }: Pick<MachineGrant, "type">): GrantStrategy {
@@ -103,6 +120,7 @@ function commonAdvice(code: string, { grant, client }: RequestingClient): Advice
     case "invalid_client":
       return clientAdvice(grant, client);
     case "unauthorized_client":
+      if (client.clientId === "") return clientAdvice(grant, client);
       return { hint: `the client ${quote(client.clientId)} has to be allowed the grant ${grant.type} at the issuer` };
     case "unsupported_grant_type":
       return {
@@ -121,6 +139,10 @@ function commonAdvice(code: string, { grant, client }: RequestingClient): Advice
 
 /** Which client to check, and what it authenticates with; the client at the identity provider may be wrong as well. */
 function clientAdvice(grant: MachineGrant, { clientId, authMethod }: ClientRecord): Advice {
+  if (clientId === "") {
+    const hint = "set client.clientId: the issuer requires a client for this grant";
+    return { hint, remedy: { action: "configure", option: "clientId" } };
+  }
   const option = authMethod === "private_key_jwt" ? "privateKey" : authMethod === "none" ? "clientId" : "clientSecret";
   const what = `client ${quote(clientId)}${option === "clientId" ? "" : ` and its ${option}`}`;
   return {

@@ -8,7 +8,7 @@ import { strategyOf } from "./grant-strategies.js";
 export interface MachineIdentity {
   /** The account under which its tokens are stored, apart from those of users. */
   account: string;
-  /** The assertion or the id token, if the grant has one. */
+  /** The id token, if the grant has one. */
   proof: string | undefined;
 }
 
@@ -16,13 +16,14 @@ export interface MachineIdentity {
 export async function identify(grant: MachineGrant, clientId: string): Promise<MachineIdentity> {
   const read = await strategyOf(grant).proof?.(grant);
   if (read === undefined) return { account: machineAccountOf(grant.type, clientId), proof: undefined };
-  const proof = read.text.trim();
-  const fingerprint = await hashSha256(JSON.stringify([...read.source, ...subjectOf(proof)]));
+  const proof = read.text?.trim();
+  const parts = [...read.source, ...(proof === undefined ? [] : subjectOf(proof))];
+  const fingerprint = await hashSha256(JSON.stringify(parts));
   return { account: machineAccountOf(grant.type, clientId, fingerprint), proof };
 }
 
-/** The subject of a proof. It is not verified: it only keeps the stored tokens of several subjects apart. */
-function subjectOf(proof: string): unknown[] {
+/** The subject of a proof, else the proof. It is not verified: it only keeps the stored tokens of several subjects apart. */
+export function subjectOf(proof: string): unknown[] {
   const { iss, sub } = readClaims(proof)?.claims ?? {};
   return iss === undefined && sub === undefined ? [proof] : [iss, sub];
 }

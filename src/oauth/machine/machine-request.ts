@@ -40,7 +40,7 @@ export interface MachineContext {
 /** The parameters of one request. */
 export interface MachineRequest {
   key: GrantKey;
-  /** The assertion or the id token, if the grant has one. */
+  /** The id token, if the grant has one. */
   proof: string | undefined;
   /** Scopes, separated by blanks. */
   scope: string | undefined;
@@ -100,7 +100,7 @@ async function checkedTarget(
   const known = knownTarget(context, login, request);
   if (known === undefined) return undefined;
   try {
-    await checkBinding(context, login, known, request.signal);
+    await checkBinding(context, login, known, request);
     return known;
   } catch (error) {
     if (!isAgentAuthError(error) || error.code !== "issuer_changed") throw error;
@@ -110,11 +110,13 @@ async function checkedTarget(
 
 /** Checks that the client belongs to the issuer, before its secret, an assertion or an id token is sent. */
 function checkBinding(
-  { grant, client }: MachineContext,
+  { grant, client: { ...client } }: MachineContext,
   login: IssuerContext,
   { issuer, server }: Pick<Target, "issuer" | "server">,
-  signal: AbortSignal,
+  { key, signal }: MachineRequest,
 ): Promise<void> {
+  // A workload without a client is bound by its account.
+  client.clientId ||= key.account ?? "";
   const secret = credentialOf(client);
   const assertion = strategyOf(grant).proof && "the assertion";
   const credential = secret && assertion ? `${secret} or ${assertion}` : (secret ?? assertion);
@@ -148,7 +150,7 @@ async function findTarget(context: MachineContext, login: IssuerContext, request
   const { key, challenge, signal } = request;
   const found = await discoverIssuer(login, key.server, challenge, signal);
   const { issuer } = found;
-  await checkBinding(context, login, { issuer: issuer.issuer, server: found.server }, signal);
+  await checkBinding(context, login, { issuer: issuer.issuer, server: found.server }, request);
   const client = preRegisteredClient({ ...login, client: context.client, server: issuer, isMachine: true });
   // A machine requests a new token at any time, so that it needs no refresh token.
   const scope = scopeFor(found, request).scope.filter((one) => one !== "offline_access");
@@ -212,7 +214,11 @@ function tokensFor(
 ): Promise<GrantTokens> {
   const steps: TokenSteps = {
     clientCredentials: () => clientCredentialsTokens(call, parameters),
-    jwtBearer: (assertion) => jwtBearerTokens(call, { ...parameters, assertion }),
+    jwtBearer: (assertion, audience) => jwtBearerTokens(call, { ...parameters, assertion, audience }),
+    async assertionOf({ assertion, audience = call.issuer }) {
+      const { issuer, tokenEndpoint, signal } = call;
+      return assertion({ audience, issuer, tokenEndpoint, resource: parameters.resource, signal });
+    },
     async idJag(idp, idToken) {
       const { value } = await idJagAssertion(callTo(idp, call, httpTo), {
         ...parameters,

@@ -45,15 +45,21 @@ export async function clientCredentialsTokens(call: TokenCall, parameters: Token
 /**
  * Requests a token with an assertion that the issuer trusts (RFC 7523 section 2.1). Never retried.
  *
- * @throws `AgentAuthError` `usage` for an assertion that is no JWT, `wrong_audience` for one with another audience, the
- * issuer's own code such as `invalid_grant`, `bad_token_answer`, or a network error
+ * @param call its client may have an empty `clientId`: the issuer then knows the workload by the assertion alone
+ * @throws `AgentAuthError` `usage` for an assertion that is no JWT or lacks a claim, `invalid_grant` for one that has
+ * expired, `wrong_audience` for one with another audience than `audience` (default: the issuer or its token endpoint),
+ * the issuer's own code such as `invalid_grant`, `bad_token_answer`, or a network error
  */
 export async function jwtBearerTokens(
   call: TokenCall,
-  { assertion, ...parameters }: TokenParameters & { assertion: string | Secret },
+  {
+    assertion,
+    audience,
+    ...parameters
+  }: TokenParameters & { assertion: string | Secret; audience?: string | undefined },
 ): Promise<GrantTokens> {
   const text = checkAssertion(assertion, "the assertion");
-  checkAssertionAudience(text, call);
+  checkClaims(text, call, audience);
   const { as, client, auth, options, processing } = prepareCall(call);
   return withOAuthErrors(call, async () => {
     const body = { ...buildTokenParameters(parameters), assertion: text };
@@ -108,21 +114,43 @@ function machineTokens(answer: TokenAnswer, { scope }: TokenParameters): GrantTo
   return tokensOf({ ...answer, refreshToken: undefined, idToken: undefined }, scope);
 }
 
+/** An assertion that has expired by our clock for longer than this is not sent: clocks differ. */
+const CLOCK_SKEW_MS = 60_000;
+
 /**
- * An assertion with another audience is not sent: the issuer could use it there (RFC 7523 section 3).
+ * An assertion that the issuer must refuse is not sent, nor one with another audience, who could use it (RFC 7523
+ * section 3).
  *
- * @throws `AgentAuthError` `wrong_audience`
+ * @throws `AgentAuthError` `usage`, `invalid_grant` or `wrong_audience`
  */
-function checkAssertionAudience(assertion: string, { issuer, tokenEndpoint }: TokenCall): void {
-  const audience = readClaims(assertion)?.claims["aud"];
-  const named: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
-  if (named.includes(issuer) || named.includes(tokenEndpoint)) return;
-  const shown = audience === undefined ? "has no aud" : `is for ${quote(audience)} (aud)`;
-  const wanted = `neither the issuer ${quote(issuer)} nor its token endpoint ${quote(tokenEndpoint)} is in its aud`;
-  const message = `the assertion ${shown}, and is not sent: ${wanted} (RFC 7523 section 3)`;
-  const hint = "have it issued for this issuer; if it is for another one, check the MCP server and the option issuer";
-  const remedy = { action: "configure", option: "issuer" } as const;
-  throw new AgentAuthError("wrong_audience", message, { class: "refused", hint, remedy });
+function checkClaims(assertion: string, { issuer, tokenEndpoint, clock }: TokenCall, wanted?: string): void {
+  const { iss, exp, aud } = readClaims(assertion)?.claims ?? {};
+  const remedy = { action: "configure", option: "assertion" } as const;
+  const invalid = (code: "usage" | "invalid_grant", problem: string, hint: string) =>
+    new AgentAuthError(code, `the assertion ${problem}, and is not sent (RFC 7523 section 3)`, {
+      class: code === "usage" ? "usage" : "auth",
+      hint,
+      remedy,
+    });
+  if (typeof iss !== "string" || iss === "")
+    throw invalid("usage", "does not name its issuer (iss)", "use an assertion that names the platform that signed it");
+  if (typeof exp !== "number") throw invalid("usage", "has no expiry (exp)", "use an assertion that expires");
+  if (exp * 1000 <= clock.epoch() - CLOCK_SKEW_MS) {
+    const since = Number.isFinite(new Date(exp * 1000).getTime()) ? new Date(exp * 1000).toISOString() : quote(exp);
+    throw invalid("invalid_grant", `expired at ${since} (exp)`, "have the platform issue a current one");
+  }
+  const named: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (wanted === undefined ? named.includes(issuer) || named.includes(tokenEndpoint) : named.includes(wanted)) return;
+  const shown = aud === undefined ? "has no aud" : `is for ${quote(aud)} (aud)`;
+  const rule =
+    wanted === undefined
+      ? `neither the issuer ${quote(issuer)} nor its token endpoint ${quote(tokenEndpoint)} is in its aud`
+      : `the audience ${quote(wanted)} is not in its aud`;
+  throw new AgentAuthError("wrong_audience", `the assertion ${shown}, and is not sent: ${rule} (RFC 7523 section 3)`, {
+    class: "refused",
+    hint: "have it issued for this issuer; if it is for another one, check the MCP server and the option issuer",
+    remedy: { action: "configure", option: "issuer" },
+  });
 }
 
 /** Checks the shape of a JWT. The message never quotes it: it is a secret. */

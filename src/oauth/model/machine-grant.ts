@@ -12,17 +12,44 @@ export interface IdentityProvider {
   issuer?: string | undefined;
 }
 
+/** What an assertion is requested for. */
+export interface AssertionRequest {
+  /** The audience that it must have. */
+  audience: string;
+  /** The issuer that it is sent to, and no other. */
+  issuer: string;
+  /** Where it is sent. */
+  tokenEndpoint: string;
+  /** The protected resource of the token, if the request names one. */
+  resource: string | undefined;
+  /** Aborts the request. */
+  signal: AbortSignal | undefined;
+}
+
+/** A workload that proves itself by assertions of its platform (RFC 7523 section 2.1). */
+export interface Workload {
+  /** Gets an assertion: called once for each token request, right before it. The assertion is never stored. */
+  assertion(request: AssertionRequest): string | Promise<string>;
+  /**
+   * Names the workload, so that its stored tokens are kept apart from those of other workloads of the same client. A
+   * function is called on every use, for a workload that can become another one.
+   */
+  workload: string | (() => string);
+  /** The audience to require. Default: the issuer of the token, or its token endpoint. */
+  audience?: string | undefined;
+}
+
 /**
- * A grant without an interactive login. Its proof is read again on every use: the file with an assertion may have changed.
+ * A grant without an interactive login. Its proof is read again when a token is requested.
  *
  * - `client_credentials`: the client on its own behalf (RFC 6749 section 4.4)
  * - `jwt_bearer`: an assertion of a party that the issuer trusts (RFC 7523 section 2.1), such as a platform's token of a
- *   workload
+ *   workload; it needs no client
  * - `id_jag`: the id token of a user whose company's identity provider decides (enterprise-managed authorization)
  */
 export type MachineGrant = (
   | { type: "client_credentials" }
-  | { type: "jwt_bearer"; assertion: () => string | Promise<string> }
+  | ({ type: "jwt_bearer" } & Workload)
   | { type: "id_jag"; idToken: () => string | Promise<string>; idp: IdentityProvider }
 ) & {
   /** The issuer of the grant, as `client.issuer`: the proof is sent to no other. */
@@ -42,11 +69,11 @@ const ACCOUNT = new RegExp(`^${PREFIX}(${Object.keys(TYPES).join("|")}):(.+?)(?:
 /**
  * The account under which the tokens of a machine grant are stored, apart from those of users.
  *
+ * @param clientId empty for a workload without a client
  * @param fingerprint the hash of whom the proof names; undefined for a grant without a proof
  */
 export function machineAccountOf(type: MachineGrantType, clientId: string, fingerprint?: string): string {
-  const account = `${PREFIX}${type}:${clientId}`;
-  return fingerprint === undefined ? account : `${account}:${fingerprint.slice(0, 16)}`;
+  return PREFIX + [type, clientId, fingerprint?.slice(0, 16)].filter(Boolean).join(":");
 }
 
 /** Whether tokens of a machine grant are stored under the account. */

@@ -113,7 +113,8 @@ export function prepareCall(
   };
   return {
     as,
-    client: { client_id: client.clientId } as oauth.Client,
+    // oauth4webapi wants a name, which is sent only by the authentication of a client.
+    client: { client_id: client.clientId || "none" } as oauth.Client,
     auth: clientAuth(client, call.privateKey),
     processing: { recognizedTokenTypes: ANY_TOKEN_TYPE },
     options: {

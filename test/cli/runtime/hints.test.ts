@@ -60,7 +60,7 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
     { code: "http_error", hint: "give a valid API token", expected: `give a valid API token: ${GIVE}` },
   ],
   assertion: [
-    { hint: "the assertion has to be current", expected: "the assertion has to be current: --assertion-file <file>" },
+    { hint: "the assertion has to be current", expected: "the assertion has to be current: --assertion <source>" },
   ],
   browser: [{ expected: "pass --browser a program and its arguments; the address is added as the last one" }],
   ca: [

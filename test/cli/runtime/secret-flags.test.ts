@@ -32,9 +32,9 @@ describe("a secret on the command line", () => {
       /AGENTAUTH_SUBJECT_TOKEN, or give --subject-token-file/,
     ],
     [
-      "--assertion",
-      ["token", "https://x.example/mcp", "--grant", "jwt-bearer", "--assertion", TYPED],
-      /--assertion-file <file>/,
+      "--client-assertion",
+      ["token", "https://x.example/mcp", "--grant", "jwt-bearer", "--client-assertion", TYPED],
+      /--assertion <source>/,
     ],
     ["--refresh-token", ["token", "https://x.example/mcp", "--refresh-token", TYPED], /agentauth login/],
     ["--code", ["login", "https://x.example/mcp", "--code", TYPED], /--flow paste/],

@@ -239,16 +239,38 @@ const services: HostileCase[] = [
   }),
 ];
 
+/** A workload without a client, whose assertion is not sent. */
+function workload(
+  id: string,
+  input: string,
+  {
+    source,
+    arrange = () => undefined,
+    ...over
+  }: Pick<HostileCase, "outcome" | "result"> &
+    Partial<HostileCase> & { source(kit: Kit): string[]; arrange?: (kit: Kit) => void },
+): HostileCase {
+  return machine(id, input, arrange, {
+    requests: UP_TO_ISSUER,
+    times: {},
+    command: (kit) => ["token", kit.mcp.url, "--grant", "jwt-bearer", "--issuer", kit.as.issuer, ...source(kit)],
+    ...over,
+  });
+}
+
 /** A machine grant with an assertion file. */
 const workloads: HostileCase[] = [
   machine("T18a", "an error that repeats the assertion", answering(echo("invalid_grant")), {
     outcome: "auth",
     code: "invalid_grant",
     result: "shown masked, with a hint; no second request, no other grant",
-    says: ["********", "--assertion-file"],
+    says: ["********", "--assertion <source>"],
     command: (kit) => [
       ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
-      ...["--assertion-file", plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", aud: kit.as.issuer }))],
+      ...[
+        "--assertion",
+        `file:${plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", exp: 4e9, aud: kit.as.issuer }))}`,
+      ],
     ],
   }),
   machine("T18b", "an assertion file with other content", () => undefined, {
@@ -259,9 +281,45 @@ const workloads: HostileCase[] = [
     times: {},
     command: (kit) => [
       ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
-      ...["--assertion-file", plant(kit, "something", "canary-something-else")],
+      ...["--assertion", `file:${plant(kit, "something", "canary-something-else")}`],
     ],
   }),
+  workload("T18c", "a token service of a platform that redirects", {
+    outcome: "refused",
+    code: "redirect_refused",
+    result: "not followed, and no token request",
+    requests: [...UP_TO_ISSUER, "other GET /jwt"],
+    arrange(kit) {
+      kit.other.routes["/jwt"] = { status: 307, headers: { location: `${kit.elsewhere.origin}/jwt` } };
+    },
+    source: (kit) => ["--assertion", `url:${kit.other.origin}/jwt`],
+  }),
+  workload("T18d", "an assertion that has expired", {
+    outcome: "auth",
+    code: "invalid_grant",
+    result: "no token request; the error has the time",
+    says: ["1970-01-01T00:00:01.000Z", "--assertion <source>"],
+    source: (kit) => {
+      const old = jwt({ iss: "platform", sub: "ci", exp: 1, aud: kit.as.issuer });
+      return ["--assertion", `file:${plant(kit, "assertion", old)}`];
+    },
+  }),
+  ...(process.platform === "win32"
+    ? []
+    : [
+        workload("T18e", "a program that prints two lines for an assertion", {
+          outcome: "usage",
+          result: "no token request, and the output is not shown",
+          says: ["more than one line"],
+          source: (kit) => ["--assertion", `exec:cat ${plant(kit, "two-lines", "canary-line-1\ncanary-line-2")}`],
+        }),
+        workload("T18f", "a program that prints without end for an assertion", {
+          outcome: "usage",
+          result: "stopped at 64 KiB, and no token request",
+          says: ["printed more than 65536 bytes, and was stopped"],
+          source: () => ["--assertion", "exec:cat /dev/zero"],
+        }),
+      ]),
 ];
 
 /** A machine grant that requests an ID-JAG from an identity provider first. */

@@ -46,8 +46,8 @@ const GRANTS: readonly Machine[] = [
   {
     name: "an assertion",
     flags: (kit) => {
-      const assertion = jwt({ iss: "platform", sub: "ci", aud: [kit.as.issuer, kit.other.issuer] });
-      return ["--grant", "jwt-bearer", "--assertion-file", plant(kit, "assertion", assertion)];
+      const assertion = jwt({ iss: "platform", sub: "ci", exp: 4e9, aud: [kit.as.issuer, kit.other.issuer] });
+      return ["--grant", "jwt-bearer", "--assertion", `file:${plant(kit, "assertion", assertion)}`];
     },
   },
   {
@@ -145,7 +145,7 @@ async function bindFirst(kit: Kit, machine: Machine): Promise<void> {
   as.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic", "private_key_jwt"];
   kit.elsewhere.routes["/idp"] = {
     json: {
-      access_token: jwt({ aud: as.issuer }, { typ: "oauth-id-jag+jwt" }),
+      access_token: jwt({ iss: "idp", exp: 4e9, aud: as.issuer }, { typ: "oauth-id-jag+jwt" }),
       issued_token_type: "urn:ietf:params:oauth:token-type:id-jag",
       token_type: "N_A",
       expires_in: 60,
@@ -213,7 +213,10 @@ function assertionFor(id: string, input: string, aud: (kit: Kit) => unknown): Ho
     store: "logins",
     command: (kit) => [
       ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
-      ...["--assertion-file", plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", aud: aud(kit) }))],
+      ...[
+        "--assertion",
+        `file:${plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", exp: 4e9, aud: aud(kit) }))}`,
+      ],
     ],
     says: (kit) => ["(RFC 7523 section 3)", kit.as.issuer],
   };

@@ -70,8 +70,8 @@ const nothingSent = (issuer: TestIssuer) => {
   expect(issuer.to("/pool/authorize")).toEqual([]);
 };
 const tokenFor = async (aud: unknown): Promise<MachineGrant> => {
-  const assertion = await unsignedJwt({ iss: "platform", sub: "ci", ...(aud !== undefined && { aud }) });
-  return { type: "jwt_bearer", assertion: () => assertion };
+  const assertion = await unsignedJwt({ iss: "platform", sub: "ci", exp: 4e9, ...(aud !== undefined && { aud }) });
+  return { type: "jwt_bearer", assertion: () => assertion, workload: "ci" };
 };
 
 describe("a machine without a named issuer", () => {

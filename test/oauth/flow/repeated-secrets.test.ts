@@ -77,7 +77,7 @@ describe.each(places)("a secret that an issuer repeats in %s", (_where, reply) =
     } as const;
     const ways: Partial<AgentClientOptions>[] = [
       { flow: "device" },
-      { client, grant: { type: "jwt_bearer", assertion: async () => assertion } },
+      { client, grant: { type: "jwt_bearer", assertion: async () => assertion, workload: "ci" } },
     ];
     let heard = 0;
     for (const way of ways) {

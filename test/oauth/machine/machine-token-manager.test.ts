@@ -3,6 +3,7 @@ import { describe, expect } from "vitest";
 import { cliHint } from "../../../src/cli/runtime/hints.js";
 import type { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
+import type { Workload } from "../../../src/oauth/model/machine-grant.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import type { Reply } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
@@ -43,19 +44,21 @@ const it = sceneTest
     "workloadJwt",
     ({ scene }) =>
       (claims: Record<string, unknown> = {}) =>
-        unsignedJwt({ iss: "https://platform.example", sub: "ci", aud: scene.issuer.issuer, ...claims }),
+        unsignedJwt({ iss: "https://platform.example", sub: "ci", exp: 4e9, aud: scene.issuer.issuer, ...claims }),
   )
   /** A workload that proves itself by an assertion. */
   .extend(
     "workload",
     ({ machine }) =>
-      (assertion: () => string | Promise<string>) =>
-        machine({ client: { clientId: "workload" }, grant: { type: "jwt_bearer", assertion } }),
+      (assertion: Workload["assertion"], name = "ci", options: Partial<AgentClientOptions> = {}) => {
+        const grant = { type: "jwt_bearer", assertion, workload: name } as const;
+        return machine({ client: { clientId: "workload" }, grant, ...options });
+      },
   )
   /** What the identity provider issues. */
   .extend("idJag", ({ scene }) => {
     const header: Record<string, unknown> = { typ: "oauth-id-jag+jwt" };
-    const claims: Record<string, unknown> = { aud: scene.issuer.issuer };
+    const claims: Record<string, unknown> = { iss: "https://idp.example", exp: 4e9, aud: scene.issuer.issuer };
     const answer: Record<string, unknown> = { issued_token_type: ID_JAG, token_type: "N_A" };
     return { header, claims, answer };
   })
@@ -371,13 +374,16 @@ describe("a client's private key", () => {
 });
 
 describe("an assertion", () => {
-  it("is read again on every use, and sent as it is", async ({ scene, workloadJwt, workload }) => {
+  it("is read once for each token request, and sent as it is", async ({ scene, workloadJwt, workload }) => {
     const assertions = [await workloadJwt({ jti: "1" }), await workloadJwt({ jti: "2" })];
     let reads = 0;
     const agent = workload(() => `${assertions[reads++] ?? ""}\n`);
     await agent.token(scene.mcp.url);
+    await agent.token(scene.mcp.url);
+    expect(reads).toBe(1);
     await agent.token(scene.mcp.url, { forceRefresh: true });
     expect([0, 1].map((nth) => scene.issuer.form(TOKEN, nth).get("assertion"))).toEqual(assertions);
+    expect(reads).toBe(2);
     expect(Object.fromEntries(scene.issuer.form(TOKEN))).toMatchObject({
       grant_type: "urn:ietf:params:oauth:grant-type:jwt-bearer",
       client_id: "workload",
@@ -385,7 +391,7 @@ describe("an assertion", () => {
     });
   });
 
-  it("of the same subject shares its token, of another one gets its own", async ({
+  it("of the same workload shares its token, of another one gets its own", async ({
     scene,
     tokenRequests,
     workloadJwt,
@@ -394,7 +400,7 @@ describe("an assertion", () => {
     await workload(() => workloadJwt({ jti: "1" })).token(scene.mcp.url);
     await workload(() => workloadJwt({ jti: "2" })).token(scene.mcp.url);
     expect(tokenRequests()).toBe(1);
-    await workload(() => workloadJwt({ sub: "cd" })).token(scene.mcp.url);
+    await workload(() => workloadJwt(), "cd").token(scene.mcp.url);
     expect(tokenRequests()).toBe(2);
     const accounts = (await scene.store.list()).map(({ account }) => account);
     expect(new Set(accounts).size).toBe(2);
@@ -411,6 +417,115 @@ describe("an assertion", () => {
     expect(error).toMatchObject({ code: "usage" });
     expect(String(error)).not.toContain("not-a-jwt");
     expect(tokenRequests()).toBe(0);
+  });
+
+  it("is requested for the issuer, its endpoint and the server, or for the audience of the options", async ({
+    scene,
+    workloadJwt,
+    workload,
+  }) => {
+    const requests: unknown[] = [];
+    const get: Workload["assertion"] = async ({ signal, ...request }) => {
+      requests.push({ ...request, aborted: signal?.aborted });
+      return workloadJwt({ aud: request.audience });
+    };
+    const { issuer, mcp } = scene;
+    await workload(get).token(mcp.url);
+    const grant = { type: "jwt_bearer", assertion: get, workload: "ci", audience: "sts.example" } as const;
+    await workload(get, "ci", { grant }).token(mcp.url, { forceRefresh: true });
+    const common = {
+      issuer: issuer.issuer,
+      tokenEndpoint: `${issuer.issuer}/token`,
+      resource: mcp.url,
+      aborted: false,
+    };
+    expect(requests).toEqual([
+      { ...common, audience: issuer.issuer },
+      { ...common, audience: "sts.example" },
+    ]);
+  });
+
+  it("needs no client: the request names none, and the workload is bound to its issuer", async ({
+    scene,
+    tokenRequests,
+    workloadJwt,
+    workload,
+  }) => {
+    const { issuer, mcp, store } = scene;
+    // RFC 7523 leaves the authentication of a client to the issuer: its list is for clients.
+    issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
+    const get = () => workloadJwt();
+    await workload(get, "ci", { client: undefined, issuer: issuer.issuer }).token(mcp.url);
+    expect([...issuer.form(TOKEN).keys()].sort()).toEqual(["assertion", "grant_type", "resource"]);
+    expect(issuer.to(TOKEN)[0]?.headers.authorization).toBeUndefined();
+    const [grant] = await store.list();
+    expect(grant?.account).toMatch(/^grant:jwt_bearer:[0-9a-f]{16}$/);
+    await workload(get, "ci", { client: undefined }).token(mcp.url, { forceRefresh: true });
+    expect(tokenRequests()).toBe(2);
+    const other = workload(get, "cd", { client: undefined, trustNamedIssuer: false }).token(mcp.url);
+    await expect(other).rejects.toMatchObject({ code: "issuer_unbound", message: expect.stringContaining("workload") });
+    expect(tokenRequests()).toBe(2);
+  });
+
+  it("of a workload without a client, at an issuer that requires one, gets its remedy", async ({
+    scene,
+    workloadJwt,
+    workload,
+  }) => {
+    for (const error of ["invalid_client", "unauthorized_client"]) {
+      scene.issuer.routes[TOKEN] = { status: 401, json: { error } };
+      const agent = workload(() => workloadJwt(), "ci", { client: undefined, issuer: scene.issuer.issuer });
+      const thrown = await agent.token(scene.mcp.url).catch((one: AgentAuthError) => one);
+      expect(thrown).toMatchObject({ code: error, remedy: remedy({ action: "configure", option: "clientId" }) });
+      expect(cliHint(thrown as AgentAuthError).hint).toContain("--client-id");
+    }
+  });
+
+  it.for<[string, Record<string, unknown>, string]>([
+    ["has expired", { exp: 1 }, "invalid_grant"],
+    ["never expires", { exp: undefined }, "usage"],
+    ["expires at no time", { exp: -1e300 }, "invalid_grant"],
+    ["names no issuer", { iss: undefined }, "usage"],
+    ["names an empty issuer", { iss: "" }, "usage"],
+    ["is for others", { aud: ["https://other.example"] }, "wrong_audience"],
+  ])("that %s is not sent", async ([_what, claims, code], { scene, tokenRequests, workloadJwt, workload }) => {
+    const error = await workload(() => workloadJwt(claims))
+      .token(scene.mcp.url)
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code, message: expect.stringContaining("RFC 7523 section 3") });
+    expect(tokenRequests()).toBe(0);
+  });
+
+  it("that expired a moment ago is left to the issuer, whose clock counts", async ({
+    scene,
+    tokenRequests,
+    workloadJwt,
+    workload,
+  }) => {
+    const exp = Math.floor(scene.clock.epoch() / 1000) - 30;
+    await workload(() => workloadJwt({ exp })).token(scene.mcp.url);
+    expect(tokenRequests()).toBe(1);
+  });
+
+  it("is not sent to a second issuer: where the server moves, another one is requested and refused", async ({
+    scene,
+    workloadJwt,
+    workload,
+  }) => {
+    const { issuer, mcp } = scene;
+    const audiences: string[] = [];
+    const get: Workload["assertion"] = ({ audience }) => {
+      audiences.push(audience);
+      return workloadJwt();
+    };
+    const agent = (trust = {}) => workload(get, "ci", { client: undefined, ...trust });
+    await agent({ issuer: issuer.issuer }).token(mcp.url);
+    const second = await scene.another("second");
+    mcp.metadata["authorization_servers"] = [second.issuer];
+    issuer.routes[TOKEN] = { status: 404, text: "" };
+    await expect(agent().token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ code: "issuer_changed" });
+    expect(audiences).toEqual([issuer.issuer, issuer.issuer]);
+    expect(second.to(TOKEN)).toEqual([]);
   });
 
   it("that is refused is not tried again, and not by another grant", async ({

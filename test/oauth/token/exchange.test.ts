@@ -277,7 +277,7 @@ describe("another program", () => {
     const tokens = await clientCredentialsTokens(call, { resource: "https://api.example", scope: "a" });
     expect(tokens.accessToken.reveal()).toBe("access-as-1");
     expect(inspect(tokens)).not.toContain("access-as-1");
-    const assertion = await unsignedJwt({ sub: "ci", aud: scene.issuer.issuer });
+    const assertion = await unsignedJwt({ iss: "platform", sub: "ci", exp: 4e9, aud: scene.issuer.issuer });
     await jwtBearerTokens(call, { assertion: new Secret(assertion) });
     expect(scene.issuer.form(TOKEN, 1).get("assertion")).toBe(assertion);
   });

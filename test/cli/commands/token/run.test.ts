@@ -149,7 +149,7 @@ it.for<[string, (machine: SandboxMachine) => [flags: string[], env: Record<strin
     "an assertion",
     (machine) => {
       const path = file("assertion", machine.assertion(), 0o644);
-      return [grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion-file", path), {}];
+      return [grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion", `file:${path}`), {}];
     },
   ],
   ...["environment", "file"].map((from): [string, (machine: SandboxMachine) => [string[], Record<string, string>]] => [
@@ -182,7 +182,7 @@ it.for<[string, () => string[], number, RegExp]>([
   ],
   ["an assertion file that others can write", () => [file("open", "x", 0o666)], 2, /can be written by others/],
 ])("refuses %s", async ([_what, args, exit, words], { desk, machine }) => {
-  const flags = grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion-file", ...args());
+  const flags = grant(machine, "jwt-bearer", machine.workloadClient.clientId, "--assertion", `file:${args()}`);
   const { code, stdout, stderr } = await desk.user().run(["token", desk.url, ...flags]);
   expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
 });

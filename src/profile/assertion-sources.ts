@@ -1,0 +1,290 @@
+/** Where the assertion of a workload comes from: files, programs, and the token services of CI systems and clouds. */
+
+import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
+import { AgentAuthError, usageError } from "../errors.js";
+import { isLoopbackHost, parseUrl } from "../http/address.js";
+import { classifyHost } from "../http/address-class.js";
+import { shownUrl } from "../http/buffered-response.js";
+import { HttpRequest } from "../http/http-request.js";
+import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import { createTransport } from "../http/transport.js";
+import { subjectOf } from "../oauth/machine/machine-identity.js";
+import type { AssertionRequest, Workload } from "../oauth/model/machine-grant.js";
+import { changingMode } from "../platform/shell.js";
+import type { Env } from "../platform/system.js";
+import { quote, Redactor } from "../redact.js";
+import { createFetch } from "../transport/network.js";
+import { commandOutput, secretLine, wordsOf } from "./secret-command.js";
+import { namedSecret, referencedSecret } from "./secrets.js";
+
+/** What a source works with. */
+export interface AssertionSourceOptions {
+  /** The audience that the assertion must have. Default: the issuer of the token. */
+  audience?: string | undefined;
+  /**
+   * Headers for `url:`, as `Name: value`. A value that is a secret is a reference, after its scheme if it has one:
+   * `Authorization: Bearer env:NAME`.
+   */
+  headers?: readonly string[] | undefined;
+}
+
+/** The environment of a source, and how it reaches what is not on this machine or its link. */
+export interface SourceHost {
+  env: Env;
+  fetch: typeof globalThis.fetch;
+  /** What messages call the source. */
+  from: string;
+}
+
+type Get = (request: AssertionRequest) => string | Promise<string>;
+type Parts = Pick<Workload, "workload"> & { get: Get };
+type Open = (name: string, host: SourceHost, headers: Record<string, string>) => Parts;
+
+/** Where pods find the token that a projected volume writes. */
+const KUBERNETES_TOKEN = "/var/run/secrets/agentauth/token";
+
+const ofFile = (path: string, from: string, hint?: string): Parts => ofText(() => readAssertion(path, from, hint));
+
+/** Each source by the word before the colon; the value of the flag has what follows it. */
+const SOURCES: Readonly<Record<string, { form: string; open: Open }>> = {
+  file: { form: "file:PATH", open: (path, { from }) => ofFile(path, from) },
+  env: {
+    form: "env:NAME",
+    open: (name, { env, from }) => ofText(() => referencedSecret(`env:${name}`, from, env).read()),
+  },
+  exec: {
+    form: "exec:COMMAND",
+    open: (command, { from }) => {
+      const words = wordsOf(command, from);
+      return { workload: `exec:${command}`, get: ({ signal }) => secretLine(words, { from, signal }) };
+    },
+  },
+  url: {
+    form: "url:ADDRESS",
+    open: (address, host, headers) => ({
+      workload: `url:${address}`,
+      get: async ({ signal }) => (await ask(address, headers, host, signal)).text.trim(),
+    }),
+  },
+  "github-actions": { form: "github-actions", open: (_name, host) => ofGithub(host) },
+  kubernetes: {
+    form: "kubernetes[:PATH]",
+    open: (path, { from }) =>
+      ofFile(path || KUBERNETES_TOKEN, from, "mount a projected volume with a serviceAccountToken for this audience"),
+  },
+  gcp: { form: "gcp", open: (_name, host) => ofGoogle(host) },
+  azure: { form: "azure", open: (_name, host) => ofAzure(host) },
+  spiffe: {
+    form: "spiffe[:PATH]",
+    open: (path, host) => (path === "" ? ofSpire(host) : ofFile(path, host.from)),
+  },
+};
+
+/**
+ * The workload whose assertions come from a source.
+ *
+ * @throws `AgentAuthError` `usage` for a source that is none
+ */
+export function openSource(source: string, options: AssertionSourceOptions, host: SourceHost): Workload {
+  const { audience, headers = [] } = options;
+  const [, kind = "", colon = "", name = ""] = /^([a-z-]*)(:?)(.*)$/s.exec(source) ?? [];
+  const known = Object.hasOwn(SOURCES, kind) ? SOURCES[kind] : undefined;
+  // An assertion in its place is a secret: it is not quoted.
+  if (known === undefined) {
+    const forms = Object.values(SOURCES).map((one) => one.form);
+    throw usageError(
+      `${host.from} must be one of ${forms.join(", ")}: where the assertion is, never the assertion itself`,
+      "an assertion that was typed here can be read by other programs until it expires",
+    );
+  }
+  const { form, open } = known;
+  if (colon === "" ? form.startsWith(`${kind}:`) : name === "" || !form.includes(":"))
+    throw usageError(`${host.from} must be ${form}`);
+  if (headers.length > 0 && kind !== "url") throw usageError(`a header of ${host.from} goes with url:ADDRESS alone`);
+  const { get, workload } = open(name, host, headersOf(headers, host));
+  return { workload, audience, assertion: get };
+}
+
+/** A text that says whose it is; it is read again on every use, since a platform replaces it. */
+function ofText(read: () => string): Parts {
+  return { workload: () => JSON.stringify(subjectOf(read().trim())), get: read };
+}
+
+function ofGithub(host: SourceHost): Parts {
+  const { env, from } = host;
+  const { ACTIONS_ID_TOKEN_REQUEST_URL: address, ACTIONS_ID_TOKEN_REQUEST_TOKEN: token } = env;
+  return {
+    // A runner of one's own may keep its store for the next job, which may be another repository's.
+    workload: `github-actions ${env["GITHUB_REPOSITORY"]} ${env["GITHUB_RUN_ID"]} ${env["GITHUB_JOB"]}`,
+    async get({ audience, signal }) {
+      if (!address || !token) {
+        throw usageError(
+          `${from} needs ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN, which are not set`,
+          "run it in a job of GitHub Actions with the permission id-token: write",
+        );
+      }
+      const headers = { authorization: `Bearer ${token}` };
+      return memberOf(await ask(withQuery(address, { audience }), headers, host, signal), "value", from);
+    },
+  };
+}
+
+function ofGoogle(host: SourceHost): Parts {
+  const { env, from } = host;
+  const server = env["GCE_METADATA_HOST"] || "metadata.google.internal";
+  const path = "/computeMetadata/v1/instance/service-accounts/default/identity";
+  return {
+    workload: "gcp",
+    async get({ audience, signal }) {
+      const address = withQuery(`http://${server}${path}`, { audience, format: "full" });
+      const { text, response } = await ask(address, { "metadata-flavor": "Google" }, host, signal);
+      if (response.headers.get("metadata-flavor") === "Google") return text.trim();
+      throw refused("bad_token_answer", `${from}: ${quote(server)} answers without Metadata-Flavor: Google`);
+    },
+  };
+}
+
+/** A managed identity: of App Service and Container Apps by the variables that these set, else of a virtual machine. */
+function ofAzure(host: SourceHost): Parts {
+  const { IDENTITY_ENDPOINT: endpoint, IDENTITY_HEADER: secret, AZURE_CLIENT_ID: identity } = host.env;
+  const server = host.env["AZURE_POD_IDENTITY_AUTHORITY_HOST"] || "http://169.254.169.254";
+  const isApp = endpoint && secret;
+  const address = isApp ? endpoint : `${server.replace(/\/$/, "")}/metadata/identity/oauth2/token`;
+  const headers: Record<string, string> = isApp ? { "x-identity-header": secret } : { metadata: "true" };
+  return {
+    workload: `azure ${identity ?? ""}`,
+    async get({ audience: resource, signal }) {
+      const query = {
+        "api-version": isApp ? "2019-08-01" : "2018-02-01",
+        resource,
+        ...(identity && { client_id: identity }),
+      };
+      return memberOf(await ask(withQuery(address, query), headers, host, signal), "access_token", host.from);
+    },
+  };
+}
+
+/** The first JWT-SVID that the agent of SPIRE on this machine issues. */
+function ofSpire({ env, from }: SourceHost): Parts {
+  const socket = env["SPIFFE_ENDPOINT_SOCKET"]?.replace(/^unix:(\/\/)?/, "");
+  return {
+    workload: "spiffe",
+    async get({ audience, signal }) {
+      const words = ["spire-agent", "api", "fetch", "jwt", "-audience", audience, "-output", "json"];
+      const text = await commandOutput([...words, ...(socket ? ["-socketPath", socket] : [])], { from, signal });
+      const svid = /"svid"\s*:\s*"([\w.-]+)"/.exec(text)?.[1];
+      if (svid === undefined)
+        throw usageError(`${from}: spire-agent printed no JWT-SVID`, "register the workload with SPIRE");
+      return svid;
+    },
+  };
+}
+
+function withQuery(address: string, query: Record<string, string>): string {
+  const url = parseUrl(address);
+  for (const [name, value] of Object.entries(query)) url?.searchParams.set(name, value);
+  return url?.href ?? address;
+}
+
+const MAX_BYTES = 64 * 1024;
+
+/**
+ * Asks a token service. What is on this machine or its link is reached directly, never through a proxy, which would
+ * answer for its own machine; all else needs https. A redirect is refused: the headers are proofs for this address.
+ */
+async function ask(
+  address: string,
+  headers: Record<string, string>,
+  { fetch, from }: SourceHost,
+  signal: AbortSignal | undefined,
+) {
+  const url = parseUrl(address);
+  const host = url?.hostname ?? "";
+  const isNear = isLoopbackHost(host) || classifyHost(host) === "forbidden";
+  if (url?.protocol !== "https:" && !(url?.protocol === "http:" && isNear))
+    throw usageError(`${from}: ${quote(address)} must be https, or http to this machine or its metadata server`);
+  const send = createTransport({
+    fetch: url.protocol === "http:" ? createFetch({}, undefined) : fetch,
+    timeoutMs: 10_000,
+    deadlineMs: 30_000,
+    maxBodyBytes: MAX_BYTES,
+    redirects: "manual",
+  });
+  const redactor = new Redactor();
+  for (const value of Object.values(headers)) redactor.add(value.replace(/^\w+ /, ""));
+  const mask = (text: string) => redactor.redact(text);
+  const accept = { accept: "application/json, text/plain", "accept-encoding": "identity" };
+  const reply = await send(new HttpRequest(url.href, { headers: { ...accept, ...headers } }), signal, { mask });
+  const { status, text } = reply;
+  if (status >= 300 && status < 400)
+    throw refused(
+      "redirect_refused",
+      `${from}: ${quote(shownUrl(url.href))} answers with a redirect, which is not followed`,
+    );
+  if (status === 200) return reply;
+  const said = text.trim() === "" ? "" : `: ${quote(mask(text.trim()), 200)}`;
+  throw new AgentAuthError("http_error", `${from}: ${quote(shownUrl(url.href))} answers ${status}${said}`, {
+    class: status === 429 || status >= 500 ? "unavailable" : "remote",
+    status,
+    url: shownUrl(url.href),
+    hint: "check that the platform gives this workload an identity",
+  });
+}
+
+function memberOf({ text, url }: { text: string; url: string }, name: string, from: string): string {
+  try {
+    const value = parseStrictJson(text);
+    if (isJsonObject(value) && typeof value[name] === "string") return value[name];
+  } catch {
+    // The text may hold a token: no message quotes it.
+  }
+  throw refused("bad_token_answer", `${from}: the answer of ${quote(shownUrl(url))} has no ${name}`);
+}
+
+/** A header that carries a secret has it by a reference, since others can read the command line. */
+function headersOf(lines: readonly string[], { env, from }: SourceHost): Record<string, string> {
+  const entries = lines.map((line): [string, string] => {
+    const [, name = "", scheme = "", value = ""] =
+      /^([!#$%&'*+.^_`|~\w-]+):\s*(?:([\w-]+)\s+)?(\S.*)$/.exec(line) ?? [];
+    const about = `the header ${quote(name)} of ${from}`;
+    if (name === "") throw usageError(`a header of ${from} must be "Name: value"`);
+    const isNamed = /^(env|file|exec):/.test(value);
+    if (!isNamed && /auth|cookie|token|secret|key/i.test(name))
+      throw usageError(`${about} may hold a secret: name it with env:NAME, file:PATH or exec:COMMAND`);
+    const secret = isNamed ? namedSecret(value, about, env) : value;
+    if (!/^[\x20-\x7e]+$/.test(secret))
+      throw usageError(`${about} has a character that is not allowed in a header value`);
+    return [name.toLowerCase(), scheme === "" ? secret : `${scheme} ${secret}`];
+  });
+  return Object.fromEntries(entries);
+}
+
+/**
+ * Reads an assertion as platforms write it for their workloads: readable by all their processes, often behind a symbolic
+ * link. It is valid for minutes, so that the check is for files that others can write.
+ */
+function readAssertion(path: string, from: string, missing?: string): string {
+  const complain = (what: string, hint: string, cause?: unknown) =>
+    usageError(`${from} ${quote(path)} ${what}`, hint, cause);
+  let fd: number;
+  try {
+    // A pipe without a writer would block for ever.
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (cause) {
+    throw complain("cannot be read", missing ?? "name the file that your platform writes the assertion to", cause);
+  }
+  try {
+    const stat = fstatSync(fd);
+    if (!stat.isFile()) throw complain("is not an ordinary file", "name a file");
+    if (stat.size > MAX_BYTES) throw complain(`is larger than ${MAX_BYTES} bytes`, "name a file with one JWT");
+    if (process.getuid !== undefined && (stat.mode & 0o022) !== 0)
+      throw complain("can be written by others", changingMode("go-w", path));
+    return readFileSync(fd, "utf8");
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function refused(code: string, message: string): AgentAuthError {
+  return new AgentAuthError(code, message, { class: "refused" });
+}
