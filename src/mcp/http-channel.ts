@@ -15,7 +15,15 @@ import {
   sendWithinOrigin,
   tooLong,
 } from "./http-exchange.js";
-import { checkMessage, INITIALIZE, INITIALIZED, isResponse, type RpcMessage, type RpcRequest } from "./json-rpc.js";
+import {
+  checkMessage,
+  declaring,
+  INITIALIZE,
+  INITIALIZED,
+  isResponse,
+  type RpcMessage,
+  type RpcRequest,
+} from "./json-rpc.js";
 
 /** Attempts to resume a broken stream before it is lost, and the waits before them unless the server names one. */
 const MAX_RECONNECTIONS = 5;
@@ -30,6 +38,8 @@ export interface HttpChannelOptions {
   fetch: SendRequest;
   /** As `fetch`, for what the host has not asked for: it never begins a login. Default: `fetch`. */
   unattended?: SendRequest | undefined;
+  /** The extension of MCP that requests use, which the client then declares among its capabilities. */
+  extension?: string | undefined;
   /** Resolves when the host accepts more: nothing is read faster. */
   ready: Ready;
   /** The longest message, in bytes. */
@@ -262,7 +272,7 @@ export class HttpChannel {
     if (begins) this.revision = undefined;
     const own = begins ? {} : this.#headers();
     const headers = { ...own, ...more, ...POST_HEADERS };
-    const init = { method: "POST", headers, body: JSON.stringify(message) };
+    const init = { method: "POST", headers, body: JSON.stringify(declaring(this.#options.extension, message)) };
     const response = await this.#fetch(init, abort, isUnattended);
     if (!response.ok) throw await httpFailure(response);
     if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;

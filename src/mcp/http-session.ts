@@ -17,6 +17,8 @@ import {
 } from "./http-exchange.js";
 import {
   CANCELLED,
+  CLIENT_CAPABILITIES,
+  declaring,
   failure,
   INITIALIZE,
   isRequest,
@@ -44,6 +46,8 @@ export interface HttpSessionOptions {
   name: string;
   /** The version of the client. */
   version: string;
+  /** The extension of MCP that requests use, which the client then declares among its capabilities. */
+  extension?: string | undefined;
 }
 
 /** Limits of one request. */
@@ -127,7 +131,7 @@ export class HttpSession {
     const meta = {
       [`${META}protocolVersion`]: revision,
       [`${META}clientInfo`]: { name, version },
-      [`${META}clientCapabilities`]: {},
+      [CLIENT_CAPABILITIES]: {},
     };
     return { ...params, _meta: { ...meta, ...(params["_meta"] as object | undefined) } };
   }
@@ -233,7 +237,7 @@ export class HttpSession {
 
   async #post(message: RpcMessage, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
     const headers = { ...this.#headers(), ...more, ...POST_HEADERS };
-    const body = JSON.stringify(message);
+    const body = JSON.stringify(declaring(this.#options.extension, message));
     const response = await this.#fetch({ method: "POST", headers, body, signal });
     if (!response.ok) throw await httpFailure(response);
     return response;

@@ -91,6 +91,25 @@ export function param(message: RpcMessage, name: string): unknown {
   return isJsonObject(params) ? params[name] : undefined;
 }
 
+/** The member of `_meta` with which a request of a revision without sessions says what its client can do. */
+export const CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
+
+/** The message; where it declares what its client can do, with the extension that its connection uses. */
+export function declaring(extension: string | undefined, message: RpcMessage): RpcMessage {
+  const { method, params } = message as RpcRequest;
+  if (extension === undefined || !isJsonObject(params)) return message;
+  const declare = (name: string, { [name]: given, ...rest }: Record<string, unknown>) => {
+    const capabilities = isJsonObject(given) ? given : {};
+    const { extensions } = capabilities;
+    const declared = { ...(isJsonObject(extensions) && extensions), [extension]: {} };
+    return { ...rest, [name]: { ...capabilities, extensions: declared } };
+  };
+  if (method === INITIALIZE) return { ...message, params: declare("capabilities", params) } as RpcMessage;
+  const { _meta: meta } = params;
+  if (!isJsonObject(meta) || meta[CLIENT_CAPABILITIES] === undefined) return message;
+  return { ...message, params: { ...params, _meta: declare(CLIENT_CAPABILITIES, meta) } } as RpcMessage;
+}
+
 /** Parses a line of the host. For an invalid message it returns the response to send. */
 export function readMessage(line: string): { message: RpcMessage } | { failure: RpcResponse } {
   let value: unknown;

@@ -37,6 +37,8 @@ export interface McpOptions {
   name: string;
   /** The version of the client, sent to the server. */
   version: string;
+  /** The extension of MCP that requests use, such as that of a machine grant. Default: none. */
+  extension?: string | undefined;
   /**
    * Milliseconds until each request must have its response; a progress notification restarts them. Default:
    * 60,000.

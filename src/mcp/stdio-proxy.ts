@@ -7,7 +7,7 @@ import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
 import { ToolPolicy, type ToolPolicyOptions } from "./tool-policy.js";
 
 /** A server behind the proxy. */
-export interface ProxiedServer extends Pick<McpProxyOptions, "url" | "fetch" | "unattended"> {
+export interface ProxiedServer extends Pick<McpProxyOptions, "url" | "fetch" | "unattended" | "extension"> {
   /** Stands before the names of its tools if it is not the only server. */
   name: string;
 }

@@ -5,6 +5,7 @@ import type { SendRequest } from "../../../mcp/http-exchange.js";
 import { type ProxiedServer, runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { loginRequired } from "../../../oauth/grant/grant-requirements.js";
+import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { quote } from "../../../redact.js";
 import { loginFirst } from "../../clients/login-first.js";
@@ -103,7 +104,10 @@ interface Sending {
 }
 
 /** How requests are sent: with the headers of the flags, and with the token unless they have one of their own. */
-async function sendersOf(url: string, sending: Sending): Promise<Pick<ProxiedServer, "fetch" | "unattended">> {
+async function sendersOf(
+  url: string,
+  sending: Sending,
+): Promise<Pick<ProxiedServer, "fetch" | "unattended" | "extension">> {
   const { headers, context, options } = sending;
   if (!("authorization" in headers)) {
     // Never prompts, even on a terminal: standard input is for the server.
@@ -112,7 +116,8 @@ async function sendersOf(url: string, sending: Sending): Promise<Pick<ProxiedSer
     const agent = await unattended.agent({ idleTimeoutMs: 0 });
     const withoutLogin = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
     const senderOf = (sender: AgentClient) => withToken(url, { ...sending, sender, withoutLogin });
-    return { fetch: senderOf(agent), unattended: senderOf(withoutLogin) };
+    const extension = extensionOf(options.grant);
+    return { fetch: senderOf(agent), unattended: senderOf(withoutLogin), extension };
   }
   const network = await context.network({ idleTimeoutMs: 0 });
   const connection = network.connectTo(new URL(url), options.allowPrivateNetwork ? "all" : new Set());

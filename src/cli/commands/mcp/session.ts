@@ -7,6 +7,7 @@ import { VERSION } from "../../../http/user-agent.js";
 import { connectionError, isTimeout, serverMessage } from "../../../mcp/errors.js";
 import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.js";
 import type { AgentClient } from "../../../oauth/agent.js";
+import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
 import { escapeText, quote } from "../../../redact.js";
 import { responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
@@ -53,7 +54,7 @@ export async function withSession<T>(
       if (signal.aborted) throw abortedError(signal);
       throw cliError(error, { url, limit, errorResponse: limited.errorResponse(), grant: options.grant });
     });
-  const client = { name: "agentauth", version: VERSION };
+  const client = { name: "agentauth", version: VERSION, extension: extensionOf(options.grant) };
   const session = await withCliError(
     openMcp(url, { ...client, fetch: limited.fetch, timeoutMs: limit * 1000, signal }),
   );
