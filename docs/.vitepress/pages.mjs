@@ -16,6 +16,7 @@ export const SECTIONS = [
     ["AI agents", "agents"],
     ["Agents in sandboxes", "broker"],
     ["Machine grants, DPoP", "grants"],
+    ["Workloads without a secret", "workloads"],
     ["Web apps", "web-login"],
     ["Many machines", "fleet"],
     ["Drivers for the store", "store-drivers"],
