@@ -10,6 +10,12 @@ const OPTIONS = { plugins: null, excludedMutations: [], ignorers: [] };
 /** Not what is generated, nor what only exports. */
 const isMutated = (name) => name.endsWith(".ts") && !/(?:\.gen|(?:^|\/)index)\.ts$/.test(name);
 
+/** What real engines run, in tests of processes (see `coverage` in vitest.config.ts): a sample cannot judge it. */
+const OF_ENGINES =
+  /^src\/(?:store\/(?:redis\/(?:connection|engine|redis-driver|scan|scripts)|postgres\/(?:client|watch))\.ts$|profile\/engine\/)/;
+
+export const isOfEngines = (name) => OF_ENGINES.test(name);
+
 /** The paths of the sources that are mutated below a path. */
 export function sourceFiles(root, path) {
   const full = join(root, path);

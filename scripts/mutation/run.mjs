@@ -4,7 +4,7 @@ import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
-import { changedLines, draw, keyOf, mutantsOf, sourceFiles, withoutEquivalents } from "./mutants.mjs";
+import { changedLines, draw, isOfEngines, keyOf, mutantsOf, sourceFiles, withoutEquivalents } from "./mutants.mjs";
 import { listener } from "./plugin.mjs";
 import { allTests, distance } from "./tests.mjs";
 
@@ -37,7 +37,7 @@ async function chooseMutants() {
     console.log("NOT RUN: this checkout has no commit to compare with");
     return [];
   }
-  const files = [...asked.keys()].sort();
+  const files = [...asked.keys()].filter((file) => !(values.sample && isOfEngines(file))).sort();
   const all = await mutantsOf(root, files);
   const isAsked = ({ fileName, location: { start } }) => asked.get(fileName)?.has(start.line + 1) ?? true;
   const mutants = withoutEquivalents(join(import.meta.dirname, "equivalents.txt"), files, all).filter(isAsked);
@@ -56,7 +56,7 @@ function linesOf(text) {
 
 /** A sample is judged by all tests of its areas and all flows; a change has no time for those that are far. */
 function chooseTests(files) {
-  const farthest = values.sample === undefined ? 2 : 3;
+  const farthest = values.sample === undefined ? 2 : 4;
   return allTests(root).filter((test) => files.some((file) => distance(file, test) <= farthest));
 }
 
@@ -73,6 +73,7 @@ async function runStryker(tests) {
   };
   listener.onMutant = add;
   const timer = values.changed && setTimeout(stop, CHANGED.ms);
+  process.once("SIGTERM", stop);
   const runner = "node_modules/@stryker-mutator/vitest-runner/dist/src/index.js";
   try {
     await new Stryker({
@@ -128,7 +129,7 @@ function add(result) {
 }
 
 function stop() {
-  console.log(`\nstopped after ${CHANGED.ms / 1000} s: npm run mutate -- <file> runs the rest`);
+  console.log("\nstopped before the end: npm run mutate -- <file> runs the rest");
   finish();
   process.exit();
 }

@@ -11,7 +11,7 @@ export function allTests(root) {
     .filter((path) => !path.endsWith(".process.test.ts") && isOfSource(path));
 }
 
-/** How near: 0 the mirror of the file, 1 its folder, 2 a flow named like it, 3 any flow or its area, 4 neither. */
+/** How near: 0 the mirror of the file, 1 its folder, 2 a flow named like it, 3 its area, 4 a hostile table or a flow, 5 neither. */
 export function distance(source, test) {
   const folder = dirname(source).replace(/^src/, "test");
   const tested = basename(test, ".test.ts");
@@ -19,8 +19,8 @@ export function distance(source, test) {
   if (dirname(test) === folder || test.startsWith(`${folder}/`)) return 1;
   const isFlow = /^test\/(?:flow|hostile)\//.test(test);
   const isNamedAlike = wordsOf(source).some((word) => wordsOf(tested).includes(word));
-  if (isFlow) return isNamedAlike ? 2 : 3;
-  return test.split("/")[1] === folder.split("/")[1] ? 3 : 4;
+  if (isFlow) return isNamedAlike ? 2 : 4;
+  return test.split("/")[1] === folder.split("/")[1] ? 3 : 5;
 }
 
 const wordsOf = (path) =>

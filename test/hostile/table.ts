@@ -41,8 +41,9 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
       test(titleOf(one), options(one), async ({ task, expect }) => {
         const { id, input, result } = one;
         task.meta.hostile = { id, input, result };
-        const problems = await runInLibrary(one);
+        const { problems, text } = await runInLibrary(one);
         expect(problems, problems.join("\n")).toEqual([]);
+        if (text !== "") expect(text).toMatchSnapshot();
       });
     }
   });
@@ -67,9 +68,10 @@ function testCommand(one: HostileCase, startsProcesses: boolean): void {
     skip(impossible !== undefined, impossible);
     const { id, input, result } = one;
     task.meta.hostile = { id, input, result };
-    const { problems, exit = null, seconds, megabytes } = await runCase(one, startsProcesses);
+    const { problems, text, exit = null, seconds, megabytes } = await runCase(one, startsProcesses);
     task.meta.hostile = { id, input, result, exit, seconds, megabytes };
     expect(problems, problems.join("\n")).toEqual([]);
+    if (!startsProcesses && text !== "") expect(text).toMatchSnapshot();
   });
 }
 
