@@ -43,7 +43,7 @@ export function hostile(name: string, cases: readonly HostileCase[]): void {
         task.meta.hostile = { id, input, result };
         const { problems, text } = await runInLibrary(one);
         expect(problems, problems.join("\n")).toEqual([]);
-        if (text !== "") expect(text).toMatchSnapshot();
+        if (holdsTexts(text)) expect(text).toMatchSnapshot();
       });
     }
   });
@@ -71,9 +71,12 @@ function testCommand(one: HostileCase, startsProcesses: boolean): void {
     const { problems, text, exit = null, seconds, megabytes } = await runCase(one, startsProcesses);
     task.meta.hostile = { id, input, result, exit, seconds, megabytes };
     expect(problems, problems.join("\n")).toEqual([]);
-    if (!startsProcesses && text !== "") expect(text).toMatchSnapshot();
+    if (!startsProcesses && holdsTexts(text)) expect(text).toMatchSnapshot();
   });
 }
+
+/** Other systems have other commands in their hints. A row that a text or a hint is changed for: `npx vitest run -u`. */
+const holdsTexts = (text: string) => text !== "" && process.platform === "linux";
 
 /** A run in this process has its working folder, and must not write there either. */
 function workInEmptyFolder(): void {
