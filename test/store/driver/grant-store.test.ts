@@ -486,6 +486,25 @@ describe("a near cache", () => {
     );
     expect(seen).toEqual(["access-token-2", "access-token-3"]);
   });
+
+  it("is not asked until the last of two leases of the grant has ended", async () => {
+    const inner: StoreDriver = memoryDriver();
+    Object.defineProperty(inner, "watch", { value: undefined });
+    const { time, driver, store, other } = await setUp(inner);
+    const options = { durationMs: 25_000, grant: KEY };
+    const inTheFirst = async () => {
+      await store.lease("logout", async () => undefined, options);
+      await store.read(KEY);
+      await other.save(next(living(), 2), 1);
+      return tokenOf(await store.read(KEY));
+    };
+    await time.advance(1);
+    expect(await store.lease("refresh", inTheFirst, options)).toBe("access-token-2");
+    await time.advance(1);
+    await store.read(KEY);
+    driver.before.get = lost;
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-2");
+  });
 });
 
 describe("short-lived records", () => {

@@ -64,6 +64,7 @@ describe("a key ring", () => {
     [{ keys: { a: "short" } }, /keys\.a must have 32 bytes/],
     [{ keys: { a: new Uint8Array(31) } }, /keys\.a .* it has 31 bytes/],
     [{ nameKey: undefined }, /nameKey .* it is missing/],
+    [{ nameKey: 5 }, /nameKey .* it is of the type number$/],
     [{ current: "b" }, /current is "b".* it has "a"/],
   ])("refuses options that are wrong, and shows no key: %o", (over, message) => {
     const make = () => keyRing({ current: "a", keys: { a: key(1) }, nameKey: NAME_KEY, ...over } as never);
