@@ -54,9 +54,9 @@ function linesOf(text) {
   return sourceFiles(root, path).map((file) => [file, lines || undefined]);
 }
 
-/** A sample is judged by all tests of its areas and all flows; a change has no time for those that are far. */
+/** A sample is judged by all tests of its areas too; a change has no time for those that are far. */
 function chooseTests(files) {
-  const farthest = values.sample === undefined ? 2 : 4;
+  const farthest = values.sample === undefined ? 2 : 3;
   return allTests(root).filter((test) => files.some((file) => distance(file, test) <= farthest));
 }
 

@@ -16,8 +16,8 @@ import {
 
 const METADATA = "/.well-known/oauth-authorization-server";
 
-const it = base.extend("breakOff", ({ signer }) => (path: string): void => {
-  signer.issuer.routes[`/pool${path}`] = { status: 503, text: "down" };
+const it = base.extend("breakOff", ({ signer }) => (path: string, status = 503): void => {
+  signer.issuer.routes[`/pool${path}`] = { status, text: "down" };
 });
 
 async function expectUnavailable(by: Server, token: string, seconds = 5): Promise<void> {
@@ -32,14 +32,37 @@ async function expectUnavailable(by: Server, token: string, seconds = 5): Promis
 }
 
 describe("an issuer that is down (V12)", () => {
-  it.for(["/jwks", METADATA])(
-    "is no reason to call a token bad: %s answers 503",
-    async (path, { breakOff, server, signer }) => {
-      breakOff(path);
+  it.for([
+    ["/jwks", 503, "server_error"],
+    ["/jwks", 500, "server_error"],
+    ["/jwks", 429, "rate_limited"],
+    ["/jwks", 404, "http_error"],
+    [METADATA, 503, "server_error"],
+    [METADATA, 500, "server_error"],
+    [METADATA, 429, "rate_limited"],
+  ] as const)(
+    "is no reason to call a token bad: %s answers %d",
+    async ([path, status, code], { breakOff, server, signer }) => {
+      breakOff(path, status);
       await expectUnavailable(server, await signer.sign());
+      expect(server.log).toMatchObject([
+        { type: "unavailable", code, detail: expect.stringMatching(new RegExp(`${path}: HTTP ${status}$`)) },
+      ]);
       await expect(server.verify(await signer.sign())).rejects.toMatchObject({ class: "unavailable", retryable: true });
     },
   );
+
+  it("is asked for its metadata again when its keys are, as often as keyTtlSeconds says", async ({ signer }) => {
+    const server = signer.server({ keyTtlSeconds: 20, tokenCacheSeconds: 0 });
+    const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
+    await server.verify(token);
+    await pass(signer, 9);
+    await server.verify(token);
+    expect([METADATA, "/jwks"].map((path) => countOf(signer, path))).toEqual([1, 1]);
+    await pass(signer, 11);
+    await server.verify(token);
+    expect([METADATA, "/jwks"].map((path) => countOf(signer, path))).toEqual([2, 2]);
+  });
 
   it.for<[string, Parameters<typeof createService>[2]]>([
     ["resets", reset],
