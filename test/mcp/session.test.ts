@@ -2,6 +2,7 @@ import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/client";
 import { expect, it } from "vitest";
 import { REVISIONS } from "../../src/mcp/revisions.js";
 import { openMcp } from "../../src/mcp/session.js";
+import { sendJson } from "../helpers/server.js";
 import { type PlainAnswer, sendError, sendResult, startPlainServer } from "./plain-server.js";
 
 const { signal } = new AbortController();
@@ -95,6 +96,62 @@ it("reports a stream that ends before the response", async () => {
     response.writeHead(200, { "content-type": "text/event-stream" }).end(": nothing\n\n");
   });
   await expect(call("build", {}, signal)).rejects.toMatchObject({ code: "connection_reset" });
+  await server.close();
+});
+
+it.each<[string, unknown, string]>([
+  ["a message that is no object", 5, "a message of the MCP server is not a JSON object"],
+  ["a result that is no object", { result: "done" }, "the result of tools/call is not a JSON object"],
+  ["neither result nor error", {}, "the result of tools/call is not a JSON object"],
+])("refuses %s", async (_what, answer, message) => {
+  const { call, server } = await opened(({ id }, response) => {
+    sendJson(response, typeof answer === "object" ? { jsonrpc: "2.0", id, ...answer } : answer);
+  });
+  await expect(call("build", {}, signal)).rejects.toThrow(message);
+  await server.close();
+});
+
+it("reads past a response to another request", async () => {
+  const { call, server } = await opened(({ id }, response) => {
+    const send = (message: object) => response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    send({ id: `${id}-other`, result: { content: ["of another"] } });
+    send({ id, result: { content: [] } });
+    response.end();
+  });
+  expect(await call("build", {}, signal)).toEqual({ content: [] });
+  await server.close();
+});
+
+const cancelled = ({ requests }: { requests: { body: string }[] }) =>
+  requests
+    .map(({ body }) => JSON.parse(body || "{}"))
+    .filter(({ method }) => method === "notifications/cancelled")
+    .map(({ params }) => params);
+
+it("takes a request back whose caller has gone, and that alone", async () => {
+  const { call, server } = await opened(() => undefined);
+  const leaving = new AbortController();
+  const called = call("build", {}, leaving.signal);
+  await expect.poll(() => server.requests.filter(({ body }) => body.includes("tools/call"))).toHaveLength(1);
+  leaving.abort(new Error("the caller has gone"));
+  await expect(called).rejects.toThrow("the caller has gone");
+  const { id } = JSON.parse(server.requests.find(({ body }) => body.includes("tools/call"))?.body ?? "{}");
+  await expect.poll(() => cancelled(server)).toEqual([{ requestId: id, reason: "cancelled" }]);
+  await server.close();
+});
+
+it("takes no handshake back", async () => {
+  const server = await startPlainServer(() => undefined, { handshake: "none" });
+  const leaving = new AbortController();
+  const options = { fetch, name: "test", version: "1", signal: leaving.signal };
+  const opening = openMcp(server.url, { ...options, timeoutMs: 60_000 });
+  await expect.poll(() => server.requests.length).toBeGreaterThan(0);
+  leaving.abort(new Error("the caller has gone"));
+  await expect(opening).rejects.toThrow("the caller has gone");
+  // A notification would arrive before this.
+  await fetch(server.url, { method: "GET" }).catch(() => undefined);
+  expect(cancelled(server)).toEqual([]);
   await server.close();
 });
 
