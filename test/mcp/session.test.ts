@@ -1,3 +1,4 @@
+import { getEventListeners } from "node:events";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/client";
 import { expect, it } from "vitest";
 import { REVISIONS } from "../../src/mcp/revisions.js";
@@ -138,6 +139,17 @@ it("takes a request back whose caller has gone, and that alone", async () => {
   await expect(called).rejects.toThrow("the caller has gone");
   const { id } = JSON.parse(server.requests.find(({ body }) => body.includes("tools/call"))?.body ?? "{}");
   await expect.poll(() => cancelled(server)).toEqual([{ requestId: id, reason: "cancelled" }]);
+  await server.close();
+});
+
+it("leaves no listener at the signal of a caller", async () => {
+  const { call, tools, server } = await opened(({ id, method }, response) =>
+    sendResult(response, id, method === "tools/list" ? { tools: [] } : { content: [] }),
+  );
+  const { signal: own } = new AbortController();
+  await call("build", {}, own);
+  await tools(own);
+  expect(getEventListeners(own, "abort")).toEqual([]);
   await server.close();
 });
 
