@@ -129,6 +129,41 @@ describe("the proxy and responses of the server", () => {
     expect(host.received).toHaveLength(2);
   });
 
+  it.each([
+    [
+      "nothing",
+      "accepted the request and sent no response",
+      (response: ServerResponse) => response.writeHead(202).end(),
+    ],
+    [
+      "a result that is nested too deep",
+      "sent a message that is nested too deep",
+      (response: ServerResponse) => sendNested(response, 499),
+    ],
+  ])("says that the server sent %s", async (_what, text, answer) => {
+    const peer = await startPeer(answer);
+    const message = `the MCP server "${peer.url}" ${text}`;
+    const data = { code: "mcp_failed", class: "remote", message, retryable: false };
+    expect((await startHost(peer.url).ask(1, "ping")).error).toEqual({ code: -32_603, message, data });
+  });
+
+  it("logs what the server sends, by the request that it belongs to", async () => {
+    const peer = await startPeer((response, { id }) => {
+      response.writeHead(200, EVENTS);
+      sendEvent(response, { method: "notifications/message", params: {} });
+      sendEvent(response, { id: "other", result: {} });
+      sendEvent(response, { id, result: {} });
+      response.end();
+    });
+    const host = startHost(peer.url);
+    await host.ask(1, "ping");
+    expect(host.log.filter((text) => text.startsWith("server: "))).toEqual([
+      expect.stringMatching(/^server: .*notifications\/message/),
+      "server: response without a pending request",
+      expect.stringMatching(/^server: response to .*ping/),
+    ]);
+  });
+
   it("assigns an error without an id to the request whose HTTP response carries it", async () => {
     const error = { code: -32_000, message: "too busy" };
     const peer = await startPeer((response) => {
