@@ -7,6 +7,7 @@ import { AgentClient } from "../../src/oauth/agent.js";
 import type { LoginMethod } from "../../src/oauth/login/login-method.js";
 import { fileStore } from "../../src/store/file/file.js";
 import { hurried, hurriedClock } from "../helpers/hurried.js";
+import { toldWithPorts } from "../helpers/told.js";
 import type { HostileCase } from "./case.js";
 import {
   generalProblems,
@@ -151,22 +152,20 @@ async function runLibrary(one: HostileCase): Promise<Ending> {
       ...kit.canaries.in(shown).map((name) => `${name} in the error`),
       ...((await one.check?.(kit, undefined)) ?? []),
     ];
-    return { problems, text: isAgentAuthError(error) ? stableText(told(error), kit) : "" };
+    return {
+      problems,
+      text: isAgentAuthError(error) ? stableText(adviceTo(error), kit) : "",
+    };
   } finally {
     await kit.close();
   }
 }
 
-/** All that an error tells, and what the command line makes of its remedy. */
-function told(error: AgentAuthError): string {
-  const { code, class: kind, message, ...rest } = error.toJSON();
-  const more = Object.entries({ ...rest, advice: cliHint(error).hint }).map(
-    ([name, value]) => `${name}: ${shown(value)}`,
-  );
-  return [`${code} (${kind}): ${message}`, ...more].join("\n");
+/** The error, and what the command line makes of its remedy. */
+function adviceTo(error: AgentAuthError): string {
+  const { hint } = cliHint(error);
+  return hint === undefined ? toldWithPorts(error) : `${toldWithPorts(error)}\nadvice: ${hint}`;
 }
-
-const shown = (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value));
 
 async function callLibrary({ command, options, timeout, retries }: HostileCase, kit: Kit): Promise<unknown> {
   const common = {

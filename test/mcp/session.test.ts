@@ -178,6 +178,23 @@ it("describes itself in each request to a server without sessions", async () => 
   expect(meta).toMatchObject({ "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" } });
 });
 
+it("asks once whether a server has no sessions, however many revisions it refuses", async () => {
+  const oldest = REVISIONS.at(-1);
+  const requested: string[] = [];
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    const { id, method, params } = JSON.parse(String(init?.body));
+    const error = (code: number, message: string, status: number) =>
+      Response.json({ jsonrpc: "2.0", id, error: { code, message } }, { status });
+    requested.push(method === "initialize" ? params.protocolVersion : method);
+    if (method === "server/discover") return error(-32_601, "Method not found", 200);
+    if (id === undefined) return new Response(null, { status: 202 });
+    if (params.protocolVersion !== oldest) return error(-32_602, "Unsupported protocol version", 400);
+    return Response.json({ jsonrpc: "2.0", id, result: { protocolVersion: oldest, capabilities: {}, serverInfo: {} } });
+  };
+  await openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal });
+  expect(requested).toEqual(["server/discover", ...REVISIONS, "notifications/initialized"]);
+});
+
 it("repeats arguments in headers where the server needs them, and leaves out tools that mark them wrongly", async () => {
   const marked = (mark: string) => ({
     type: "object",
