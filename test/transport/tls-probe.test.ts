@@ -103,6 +103,13 @@ describe.skipIf(!openssl)("a handshake shows the issuer of a certificate", () =>
     expect(seen.tunnels.map(({ credentials }) => credentials)).toEqual([`Basic ${btoa("me:100%zz")}`]);
   });
 
+  it("through a proxy whose own certificate is trusted", async ({ authority, seen, tlsProxy }) => {
+    const proxy = `https://${CREDENTIALS}@127.0.0.1:${portOf(tlsProxy)}`;
+    const ca = [authority.read("ca.pem")];
+    expect(await probeTls(new URL("https://service.test/"), { proxy, ca })).toEqual({ whose: "server", ...issuedBy });
+    expect(seen).toEqual({ served: 0, tunnels: [{ target: "service.test:443", credentials: BASIC }] });
+  });
+
   it("of the proxy itself, which then gets neither password nor request", async ({ seen, tlsProxy }) => {
     const proxy = `https://${CREDENTIALS}@127.0.0.1:${portOf(tlsProxy)}`;
     const probe = await probeTls(new URL("https://service.test/"), { proxy });
