@@ -78,6 +78,12 @@ export function withoutEquivalents(path, files, mutants) {
   return [...left];
 }
 
+/** @throws if a row names no mutant */
+export async function checkEquivalents(root, path) {
+  const files = [...readFileSync(path, "utf8").matchAll(/^# (.+)$/gm)].map(([, file]) => file);
+  withoutEquivalents(path, files, await mutantsOf(root, [...new Set(files)]));
+}
+
 /** The numbers of the lines of each source that differ from a commit, by default from where the branch left main; undefined in a checkout without history. */
 export function changedLines(root, commit) {
   const git = (...args) =>
