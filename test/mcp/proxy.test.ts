@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { type SeenRequest, startServer, until } from "../helpers/server.js";
+import { heldError } from "../helpers/told.js";
 import { HELLO, startHost } from "./stdio-host.js";
 
 const EVENTS = { "content-type": "text/event-stream" };
@@ -317,7 +318,7 @@ describe("the proxy when initialize fails", () => {
     const host = startHost("http://127.0.0.1:9/mcp", { fetch: () => Promise.reject(refusal("auth")) });
     host.send({ id: 1, method: "initialize", params: HELLO });
     host.send({ id: 2, method: "tools/list" });
-    await expect(host.done).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(host.done)).toMatchObject({ code: "login_required" });
     expect(host.received.map(({ id, error }) => [id, error?.message])).toEqual([
       [1, "no; run: agentauth login x"],
       [2, "no; run: agentauth login x"],
@@ -335,7 +336,7 @@ describe("the proxy when initialize fails", () => {
     isOver = true;
     expect((await host.ask(2, "ping")).error?.message).toContain("run: agentauth login x");
     expect((await host.ask(3, "initialize", HELLO)).error?.message).toContain("run: agentauth login x");
-    await expect(host.done).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(host.done)).toMatchObject({ code: "login_required" });
   });
 
   it("continues if the server was unreachable for a time", async () => {

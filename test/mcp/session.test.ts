@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import { REVISIONS } from "../../src/mcp/revisions.js";
 import { openMcp } from "../../src/mcp/session.js";
 import { sendJson } from "../helpers/server.js";
+import { heldError } from "../helpers/told.js";
 import { type PlainAnswer, sendError, sendResult, startPlainServer } from "./plain-server.js";
 
 const { signal } = new AbortController();
@@ -96,7 +97,7 @@ it("reports a stream that ends before the response", async () => {
   const { call, server } = await opened((_call, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" }).end(": nothing\n\n");
   });
-  await expect(call("build", {}, signal)).rejects.toMatchObject({ code: "connection_reset" });
+  expect(await heldError(call("build", {}, signal))).toMatchObject({ code: "connection_reset" });
   await server.close();
 });
 
@@ -248,7 +249,7 @@ it("reads no error to its end that is too long", async () => {
   const { call, server } = await opened((_call, response) => {
     response.writeHead(500, { "content-type": "text/plain" }).end("x".repeat(300_000));
   });
-  await expect(call("build", {}, signal)).rejects.toMatchObject({ code: "body_too_large" });
+  expect(await heldError(call("build", {}, signal))).toMatchObject({ code: "body_too_large" });
   await server.close();
 });
 
