@@ -7,8 +7,8 @@ import { rejection } from "./service.js";
  * The error that a promise rejects with. A snapshot holds all that it tells, so that no text of an error changes or gets
  * lost unseen.
  */
-export async function heldError(work: Promise<unknown>): Promise<unknown> {
-  const error = await rejection(work);
+export async function heldError(work: unknown): Promise<unknown> {
+  const error = await rejection(Promise.resolve(work));
   if (process.platform === "linux") expect(told(error)).toMatchSnapshot();
   return error;
 }
