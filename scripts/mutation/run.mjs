@@ -68,7 +68,7 @@ function linesOf(text) {
 
 /** A sample is judged by all tests of its areas too; a change has no time for those that are far. */
 function chooseTests(files) {
-  const farthest = values.sample === undefined ? 2 : 3;
+  const farthest = values.sample === undefined ? 2 : 4;
   return allTests(root).filter((test) => files.some((file) => distance(file, test) <= farthest));
 }
 

@@ -11,16 +11,20 @@ export function allTests(root) {
     .filter((path) => !path.endsWith(".process.test.ts") && isOfSource(path));
 }
 
-/** How near: 0 the mirror of the file, 1 its folder, 2 a hostile table or a flow named like it, 3 its area, 4 neither. */
+/**
+ * How near: 0 the mirror of the file, 1 its folder, 2 a hostile table or a flow named like it, 3 a test of its whole area,
+ * 4 any test of it, 5 neither.
+ */
 export function distance(source, test) {
   const folder = dirname(source).replace(/^src/, "test");
   if (test === `${folder}/${basename(source)}`.replace(/ts$/, "test.ts")) return 0;
   if (test.startsWith(`${folder}/`)) return 1;
   if (/^test\/(?:flow|hostile)\//.test(test)) {
     const words = wordsOf(basename(test, ".test.ts"));
-    return wordsOf(source).some((word) => words.includes(word)) ? 2 : 4;
+    return wordsOf(source).some((word) => words.includes(word)) ? 2 : 5;
   }
-  return test.split("/")[1] === folder.split("/")[1] ? 3 : 4;
+  if (test.split("/")[1] !== folder.split("/")[1]) return 5;
+  return test.split("/").length === 3 ? 3 : 4;
 }
 
 /** The words of a name by how they begin: a table about storage is named like the store. */

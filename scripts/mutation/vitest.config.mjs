@@ -24,9 +24,10 @@ class NearestFirst extends BaseSequencer {
     if (source === undefined) return super.sort(specs);
     const away = ({ moduleId }) => distance(source, relative(this.ctx.config.root, moduleId));
     const sorted = specs.toSorted((one, other) => away(one) - away(other));
-    const near = sorted.filter((spec) => away(spec) <= 2);
     // What runs when a module is loaded is covered by no test in particular.
-    return mutantActivation === "static" ? near : sorted.slice(0, near.length + FAR);
+    const isStatic = mutantActivation === "static";
+    const near = sorted.filter((spec) => away(spec) <= (isStatic ? 3 : 2));
+    return isStatic ? near : sorted.slice(0, near.length + FAR);
   }
 }
 
