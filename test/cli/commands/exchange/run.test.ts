@@ -76,6 +76,7 @@ it.for<[string, string[], number, RegExp]>([
 ])("exits for %s, with nothing on standard output", async ([_what, flags, exit, words], { exchange }) => {
   const { code, stdout, stderr } = await exchange(...flags);
   expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
+  expect(stderr.replace(/127\.0\.0\.1:\d+/g, "<server>")).toMatchSnapshot();
 });
 
 it("exits with 4 without a login or a client", async ({ desk }) => {
