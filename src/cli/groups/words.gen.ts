@@ -2,6 +2,7 @@
 
 export const BUNDLE_OF_WORD: ReadonlyMap<string, "lists" | "tokens"> = new Map([
   ["api", "lists"],
+  ["broker", "tokens"],
   ["discover", "tokens"],
   ["exchange", "tokens"],
   ["exec", "tokens"],
