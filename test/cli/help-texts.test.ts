@@ -5,12 +5,11 @@ import { runCli } from "../helpers/cli.js";
 import { declaredProgram } from "../helpers/program.js";
 
 describe("every text of the help", () => {
-  it.each([
-    ["docs/cli.md", "cli-page", "cliPage"],
-    ["docs/man/agentauth.1", "man-page", "manPage"],
-  ])("is in %s, which npm run generate writes", async (path, module, name) => {
-    const { [name]: pageOf } = await import(`../../scripts/generate/${module}.mjs`);
-    expect(pageOf(describeProgram(declaredProgram()))).toBe(readFileSync(path, "utf8"));
+  it.each(["cli-page", "man-page"])("is in the pages that npm run generate writes (%s)", async (module) => {
+    const { cliPages, manPage } = await import(`../../scripts/generate/${module}.mjs`);
+    const tree = describeProgram(declaredProgram());
+    const pages: Record<string, string> = cliPages?.(tree) ?? { "docs/man/agentauth.1": manPage(tree) };
+    for (const [path, text] of Object.entries(pages)) expect(text, path).toBe(readFileSync(path, "utf8"));
   });
 });
 
