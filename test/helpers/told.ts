@@ -14,8 +14,11 @@ export async function heldError(work: unknown): Promise<unknown> {
 }
 
 /** All that an error tells a program, a line each, without what differs from run to run. */
-export function told(error: unknown): string {
-  return toldWithPorts(error)
+export const told = (error: unknown) => stable(toldWithPorts(error));
+
+/** A text without what differs from run to run, and between versions of Node. */
+export function stable(text: string): string {
+  return text
     .replace(/(?<=(?:127\.0\.0\.1|localhost|\[::1\])(?::|%3A))\d+/g, "<port>")
     .replace(FOLDER, "<folder>")
     .replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>")

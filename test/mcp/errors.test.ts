@@ -54,11 +54,6 @@ describe("the error that a host gets", () => {
       { code: -32_603, message: `the MCP server "${URL}" answered HTTP 502`, data: { status: 502 } },
     ],
     [
-      "an HTTP error of the official SDK without a status",
-      Object.assign(new Error("odd"), { name: "SdkHttpError" }),
-      { code: -32_603, message: `the MCP server "${URL}" answered HTTP ?`, data: { status: undefined } },
-    ],
-    [
       "any other failure",
       new Error("broke at secret-1\u001b[2J"),
       { code: -32_603, message: `the MCP server "${URL}": broke at ***\\e[2J` },
