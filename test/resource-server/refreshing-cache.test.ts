@@ -56,6 +56,17 @@ describe("an issuer that is down (V12)", () => {
     },
   );
 
+  it("is told who asks, and for what", async ({ server, signer }) => {
+    await server.verify(await signer.sign());
+    expect(signer.issuer.requests.map(({ headers }) => headers)).toMatchObject(
+      [METADATA, "/jwks"].map(() => ({
+        accept: "application/json",
+        "accept-encoding": "identity",
+        "user-agent": expect.stringMatching(/^agentauth\//),
+      })),
+    );
+  });
+
   it("is asked for its metadata again when its keys are, as often as keyTtlSeconds says", async ({ signer }) => {
     const server = signer.server({ keyTtlSeconds: 20, tokenCacheSeconds: 0 });
     const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
