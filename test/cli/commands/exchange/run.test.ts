@@ -92,8 +92,9 @@ it("refuses an address that is none", async ({ me }) => {
 it("puts a token that is no access token in no header", async () => {
   const { mcp, issuer, login } = await startScene();
   const home = temporaryFolder();
+  const exchange = "urn:ietf:params:oauth:grant-type:token-exchange";
+  issuer.metadata["grant_types_supported"] = ["authorization_code", "refresh_token", exchange];
   await new AgentClient({ store: fileStore(home), login }).login(mcp.url);
-  issuer.metadata["grant_types_supported"] = ["urn:ietf:params:oauth:grant-type:token-exchange"];
   issuer.tokenAnswer = { token_type: "N_A", issued_token_type: `${TYPE}saml2` };
   const run = (format: string) =>
     runCli(["exchange", mcp.url, "--audience", API, "--requested-token-type", "saml2", "--format", format], {
