@@ -1,5 +1,5 @@
 import type { Agent, ClientRequestArgs } from "node:http";
-import type { LookupFunction, Socket } from "node:net";
+import { isIP, type LookupFunction, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions, SecureContext, SecureContextOptions } from "node:tls";
 import { withoutBrackets } from "../http/address.js";
@@ -113,12 +113,15 @@ function connectThrough(
   const authorization = proxyAuthorization(proxy);
   const isTls = proxy.protocol === "https:";
   const { request } = httpModule(isTls);
+  const host = withoutBrackets(proxy.hostname);
+  // Node would verify the certificate against the Host header, which names the server behind the proxy.
+  const servername = isIP(host) === 0 ? host : "";
   return new Promise((resolve, reject) => {
     const asked = request({
-      ...(isTls && { ...tls, ALPNProtocols: ["http/1.1"] }),
+      ...(isTls && { ...tls, servername, ALPNProtocols: ["http/1.1"] }),
       agent: false,
       method: "CONNECT",
-      host: withoutBrackets(proxy.hostname),
+      host,
       port: proxy.port || (isTls ? 443 : 80),
       path: authority,
       headers: { host: authority, ...(authorization && { "proxy-authorization": authorization }) },

@@ -135,13 +135,13 @@ function connectThrough(url: URL, proxy: URL, proxySocket: Socket | undefined, s
   const target = `${url.hostname}:${url.port || 443}`;
   const authorization = proxyAuthorization(proxy);
   const connectRequest = httpModule(false).request({
+    // With an agent, also with none for reuse, Node would not ask createConnection.
     ...(proxySocket
       ? { createConnection: () => proxySocket }
-      : { host: withoutBrackets(proxy.hostname), port: Number(proxy.port || 80) }),
+      : { agent: false, host: withoutBrackets(proxy.hostname), port: Number(proxy.port || 80) }),
     method: "CONNECT",
     path: target,
     headers: { host: target, ...(authorization && { "proxy-authorization": authorization }) },
-    agent: false,
   });
   // Not the signal option of the request: it would destroy the tunnel that TLS runs in.
   const stop = () => void connectRequest.destroy(new Error("no response in time"));

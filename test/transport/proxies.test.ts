@@ -112,6 +112,11 @@ describe.skipIf(OUTSIDE === undefined)("a real proxy", () => {
     expect(seen.tunnels[0]?.credentials).toBe(`Basic ${Buffer.from(sent).toString("base64")}`);
   });
 
+  it("may send the begin of an answer with its own", async ({ request, seen }) => {
+    seen.refusal = "200 OK\r\n\r\nHTTP/1.1 200 OK\r\nconnection: close";
+    expect(await request("api.example.test", "")).toBe("");
+  });
+
   it.for<[string, RegExp]>([
     ["407 Proxy Authentication Required", /: the proxy 127\.0\.0\.1:\d+ requires a user name and password/],
     ["502 Bad Gateway", /: the proxy 127\.0\.0\.1:\d+ refused the connection \(HTTP 502\)$/],

@@ -1,13 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { LOGIN_HINT, loginRemedy, loginRequired } from "../../../src/oauth/grant/grant-requirements.js";
 import { startScene } from "../../helpers/issuer.js";
+import { heldError } from "../../helpers/told.js";
 
 describe("a login that is stored", () => {
   it("is not used in place of one for another resource", async () => {
     const { agent, mcp, issuer } = await startScene();
     await agent().login(mcp.url);
     const resource = "https://other.example/mcp";
-    await expect(agent({ resource, login: undefined }).token(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent({ resource, login: undefined }).token(mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining(`the token is for "${mcp.url}"`),
     });
@@ -21,7 +22,7 @@ describe("a login that is stored", () => {
     const { agent, mcp, issuer } = await startScene();
     await agent().login(mcp.url);
     const client = { clientId: "mine", clientSecret: "secret" };
-    await expect(agent({ client, login: undefined }).token(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent({ client, login: undefined }).token(mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining('the token was issued to the client "client-as-1"'),
     });

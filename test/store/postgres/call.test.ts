@@ -100,6 +100,11 @@ describe("an error of the engine", () => {
     expect(error.message).toContain('"\\e[2Jgone\\u{202e}"');
   });
 
+  it("that says nothing is named by its code", async () => {
+    const { error } = await failure({ code: "XX000" });
+    expect(error.message).toMatch(/refused the statement \(XX000\): ""$/);
+  });
+
   it("that the application's query throws as one of ours stays what it is", async () => {
     const own = new AgentAuthError("tls_failed", "no", { class: "remote" });
     expect((await failure(own)).error).toBe(own);
