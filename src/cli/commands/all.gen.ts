@@ -73,3 +73,8 @@ export const TOKENS = [
   statusCommand,
   tokenCommand,
 ] as const;
+
+export const SETTINGS = [
+  configCommand,
+  profileCommand,
+] as const;

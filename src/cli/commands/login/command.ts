@@ -4,7 +4,13 @@ import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 1, names: ["login"], declare: declareLogin };
+export const command: CommandDeclaration = {
+  group: "Tokens:",
+  order: 1,
+  names: ["login"],
+  hiddenNames: ["receive-callback"],
+  declare: declareLogin,
+};
 
 /** `login`. */
 function declareLogin(registry: Registry): void {
