@@ -1,18 +1,18 @@
-// Who may import whom: bin > cli > { node, sandbox, mcp, testing } > profile > { login, transport, store } >
+// Who may import whom: bin > cli > { node, sandbox, mcp, broker, testing } > profile > { login, transport, store } >
 // { api, oauth, resource-server } > http > errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
 
 /** `errors.ts` is made of the two after it. */
 const BASE = "^src/(errors|error-codes|remedy|redact)\\.ts$";
 const HTTP = "^src/http/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
-const RUNTIME = "^src/(profile|sandbox|mcp|login|node|transport|store|testing)/";
+const RUNTIME = "^src/(profile|sandbox|mcp|broker|login|node|transport|store|testing)/";
 /** What differs between operating systems. */
 const PLATFORM = "^src/platform/";
 /** The packages that are bundled as they were published, each in a file of its own, reached by `#packages/*`. */
 const BUNDLED = "^src/packages/";
 /** What needs Node. */
 const OF_NODE = [
-  "^src/(profile|sandbox|mcp|login|node|transport|platform|packages|cli)/",
+  "^src/(profile|sandbox|mcp|broker|login|node|transport|platform|packages|cli)/",
   "^src/store/(private|leases|file|keychain)/",
 ];
 
@@ -113,7 +113,7 @@ module.exports = {
     ),
     forbid(
       "runtime-below-cli",
-      "profile/, sandbox/, mcp/, login/, node/, testing/ and store/ never import the command line",
+      "profile/, sandbox/, mcp/, broker/, login/, node/, testing/ and store/ never import the command line",
       { path: RUNTIME },
       { path: "^(src/cli|bin|dist)/" },
     ),

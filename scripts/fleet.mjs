@@ -32,7 +32,7 @@ await runScenarios({
   ],
   // The first are installed first, over the network; in the other, processes wait for two minutes.
   optional: ["peers", "waits"],
-  page: fileURLToPath(new URL("../docs/reliability.md", import.meta.url)),
+  page: fileURLToPath(new URL("../docs/reliability-measurements.md", import.meta.url)),
   mark: "fleet-",
   needsAll: process.env.CI === "true",
   writesShort: true,

@@ -14,5 +14,5 @@ await runScenarios({
   script: "soak",
   // Scenarios that need the whole machine run alone; those that mostly wait run concurrently.
   groups: [{ race }, { faults }, { kills }, { stops, claims, namespaces }],
-  page: fileURLToPath(new URL("../docs/reliability.md", import.meta.url)),
+  page: fileURLToPath(new URL("../docs/reliability-measurements.md", import.meta.url)),
 });

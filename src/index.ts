@@ -56,6 +56,7 @@ export {
   type AgentClientOptions,
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
+export type { AgentRequestInit } from "./oauth/agent-fetch.js";
 export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
@@ -63,7 +64,7 @@ export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.j
 export type { Overrides } from "./oauth/discovery/overrides.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
-export type { TokenOptions } from "./oauth/grant/grant-requirements.js";
+export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
 export type {
   AuthorizePrompt,
@@ -104,6 +105,7 @@ export type {
   McpTokens,
   ProviderOptions,
 } from "./oauth/mcp-sdk/types.js";
+export type { AuthorizationParams } from "./oauth/model/authorization-params.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
 export type { BindingKey, BoundBy, ClientBinding } from "./oauth/model/client-binding.js";
 export type {

@@ -137,8 +137,12 @@ function safeJson(value: unknown): string | undefined {
 }
 
 const SECRET_SHAPES: readonly [RegExp, string][] = [
-  // The value of the flag --dpop is not a secret, and a hint must show it.
-  [/\b(bearer|basic|(?<!--)dpop)(\s+)[\w\-.~+/]{6,}=*/gi, `$1$2${MASK}`],
+  [/\b(authorization["']?\s*[:=]\s*["']?(?:bearer|basic|dpop)\s+)[\w\-.~+/]+=*/gi, `$1${MASK}`],
+  // Not before a word, such as in "Basic authentication". The value of the flag --dpop is no secret: a hint shows it.
+  [
+    /\b([Bb]earer|BEARER|[Bb]asic|BASIC|(?<!--)(?:dpop|DPoP|DPOP))(\s+)(?![A-Z]?[a-z]+(?:[_-][a-z]+)*\.?(?![\w\-.~+/]))[\w\-.~+/]{6,}=*/g,
+    `$1$2${MASK}`,
+  ],
   [
     /("(?:access_token|refresh_token|id_token|client_secret|code_verifier|assertion|subject_token|actor_token)"\s*:\s*")(?:[^"\\]|\\.)*/g,
     `$1${MASK}`,

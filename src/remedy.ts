@@ -51,6 +51,8 @@ export interface LoginRemedy {
   dpop?: "off" | "auto" | "required" | undefined;
   /** The address of the resource metadata, where the server names it only in its response to some requests. */
   resourceMetadata?: string | undefined;
+  /** Parameters of the authorization request, which the issuer of the login is known to need. */
+  authorizationParams?: Readonly<Record<string, string>> | undefined;
   /** An option to set as well. */
   option?: "clientId" | "loginTimeoutMs" | "scope" | undefined;
 }

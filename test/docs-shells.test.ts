@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 
-// cli.md shows the help, which is written for sh.
+// cli.md and cli-*.md show the help, which is written for sh.
 const PAGES = [
   "README.md",
   ...readdirSync("docs")
-    .filter((name) => name.endsWith(".md") && name !== "cli.md")
+    .filter((name) => name.endsWith(".md") && !name.startsWith("cli"))
     .map((name) => `docs/${name}`),
 ];
 /** What PowerShell reads in another way, 5.1 of Windows included. */

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { describeProgram, leafCommands } from "../src/cli/commands/commands/command-tree.js";
@@ -7,7 +7,8 @@ import { declaredProgram } from "./helpers/program.js";
 
 const tree = describeProgram(declaredProgram());
 const commands = leafCommands(tree.commands);
-const page = readFileSync("docs/cli.md", "utf8");
+const pages = readdirSync("docs").filter((name) => /^cli(-.*)?\.md$/.test(name));
+const page = pages.map((name) => readFileSync(`docs/${name}`, "utf8")).join("\n");
 const man = readFileSync("docs/man/agentauth.1", "utf8");
 const plain = man.replaceAll("\\-", "-");
 

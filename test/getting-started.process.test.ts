@@ -26,13 +26,15 @@ function stepsOf(path: string): Step[] {
   });
 }
 
-// scripts/test-package.mjs installs the package; what is written for PowerShell has a step for sh before it.
-const steps = stepsOf("docs/getting-started.md").filter(({ name, language }) => {
-  return name !== "1. Install" && language !== "powershell";
-});
+const TOKENS = "docs/getting-started.md";
+const LISTS = "docs/getting-started-lists.md";
+// scripts/test-package.mjs installs the package, and no account is here.
+const LEFT_OUT = ["1. Install", "5. Use your own account"];
 const readme = stepsOf("README.md").filter(({ language }) => language === "console");
 
-describe("a new user", () => {
+describe.each([TOKENS, LISTS])("a new user who follows %s", (path) => {
+  // What is written for PowerShell has a step for sh before it.
+  const steps = stepsOf(path).filter(({ name, language }) => !LEFT_OUT.includes(name) && language !== "powershell");
   const folder = temporaryFolder();
   const bin = join(folder, "bin");
   let env: Record<string, string>;
@@ -78,11 +80,12 @@ describe("a new user", () => {
       return writeFileSync(join(folder, file), here);
     }
     // The README's commands need the sandbox that the last step of the page stops.
-    if (here.includes("sandbox stop")) await runReadme();
+    if (path === TOKENS && here.includes("sandbox stop")) await runReadme();
     const { code, stdout, stderr } = await shell(here);
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.not.stringContaining("error:") });
     if (here.includes("sandbox start")) await until(() => sandbox().includes("sandbox ready"));
     if (here.includes("node call.mjs")) expect(stdout).toBe("200\n");
+    if (here.includes("node devices.mjs")) expect(stdout).toMatch(/^dev_\w+ .+\n/);
     if (here.includes("whoami")) expect(JSON.parse(stdout)).toMatchObject({ subject: "alice" });
     if (here.includes("tools/list")) expect(stdout).toContain('"whoami"');
     if (here.includes("exec ")) expect(stdout).toBe("true\n");

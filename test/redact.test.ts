@@ -184,6 +184,7 @@ describe("a redactor", () => {
     ],
     ["token eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl!", `token ${MASK}!`],
     ["https://user:p@ss@host.example/x", `https://${MASK}@host.example/x`],
+    ['"authorization": "bearer opensesame"', `"authorization": "bearer ${MASK}"`],
   ])("masks by shape: %s", (text, expected) => {
     expect(new Redactor().redact(text)).toBe(expected);
   });
@@ -192,6 +193,8 @@ describe("a redactor", () => {
     "https://host.example/a@b?mail=a@b",
     "error_code=12",
     "the bearer of bad news",
+    "use Basic authentication, not Bearer authentication.",
+    'Bearer resource_metadata="https://host.example/"',
     "agentauth login https://mcp.example/mcp --dpop required",
     '{"code":"bad_request"}',
     "eyJ is how they begin",

@@ -89,6 +89,34 @@ describe.skipIf(!isBuilt || CHROMIUM === undefined)("in a browser", () => {
     },
   );
 
+  /** The words in the tables of a page that begin on one line and end on another, or are cut by their cell. */
+  const CUT_WORDS = `[...document.querySelectorAll(".vp-doc td, .vp-doc th")].flatMap((cell) => {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    const cut = [];
+    for (let node = texts.nextNode(); node; node = texts.nextNode()) {
+      // Prose may be divided at a hyphen or a slash, a name may not.
+      const words = node.parentElement.closest("code") ? /\\S+/g : /[^\\s\\-/\u2013\u200b]+/g;
+      for (const { 0: word, index } of node.data.matchAll(words)) {
+        const range = document.createRange();
+        range.setStart(node, index);
+        range.setEnd(node, index + word.length);
+        const lines = new Set([...range.getClientRects()].map(({ bottom }) => Math.round(bottom)));
+        if (lines.size > 1 || range.getBoundingClientRect().right > cell.getBoundingClientRect().right + 1) cut.push(word);
+      }
+    }
+    return cut;
+  })`;
+
+  it.each(pages)("%s cuts no word of its tables at 390 and 1280 pixels", async (path) => {
+    const page = await chromium.context.newPage();
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      await page.goto(`${origin}/${path}`, { waitUntil: "networkidle" });
+      expect({ width, cut: await page.evaluate(CUT_WORDS) }).toEqual({ width, cut: [] });
+    }
+    await page.close();
+  });
+
   it("draws the diagrams in both themes, and the search finds a page", async () => {
     const page = await chromium.context.newPage();
     await page.setViewportSize({ width: 1400, height: 800 });

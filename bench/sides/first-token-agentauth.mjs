@@ -11,6 +11,7 @@ export function open(mcpUrl) {
       if (!response.ok) throw new Error(`HTTP ${response.status}`);
       await response.text();
     },
+    login: () => agent.login(mcpUrl),
     refresh: () => agent.token(mcpUrl, { forceRefresh: true }),
   };
 }

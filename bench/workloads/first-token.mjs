@@ -10,7 +10,7 @@ export const shows =
   "Requests and wall time from nothing to the first answer of a protected MCP server, and of one refresh, against " +
   "the sandbox with 50 ms before every answer. Requests of the user's browser do not count. The official SDK does " +
   "not find this service's metadata by itself, so the benchmark redirects it. It does not show the time that a user " +
-  "takes.";
+  "takes. A round trip of the login is a wait for one answer, or for several requests at once.";
 
 export const start = "not in the figures";
 
@@ -26,6 +26,10 @@ export async function measure({ quick }) {
     claim("the first token, requests", "requests", 7),
     claim("a refresh, requests", "refreshRequests", 1),
   ];
+  const [login] = await compare([side("agentauth", agentauth, measureLogin)], rounds);
+  const requests = login.median("requests");
+  const trips = atMost("a first login, round trips", `${requests} requests`, login.median("trips"), 5, { unit: "" });
+  claims.push(trips);
   return [
     {
       caption: `${LATENCY} ms per response, ${rounds} rounds`,
@@ -41,11 +45,17 @@ export async function measure({ quick }) {
       ]),
       claims,
     },
+    {
+      caption: `A first login, ${LATENCY} ms per response, ${rounds} rounds`,
+      header: ["side", "requests", "round trips", "goal", "wall"],
+      rows: [["agentauth", String(requests), String(trips.value), goalText(trips), duration(login.median("wall"))]],
+      claims: [],
+    },
   ];
 }
 
 /** A side that starts without a login and a registration each time, at a new service. */
-function side(name, { open }) {
+function side(name, { open }, measureAt = measureFirst) {
   return {
     name,
     async measure() {
@@ -55,20 +65,41 @@ function side(name, { open }) {
         await fetch(`${sandbox.authUrl(sandbox.ids.pool)}/jwks`);
         await fetch(sandbox.mcpUrl, { method: "POST" });
         sandbox.faults.add({ kind: "slow-headers", ms: LATENCY, times: 0 });
-        const client = open(sandbox.mcpUrl);
-        const first = await counted(sandbox, () => client.firstCall());
-        const refresh = await counted(sandbox, () => client.refresh());
-        return {
-          requests: first.requests,
-          wall: first.wall,
-          refreshRequests: refresh.requests,
-          refreshWall: refresh.wall,
-        };
+        return await measureAt(sandbox, open(sandbox.mcpUrl));
       } finally {
         await sandbox.close();
       }
     },
   };
+}
+
+async function measureFirst(sandbox, client) {
+  const first = await counted(sandbox, () => client.firstCall());
+  const refresh = await counted(sandbox, () => client.refresh());
+  const { requests, wall } = first;
+  return { requests, wall, refreshRequests: refresh.requests, refreshWall: refresh.wall };
+}
+
+/** A login, and how many of its requests, or groups of requests at once, wait for each other. */
+async function measureLogin(sandbox, client) {
+  const { fetch: send } = globalThis;
+  let running = 0;
+  let trips = 0;
+  globalThis.fetch = async (input, init) => {
+    if (String(input.url ?? input).includes("/authorize")) return send(input, init);
+    if (running++ === 0) trips++;
+    try {
+      return await send(input, init);
+    } finally {
+      running--;
+    }
+  };
+  try {
+    const { requests, wall } = await counted(sandbox, () => client.login());
+    return { requests, wall, trips };
+  } finally {
+    globalThis.fetch = send;
+  }
 }
 
 async function counted(sandbox, work) {

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { defineConfig } from "vitepress";
 import { fileLinks } from "./file-links.mjs";
 import { NAVIGATION, SECTIONS } from "./pages.mjs";
+import { wholeWords } from "./whole-words.mjs";
 
 const manifest = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
 
@@ -18,6 +19,7 @@ export default defineConfig({
     theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" },
     config(md) {
       md.use(fileLinks);
+      md.use(wholeWords);
       const fence = md.renderer.rules.fence;
       md.renderer.rules.fence = (tokens, index, ...rest) =>
         tokens[index].info.trim() === "mermaid"

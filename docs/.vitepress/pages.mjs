@@ -3,15 +3,18 @@ import { readdirSync } from "node:fs";
 
 export const SECTIONS = [
   section("Begin", [
-    ["Getting started", "getting-started"],
+    ["Getting started: tokens", "getting-started"],
+    ["Getting started: lists", "getting-started-lists"],
     ["Comparison", "comparison"],
     ["Moving from other clients", "moving"],
   ]),
   section("Tokens", [
     ["Tokens in scripts", "tokens"],
+    ["Tokens in CI and cron", "tokens-ci"],
     ["The official MCP SDKs", "mcp-sdk"],
     ["MCP hosts", "mcp-hosts"],
     ["AI agents", "agents"],
+    ["Agents in sandboxes", "broker"],
     ["Machine grants, DPoP", "grants"],
     ["Web apps", "web-login"],
     ["Many machines", "fleet"],
@@ -27,7 +30,12 @@ export const SECTIONS = [
     ["Testing your own code", "testing"],
   ]),
   section("Reference", [
-    ["Commands", "cli"],
+    ["Commands and flags", "cli"],
+    ["Commands: tokens", "cli-tokens"],
+    ["Commands: lists", "cli-lists"],
+    ["Commands: settings", "cli-settings"],
+    ["Commands: sandbox", "cli-sandbox"],
+    ["Commands: help", "cli-help"],
     ["Settings, exit codes", "settings"],
     ["The SDK", "sdk"],
     ["Troubleshooting", "troubleshooting"],
@@ -39,6 +47,8 @@ export const SECTIONS = [
     ["How each promise is kept", "security-details"],
     ["Hostile inputs", "security-table"],
     ["Reliability", "reliability"],
+    ["Reliability: design", "reliability-design"],
+    ["Reliability: measurements", "reliability-measurements"],
     ["Performance", "performance"],
     ["Conformance", "conformance"],
     ["How it works", "how-it-works"],

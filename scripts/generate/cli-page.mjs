@@ -1,24 +1,45 @@
-// docs/cli.md: every command with its flags and examples.
+// docs/cli.md and docs/cli-*.md: every command with its flags and examples, one page for each heading of the help.
 import { flagTerm, flagText, leaves, shareFlags } from "./flags.mjs";
 
-/** The text of the page. */
-export function cliPage(tree) {
+/** The pages, with the headings of the help that each one holds. */
+const PAGES = {
+  tokens: ["Tokens"],
+  lists: ["Lists"],
+  settings: ["Settings"],
+  sandbox: ["Start", "Sandbox"],
+  help: ["Help"],
+};
+const GENERATED = "<!-- Generated from the commands' own help by scripts/generate.mjs. Do not edit. -->";
+
+/** The texts of the pages by their file. */
+export function cliPages(tree) {
   const shared = shareFlags(tree);
-  const commands = leaves(tree.commands);
-  const contents = commands.map(({ name, summary }) => `- [\`${name}\`](#${anchor(name)}): ${summary}`);
-  const parts = [
+  const pages = Object.entries(PAGES).map(([page, headings]) => {
+    const commands = leaves(tree.commands.filter(({ group }) => headings.includes(group)));
+    return { file: `cli-${page}.md`, title: `Commands: ${page}`, commands };
+  });
+  return Object.fromEntries([
+    ["docs/cli.md", text(overview(tree, shared, pages))],
+    ...pages.map(({ file, title, commands }) => [
+      `docs/${file}`,
+      text([`# ${title}`, GENERATED, ...commands.flatMap((one) => section(one, shared))]),
+    ]),
+  ]);
+}
+
+function overview(tree, shared, pages) {
+  return [
     "# The command line",
-    "<!-- Generated from the commands' own help by scripts/generate.mjs. Do not edit. -->",
+    GENERATED,
     `${tree.summary} What follows is also what \`agentauth <command> --help --all\` says, \`man agentauth\` shows and ` +
       "`agentauth commands --json` prints as data.",
-    contents.join("\n"),
-    "## Flags of every command",
-    flagTable(tree.flags),
-    ...[...shared.groups].flatMap(([group, flags]) => [
-      `## Flags shared by several commands: ${group}`,
-      flagTable(flags),
+    ...pages.flatMap(({ file, title, commands }) => [
+      `## ${title}`,
+      commands.map(({ name, summary }) => `- [\`${name}\`](${file}#${anchor(name)}): ${summary}`).join("\n"),
     ]),
-    ...commands.flatMap((one) => section(one, shared)),
+    "## Flags: all commands",
+    flagTable(tree.flags),
+    ...[...shared.groups].flatMap(([group, flags]) => [`## ${flagsTitle(group)}`, flagTable(flags)]),
     "## Exit codes",
     table(
       ["code", "class", "when"],
@@ -31,19 +52,22 @@ export function cliPage(tree) {
     ),
     "A flag comes before the environment, the environment before the profile. An empty variable counts as unset.",
   ];
-  return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
 
 function section(command, { isShared }) {
   const own = command.flags.filter((flag) => !isShared(flag));
-  const others = command.flags.filter(isShared).map(({ name }) => code(name));
+  const groups = [...new Set(command.flags.filter(isShared).map(({ group }) => group))];
+  const others = groups.map((group) => {
+    const names = command.flags.filter((flag) => isShared(flag) && flag.group === group).map(({ name }) => code(name));
+    return `[${flagsTitle(group)}](cli.md#${anchor(flagsTitle(group))}): ${names.join(", ")}`;
+  });
   return [
     `## ${command.name}`,
     `${sentence(command.summary)} ${code(command.usage)}`,
     prose(command.description),
     command.arguments.length === 0 ? "" : table(["operand", ""], command.arguments.map(operandRow)),
     own.length === 0 ? "" : flagTable(own),
-    others.length === 0 ? "" : `Also, as described above: ${others.join(", ")}.`,
+    others.map((line) => `- ${line}`).join("\n"),
     command.examples.length === 0 ? "" : `\`\`\`sh\n${command.examples.join("\n")}\n\`\`\``,
   ];
 }
@@ -90,6 +114,15 @@ function sentence(text) {
   return `${escapeMarks(text.charAt(0).toUpperCase() + text.slice(1))}.`;
 }
 
-function anchor(name) {
-  return name.replaceAll(" ", "-");
+function flagsTitle(group) {
+  return `Flags: ${group.toLowerCase()}`;
+}
+
+/** The address of a heading in the site and at GitHub. */
+function anchor(heading) {
+  return heading.toLowerCase().replaceAll(":", "").replaceAll(" ", "-");
+}
+
+function text(parts) {
+  return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }

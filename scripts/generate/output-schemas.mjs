@@ -13,6 +13,7 @@ const OUTPUTS = {
   "login-not-required": ["commands/login/run.ts", "NoLogin"],
   status: ["clients/printed-login.ts", "PrintedLogin"],
   logout: ["commands/logout/logout.ts", "LogoutResult"],
+  "broker-policy": ["../broker/policy.ts", "BrokerPolicy"],
   discover: ["commands/discover/run.ts", "PrintedDiscovery"],
   introspection: ["../oauth/token/introspection.ts", "Introspection"],
   tool: ["commands/mcp/run.ts", "PrintedTool"],
@@ -22,6 +23,8 @@ const OUTPUTS = {
   profile: ["commands/profile/run.ts", "ProfileRow"],
   client: ["commands/client/run.ts", "ClientRow"],
   "client-forgotten": ["commands/client/run.ts", "RemovalRow"],
+  "client-document": ["commands/client/document.ts", "ClientDocument"],
+  "client-document-check": ["commands/client/document.ts", "DocumentCheck"],
   "store-health": ["../profile/engine/health.ts", "EngineReport"],
   "store-reseal": ["commands/store/run.ts", "ResealRow"],
   "store-export": ["commands/store/export.ts", "ExportReport"],
@@ -97,9 +100,12 @@ function outputSchema(checker, node) {
       properties[symbol.name] = own.schema;
       if (own.isRequired) required.push(symbol.name);
     }
-    const isOpen = checker.getIndexInfosOfType(type).length > 0;
-    if (required.length + Object.keys(properties).length === 0 && isOpen)
-      return { type: "object", additionalProperties: true };
+    const [index] = checker.getIndexInfosOfType(type);
+    const isOpen = index !== undefined;
+    if (required.length + Object.keys(properties).length === 0 && isOpen) {
+      const isAny = has(ts.TypeFlags.Any | ts.TypeFlags.Unknown)(index.type);
+      return { type: "object", additionalProperties: isAny || valueSchema(index.type, `${at}.*`) };
+    }
     return { type: "object", ...(isOpen && { additionalProperties: true }), properties, required };
   }
 

@@ -1,4 +1,4 @@
-// The report of a run, and its place in docs/reliability.md.
+// The report of a run, and its place in docs/reliability-measurements.md.
 import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 

@@ -1,4 +1,5 @@
 import { parseUrl } from "../http/url.js";
+import { DOCUMENT_PORTS } from "../oauth/client/metadata-document.js";
 
 /** How a host of this machine is spelled in a redirect address; authorization servers compare it letter by letter. */
 export type RedirectHost = "127.0.0.1" | "localhost";
@@ -40,13 +41,22 @@ export function planRedirect(options: RedirectOptions): RedirectPlan {
     throw new TypeError("the redirect path must begin with / and have only letters, digits and -._~/ in it");
   }
   const earlier = readRedirect(options.preferred);
+  // Our metadata document has the same ports for both hosts, in the order in which to try them.
+  const isOfDocument = earlier?.path === DEFAULT_PATH && DOCUMENT_PORTS.includes(earlier.port);
   const isReusable =
     earlier !== undefined &&
-    (host ?? earlier.host) === earlier.host &&
+    (isOfDocument || (host ?? earlier.host) === earlier.host) &&
     (path ?? earlier.path) === earlier.path &&
     (port ?? earlier.port) === earlier.port;
-  const shape = isReusable ? earlier : { host: host ?? "127.0.0.1", path: path ?? DEFAULT_PATH };
-  const ports = port !== undefined ? [port] : isReusable ? [earlier.port, 0] : [0];
+  const shape = isReusable
+    ? { ...earlier, ...(host && { host }) }
+    : { host: host ?? "127.0.0.1", path: path ?? DEFAULT_PATH };
+  const ports =
+    port !== undefined
+      ? [port]
+      : isReusable
+        ? [...new Set([earlier.port, ...(isOfDocument ? DOCUMENT_PORTS : [])]), 0]
+        : [0];
   return { host: shape.host, path: shape.path, ports };
 }
 

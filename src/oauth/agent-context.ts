@@ -66,12 +66,19 @@ export class AgentContext {
     const configured = isSameIssuer(expected, grant.issuer) ? this.options.client : undefined;
     const acceptedTokenType = this.options.acceptTokenType ?? grant.acceptedTokenType;
     const { http } = this.connections.get(grant.server, grant);
-    const { issuer, endpoints, client: stored } = grant;
+    const { issuer, endpoints, client: stored, exchanges } = grant;
     const isSameClient = configured?.clientId === stored.clientId && stored.source === "pre-registered";
     const clientSecret = stored.clientSecret ?? (isSameClient ? clientSecretOf(configured) : undefined);
     const by = { clock: this.clock, http, acceptedTokenType, trace: this.options.onTrace };
     const privateKey = isSameClient ? configured.privateKey : undefined;
-    return { ...by, issuer, tokenEndpoint: endpoints.token, client: { ...stored, clientSecret }, privateKey };
+    return {
+      ...by,
+      issuer,
+      tokenEndpoint: endpoints.token,
+      client: { ...stored, clientSecret },
+      privateKey,
+      exchanges,
+    };
   }
 
   /** Rejects a login of another issuer than the one in the options. */
@@ -120,6 +127,7 @@ function loginContextOf(
     clientMetadataUrl,
     resource,
     resourceMetadata,
+    authorizationParams,
     flow,
     loginHint,
     mutualTls,
@@ -143,6 +151,7 @@ function loginContextOf(
     clientMetadataUrl,
     resource,
     resourceMetadata,
+    authorizationParams,
     flow: flow ?? "browser",
     confirmsEndpoints: options.login?.confirmEndpoints !== undefined,
     loginTimeoutMs: options.loginTimeoutMs ?? options.login?.loginTimeoutMs ?? DEFAULT_LOGIN_TIMEOUT_MS,

@@ -10,6 +10,7 @@ import { acceptedTypeFor } from "./discovery/overrides.js";
 import type { LoginContext } from "./login/login-context.js";
 import { hashSha256 } from "./machine/machine-identity.js";
 import type { Grant } from "./model/grant.js";
+import { listsExchange } from "./model/metadata.js";
 import { type ExchangedToken, type ExchangeRequest, exchangeTokens } from "./token/exchange.js";
 import type { TokenCall } from "./token/token.js";
 
@@ -52,6 +53,7 @@ export class ExchangeCache {
     const grant = subjectToken === undefined ? await context.grant({ login, signal }) : undefined;
     const call = grant ? context.callOf(grant) : await context.client(signal);
     if (call === undefined) throw noClientError(server);
+    if (call.exchanges === false) throw notListedError(call.issuer);
     const subject = grant ? grant.tokens.accessToken : subjectToken;
     const request: ExchangeRequest = { ...rest, subjectToken: subject ?? "" };
     const key = await cacheKeyOf(call, request);
@@ -108,8 +110,19 @@ function noClientError(server: string): AgentAuthError {
   return new AgentAuthError("login_required", message, { class: "auth", hint, remedy });
 }
 
+/** The error for an issuer without token exchange: the token is not sent. */
+function notListedError(issuer: string): AgentAuthError {
+  const message = `the metadata of ${quote(issuer)} list grant types (grant_types_supported) without token exchange (RFC 8693): nothing was sent`;
+  const hint = "log in again if the issuer has begun to exchange tokens";
+  const remedy = { action: "inspect", subject: "grants" } as const;
+  return new AgentAuthError("unsupported_grant_type", message, { class: "remote", hint, remedy });
+}
+
 /** A request by a client, without its signal. */
-export type ClientCall = Omit<TokenCall, "signal">;
+export interface ClientCall extends Omit<TokenCall, "signal"> {
+  /** Whether the issuer lists token exchange; undefined if it lists no grant types. */
+  exchanges?: boolean | undefined;
+}
 
 /** A request by the client of the options, at the issuer that a server names; undefined without such a client. */
 export async function callForClient(
@@ -133,5 +146,15 @@ export async function callForClient(
   const { issuer, tokenEndpoint } = server;
   const acceptedTokenType = acceptedTypeFor(server, context);
   const { privateKey } = preRegistered;
-  return { http, clock, issuer, tokenEndpoint, client, privateKey, acceptedTokenType, trace };
+  return {
+    http,
+    clock,
+    issuer,
+    tokenEndpoint,
+    client,
+    privateKey,
+    acceptedTokenType,
+    trace,
+    exchanges: listsExchange(server),
+  };
 }

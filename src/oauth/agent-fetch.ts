@@ -1,5 +1,6 @@
 import { isAgentAuthError } from "../errors.js";
 import { isRequest, isResponse } from "../http/own-fetch.js";
+import { quote, type Secret } from "../redact.js";
 import { noResourceMetadata } from "./discovery/resource-metadata.js";
 import { sendWithToken } from "./dpop/bound-fetch.js";
 import { chooseRecovery, recoverToken, type ServerTokens } from "./grant/rejected-token.js";
@@ -7,6 +8,16 @@ import type { Nonces } from "./http/nonces.js";
 import { type Replay, replayable } from "./http/replay.js";
 import { bearerChallenge } from "./model/challenge.js";
 import type { Grant } from "./model/grant.js";
+
+/** What `AgentClient.fetch` takes beside the options of `fetch`. */
+export interface AgentRequestInit extends RequestInit {
+  /** The MCP server whose token the request carries, if the address is below that of the server. Default: the address. */
+  server?: string | undefined;
+  /** The scopes that the token must have, separated by blanks. */
+  scope?: string | undefined;
+  /** Gets each token right before it is sent, such as to mask it in what the server answers. */
+  onToken?: ((token: Secret) => void) | undefined;
+}
 
 /** What `fetch` needs from its agent. */
 export interface FetchContext extends ServerTokens {
@@ -23,16 +34,19 @@ export interface FetchContext extends ServerTokens {
 export async function fetchWithToken(
   context: FetchContext,
   input: string | URL | Request,
-  init: RequestInit,
+  { server: named, scope, onToken, ...init }: AgentRequestInit,
 ): Promise<Response> {
   const signal = init.signal ?? (isRequest(input) ? input.signal : undefined) ?? undefined;
   const replay = replayable(input, init);
   const { url } = replay;
-  const first = (await context.grant(url, { signal })) ?? (await sendWithout(context, replay, signal));
+  const server = named === undefined ? url : serverOf(named, url);
+  const options = { signal, ...(scope !== undefined && { scope }) };
+  const first = (await context.grant(server, options)) ?? (await sendWithout(context, replay, server, options));
   if (isResponse(first)) return first;
   let grant = first;
   const tried = { refresh: false, login: false, stepUp: false };
   for (;;) {
+    onToken?.(grant.tokens.accessToken);
     const response = await sendWithToken(context.fetchFor(url, grant), replay, grant, context.nonces);
     // The response of another server after a redirect says nothing about this server's token.
     if (response.redirected && new URL(response.url).origin !== new URL(url).origin) return response;
@@ -50,7 +64,8 @@ export async function fetchWithToken(
 async function sendWithout(
   context: FetchContext,
   replay: Replay,
-  signal: AbortSignal | undefined,
+  server: string,
+  options: { signal: AbortSignal | undefined; scope?: string },
 ): Promise<Response | Grant> {
   const { url } = replay;
   const response = await sendWithToken(context.fetchFor(url, undefined), replay, undefined, context.nonces);
@@ -58,16 +73,25 @@ async function sendWithout(
   const challenge = bearerChallenge(response.headers);
   const isRejected = status === 401 || (status === 403 && challenge !== undefined);
   if (!isRejected || response.redirected) return response;
-  context.onRejected(url);
-  const grant = await context.grant(url, { signal, challenge }).catch((error: unknown) => {
+  context.onRejected(server);
+  const grant = await context.grant(server, { ...options, challenge }).catch((error: unknown) => {
     throw isLoginUnknown(error) && challenge?.resourceMetadata.length === 0
-      ? noResourceMetadata(url, { status, challenge })
+      ? noResourceMetadata(server, { status, challenge })
       : error;
   });
   if (grant === undefined) return response;
   await response.body?.cancel().catch(() => undefined);
   replay.require();
   return grant;
+}
+
+/** The server whose token a request carries. @throws `TypeError` if the address is not below it */
+function serverOf(server: string, url: string): string {
+  const [base, target] = [new URL(server), new URL(url)];
+  const folder = base.pathname.replace(/\/?$/, "/");
+  const isBelow = target.pathname === base.pathname || target.pathname.startsWith(folder);
+  if (base.origin === target.origin && isBelow) return server;
+  throw new TypeError(`the option server is ${quote(server)}, and the address ${quote(url)} is not below it`);
 }
 
 /** Whether a login is required that would find out no more than the request did. */

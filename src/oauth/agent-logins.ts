@@ -2,20 +2,19 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { AgentContext } from "./agent-context.js";
 import { checkCall } from "./agent-options.js";
-import { clientIssuer } from "./client/registration.js";
 import { discover } from "./discovery/discovery.js";
 import { resourceFor } from "./discovery/overrides.js";
 import { challengeOfRemedy } from "./discovery/unseen-by-login.js";
 import { AccessToken } from "./grant/access-token.js";
-import type { GrantOptions } from "./grant/grant-requirements.js";
+import type { GrantOptions, LoginOptions } from "./grant/grant-requirements.js";
 import { checkEndpointOrigins } from "./login/endpoint-origins.js";
-import type { LoginContext } from "./login/login-context.js";
+import { type LoginContext, withParams } from "./login/login-context.js";
 import {
   beginDevice,
   checkClientIssuer,
   grantKeyFor,
-  knownRedirect,
   type Preparation,
+  preferredRedirect,
   prepareLogin,
   reportChanges,
 } from "./login/login-flow.js";
@@ -33,7 +32,7 @@ import type { GrantKey } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";
 import { scopeFor } from "./model/scope.js";
 
-type BeginOptions = Pick<GrantOptions, "scope" | "signal" | "challenge">;
+type BeginOptions = LoginOptions & Pick<GrantOptions, "challenge">;
 
 /** Prepares a login in a browser; its redirect address may depend on that of an earlier registration. */
 export async function beginBrowserLogin(
@@ -43,7 +42,7 @@ export async function beginBrowserLogin(
   options: BeginOptions,
 ): Promise<PreparedLogin> {
   const { context, preparation } = await prepareTwoStepLogin(agent, mcpUrl, "browser", options);
-  const preferred = await knownRedirect(context.store, clientIssuer(preparation.found.issuer));
+  const preferred = await preferredRedirect(context, preparation.found.issuer);
   return withReservation(context.store, grantKeyFor(context, preparation.found.server), async () => {
     const address = typeof redirectUri === "string" ? redirectUri : await redirectUri(preferred);
     return prepareLogin(context, { ...preparation, redirectUri: address });
@@ -122,12 +121,14 @@ function starterOf(
   const { server, account } = remedy;
   const challenge = challengeOfRemedy(remedy);
   async function start(options: StartLoginOptions): Promise<StartedLogin>;
-  async function start(options?: Pick<StartLoginOptions, "signal">): Promise<unknown>;
+  async function start(options?: Pick<StartLoginOptions, "signal" | "authorizationParams">): Promise<unknown>;
   async function start(options: Partial<StartLoginOptions> = {}): Promise<unknown> {
     const { redirectUri, signal, scope = remedy.scope } = options;
-    if (redirectUri !== undefined) return startLogin(agent, server, { ...options, redirectUri, scope, challenge });
+    const authorizationParams = { ...remedy.authorizationParams, ...options.authorizationParams };
+    if (redirectUri !== undefined)
+      return startLogin(agent, server, { ...options, redirectUri, scope, challenge, authorizationParams });
     if (agent.options.login === undefined) throw redirectRequiredError();
-    return login({ profile: agent.profile, server, account }, { scope, signal, challenge });
+    return login({ profile: agent.profile, server, account }, { scope, signal, challenge, authorizationParams });
   }
   return start;
 }
@@ -148,7 +149,7 @@ async function prepareTwoStepLogin(
   checkCall(options);
   const { store, login: method } = agent.options;
   const key = agent.loginKey(mcpUrl);
-  const requested = agent.loginContext(key, await store.read(key));
+  const requested = withParams(agent.loginContext(key, await store.read(key)), options);
   const signal = options.signal ?? new AbortController().signal;
   const found = await discover(requested, mcpUrl, options.challenge, signal);
   reportChanges(requested, found);

@@ -7,10 +7,11 @@ import type { PreRegisteredClient } from "./client/pre-registered-client.js";
 import type { Overrides } from "./discovery/overrides.js";
 import { DPOP_POLICIES, type DpopPolicy } from "./dpop/dpop.js";
 import { checkedStore } from "./grant/checked-store.js";
-import type { TokenOptions } from "./grant/grant-requirements.js";
+import type { LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
 import type { OAuthHttpOptions } from "./http/http.js";
 import type { Progress, TraceEntry } from "./http/trace.js";
 import type { LoginMethod } from "./login/login-method.js";
+import { type AuthorizationParams, checkAuthorizationParam } from "./model/authorization-params.js";
 import type { GrantStore } from "./model/grant-store.js";
 import type { MachineGrant } from "./model/machine-grant.js";
 import type { Discovered } from "./model/metadata.js";
@@ -52,7 +53,7 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
    * the server accepts no other tokens and its issuer supports DPoP.
    */
   dpop?: DpopPolicy | undefined;
-  /** The https address of this client's metadata document. */
+  /** The https address of this client's metadata document, for issuers that support those; `none` uses none. */
   clientMetadataUrl?: string | undefined;
   /**
    * Replaces the `resource` that the server's metadata names; `none` sends none. Accepts metadata that name exactly this
@@ -64,6 +65,12 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
    * requests. The rules for an address that a challenge names are in force for it.
    */
   resourceMetadata?: string | undefined;
+  /**
+   * Parameters that an issuer wants in the authorization request beside those of the flow, such as `access_type` of
+   * Google. Stored with the login, and sent at the next one. An empty value leaves a parameter out: `{ prompt: "" }`
+   * forces no consent.
+   */
+  authorizationParams?: AuthorizationParams | undefined;
   /** How the user logs in. Default "browser". */
   flow?: "browser" | "device" | undefined;
   /**
@@ -104,6 +111,7 @@ export const AGENT_OPTIONS: OptionNames<AgentClientOptions> = {
   clientMetadataUrl: true,
   resource: true,
   resourceMetadata: true,
+  authorizationParams: true,
   flow: true,
   loginTimeoutMs: true,
   loginHint: true,
@@ -142,6 +150,7 @@ export function checkedOptions(options: AgentClientOptions): AgentClientOptions 
 
 function checkOptions(options: AgentClientOptions): void {
   checkOptionNames(options, AGENT_OPTIONS, "AgentClient");
+  checkParams(options.authorizationParams);
   const { store, grant, client, loginHint, dpop, loginTimeoutMs: loginTimeout } = options;
   if (typeof store?.read !== "function") throw new TypeError("store is required: where logins are stored");
   if (dpop !== undefined && !DPOP_POLICIES.includes(dpop))
@@ -162,6 +171,16 @@ function checkOptions(options: AgentClientOptions): void {
   if (loginHint !== undefined) throw new TypeError("grant and loginHint exclude each other: a machine has no account");
 }
 
+function checkParams(params: AuthorizationParams = {}): void {
+  for (const [name, value] of Object.entries(params)) {
+    try {
+      checkAuthorizationParam(name, value);
+    } catch (cause) {
+      throw new TypeError(`authorizationParams ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    }
+  }
+}
+
 /** The secrets that seal logins of web apps. */
 export function loginSecrets({ loginSecret = [] }: AgentClientOptions): readonly string[] {
   return typeof loginSecret === "string" ? [loginSecret] : loginSecret;
@@ -178,7 +197,13 @@ export function expectedIssuer({ issuer, client, grant }: AgentClientOptions): s
  * @throws `TypeError` for an invalid number, `AgentAuthError` `usage` for invalid scopes, `aborted` if the signal has
  * fired already
  */
-export function checkCall({ minTtl, scope, signal }: Pick<TokenOptions, "minTtl" | "scope" | "signal">): void {
+export function checkCall({
+  minTtl,
+  scope,
+  signal,
+  authorizationParams,
+}: Pick<TokenOptions, "minTtl"> & LoginOptions): void {
+  checkParams(authorizationParams);
   if (minTtl !== undefined && !(minTtl >= 0)) throw new TypeError("minTtl must be a number of seconds, 0 or more");
   if (scope !== undefined) checkScope(scope);
   if (signal?.aborted) throw abortedError(signal);

@@ -2,7 +2,7 @@ import { isAgentAuthError } from "../errors.js";
 import { bindMethods } from "../http/bind-methods.js";
 import { AgentContext } from "./agent-context.js";
 import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
-import { fetchWithToken } from "./agent-fetch.js";
+import { type AgentRequestInit, fetchWithToken } from "./agent-fetch.js";
 import { beginBrowserLogin, beginDeviceLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
 import {
   type AgentClientOptions,
@@ -15,7 +15,7 @@ import { AgentTokens } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
-import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
+import type { GrantOptions, LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { loginRequired } from "./grant/login-required.js";
 import type { TraceEntry } from "./http/trace.js";
 import { finishDevice, finishInSession } from "./login/login-flow.js";
@@ -95,8 +95,10 @@ export class AgentClient {
    *
    * The token is sent to its own server only, never to another origin. A server that requires no login gets the request
    * without a token.
+   *
+   * @throws `TypeError` for an address that is not below the option `server`
    */
-  fetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
+  fetch(input: string | URL | Request, init: AgentRequestInit = {}): Promise<Response> {
     return this.#offerLogin(fetchWithToken(this.#tokens.fetchContext(), input, init));
   }
 
@@ -143,12 +145,12 @@ export class AgentClient {
   }
 
   /** Logs the user in, even if a valid token is stored. */
-  async login(mcpUrl: string, options: Pick<TokenOptions, "scope" | "signal"> = {}): Promise<AccessToken> {
+  async login(mcpUrl: string, options: LoginOptions = {}): Promise<AccessToken> {
     checkCall(options);
     return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
   }
 
-  async #login(key: GrantKey, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<AccessToken> {
+  async #login(key: GrantKey, options: LoginOptions & Pick<GrantOptions, "challenge">): Promise<AccessToken> {
     const seen = await this.#context.options.store.read(key);
     return new AccessToken(await this.#tokens.ofUser.login(key, { ...options, seen, explicit: true }));
   }
@@ -173,7 +175,7 @@ export class AgentClient {
   async beginLogin(
     mcpUrl: string,
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
-    options: Pick<TokenOptions, "scope" | "signal"> = {},
+    options: LoginOptions = {},
   ): Promise<PreparedLogin> {
     return beginBrowserLogin(this.#context, mcpUrl, redirectUri, options);
   }
@@ -184,10 +186,7 @@ export class AgentClient {
    *
    * @throws `AgentAuthError` `no_device_flow`
    */
-  async beginDeviceLogin(
-    mcpUrl: string,
-    options: Pick<TokenOptions, "scope" | "signal"> = {},
-  ): Promise<PreparedDeviceLogin> {
+  async beginDeviceLogin(mcpUrl: string, options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
     return beginDeviceLogin(this.#context, mcpUrl, options);
   }
 

@@ -76,11 +76,14 @@ export interface LoginException {
 
 /** The exceptions that are stored with a login. */
 export function exceptionsOf(grant: Grant): LoginException[] {
-  const { overrides, acceptedTokenType, resource, issuer, namedIssuer } = grant;
+  const { overrides, acceptedTokenType, authorizationParams = {}, resource, issuer, namedIssuer } = grant;
   const exceptionOf = (option: string) => (option === "resource" ? { option, value: resource } : { option });
   return [
     ...overrides.map(exceptionOf),
     ...(acceptedTokenType === undefined ? [] : [{ option: "acceptTokenType", value: acceptedTokenType }]),
+    ...Object.entries(authorizationParams).map(([name, value]) => {
+      return { option: "authorizationParams", value: `${name}=${value}` };
+    }),
     ...(namedIssuer === undefined ? [] : [{ option: "issuer", value: issuer }]),
   ];
 }

@@ -11,6 +11,7 @@ import type { Env } from "../platform/environment.js";
 import { lookupByPlatform } from "../platform/environment.js";
 import { Redactor } from "../redact.js";
 import { agentNetwork } from "./agent-network.js";
+import { authorizationParamsOf } from "./authorization-params.js";
 import { certificateFiles } from "./certificate.js";
 import { homeFolder } from "./home.js";
 import { type NetworkOptions, networkFetch, sourced } from "./network.js";
@@ -28,6 +29,8 @@ import { storeChoiceOf } from "./store-choice.js";
 export interface ProfileNetworkOptions {
   /** A file with certificates of authorities to trust beside the usual ones and `NODE_EXTRA_CA_CERTS`, PEM. */
   caFile?: string | undefined;
+  /** Whether the authorities that the system trusts are trusted too; needs Node 22.15 or later. Default: the profile's. */
+  useSystemCa?: boolean | undefined;
   /**
    * The address (http:// or https://) of the proxy for every host that `NO_PROXY` does not name. Default: that of
    * `HTTPS_PROXY`, `HTTP_PROXY` or `ALL_PROXY`.
@@ -47,6 +50,7 @@ export interface ProfileManagementOptions extends Partial<ManagementClientOption
 const PROFILE_OPTIONS: OptionNames<Pick<ProfileManagementOptions, "profile"> & ProfileNetworkOptions> = {
   profile: true,
   caFile: true,
+  useSystemCa: true,
   proxy: true,
 };
 
@@ -72,11 +76,11 @@ interface Surroundings {
  */
 export function createAgentClient(options: ProfileAgentOptions = {}): AgentClient {
   checkOptionNames(options, { ...AGENT_OPTIONS, ...PROFILE_OPTIONS }, "createAgentClient");
-  const { caFile, proxy, ...given } = set(options);
+  const { caFile, useSystemCa, proxy, ...given } = set(options);
   const surroundings = read({ profile: given.profile });
   const { settings, env } = surroundings;
-  const network = networkOf(surroundings, { caFile, proxy }, given);
-  const { profile, clientCert } = settings;
+  const network = networkOf(surroundings, { caFile, useSystemCa, proxy }, given);
+  const { profile, clientCert, clientMetadataUrl } = settings;
   const names = [given.client?.issuer, given.grant?.issuer, given.issuer];
   const issuer = names.every((one) => one === undefined) ? settings.issuer : undefined;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
@@ -84,6 +88,8 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
     store: given.store ?? storeOf(surroundings),
     mutualTls: clientCert !== undefined,
     ...(issuer && { issuer: issuer.value }),
+    authorizationParams: authorizationParamsOf(settings),
+    ...(clientMetadataUrl && { clientMetadataUrl: clientMetadataUrl.value }),
     ...(network && { network: agentNetwork(network, new Redactor()) }),
     ...given,
     profile: profile.value,
@@ -105,9 +111,9 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
  */
 export function createManagementClient(options: ProfileManagementOptions = {}): ManagementClient {
   checkOptionNames(options, { ...MANAGEMENT_OPTIONS, ...PROFILE_OPTIONS }, "createManagementClient");
-  const { profile, caFile, proxy, ...given } = set(options);
+  const { profile, caFile, useSystemCa, proxy, ...given } = set(options);
   const surroundings = read({ profile, baseUrl: given.baseUrl });
-  const network = networkOf(surroundings, { caFile, proxy }, given);
+  const network = networkOf(surroundings, { caFile, useSystemCa, proxy }, given);
   const { settings } = surroundings;
   return new ManagementClient({
     baseUrl: requireBaseUrl(settings),
@@ -146,13 +152,16 @@ function storeOf({ env, home, settings }: Surroundings): GrantStore {
 /** The network of the profile; undefined where the caller's own replaces it. */
 function networkOf(
   { env, settings }: Surroundings,
-  { caFile, proxy }: ProfileNetworkOptions,
+  { caFile, useSystemCa, proxy }: ProfileNetworkOptions,
   own: Pick<AgentClientOptions, "fetch" | "network">,
 ): NetworkOptions | undefined {
+  const system = useSystemCa === undefined ? undefined : useSystemCa ? "yes" : "no";
+  const systemCa = sourced(system, "the option useSystemCa");
   const named = { proxy: sourced(proxy, "the option proxy"), caFile: sourced(caFile, "the option caFile") };
   const replacement = (["network", "fetch"] as const).find((name) => own[name] !== undefined);
-  if (replacement === undefined) return { env, ...named, clientCertificate: certificateFiles(settings) };
-  const lost = named.caFile ?? named.proxy;
+  if (replacement === undefined)
+    return { env, ...named, systemCa: systemCa ?? settings.useSystemCa, clientCertificate: certificateFiles(settings) };
+  const lost = named.caFile ?? named.proxy ?? (useSystemCa ? systemCa : undefined);
   if (lost) throw contradiction(lost.source, replacement);
   return undefined;
 }

@@ -18,6 +18,8 @@ export interface NetworkOptions {
   proxy: Sourced | undefined;
   /** The file with certificates of authorities to trust beside the usual ones, PEM. */
   caFile: Sourced | undefined;
+  /** What says whether the authorities of the system are trusted too; its value is `yes` or `no`. */
+  systemCa?: Sourced | undefined;
   /** The client certificate, for servers that request one. */
   clientCertificate?: CertificateFiles | undefined;
   /** Milliseconds; see `OutletOptions`. */
@@ -70,12 +72,17 @@ export function withCertificates(send: Fetch): Fetch {
  * @throws `AgentAuthError` `usage`
  */
 export function outletOf(
-  { proxy, caFile, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
+  { proxy, caFile, systemCa, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
   redactor: Redactor,
 ): DispatcherOptions & { proxies: Proxies } {
   // Programs read these in small letters first, and an empty one is unset.
   const read = (name: string) => env[name.toLowerCase()] || env[name];
-  const ca = caFile === undefined ? undefined : authorities(caFile, env);
+  const usesSystem = systemCa?.value === "yes";
+  const added = [
+    ...(usesSystem ? systemAuthorities(systemCa.source) : []),
+    ...(caFile ? [readAuthorities(caFile)] : []),
+  ];
+  const ca = caFile || usesSystem ? [...defaultAuthorities(env), ...added] : undefined;
   return {
     proxies: readProxies(proxy, read, redactor),
     noProxy: read("NO_PROXY"),
@@ -85,9 +92,29 @@ export function outletOf(
   };
 }
 
-function authorities(caFile: Sourced, env: NetworkOptions["env"]): string[] {
-  const { rootCertificates } = process.getBuiltinModule("node:tls");
-  return [...rootCertificates, ...extraAuthorities(env), readAuthorities(caFile)];
+type Tls = Pick<typeof import("node:tls"), "rootCertificates"> & {
+  /** Since Node 22.15. */
+  getCACertificates?: (type: "default" | "system") => string[];
+};
+
+/** What Node trusts if it is given no list: its own authorities, and those of its options and variables. */
+function defaultAuthorities(env: NetworkOptions["env"]): string[] {
+  const { rootCertificates, getCACertificates }: Tls = process.getBuiltinModule("node:tls");
+  return [...(getCACertificates?.("default") ?? rootCertificates), ...extraAuthorities(env)];
+}
+
+/**
+ * The authorities that the system trusts, such as those that a company has installed on its machines.
+ *
+ * @throws `AgentAuthError` `usage` with a Node that cannot read them
+ */
+export function systemAuthorities(source: string): string[] {
+  const { getCACertificates }: Tls = process.getBuiltinModule("node:tls");
+  if (getCACertificates !== undefined) return getCACertificates("system");
+  const message = `${source}: Node ${process.versions.node} cannot read the certificate authorities of the system; that needs Node 22.15 or later, or 24`;
+  const hint =
+    "use such a Node, or name a file with your authorities (PEM) in NODE_EXTRA_CA_CERTS or with --ca-file <file>";
+  throw new AgentAuthError("usage", message, { class: "usage", hint });
 }
 
 function readProxies(

@@ -24,7 +24,10 @@ export function resolveSettings(
   home: string,
   nameOf: (flag: keyof SettingFlags) => string,
 ): Settings {
-  const flag = (name: keyof SettingFlags): [string | undefined, string] => [flags[name], nameOf(name)];
+  const flag = (name: Exclude<keyof SettingFlags, "useSystemCa">): [string | undefined, string] => [
+    flags[name],
+    nameOf(name),
+  ];
   const profile = first(
     flag("profile"),
     [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"],
@@ -45,6 +48,7 @@ export function resolveSettings(
     authHeader: first([entries.auth_header, from]),
     sorting: first([entries.sorting, from]),
     issuer: first(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
+    authorizeParams: first([entries.authorize_params, from]),
     account: first(flag("account"), [entries.account, from]),
     domain: first(flag("domain"), [entries.domain, from]),
     pool: first(flag("pool"), [entries.pool, from]),
@@ -52,6 +56,8 @@ export function resolveSettings(
     clientCert: first(flag("clientCert"), [entries.client_cert, from]),
     // The profile's key is that of the profile's certificate.
     clientKey: first(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
+    useSystemCa: first([flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")], [entries.use_system_ca, from]),
+    clientMetadataUrl: first(flag("clientMetadataUrl"), [entries.client_metadata_url, from]),
   };
 }
 

@@ -5,10 +5,12 @@ import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { suggest } from "../http/suggest.js";
+import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
 import { withoutByteOrderMark } from "../platform/text.js";
 import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
+import { readAuthorizationParams } from "./authorization-params.js";
 import { placeIn, type SettingsFile } from "./location.js";
 import { FORMATS } from "./output-formats.js";
 import { issuerAddress, must, nonEmpty, oneOf, type SettingRule } from "./rules.js";
@@ -22,6 +24,8 @@ export interface Profile {
   api_token?: string;
   /** The only issuer that clients, secrets and assertions of the profile are used with. */
   issuer?: string;
+  /** Parameters of the authorization request, form-encoded: `access_type=offline&prompt=consent`. */
+  authorize_params?: string;
   /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
   auth_header?: string;
   /** How the order of a list is sent: one of {@link SORTING_ENCODINGS}. */
@@ -48,6 +52,10 @@ export interface Profile {
   client_cert?: string;
   /** The file of its private key, where that is another one. */
   client_key?: string;
+  /** Whether the certificate authorities of the system are trusted too: `yes` or `no`. */
+  use_system_ca?: string;
+  /** The https address of the client's metadata document, for issuers that support those. */
+  client_metadata_url?: string;
 }
 
 /** Where logins can be stored. */
@@ -61,6 +69,8 @@ export const STORE_FALLBACKS = ["none", "file"] as const;
 
 /** The values of `takeover` of a store in an engine; the first one is the default. */
 export const TAKEOVERS = ["patient", "fast"] as const;
+
+const YES_NO = ["yes", "no"] as const;
 
 /** The settings file. */
 export interface Config {
@@ -100,6 +110,10 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
     choices: SORTING_ENCODINGS,
   },
   issuer: { about: "the only issuer that clients, secrets and assertions are used with", check: issuerAddress },
+  authorize_params: {
+    about: 'parameters that every login sends, such as "access_type=offline&prompt=consent"',
+    check: (value) => void readAuthorizationParams(value),
+  },
   account: { about: "the default account", check: nonEmpty },
   domain: { about: "the default domain", check: nonEmpty },
   pool: { about: "the default pool", check: nonEmpty },
@@ -131,6 +145,15 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   store_tenant: { about: "for redis and postgres, the tenant whose logins are used", check: nonEmpty },
   client_cert: { about: "a client certificate (PEM file), for servers that ask for one", check: nonEmpty },
   client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
+  use_system_ca: {
+    about: "whether the certificate authorities of the system are trusted too: yes, no",
+    check: oneOf(YES_NO),
+    choices: YES_NO,
+  },
+  client_metadata_url: {
+    about: "the address of the client's metadata document, used where the issuer supports those",
+    check: (value) => must(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
+  },
 };
 
 /** The profile that is reserved for the running sandbox. It is never written down. */

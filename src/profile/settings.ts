@@ -11,6 +11,8 @@ export interface SettingFlags {
   output?: Format;
   clientCert?: string;
   clientKey?: string;
+  useSystemCa?: boolean;
+  clientMetadataUrl?: string;
 }
 
 /** A value and where it comes from, such as `--pool`, `AGENTAUTH_BASE_URL` or `profile default`. */
@@ -40,6 +42,8 @@ export interface Settings {
   sorting: Sourced | undefined;
   /** The only issuer to use; checked where it is used. */
   issuer: Sourced | undefined;
+  /** Parameters of the authorization request, form-encoded; checked where they are used. */
+  authorizeParams: Sourced | undefined;
   account: Sourced | undefined;
   domain: Sourced | undefined;
   pool: Sourced | undefined;
@@ -47,4 +51,8 @@ export interface Settings {
   /** The file of the client certificate, and that of its key where it is another one. */
   clientCert: Sourced | undefined;
   clientKey: Sourced | undefined;
+  /** `yes` where the certificate authorities of the system are trusted too. */
+  useSystemCa: Sourced | undefined;
+  /** The address of the client's metadata document; `none` uses none. */
+  clientMetadataUrl: Sourced | undefined;
 }

@@ -67,6 +67,8 @@ describe("a folder that belongs to another user", () => {
       { key: "store_tenant" },
       { key: "client_cert" },
       { key: "client_key" },
+      { key: "use_system_ca", source: "default" },
+      { key: "client_metadata_url" },
     ]);
     expect(thief.requests).toEqual([]);
   });

@@ -2,6 +2,7 @@ import type { HostileCase } from "./case.js";
 import { addresses } from "./cases/addresses.js";
 import { authorizeUrl } from "./cases/authorize-url.js";
 import { callback } from "./cases/callback.js";
+import { clientDocument } from "./cases/client-document.js";
 import { config } from "./cases/config.js";
 import { discovery } from "./cases/discovery.js";
 import { dpop } from "./cases/dpop.js";
@@ -30,6 +31,7 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   "server metadata": serverMetadata,
   json,
   registration,
+  "client document": clientDocument,
   "authorize url": authorizeUrl,
   callback: [...callback, ...shortLink, ...webLogin],
   flood,

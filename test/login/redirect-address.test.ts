@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { planRedirect, redirectUri } from "../../src/login/redirect-address.js";
+import { DOCUMENT_PORTS } from "../../src/oauth/client/metadata-document.js";
 
 describe("the plan of a redirect address", () => {
   test("without a wish is 127.0.0.1, /callback and any port", () => {
@@ -19,6 +20,16 @@ describe("the plan of a redirect address", () => {
       ports: [0],
     });
     expect(planRedirect({ preferred, path: "/x" })).toEqual({ host: "127.0.0.1", path: "/x", ports: [0] });
+  });
+
+  test("tries all ports of the metadata document, whichever host is given", () => {
+    const [first = 0, ...others] = DOCUMENT_PORTS;
+    const preferred = `http://127.0.0.1:${first}/callback`;
+    const plan = { path: "/callback", ports: [first, ...others, 0] };
+    expect(planRedirect({ preferred })).toEqual({ ...plan, host: "127.0.0.1" });
+    expect(planRedirect({ preferred, host: "localhost" })).toEqual({ ...plan, host: "localhost" });
+    expect(planRedirect({ preferred, port: 9000 })).toMatchObject({ ports: [9000] });
+    expect(planRedirect({ preferred: `http://127.0.0.1:${first}/back` }).ports).toEqual([first, 0]);
   });
 
   test.each([

@@ -5,6 +5,7 @@ import { createAgentClient, createManagementClient, defaultStore } from "../../s
 import { memoryStore } from "../../src/store/memory.js";
 import { flowTest, type User } from "../flow/support.js";
 import { temporaryFolder } from "../helpers/folder.js";
+import { startScene } from "../helpers/issuer.js";
 
 const it = flowTest({ machineGrants: true });
 
@@ -78,6 +79,20 @@ describe("createAgentClient", () => {
     expect(await createAgentClient({ client, grant }).token(desk.url)).toBeDefined();
     const wrong = createAgentClient({ client: { ...client, clientSecret: "wrong" }, grant, store: memoryStore() });
     await expect(wrong.token(desk.url)).rejects.toMatchObject({ code: "invalid_client" });
+  });
+
+  it("uses the metadata document of the profile, another one, or none", async () => {
+    const scene = await startScene();
+    scene.issuer.metadata["client_id_metadata_document_supported"] = true;
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere });
+    const document = "https://client.example/agent.json";
+    const config = { profiles: { default: { client_metadata_url: document } } };
+    writeFileSync(join(elsewhere, "config.json"), JSON.stringify(config), { mode: 0o600 });
+    const other = "https://other.example/agent.json";
+    for (const clientMetadataUrl of [undefined, other, "none"])
+      await createAgentClient({ clientMetadataUrl, login: scene.login, store: memoryStore() }).login(scene.mcp.url);
+    const clients = scene.login.urls.map((url) => url.searchParams.get("client_id"));
+    expect(clients).toEqual([document, other, "client-as-1"]);
   });
 
   it.for([

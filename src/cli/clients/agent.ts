@@ -1,6 +1,7 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
 import { agentNetwork } from "../../profile/agent-network.js";
+import { authorizationParamsOf } from "../../profile/authorization-params.js";
 import { checkSetting } from "../../profile/settings-file.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
@@ -29,7 +30,7 @@ export async function createAgentClient(
   const http = traceOptions(flags, context, false);
   const network = tracedNetwork(agentNetwork({ ...options, idleTimeoutMs }, context.redactor), http, flags.proxy);
   const { client, grant } = await readGrantInputs(flags, context);
-  const { issuer } = settings;
+  const { issuer, clientMetadataUrl } = settings;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
   const trace = flags.verbose || flags.debug ? (entry: TraceEntry) => io.verbose(traceLine(entry)) : undefined;
   return new AgentClient({
@@ -46,9 +47,10 @@ export async function createAgentClient(
     mutualTls: options.clientCertificate !== undefined,
     network,
     clock: context.clock,
-    clientMetadataUrl: flags.clientMetadataUrl,
+    clientMetadataUrl: clientMetadataUrl?.value,
     resource: flags.resource,
     resourceMetadata: flags.resourceMetadata,
+    authorizationParams: { ...authorizationParamsOf(settings), ...flags.authorizeParam },
     dpop: flags.dpop,
     flow: flags.flow === "device" ? "device" : "browser",
     loginHint: flags.accountHint,

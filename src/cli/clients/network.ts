@@ -17,6 +17,7 @@ export function networkOptions(
   return {
     proxy: sourced(flags.proxy, PROXY_FLAG),
     caFile: sourced(flags.caFile, CA_FLAG),
+    systemCa: settings.useSystemCa,
     clientCertificate: certificateFiles(settings),
     env: io.env,
   };

@@ -1,6 +1,7 @@
 // Generated from src/cli/commands/*/command.ts by scripts/generate.mjs. Do not edit.
 
 import { command as apiCommand } from "./api/command.js";
+import { command as brokerCommand } from "./broker/command.js";
 import { command as clientCommand } from "./client/command.js";
 import { command as commandsCommand } from "./commands/command.js";
 import { command as completionCommand } from "./completion/command.js";
@@ -28,6 +29,7 @@ import { command as treeCommand } from "./tree/command.js";
 
 export const COMMANDS = [
   apiCommand,
+  brokerCommand,
   clientCommand,
   commandsCommand,
   completionCommand,
@@ -62,6 +64,7 @@ export const LISTS = [
 ] as const;
 
 export const TOKENS = [
+  brokerCommand,
   discoverCommand,
   exchangeCommand,
   execCommand,

@@ -66,6 +66,8 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
     { key: "store_tenant", ...plain("store_tenant") },
     { key: "client_cert", ...clientCert },
     { key: "client_key", ...clientKey },
+    { key: "use_system_ca", ...(settings.useSystemCa ?? { value: "no", source: "default" }) },
+    { key: "client_metadata_url", ...settings.clientMetadataUrl },
   ];
 }
 

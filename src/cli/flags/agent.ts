@@ -5,7 +5,7 @@ import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
 import { addPolicyFlags } from "./policy.js";
-import { seconds, shortText, wholeNumber } from "./values.js";
+import { authorizeParam, seconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
 export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
@@ -19,6 +19,7 @@ export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   loginTimeout?: number;
   resource?: string;
   resourceMetadata?: string;
+  authorizeParam?: Record<string, string>;
   dpop?: DpopPolicy;
   accountHint?: string;
   allowMissingPkceMetadata?: boolean;
@@ -82,14 +83,23 @@ export function resourceOption(): Option {
   return new Option("--resource <uri>", about).helpGroup(LOGIN);
 }
 
+/** The flag `--client-metadata-url`. */
+export function documentUrlOption(): Option {
+  return new Option("--client-metadata-url <url>", 'URL of this client\'s metadata document, or "none"').helpGroup(
+    LOGIN,
+  );
+}
+
+/** The flag `--client-name`. */
+export function clientNameOption(): Option {
+  const about = 'Name to register the client with (default: "agentauth")';
+  return new Option("--client-name <name>", about).argParser(shortText(100)).helpGroup(LOGIN);
+}
+
 function addLoginFlags(command: Command): Command {
   return command
-    .addOption(new Option("--client-metadata-url <url>", "URL of this client's metadata document").helpGroup(LOGIN))
-    .addOption(
-      new Option("--client-name <name>", 'Name to register the client with (default: "agentauth")')
-        .argParser(shortText(100))
-        .helpGroup(LOGIN),
-    )
+    .addOption(documentUrlOption())
+    .addOption(clientNameOption())
     .addOption(new Option("--flow <flow>", "Login flow").choices(["browser", "device", "paste"]).helpGroup(LOGIN))
     .addOption(new Option("--browser <command>", 'Command that opens the browser, or "none"').helpGroup(LOGIN))
     .addOption(
@@ -108,6 +118,14 @@ function addLoginFlags(command: Command): Command {
         .helpGroup(LOGIN),
     )
     .addOption(new Option("--account-hint <account>", "Account to log in with").helpGroup(LOGIN))
+    .addOption(
+      new Option(
+        "--authorize-param <name=value>",
+        "Parameter that the issuer wants in the login URL; repeatable, and an empty value leaves one out",
+      )
+        .argParser(authorizeParam)
+        .helpGroup(LOGIN),
+    )
     .addOption(
       new Option(
         "--dpop <policy>",

@@ -35,6 +35,7 @@ const VARIABLES: Readonly<Record<string, readonly string[]>> = {
   "--base-url": ["AGENTAUTH_BASE_URL"],
   "--proxy": ["HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"],
   "--ca-file": ["NODE_EXTRA_CA_CERTS"],
+  "--use-system-ca": ["NODE_USE_SYSTEM_CA"],
   "--no-color": ["NO_COLOR"],
   "--no-input": ["AGENTAUTH_NO_INPUT"],
   "--browser": ["BROWSER"],

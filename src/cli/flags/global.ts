@@ -37,6 +37,12 @@ export function addGlobalFlags(program: Command): Command {
       new Option("--ca-file <file>", "Trust these additional certificate authorities (PEM)").helpGroup("Network:"),
     )
     .addOption(
+      new Option(
+        "--use-system-ca",
+        "Trust the certificate authorities of the system too (Node 22.15 or later)",
+      ).helpGroup("Network:"),
+    )
+    .addOption(
       new Option("--client-cert <file>", "Client certificate for servers that require one (PEM)").helpGroup("Network:"),
     )
     .addOption(

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from "commander";
+import { checkAuthorizationParam, type FlowOption } from "../../oauth/model/authorization-params.js";
 import { escapeText } from "../../redact.js";
 
 /** A parser for a whole number; commander names the flag and the value in the error. */
@@ -31,4 +32,26 @@ export function seconds(value: string): number {
     throw new InvalidArgumentError("must be a number of seconds above 0 and at most 86400");
   }
   return number;
+}
+
+const FLAG_OF: Readonly<Record<FlowOption, string>> = {
+  client: "--client-id",
+  dpop: "--dpop",
+  loginHint: "--account-hint",
+  redirectUri: "--redirect-host and --redirect-port",
+  resource: "--resource",
+  scope: "--scope",
+};
+
+/** A parser for one of several parameters of the authorization request. */
+export function authorizeParam(text: string, before: Record<string, string> = {}): Record<string, string> {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError("must be name=value, or name= to leave the parameter out");
+  const [name, value] = [text.slice(0, at), text.slice(at + 1)];
+  try {
+    checkAuthorizationParam(name, value, (option) => FLAG_OF[option]);
+  } catch (error) {
+    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+  }
+  return { ...before, [name]: value };
 }

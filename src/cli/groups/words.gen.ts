@@ -3,6 +3,7 @@
 /** Each word that a command line may begin with, and the bundle of its commands. */
 export const BUNDLE_OF_WORD: ReadonlyMap<string, "lists" | "tokens" | "settings" | "all"> = new Map([
   ["api", "lists"],
+  ["broker", "tokens"],
   ["client", "all"],
   ["commands", "all"],
   ["completion", "all"],

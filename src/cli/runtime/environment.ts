@@ -26,6 +26,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["HTTPS_PROXY, HTTP_PROXY, ALL_PROXY", "the proxy for requests"],
   ["NO_PROXY", "hosts that are reached without it"],
   ["NODE_EXTRA_CA_CERTS", "certificate authorities to trust too"],
+  ["NODE_USE_SYSTEM_CA", "1 trusts the certificate authorities of the system too (read by Node 22.19 or later)"],
   ["NODE_COMPILE_CACHE", "the folder of compiled code of the commands (Node 22.8 or later)"],
   ["NODE_DISABLE_COMPILE_CACHE", "1: no compiled code is stored"],
   ["NO_COLOR, FORCE_COLOR", "colours off or on; NO_COLOR wins"],

@@ -1,8 +1,10 @@
 import type { Command, Option } from "commander";
+import type { AuthorizationParams } from "../../oauth/model/authorization-params.js";
+import { paramFlags } from "./flag-text.js";
 
 /** What a sign-in depends on, beside where and by whom the command is run. No value of these is a secret. */
 const OF_LOGIN: ReadonlySet<string> = new Set([
-  ...["--profile", "--proxy", "--ca-file", "--client-cert", "--client-key"],
+  ...["--profile", "--proxy", "--ca-file", "--use-system-ca", "--client-cert", "--client-key"],
   ...["--client-id", "--client-secret-file", "--private-key", "--key-id", "--client-metadata-url"],
   ...["--client-name"],
   ...["--issuer", "--trust-named-issuer"],
@@ -10,7 +12,7 @@ const OF_LOGIN: ReadonlySet<string> = new Set([
   ...["--flow", "--browser", "--redirect-host", "--redirect-port", "--login-timeout"],
   ...["--allow-missing-pkce-metadata", "--allow-private-network", "--allow-cross-origin-metadata"],
   ...["--allow-cross-origin-endpoints", "--legacy-discovery", "--strict-resource", "--same-origin-endpoints"],
-  "--accept-token-type",
+  ...["--accept-token-type", "--authorize-param"],
 ]);
 /** With another heading a flag of the same name means something else: the scope of a token that is exchanged. */
 const HEADINGS = /^(?:Login|Security policy|The client|Service|Network)/;
@@ -29,5 +31,6 @@ function typed(option: Option, command: Command): string[][] {
   const name = option.attributeName();
   if (command.getOptionValueSource(name) !== "cli") return [];
   const value: unknown = command.getOptionValue(name);
+  if (long === "--authorize-param") return paramFlags(value as AuthorizationParams);
   return [value === true ? [long] : [long, String(value)]];
 }

@@ -97,8 +97,12 @@ function hintOf(remedy: Remedy, error: AgentAuthError, context: HintContext): st
 
 function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, context: HintContext): string {
   switch (remedy.option) {
-    case "loginTimeoutMs":
-      return `run ${loginCommand(remedy)} again; --login-timeout <seconds> gives more time`;
+    case "loginTimeoutMs": {
+      const { authorizationParams, ...plain } = remedy;
+      const again = `run ${loginCommand(plain)} again; --login-timeout <seconds> gives more time`;
+      if (authorizationParams === undefined) return again;
+      return `${again}; if the page wanted an approval: ${loginCommand(remedy, context)}`;
+    }
     case "scope":
       return `${loginCommand(remedy)} --scope "<scopes>" asks for others`;
     case "clientId":
@@ -149,7 +153,8 @@ const CONFIGURE: Readonly<Record<ConfigureOption, Advise<ConfigureRemedy>>> = {
     code === "bad_authtoken" ? `the API token is wrong or has expired; ${giveToken()}` : `${hint}: ${giveToken()}`,
   assertion: ({ hint }) => `${hint}: --assertion-file <file>`,
   browser: () => "pass --browser a program and its arguments; the address is added as the last one",
-  ca: () => "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does",
+  ca: () =>
+    "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does; --use-system-ca trusts those of this system (Node 22.15 or later)",
   client: (_error, { also }) => {
     const more: Readonly<Record<string, string>> = {
       clientMetadataUrl: ", or --client-metadata-url <url>",

@@ -1,5 +1,5 @@
 import type { LoginRemedy, Remedy, UnseenByLogin } from "../../remedy.js";
-import { flagText } from "./flag-text.js";
+import { flagText, paramFlags } from "./flag-text.js";
 import { ANY_URL, CLIENT_ID, urlToPaste, valueToPaste, wordOf } from "./pasted-words.js";
 
 /** What the command of a login depends on beside its remedy. */
@@ -12,7 +12,7 @@ export interface LoginCommandContext {
 
 /** The command that logs in, with the flags that the remedy names, then those that were given. */
 export function loginCommand(
-  { server, profile, account, scope, dpop, resourceMetadata }: LoginRemedy,
+  { server, profile, account, scope, dpop, resourceMetadata, authorizationParams = {} }: LoginRemedy,
   { flags = [], isForAgent = false }: LoginCommandContext = {},
 ): string {
   const all = [
@@ -20,11 +20,18 @@ export function loginCommand(
     ...(account === undefined ? [] : [["--account-hint", account]]),
     ...unseenFlags({ scope, resourceMetadata }),
     ...(dpop === undefined ? [] : [["--dpop", dpop]]),
+    ...paramFlags(authorizationParams),
     ...flags,
     ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
   ];
-  const words = all.filter(([flag], index) => all.findIndex(([one]) => one === flag) === index).flat();
+  const names = all.map(nameOfFlag);
+  const words = all.filter((_, index) => names.indexOf(names[index] ?? "") === index).flat();
   return ["agentauth login", ...[server, ...words].map(wordOf)].join(" ");
+}
+
+/** What a later flag replaces: one of the same name, or the same parameter of the authorization request. */
+function nameOfFlag([flag = "", value = ""]: readonly string[]): string {
+  return flag === "--authorize-param" ? `${flag} ${value.slice(0, value.indexOf("="))}` : flag;
 }
 
 /** Whether scopes, which a server may have named, belong in a command to paste: text that reads as a command does not. */

@@ -12,7 +12,8 @@ import type { TraceEntry } from "../http/trace.js";
 import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { HEARTBEAT_MS } from "../model/lease.js";
-import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
+import { type IssuerMetadata, listsExchange, type ServerMetadata, TOKEN_EXCHANGE } from "../model/metadata.js";
+import { findDocumentUrlProblem, usesDocument } from "./metadata-document.js";
 import {
   type PreRegisteredClient,
   preferredMethod,
@@ -49,7 +50,6 @@ const TOO_MUCH: readonly string[] = ["invalid_client_metadata", "invalid_scope",
 const DAY_MS = 24 * 3_600_000;
 /** Maximum registrations at an issuer within a day, even if it forgets the clients. */
 const MAX_PER_DAY = 3;
-const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 /**
  * The client to use with an issuer: the pre-registered one, else our metadata document if the issuer supports that,
@@ -67,7 +67,7 @@ export async function obtainClient(registration: Registration): Promise<ClientRe
     secretExpiresAt: undefined,
   } as const;
   if (preRegistered) return { ...preRegisteredClient({ ...registration, client: preRegistered }), redirectUri };
-  if (clientMetadataUrl !== undefined && server.takesClientIdDocuments) {
+  if (clientMetadataUrl !== undefined && (await usesDocument(registration, base.issuer))) {
     return { ...base, clientId: checkDocumentUrl(clientMetadataUrl), authMethod: "none", source: "metadata-document" };
   }
   const form = redirectForm(redirectUri);
@@ -164,7 +164,7 @@ function expiresSoon(client: ClientRecord, now: number): boolean {
 async function register(registration: Registration): Promise<ClientRecord> {
   const { scope, server } = registration;
   // Request token exchange if the server supports it: a later login must not need a second registration.
-  const exchanges = server.grantTypesSupported?.includes(TOKEN_EXCHANGE) === true;
+  const exchanges = listsExchange(server) === true;
   const withExchange = { ...registration, moreGrants: [...(registration.moreGrants ?? []), TOKEN_EXCHANGE] };
   const clients = exchanges ? [withExchange, registration] : [registration];
   // The server may not know the scopes of a resource.
@@ -281,8 +281,7 @@ function checkAnswer(
 }
 
 function checkDocumentUrl(value: string): string {
-  const url = parseUrl(value);
-  if (url?.protocol === "https:" && url.pathname !== "/" && url.hash === "" && url.username === "") return value;
-  const message = `the client metadata address ${quote(value)} must be an https address with a path`;
-  throw new AgentAuthError("usage", message, { class: "usage" });
+  const problem = findDocumentUrlProblem(value);
+  if (problem === undefined) return value;
+  throw new AgentAuthError("usage", `the client metadata address ${quote(value)} ${problem}`, { class: "usage" });
 }

@@ -5,6 +5,7 @@ import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";
+import { FLOW_PARAMETERS } from "../model/authorization-params.js";
 import { type IssuerMetadata, isSameIssuer, type ServerMetadata } from "../model/metadata.js";
 import { parseScope } from "../model/scope.js";
 
@@ -208,21 +209,9 @@ function checkOneOrigin(metadata: IssuerMetadata | ServerMetadata, origin: strin
   }
 }
 
-const REQUEST_PARAMETERS = [
-  "response_type",
-  "client_id",
-  "redirect_uri",
-  "scope",
-  "state",
-  "code_challenge",
-  "code_challenge_method",
-  "resource",
-  "dpop_jkt",
-];
-
 /** Rejects an endpoint whose query has one of our parameters: servers differ in which of two values they use. */
 function checkQuery(endpoint: string, url: string): void {
-  const taken = REQUEST_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
+  const taken = FLOW_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
   if (taken === undefined) return;
   const rule = `must not contain the parameter ${taken} (RFC 6749 section 3.1)`;
   throw refused("bad_server_metadata", { field: "authorization_endpoint", value: endpoint, from: url, rule });

@@ -1,6 +1,7 @@
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remembered } from "../http/server-connection.js";
+import type { AuthorizationParams } from "../model/authorization-params.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, type ResourceMetadata } from "../model/metadata.js";
 import { type IssuerCandidate, isRemembered } from "./issuer-choice.js";
 import { isUnprovenParent } from "./resource-metadata.js";
@@ -36,6 +37,8 @@ export interface OverrideContext {
   overrides: Overrides;
   /** The option `resource`: replaces the one that the metadata name. */
   resource?: string | undefined;
+  /** The user's parameters of the authorization request. */
+  authorizationParams?: AuthorizationParams | undefined;
   /** An earlier login at the server: its exceptions remain in force for its issuer. */
   remembered: Omit<Remembered, "endpoints"> | undefined;
 }
@@ -70,6 +73,22 @@ export function chosenResource(remembered: OverrideContext["remembered"]): strin
 /** The token type that is accepted for an issuer: that of this call, else the one stored with the earlier login. */
 export function acceptedTypeFor(issuer: NamedIssuer, context: OverrideContext): string | undefined {
   return context.overrides.acceptTokenType ?? rememberedFor(issuer, context)?.acceptedTokenType;
+}
+
+/**
+ * The user's parameters of an authorization request, those of the earlier login included, and what that login learned
+ * about the consent that the issuer needs.
+ */
+export function requestParamsFor(
+  issuer: NamedIssuer,
+  context: OverrideContext,
+): Pick<Remembered, "authorizationParams" | "needsConsent"> {
+  const { authorizationParams: before, needsConsent } = rememberedFor(issuer, context) ?? {};
+  const authorizationParams = { ...before, ...context.authorizationParams };
+  return {
+    needsConsent,
+    authorizationParams: Object.keys(authorizationParams).length > 0 ? authorizationParams : undefined,
+  };
 }
 
 /** The earlier login, if it is one of this issuer. */

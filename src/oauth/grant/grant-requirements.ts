@@ -1,6 +1,7 @@
 import { quote } from "../../redact.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
+import type { AuthorizationParams } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { Grant } from "../model/grant.js";
 import { isSameIssuer } from "../model/metadata.js";
@@ -21,6 +22,12 @@ export interface TokenOptions {
   login?: boolean | undefined;
   /** Aborts the call of this caller; shared work continues for others. */
   signal?: AbortSignal | undefined;
+}
+
+/** What a login requests. */
+export interface LoginOptions extends Pick<TokenOptions, "scope" | "signal"> {
+  /** Parameters of the authorization request for this login; each replaces that of the client of the same name. */
+  authorizationParams?: AuthorizationParams | undefined;
 }
 
 /** What the grant of a request must meet. */

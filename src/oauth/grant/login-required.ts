@@ -2,7 +2,8 @@ import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy } from "../../remedy.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
-import type { GrantKey } from "../model/grant.js";
+import { type AuthorizationParams, knownIssuer } from "../model/authorization-params.js";
+import type { Grant, GrantKey } from "../model/grant.js";
 import { machineGrantOf } from "../model/machine-grant.js";
 
 /** The hint of an error whose remedy is a login and nothing else. */
@@ -16,6 +17,8 @@ export interface LoginParameters {
   dpop?: DpopPolicy | undefined;
   /** The address of the resource metadata, where a login cannot find it. */
   resourceMetadata?: string | undefined;
+  /** Parameters of the authorization request. */
+  authorizationParams?: AuthorizationParams | undefined;
 }
 
 /** The error for a server that needs a login of the user: it names the profile, and its remedy the login. */
@@ -34,7 +37,7 @@ export function loginRequired(
 /** The login that helps, without defaults. */
 export function loginRemedy(
   { profile, server, account }: GrantKey,
-  { scope = "", dpop = "auto", resourceMetadata }: LoginParameters = {},
+  { scope = "", dpop = "auto", resourceMetadata, authorizationParams }: LoginParameters = {},
 ): LoginRemedy {
   return {
     action: "login",
@@ -44,7 +47,16 @@ export function loginRemedy(
     ...(scope !== "" && { scope }),
     ...(dpop !== "auto" && { dpop }),
     ...(resourceMetadata !== undefined && { resourceMetadata }),
+    ...(authorizationParams !== undefined && { authorizationParams }),
   };
+}
+
+/** The parameters with which the issuer of a login without a refresh token is known to return one, if it did not get them. */
+export function missingParams({ issuer, tokens, authorizationParams }: Grant): AuthorizationParams | undefined {
+  const { offlineParams } = knownIssuer(issuer);
+  if (offlineParams === undefined || tokens.refreshToken !== undefined) return undefined;
+  const isSent = Object.entries(offlineParams).every(([name, value]) => authorizationParams?.[name] === value);
+  return isSent ? undefined : offlineParams;
 }
 
 /** The error for an interactive login with the account of a machine grant. */

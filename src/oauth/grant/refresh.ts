@@ -12,7 +12,7 @@ import {
 } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
-import { LOGIN_HINT, loginRemedy, loginRequired } from "./login-required.js";
+import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./login-required.js";
 import { describeLoss, isLastToken, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
 import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";
 import { refreshDurationMs, report, type SendContext, sendRefresh } from "./send-refresh.js";
@@ -87,7 +87,10 @@ async function refreshOrRead(
       if (!hasSameTokens(current, seen)) return current;
       if (tokenGeneration(current) <= (lease.spent ?? -1)) throw rolledBackError(current);
       if (!isForced && isLastToken(current, clock.epoch())) return current;
-      if (current.tokens.refreshToken === undefined) throw loginRequired(current, noRefreshTokenText(isForced));
+      if (current.tokens.refreshToken === undefined) {
+        const authorizationParams = missingParams(current);
+        throw loginRequired(current, noRefreshTokenText(isForced), { authorizationParams });
+      }
       rethrowRecentFailure(lease, clock.epoch(), isForced || hasExpired(current.tokens, clock.epoch()));
       const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
       const known = { ...current, acceptedTokenType };

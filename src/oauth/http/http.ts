@@ -98,7 +98,7 @@ export class OAuthHttp {
       if (prover) headers.set("dpop", await prover.proof({ method, url }));
       const request = new HttpRequest(url, { method, headers, ...(body != null && { body: body as string }) });
       const sent = secretsIn(headers, body);
-      const mask = (text: string) => sent.redact(text);
+      const mask = (text: string) => sent.redactKnown(text);
       beforeSend?.();
       try {
         const reply = await this.#once(request, signal, { mask }).catch(rethrowTruncated);
@@ -112,6 +112,9 @@ export class OAuthHttp {
     };
   }
 }
+
+/** A part of a JWT that is long enough to be told from a word. */
+const MIN_PART = 16;
 
 /** Form members with secrets (RFC 6749, 7009, 7521, 7636, 8628, 8693). */
 const SECRET_MEMBERS = [
@@ -131,15 +134,30 @@ const SECRET_MEMBERS = [
 function secretsIn(headers: Headers, body: unknown): Redactor {
   const secrets = new Redactor();
   const form = new URLSearchParams(body == null ? "" : String(body));
-  for (const name of SECRET_MEMBERS) for (const value of form.getAll(name)) secrets.add(value);
+  for (const name of SECRET_MEMBERS) for (const value of form.getAll(name)) addForms(secrets, value);
   const [scheme = "", credentials = ""] = headers.get("authorization")?.split(" ") ?? [];
-  secrets.add(credentials);
+  addForms(secrets, credentials);
+  addForms(secrets, headers.get("dpop") ?? "");
   if (scheme.toLowerCase() === "basic") {
     const [, secret = ""] = atob(credentials).split(":");
     secrets.add(secret);
-    secrets.add(decodeURIComponent(secret.replaceAll("+", " ")));
+    addForms(secrets, decodeURIComponent(secret.replaceAll("+", " ")));
   }
   return secrets;
+}
+
+/** Adds a secret in each form in which a server may repeat it: as it is, encoded for an address or a form, in base64. */
+function addForms(secrets: Redactor, value: string): void {
+  const base64 = btoa(
+    Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte)).join(""),
+  ).replace(/=+$/, "");
+  secrets.add(value);
+  secrets.add(encodeURIComponent(value));
+  secrets.add(new URLSearchParams([["", value]]).toString().slice(1));
+  secrets.add(base64);
+  secrets.add(base64.replaceAll("+", "-").replaceAll("/", "_"));
+  // The parts of a JWT.
+  for (const part of value.split(".")) if (part.length >= MIN_PART) secrets.add(part);
 }
 
 const secretsByResponse = new WeakMap<Response, Redactor>();
@@ -223,10 +241,16 @@ function normalizeResponse(reply: BufferedResponse, lenient: boolean, secrets: R
 // Many servers send null for an optional member that they do not set.
 const OPTIONAL_MEMBERS = ["expires_in", "refresh_token", "id_token", "scope"];
 
+/** The secrets of a response. */
+const ANSWERED = ["access_token", "refresh_token", "client_secret", "registration_access_token"];
+
 /** Masks a secret that a server repeats as the token type, which errors show in lower case. */
 function maskTokenType(members: Record<string, unknown>, secrets: Redactor): void {
-  const { token_type: type, access_token: accessToken, refresh_token: refreshToken } = members;
-  for (const token of [accessToken, refreshToken]) if (typeof token === "string") secrets.add(token);
+  const { token_type: type } = members;
+  for (const name of ANSWERED) {
+    const secret = members[name];
+    if (typeof secret === "string") secrets.add(secret);
+  }
   if (typeof type === "string") members["token_type"] = secrets.redactKnown(type);
 }
 

@@ -47,7 +47,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const { status } = thrown;
     const redactor = secretsSentBefore(thrown.response);
     for (const secret of known) redactor.add(secret);
-    const code = redactor.redact(thrown.error) === thrown.error ? thrown.error : MASK;
+    const code = redactor.redactKnown(thrown.error) === thrown.error ? thrown.error : MASK;
     const error = errorCodeOf(code);
     const isTemporary =
       status >= 500 || status === 429 || error === "temporarily_unavailable" || error === "server_error";
@@ -89,7 +89,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
     const isHttpError = status !== undefined && status >= 400;
     return new AgentAuthError(
       isHttpError ? "http_error" : "bad_token_answer",
-      `${url}: ${isHttpError ? `HTTP ${status}` : escapeText(secretsSentBefore(response).redact(thrown.message))}`,
+      `${url}: ${isHttpError ? `HTTP ${status}` : escapeText(secretsSentBefore(response).redactKnown(thrown.message))}`,
       {
         class: isHttpError ? "remote" : "refused",
         status,
@@ -125,7 +125,7 @@ function descriptionOf(
   { error_description: description }: { error_description?: unknown },
   redactor: Redactor,
 ): string {
-  return typeof description === "string" ? `: ${escapeText(redactor.redact(description)).slice(0, 300)}` : "";
+  return typeof description === "string" ? `: ${escapeText(redactor.redactKnown(description)).slice(0, 300)}` : "";
 }
 
 /** What Entra ID reports, under several codes, if the resource does not match the scopes. */

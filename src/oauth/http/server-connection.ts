@@ -23,7 +23,11 @@ export interface ServerConnection {
 
 /** The fields of a stored login that requests to its issuer need. */
 export interface Remembered
-  extends Pick<Grant, "issuer" | "namedIssuer" | "overrides" | "acceptedTokenType" | "resource"> {
+  extends Pick<
+    Grant,
+    | ("issuer" | "namedIssuer" | "overrides" | "acceptedTokenType" | "resource")
+    | ("authorizationParams" | "needsConsent")
+  > {
   readonly endpoints: Partial<GrantEndpoints>;
 }
 

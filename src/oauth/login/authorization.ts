@@ -3,6 +3,7 @@ import { AgentAuthError } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import { oauthError } from "../http/oauth-error.js";
+import { type AuthorizationParams, knownIssuer } from "../model/authorization-params.js";
 import type { ClientRecord } from "../model/grant.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
@@ -36,6 +37,10 @@ export interface AuthorizationRequest {
   loginHint?: string | undefined;
   /** The hash of the key that the tokens are bound to: the code is then bound to it as well (RFC 9449 section 10). */
   proofKeyThumbprint?: string | undefined;
+  /** The user's parameters. */
+  authorizationParams?: AuthorizationParams | undefined;
+  /** Whether only a forced consent leads to a refresh token, as an earlier login showed. */
+  needsConsent?: boolean | undefined;
 }
 
 const MAX_URL = 8192;
@@ -43,12 +48,17 @@ const MAX_URL = 8192;
 /** Builds the authorization request (RFC 6749 section 4.1.1) with PKCE S256 (RFC 7636) and `resource` (RFC 8707). */
 export async function buildAuthorization(request: AuthorizationRequest): Promise<PendingAuthorization> {
   const { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint } = request;
+  const { authorizationParams, needsConsent = !knownIssuer(server.issuer).needsNoConsent } = request;
   const verifier = oauth.generateRandomCodeVerifier();
   const state = oauth.generateRandomState();
   // Optional in this flow (OpenID Connect Core section 3.1.2.1), and some servers require it.
   const nonce = scope.includes("openid") ? oauth.generateRandomNonce() : undefined;
   const url = new URL(server.authorizationEndpoint);
   const parameters = {
+    // OpenID Connect issues a refresh token for offline_access only after consent (Core section 11), unless "other
+    // conditions" are met, such as the consent of an administrator.
+    ...(scope.includes("offline_access") && needsConsent && { prompt: "consent" }),
+    ...authorizationParams,
     response_type: "code",
     client_id: client.clientId,
     redirect_uri: redirectUri,
@@ -60,10 +70,11 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     ...(nonce !== undefined && { nonce }),
     ...(loginHint !== undefined && { login_hint: loginHint }),
     ...(proofKeyThumbprint !== undefined && { dpop_jkt: proofKeyThumbprint }),
-    // OpenID Connect issues a refresh token for offline_access only after consent (Core section 11).
-    ...(scope.includes("offline_access") && { prompt: "consent" }),
   };
-  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === "") url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+  }
   if (url.href.length > MAX_URL) {
     throw refused("bad_address", {
       field: "authorization_endpoint",
@@ -86,6 +97,11 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
   };
 }
 
+/** Whether an authorization request forces the user to consent. */
+export function asksForConsent({ authorizationUrl }: PendingAuthorization): boolean {
+  return new URL(authorizationUrl).searchParams.get("prompt")?.split(" ").includes("consent") === true;
+}
+
 /**
  * Validates a callback before any of its values are used: `state`, and `iss` by the four-row table of RFC 9207,
  * compared character by character. This applies to errors too, whose texts are not shown if `iss` does not match.
@@ -106,9 +122,10 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
     });
   }
   const iss = parameters.get("iss");
-  if (iss === null ? pending.promisesIss : iss !== pending.issuer) {
+  if (iss === null && pending.promisesIss) throw missingIssError(pending.issuer);
+  if (iss !== null && iss !== pending.issuer) {
     const rule = `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); the response is not used`;
-    throw refused("iss_mismatch", { field: "iss", value: iss ?? undefined, from, rule });
+    throw refused("iss_mismatch", { field: "iss", value: iss, from, rule });
   }
   // An `error` without a value counts as missing, so a code is still required.
   if (!parameters.get("error") && !parameters.get("code")) {
@@ -124,4 +141,12 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
   } catch (thrown) {
     throw oauthError(thrown, pending.issuer);
   }
+}
+
+/** The error for a response without the issuer that the metadata announce: it may be that of another issuer. */
+function missingIssError(issuer: string): AgentAuthError {
+  const announced = "authorization_response_iss_parameter_supported";
+  const message = `iss is missing from the callback of the login, although the metadata of ${quote(issuer)} announce it (${announced}): such a response may come from another issuer and is not used (RFC 9207 section 2.4)`;
+  const hint = `no option accepts that; the operator of ${quote(issuer)} has to send iss, or no longer announce it`;
+  return new AgentAuthError("iss_mismatch", message, { class: "refused", hint });
 }

@@ -1,11 +1,12 @@
-import { isAgentAuthError } from "../../errors.js";
+import { isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { refuseDocument } from "../client/metadata-document.js";
 import { proverFor } from "../dpop/dpop.js";
-import { buildAuthorization, checkCallback, type PendingAuthorization } from "./authorization.js";
+import { asksForConsent, buildAuthorization, checkCallback, type PendingAuthorization } from "./authorization.js";
 import type { LoginContext } from "./login-context.js";
 import type { LoginSession } from "./login-method.js";
 import type { AuthorizedLogin, PreparedLogin } from "./prepared-login.js";
-import { withScopeHint } from "./token-step.js";
+import { REPLACES_DOCUMENT, withScopeHint } from "./token-step.js";
 
 /** Builds the authorization request of a login. */
 export async function authorizationOf(
@@ -13,9 +14,10 @@ export async function authorizationOf(
   login: Omit<PreparedLogin, "pending">,
   redirectUri: string,
 ): Promise<PendingAuthorization> {
-  const { issuer: server, client, scope, resource } = login;
+  const { issuer: server, client, scope, resource, authorizationParams, needsConsent } = login;
   const proofKeyThumbprint = await proverFor(login, nonces)?.thumbprint();
-  return buildAuthorization({ server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint });
+  const request = { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint };
+  return buildAuthorization({ ...request, authorizationParams, needsConsent });
 }
 
 /**
@@ -29,17 +31,33 @@ export async function authorize(
   signal: AbortSignal,
 ): Promise<AuthorizedLogin> {
   const { issuer, pending } = login;
-  const callback = await session.authorize({
-    url: pending.authorizationUrl,
-    state: pending.state,
-    allowBareCode: !pending.promisesIss,
-    tokenEndpoint: issuer.tokenEndpoint,
-    promisesIss: pending.promisesIss,
-    signal,
-  });
+  const callback = await session
+    .authorize({
+      url: pending.authorizationUrl,
+      state: pending.state,
+      allowBareCode: !pending.promisesIss,
+      tokenEndpoint: issuer.tokenEndpoint,
+      promisesIss: pending.promisesIss,
+      signal,
+    })
+    .catch((error: unknown) => {
+      throw withConsentHint(error, login);
+    });
   const judged = await judgeCallback(context, login, callback);
   return "again" in judged ? authorize(context, judged.again, session, signal) : judged;
 }
+
+/** Where users may not consent, the page of a forced consent ends at a request for approval and never returns. */
+function withConsentHint(error: unknown, { pending, authorizationParams }: PreparedLogin): unknown {
+  const isForced = asksForConsent(pending) && authorizationParams?.["prompt"] === undefined;
+  if (!isAgentAuthError(error) || error.code !== "timeout" || error.remedy?.action !== "login" || !isForced)
+    return error;
+  const hint = `${error.hint}; if the page wanted an approval, set authorizationParams: { prompt: "" }`;
+  return withHint(error, hint, { ...error.remedy, authorizationParams: { prompt: "" } });
+}
+
+/** Errors of a callback that refuse the client. */
+const OF_CLIENT: readonly string[] = ["invalid_client", "unauthorized_client", "invalid_client_metadata"];
 
 /** Validates a callback. If the issuer rejected optional scopes, the result is the login to send the user with again. */
 export async function judgeCallback(
@@ -51,6 +69,10 @@ export async function judgeCallback(
   try {
     return { login, parameters: checkCallback(pending, callback) };
   } catch (error) {
+    if (login.client.source === "metadata-document" && isAgentAuthError(error) && OF_CLIENT.includes(error.code)) {
+      await refuseDocument(context.store, login.client, context.clock.epoch());
+      throw withHint(error, REPLACES_DOCUMENT);
+    }
     if (!isScopeRefusal(error, addedScope)) throw withScopeHint(error, context, login);
   }
   reportReducedScope(context, login);

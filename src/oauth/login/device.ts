@@ -3,7 +3,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { checkAddress } from "../../http/peer-address.js";
 import { Secret } from "../../redact.js";
 import { clientIssuer, obtainClient } from "../client/registration.js";
-import { acceptedTypeFor, overridesFor } from "../discovery/overrides.js";
+import { acceptedTypeFor, overridesFor, requestParamsFor } from "../discovery/overrides.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { ClientRecord, TokenAnswer } from "../model/grant.js";
 import type { Discovered } from "../model/metadata.js";
@@ -60,12 +60,17 @@ export async function startDeviceLogin(context: LoginContext, login: DeviceLogin
   const moreGrants = [DEVICE_CODE_GRANT];
   const registration = { ...context, server: issuer, redirectUri: PLACEHOLDER_REDIRECT, moreGrants, signal };
   const acceptedTokenType = acceptedTypeFor(issuer, context);
+  const request = requestParamsFor(issuer, context);
   const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<IssuedCode> => {
     const { scope } = wanted;
     const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });
     const { tokenEndpoint } = issuer;
     const call = { ...context, issuer: issuer.issuer, tokenEndpoint, client, acceptedTokenType, signal };
-    const parameters = { ...resourceParameter(resource), ...(scope.length > 0 && { scope: scope.join(" ") }) };
+    const parameters = {
+      ...Object.fromEntries(Object.entries(request.authorizationParams ?? {}).filter(([, value]) => value !== "")),
+      ...resourceParameter(resource),
+      ...(scope.length > 0 && { scope: scope.join(" ") }),
+    };
     const loginClient = { client, form: PLACEHOLDER_REDIRECT, signal };
     try {
       const answer = await withClientRefusal(context, loginClient, () => requestDeviceCode(call, endpoint, parameters));
@@ -89,7 +94,7 @@ export async function startDeviceLogin(context: LoginContext, login: DeviceLogin
   const device = deviceOf(answer, endpoint, { now: context.clock.epoch(), bounds: await context.addressPolicy() });
   const { loginHint: account } = context;
   const target = { server: found.server, account, issuer, client, scope, resource };
-  return { ...target, overrides, acceptedTokenType, proofKey, device };
+  return { ...target, ...request, overrides, acceptedTokenType, proofKey, device };
 }
 
 /** The error where a login on another device is not possible. */

@@ -13,7 +13,9 @@ import {
   readNumber,
   readObject,
   readOptional,
+  readOptionalBoolean,
   readOptionalStrings,
+  readOptionalTexts,
   readRequiredSecret,
   readRequiredStrings,
   readSecret,
@@ -93,6 +95,8 @@ const STARTED: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "device" | "onSl
   resource: readString,
   overrides: readRequiredStrings,
   acceptedTokenType: readOptional,
+  authorizationParams: readOptionalTexts,
+  needsConsent: readOptionalBoolean,
   proofKey: readSecret,
 };
 

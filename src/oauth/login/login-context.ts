@@ -4,6 +4,7 @@ import type { IssuerTrust } from "../client/issuer-binding.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import type { DiscoveryContext } from "../discovery/discovery.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
+import type { LoginOptions } from "../grant/grant-requirements.js";
 import type { Nonces } from "../http/nonces.js";
 import type { Progress } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
@@ -46,4 +47,12 @@ export interface LoginRequest {
   /** The challenge that led to the login, if there was one. */
   challenge?: BearerChallenge | undefined;
   signal: AbortSignal;
+}
+
+/** The context of a login with parameters of its own; each replaces that of the client of the same name. */
+export function withParams(
+  context: LoginContext,
+  { authorizationParams }: Pick<LoginOptions, "authorizationParams">,
+): LoginContext {
+  return { ...context, authorizationParams: { ...context.authorizationParams, ...authorizationParams } };
 }

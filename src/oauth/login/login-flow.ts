@@ -2,14 +2,15 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { isForgotten } from "../client/forgotten-client.js";
 import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
+import { FIRST_DOCUMENT_REDIRECT, refuseDocument, usesDocument } from "../client/metadata-document.js";
 import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
 import { discover } from "../discovery/discovery.js";
-import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
+import { acceptedTypeFor, overridesFor, requestParamsFor, resourceFor } from "../discovery/overrides.js";
 import { newProofKey } from "../dpop/dpop.js";
 import { withResourceHint } from "../http/oauth-error.js";
 import type { Grant, GrantKey } from "../model/grant.js";
-import { type GrantStore, type Reservation, withReservation } from "../model/grant-store.js";
-import { type Discovered, type IssuerMetadata, isSameIssuer } from "../model/metadata.js";
+import { type Reservation, withReservation } from "../model/grant-store.js";
+import { type Discovered, type IssuerMetadata, isSameIssuer, type ServerMetadata } from "../model/metadata.js";
 import { scopeFor } from "../model/scope.js";
 import { authorizationOf, authorize } from "./authorize-step.js";
 import { noDeviceFlowError, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
@@ -44,7 +45,7 @@ export async function loginWith(requested: LoginContext, request: LoginRequest):
       return completeDevice(context, login, { reservation, signal });
     }
     const { issuer } = found.issuer;
-    const preferredRedirectUri = await knownRedirect(context.store, clientIssuer(found.issuer));
+    const preferredRedirectUri = await preferredRedirect(context, found.issuer);
     const session = await method.open({ resource: found.server, issuer, preferredRedirectUri, signal });
     return runInSession(session, async () => {
       const { redirectUri } = session;
@@ -183,8 +184,11 @@ export function reportChanges(
   onProgress?.({ about: "login", text: `${names}; clients and tokens of the old one are not sent to the new one` });
 }
 
-/** The redirect address that our client at an issuer is registered with. */
-export async function knownRedirect(store: GrantStore, issuer: string): Promise<string | undefined> {
+/** The redirect address that our client at an issuer is registered with, or that our metadata document has. */
+export async function preferredRedirect(context: LoginContext, server: ServerMetadata): Promise<string | undefined> {
+  const { store, clock } = context;
+  const issuer = clientIssuer(server);
+  if (await usesDocument({ ...context, server, now: clock.epoch() }, issuer)) return FIRST_DOCUMENT_REDIRECT;
   for (const form of ["http://127.0.0.1/callback", "http://localhost/callback"]) {
     const client = await store.readClient(issuer, form);
     if (client?.redirectUri) return client.redirectUri;
@@ -206,7 +210,10 @@ export interface Preparation {
   signal: AbortSignal;
 }
 
-/** Obtains a client and builds its authorization request; a client that the issuer has forgotten is replaced once. */
+/**
+ * Obtains a client and builds its authorization request. A client that the issuer has forgotten is replaced once, and a
+ * metadata document that it refuses by a registration.
+ */
 export async function prepareLogin(
   context: LoginContext,
   preparation: Preparation & { redirectUri: string },
@@ -229,11 +236,13 @@ export async function prepareLogin(
       resource,
       overrides: overridesFor(found.issuer, context),
       acceptedTokenType: acceptedTypeFor(found.issuer, context),
+      ...requestParamsFor(found.issuer, context),
       proofKey,
     };
     return { ...login, pending: await authorizationOf(context, login, redirectUri) };
   };
   const login = await prepare();
+  if (login.client.source === "metadata-document") return withAcceptedClient(context, preparation, login);
   if (login.client.source !== "dynamic" || login.client.clientId !== known?.clientId) return login;
   if (!(await isForgotten(context.http, login.pending.authorizationUrl, signal))) return login;
   await refuseClient({ ...context, signal }, login.client, form);
@@ -247,6 +256,32 @@ export async function prepareLogin(
   context.trace({ step: "authorization", method: "GET", url, used: false, why });
   if (isSame) context.onProgress?.({ about: "login", text: `${quote(issuer)}: ${why}` });
   return again;
+}
+
+/**
+ * The login with our metadata document; if the issuer refuses that, with a client that it registers. Some issuers say so
+ * in the browser only, and show a page there that does not lead back.
+ */
+async function withAcceptedClient(
+  context: LoginContext,
+  preparation: Preparation & { redirectUri: string },
+  login: PreparedLogin,
+): Promise<PreparedLogin> {
+  const { issuer, client, pending } = login;
+  if (issuer.registrationEndpoint === undefined) return login;
+  if (!(await isForgotten(context.http, pending.authorizationUrl, preparation.signal))) return login;
+  const registered = await prepareLogin({ ...context, clientMetadataUrl: undefined }, preparation).catch(
+    (error: unknown) => {
+      // The page may be readable in a browser only, and the document is the only client left.
+      if (isAgentAuthError(error) && (error.class === "auth" || error.class === "remote")) return undefined;
+      throw error;
+    },
+  );
+  if (registered === undefined) return login;
+  await refuseDocument(context.store, client, context.clock.epoch());
+  const text = `${quote(issuer.issuer)} refuses the client metadata document ${quote(client.clientId)}; a registered client is used instead`;
+  context.onProgress?.({ about: "login", text });
+  return registered;
 }
 
 function internalError(cause: unknown): AgentAuthError {

@@ -1,5 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { Secret } from "../../redact.js";
+import type { AuthorizationParams } from "../model/authorization-params.js";
 import type { ClientRecord } from "../model/grant.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import type { PendingAuthorization } from "./authorization.js";
@@ -24,6 +25,10 @@ export interface PreparedLogin {
   readonly overrides: readonly string[];
   /** The token type beside `Bearer` that is accepted from this issuer. */
   readonly acceptedTokenType?: string | undefined;
+  /** The user's parameters of the authorization request. */
+  readonly authorizationParams?: AuthorizationParams | undefined;
+  /** Whether the issuer returns a refresh token only after a forced consent; undefined if no earlier login showed that. */
+  readonly needsConsent?: boolean | undefined;
   /** The key that the tokens are bound to. */
   readonly proofKey: Secret | undefined;
   /** The authorization request, with the secrets that the callback is validated with. */

@@ -3,17 +3,20 @@ import { quote } from "../../redact.js";
 import { bindUsedClient } from "../client/issuer-binding.js";
 import { type Grant, type TokenAnswer, tokensOf } from "../model/grant.js";
 import type { Reservation } from "../model/grant-store.js";
+import { listsExchange } from "../model/metadata.js";
 import { scopesBeyond } from "../model/scope.js";
+import { asksForConsent } from "./authorization.js";
 import type { LoginContext } from "./login-context.js";
 import type { PreparedLogin } from "./prepared-login.js";
 
 /** The grant of a login from the answer of the token endpoint. */
 export function grantOf(
   context: LoginContext,
-  login: Omit<PreparedLogin, "pending" | "account" | "addedScope">,
+  login: Omit<PreparedLogin, "pending" | "account" | "addedScope"> & Partial<Pick<PreparedLogin, "pending">>,
   answer: TokenAnswer,
 ): Grant {
-  const { server, issuer, client, scope, resource, overrides, acceptedTokenType, proofKey } = login;
+  const { server, issuer, client, scope, resource, overrides, acceptedTokenType, proofKey, pending } = login;
+  const isTrial = pending !== undefined && scope.includes("offline_access") && !asksForConsent(pending);
   const requestedScope = scope.length > 0 ? scope.join(" ") : undefined;
   return {
     profile: context.profile,
@@ -33,6 +36,9 @@ export function grantOf(
     requestedScope,
     overrides,
     acceptedTokenType,
+    authorizationParams: login.authorizationParams,
+    needsConsent: isTrial ? answer.refreshToken === undefined : login.needsConsent,
+    exchanges: listsExchange(issuer),
     proofKey,
     tokens: tokensOf(answer, requestedScope),
     signedInAt: answer.at,

@@ -1,14 +1,16 @@
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { refuseDocument } from "../client/metadata-document.js";
 import { unseenByLogin } from "../discovery/unseen-by-login.js";
 import { findUnmetRequirement } from "../grant/grant-requirements.js";
 import { LOGIN_HINT, type LoginParameters, loginRemedy, loginRequired } from "../grant/login-required.js";
 import type { Progress } from "../http/trace.js";
+import type { AuthorizationParams } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, type GrantKey, hasSameTokens, noteRefusal } from "../model/grant.js";
 import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../model/lease.js";
 import { splitScope } from "../model/scope.js";
-import type { LoginContext } from "./login-context.js";
+import { type LoginContext, withParams } from "./login-context.js";
 import { loginWith } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
 
@@ -25,6 +27,8 @@ export interface SharedLoginContext {
 export interface SharedLoginRequest {
   key: GrantKey;
   scope?: string | undefined;
+  /** Parameters of the authorization request, for this login. */
+  authorizationParams?: AuthorizationParams | undefined;
   /** The scopes requested before, in a step-up. */
   previousScope?: string | undefined;
   challenge?: BearerChallenge | undefined;
@@ -39,6 +43,8 @@ export interface SharedLoginRequest {
 
 /** How long programs do not request a login again after the user declined it. */
 const DECLINED_MS = 5 * 60_000;
+/** A token that its server rejects so soon after the login has not expired. */
+const NEW_LOGIN_MS = 10 * 60_000;
 
 /**
  * Logs the user in: one login at a time across all processes that share the store. The others wait for its result, so
@@ -53,7 +59,7 @@ export function shareLogin(
   const { method } = context;
   if (method === undefined) throw loginRequired(key, "not logged in");
   const before = seen ?? refused;
-  const about = context.loginContext(key, before);
+  const about = withParams(context.loginContext(key, before), request);
   const login = refused ? { ...about, refusals: noteRefusal(refused, about.clock.epoch()).refusals } : about;
   const { store, clock, http } = login;
   const wanted = splitScope(scope);
@@ -70,6 +76,8 @@ export function shareLogin(
       // Detects an unreadable store before the user is asked.
       const stored = await newer();
       if (stored && (lease.waited || !explicit)) return stored;
+      const rejected = refused ? { ...refused, refusals: login.refusals } : seen;
+      if (rejected && isRejectedDocument(rejected)) await refuseDocument(store, rejected.client, clock.epoch());
       const { previousScope, challenge } = request;
       const unseen = unseenByLogin(challenge, server);
       rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch(), unseen });
@@ -92,6 +100,14 @@ export function shareLogin(
       },
     },
   );
+}
+
+/**
+ * Whether a server rejected the token of a login with our metadata document right after that login: some issuers support
+ * such documents, and their servers accept only tokens of clients that are registered.
+ */
+function isRejectedDocument({ client, refusals, signedInAt }: Grant): boolean {
+  return client.source === "metadata-document" && refusals.some((at) => at - signedInAt < NEW_LOGIN_MS);
 }
 
 interface LoginAttempt {

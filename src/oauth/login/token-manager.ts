@@ -10,11 +10,12 @@ import {
   type GrantRequirements,
   type TokenOptions,
 } from "../grant/grant-requirements.js";
-import { loginRemedy, loginRequired, machineAccountError } from "../grant/login-required.js";
+import { loginRemedy, loginRequired, machineAccountError, missingParams } from "../grant/login-required.js";
 import { isLastToken } from "../grant/lost-refresh.js";
 import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
 import { unsavedFor } from "../grant/save-refreshed.js";
 import type { OAuthHttp } from "../http/http.js";
+import { paramsText } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import {
   coversScope,
@@ -135,7 +136,8 @@ export class TokenManager {
     const parameters = { ...unseenByLogin(options.challenge, key.server), ...(scope !== undefined && { scope }) };
     const reason = explainLogin(grant, wanted, requirements, options);
     this.#checkChallenge(grant ?? key, grant, options.challenge);
-    throw loginRequired(grant ?? key, reason, { ...parameters, dpop: requirements.dpop });
+    const authorizationParams = grant && missingParams(grant);
+    throw loginRequired(grant ?? key, reason, { ...parameters, dpop: requirements.dpop, authorizationParams });
   }
 
   /** Throws what a login would fail with: an option that the user has to decide about is named before the login. */
@@ -171,7 +173,7 @@ export class TokenManager {
 
   /** Logs the user in; concurrent calls with the same key and scope share the result. */
   login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
-    const { scope, refused } = request;
+    const { scope, refused, authorizationParams = {} } = request;
     if (isMachineAccount(key.account)) throw machineAccountError(key.account);
     const name = lockNameOf(key);
     const work = async (signal: AbortSignal) => {
@@ -186,7 +188,8 @@ export class TokenManager {
         if (this.#logins.has(name)) this.#note(name, { replacing: undefined });
       }
     };
-    return this.#inFlight.run(`login ${name} ${scope ?? ""}`, work, request.signal);
+    const what = `login ${name} ${scope ?? ""} ${paramsText(authorizationParams)}`;
+    return this.#inFlight.run(what, work, request.signal);
   }
 
   #note(name: string, change: LoginState): void {

@@ -1,4 +1,5 @@
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import { refuseDocument } from "../client/metadata-document.js";
 import { alternateAuthMethod } from "../client/pre-registered-client.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
 import { adviseWithoutRegistration } from "../client/registration-refusal.js";
@@ -56,10 +57,13 @@ export interface LoginClient {
 }
 
 const REGISTERS_AGAIN = "log in again: another client is registered for that";
+/** What helps where an issuer refuses our metadata document. */
+export const REPLACES_DOCUMENT =
+  "log in again: a client is registered if the issuer does that; check what the client metadata document says";
 /** A login takes less time than that. */
 const NEW_CLIENT_MS = 600_000;
 
-/** Runs work with a client; one that we registered and the issuer rejects is not used again. */
+/** Runs work with a client; one that we registered, or our metadata document, is not used again if the issuer rejects it. */
 export async function withClientRefusal<T>(
   { store, clock }: Pick<LoginContext, "store" | "clock">,
   { client, form, signal }: LoginClient,
@@ -68,6 +72,10 @@ export async function withClientRefusal<T>(
   try {
     return await work();
   } catch (error) {
+    if (isInvalidClient(error) && client.source === "metadata-document") {
+      await refuseDocument(store, client, clock.epoch());
+      throw withHint(error, REPLACES_DOCUMENT);
+    }
     if (!isInvalidClient(error) || client.source !== "dynamic") throw error;
     await refuseClient({ store, signal }, client, form);
     const { registeredAt = [] } = client;

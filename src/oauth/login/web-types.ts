@@ -1,15 +1,12 @@
 import type { AccessToken } from "../grant/access-token.js";
+import type { LoginOptions } from "../grant/grant-requirements.js";
 
-/** Options of `AgentClient.startLogin`. */
-export interface StartLoginOptions {
+/** Options of `AgentClient.startLogin`. Default scopes: those that the server names. */
+export interface StartLoginOptions extends LoginOptions {
   /** Where the browser returns to: an https address of the web app, or http on a loopback host. One serves every server. */
   redirectUri: string;
-  /** Scopes to request, separated by blanks. Default: those that the server names. */
-  scope?: string | undefined;
   /** The page to show after the login: a path, or an address on the origin of `redirectUri`. */
   returnTo?: string | undefined;
-  /** Aborts the call. */
-  signal?: AbortSignal | undefined;
 }
 
 /** A login that waits for its callback, in any process of a web app. */
@@ -32,7 +29,7 @@ export interface LoginStart {
    */
   (options: StartLoginOptions): Promise<StartedLogin>;
   /** Begins the login with the `login` method of the client; resolves once the user has logged in. */
-  (options?: { signal?: AbortSignal | undefined }): Promise<unknown>;
+  (options?: Pick<LoginOptions, "signal" | "authorizationParams">): Promise<unknown>;
 }
 
 declare module "../../remedy.js" {

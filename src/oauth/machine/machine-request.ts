@@ -11,6 +11,7 @@ import { withResourceHint } from "../http/oauth-error.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { ClientRecord, Grant, GrantKey, GrantTokens } from "../model/grant.js";
 import type { IdentityProvider, MachineGrant } from "../model/machine-grant.js";
+import { listsExchange } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { scopeFor, unionScopes } from "../model/scope.js";
 import type { TokenCall } from "../token/token.js";
@@ -158,6 +159,7 @@ async function findTarget(context: MachineContext, login: IssuerContext, request
     resource: resourceFor(found, login),
     issuer: issuer.issuer,
     namedIssuer: issuer.namedIssuer,
+    exchanges: listsExchange(issuer),
     endpoints: {
       token: issuer.tokenEndpoint,
       introspection: issuer.introspectionEndpoint,

@@ -17,6 +17,8 @@ import {
   readNumbers,
   readObject,
   readOptional,
+  readOptionalBoolean,
+  readOptionalTexts,
   readRequiredSecret,
   readSecret,
   readString,
@@ -113,6 +115,8 @@ const lostRefresh = readNested<LostRefresh>({ at: readCount, code: readString, g
 
 const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
   acceptedTokenType: readOptional,
+  authorizationParams: readOptionalTexts,
+  ...readEach(readOptionalBoolean, "needsConsent", "exchanges"),
   ...readEach(readString, "profile", "server"),
   account: readOptional,
   ...readEach(readString, "resource", "issuer"),

@@ -1,4 +1,5 @@
 import { Secret } from "../../redact.js";
+import type { AuthorizationParams } from "./authorization-params.js";
 import { splitScope } from "./scope.js";
 
 /** How a client authenticates at the token endpoint (RFC 7591 section 2). */
@@ -98,6 +99,15 @@ export interface Grant {
   readonly overrides: readonly string[];
   /** The token type beside `Bearer` that the user accepts from this issuer as one of bearer tokens. */
   readonly acceptedTokenType?: string | undefined;
+  /** The user's parameters of the authorization request, which the next login sends as well. */
+  readonly authorizationParams?: AuthorizationParams | undefined;
+  /**
+   * Whether the issuer returns a refresh token for `offline_access` after a forced consent alone, as the last login
+   * without one showed; undefined if none did.
+   */
+  readonly needsConsent?: boolean | undefined;
+  /** Whether the issuer listed token exchange at the login; undefined if it listed no grant types. */
+  readonly exchanges?: boolean | undefined;
   /** The private key, as the text of a JWK, that the tokens are bound to (RFC 9449); undefined for bearer tokens. */
   readonly proofKey?: Secret | undefined;
   /** The tokens of the last token response. */

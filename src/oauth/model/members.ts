@@ -119,6 +119,17 @@ export function readBoolean(members: Members, name: string): boolean {
   throw new CodecError(`${name} is neither true nor false`);
 }
 
+export function readOptionalBoolean(members: Members, name: string): boolean | undefined {
+  return members[name] === undefined ? undefined : readBoolean(members, name);
+}
+
+/** An object of strings. */
+export function readOptionalTexts(members: Members, name: string): Record<string, string> | undefined {
+  if (members[name] === undefined) return undefined;
+  const texts = readObject(members, name);
+  return Object.fromEntries(Object.keys(texts).map((one) => [one, readString(texts, one)]));
+}
+
 export function readUrl(members: Members, name: string): string {
   const value = readString(members, name);
   if (parseUrl(value) !== undefined) return value;

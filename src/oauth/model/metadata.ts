@@ -73,6 +73,14 @@ export interface Discovered<T extends IssuerMetadata = ServerMetadata> {
   issuer: T;
 }
 
+/** The grant type of a token exchange (RFC 8693). */
+export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+/** Whether an issuer lists token exchange; undefined if it lists no grant types. */
+export function listsExchange({ grantTypesSupported }: IssuerMetadata): boolean | undefined {
+  return grantTypesSupported?.includes(TOKEN_EXCHANGE);
+}
+
 /**
  * Whether two strings name the same issuer: they are equal, or they differ by nothing but a slash after a host, where
  * the metadata have the same address.

@@ -2,10 +2,10 @@ import * as oauth from "oauth4webapi";
 import { refused } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../model/grant.js";
+import { TOKEN_EXCHANGE } from "../model/metadata.js";
 import { readClaims } from "./jwt-claims.js";
 import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
 
-const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS_TOKEN = `${TYPE}access_token`;
 /** Types that an issuer may choose by default: those that the audience can accept as a token. */

@@ -55,7 +55,7 @@ function secretsOf({ tokens, client }: Grant): Redactor {
 
 /** The value with every string in it redacted; the strict parser limits its depth. */
 function masked(value: unknown, redactor: Redactor): unknown {
-  if (typeof value === "string") return redactor.redact(value);
+  if (typeof value === "string") return redactor.redactKnown(value);
   if (Array.isArray(value)) return value.map((item) => masked(item, redactor));
   if (!isJsonObject(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, masked(item, redactor)]));

@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { isLoopbackHost } from "../../http/address.js";
 import type { JsonObject } from "../../http/strict-json.js";
 import { splitScope } from "../../oauth/model/scope.js";
 import { findFault } from "../faults/controller.js";
@@ -61,6 +62,7 @@ export function configurationOf(settings: ConfigurationSettings): object {
     },
     // A clock that was moved must be exact.
     clockTolerance: 0,
+    fetch: fetchForClient,
     routes: ROUTES,
     ttl: lifetimesOf(oauth),
     features: featuresOf(settings),
@@ -180,6 +182,14 @@ export function describeResource(oauth: OAuthSettings, audience: string, scope: 
     accessTokenTTL: oauth.accessTokenTtlSeconds,
     jwt: { sign: { alg: SIGNING_ALG } },
   };
+}
+
+/** A server on this machine may read the metadata document of a client there, which oidc-provider's dispatcher refuses. */
+function fetchForClient(
+  url: string,
+  { dispatcher, ...init }: RequestInit & { dispatcher?: unknown },
+): Promise<Response> {
+  return fetch(url, isLoopbackHost(new URL(url).hostname) ? init : ({ ...init, dispatcher } as RequestInit));
 }
 
 function accountOf(id: string) {

@@ -1,5 +1,6 @@
 // Generated from src/sandbox/vendors/*.json by scripts/generate.mjs. Do not edit.
 
+import agentNative from "./agent-native.json" with { type: "json" };
 import asana from "./asana.json" with { type: "json" };
 import atlassian from "./atlassian.json" with { type: "json" };
 import atlassianV1 from "./atlassian-v1.json" with { type: "json" };
@@ -8,9 +9,11 @@ import betterAuth from "./better-auth.json" with { type: "json" };
 import clickup from "./clickup.json" with { type: "json" };
 import cloudflare from "./cloudflare.json" with { type: "json" };
 import cloudflareLegacy from "./cloudflare-legacy.json" with { type: "json" };
+import cloudflareNoIss from "./cloudflare-no-iss.json" with { type: "json" };
 import cognito from "./cognito.json" with { type: "json" };
 import context7 from "./context7.json" with { type: "json" };
 import entra from "./entra.json" with { type: "json" };
+import entraAdminConsent from "./entra-admin-consent.json" with { type: "json" };
 import entraOrganizations from "./entra-organizations.json" with { type: "json" };
 import expo from "./expo.json" with { type: "json" };
 import fastmcp from "./fastmcp.json" with { type: "json" };
@@ -46,12 +49,14 @@ import slackUserToken from "./slack-user-token.json" with { type: "json" };
 import stripe from "./stripe.json" with { type: "json" };
 import supabase from "./supabase.json" with { type: "json" };
 import superset from "./superset.json" with { type: "json" };
+import twenty from "./twenty.json" with { type: "json" };
 import vercel from "./vercel.json" with { type: "json" };
 import xiaohongshuMcp from "./xiaohongshu-mcp.json" with { type: "json" };
 import zephyr from "./zephyr.json" with { type: "json" };
 import type { ServerShape } from "./shape.js";
 
 export const SERVER_SHAPES = [
+  agentNative,
   asana,
   atlassian,
   atlassianV1,
@@ -60,9 +65,11 @@ export const SERVER_SHAPES = [
   clickup,
   cloudflare,
   cloudflareLegacy,
+  cloudflareNoIss,
   cognito,
   context7,
   entra,
+  entraAdminConsent,
   entraOrganizations,
   expo,
   fastmcp,
@@ -98,6 +105,7 @@ export const SERVER_SHAPES = [
   stripe,
   supabase,
   superset,
+  twenty,
   vercel,
   xiaohongshuMcp,
   zephyr,

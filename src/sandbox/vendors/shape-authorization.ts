@@ -12,6 +12,8 @@ export class ShapeAuthorization {
   readonly #subject: string;
   readonly #tokens: ShapeTokens;
   readonly #clients = new Map<string, ShapeClientRecord>();
+  /** The clients that the user has consented to. */
+  readonly #consented = new Set<string>();
 
   /** @param subject the user who is logged in */
   constructor(shape: ServerShape, clock: SandboxClock, subject: string) {
@@ -22,9 +24,19 @@ export class ShapeAuthorization {
     if (shape.client) this.#clients.set(SHAPE_CLIENT, { id: SHAPE_CLIENT, secret, redirects: undefined });
   }
 
-  /** The grant of an access token; undefined if it is not valid. */
+  /** The grant of an access token; undefined if it is not valid at the MCP server. */
   find(token: string): ShapeToken | undefined {
-    return this.#tokens.find(token);
+    const found = this.#tokens.find(token);
+    return found && !this.#refusal("mcp", new Map([["client_id", found.clientId]])) ? found : undefined;
+  }
+
+  /** A client that is registered, or that names its metadata document, which is not read. */
+  #client(id: string): ShapeClientRecord | undefined {
+    const takesDocuments = Object.values(this.#shape.documents).some(
+      (document) => document["client_id_metadata_document_supported"] === true,
+    );
+    const ofDocument = takesDocuments && id.startsWith("https://");
+    return this.#clients.get(id) ?? (ofDocument ? { id, secret: undefined, redirects: undefined } : undefined);
   }
 
   /** Registers a client (RFC 7591). */
@@ -52,10 +64,10 @@ export class ShapeAuthorization {
   /** Answers the browser of a user. */
   authorize(query: URLSearchParams): SandboxResponse {
     const redirectUri = query.get("redirect_uri") ?? "";
-    const client = this.#clients.get(query.get("client_id") ?? "");
+    const client = this.#client(query.get("client_id") ?? "");
     if (!client || !isRedirectOf(client, redirectUri)) return textResponse("unknown client_id or redirect_uri");
     const refusal = this.#refusal("authorize", new Map(query));
-    if (typeof refusal?.body === "string") return textResponse(refusal.body);
+    if (typeof refusal?.body === "string") return textResponse(refusal.body, refusal.status);
     const answer = new URL(redirectUri);
     const members = refusal ? (refusal.body as Record<string, string>) : this.#authorized(query, client, redirectUri);
     const { iss } = this.#shape;
@@ -69,7 +81,16 @@ export class ShapeAuthorization {
     if (query.get("response_type") !== "code" || challenge === null || query.get("code_challenge_method") !== "S256")
       return { error: "invalid_request", error_description: "response_type=code with PKCE S256 is required" };
     const scope = query.get("scope") ?? "mcp";
-    return { code: this.#tokens.code({ clientId: id, subject: this.#subject, scope, redirectUri, challenge }) };
+    const isOffline = this.#isOffline(new Map(query), this.#consented.has(id));
+    this.#consented.add(id);
+    const grant = { clientId: id, subject: this.#subject, scope, isOffline };
+    return { code: this.#tokens.code({ ...grant, redirectUri, challenge }) };
+  }
+
+  /** Whether a request leads to a refresh token. */
+  #isOffline(parameters: ReadonlyMap<string, string>, isKnown: boolean): boolean {
+    const { offline } = this.#shape;
+    return !offline || hasAll(parameters, isKnown ? { ...offline.when, ...offline.again } : offline.when);
   }
 
   /** Answers a token request. */
@@ -89,17 +110,20 @@ export class ShapeAuthorization {
 
   #authenticate(form: URLSearchParams, authorization: string | undefined): ShapeClientRecord | undefined {
     const { id, secret } = clientCredentials(form, authorization);
-    const client = this.#clients.get(id);
+    const client = this.#client(id);
     return client?.secret === secret ? client : undefined;
   }
 
   #refusal(at: ShapeRefusal["at"], parameters: ReadonlyMap<string, string>): ShapeRefusal | undefined {
-    const has = (patterns: Readonly<Record<string, string>>) =>
-      Object.entries(patterns).every(([name, pattern]) => new RegExp(pattern).test(parameters.get(name) ?? ""));
     return this.#shape.refusals?.find(
-      (one) => one.at === at && has(one.when ?? {}) && !(one.unless && has(one.unless)),
+      (one) => one.at === at && hasAll(parameters, one.when ?? {}) && !(one.unless && hasAll(parameters, one.unless)),
     );
   }
+}
+
+/** Whether the parameters match all patterns. */
+function hasAll(parameters: ReadonlyMap<string, string>, patterns: Readonly<Record<string, string>>): boolean {
+  return Object.entries(patterns).every(([name, pattern]) => new RegExp(pattern).test(parameters.get(name) ?? ""));
 }
 
 /** A client of a loopback address may use any port (RFC 8252 section 7.3). */
@@ -126,9 +150,9 @@ function urlsOf(value: unknown): string[] {
 }
 
 function refusalResponse({ status = 400, body }: ShapeRefusal): SandboxResponse {
-  return typeof body === "string" ? { ...textResponse(body), status } : jsonResponse(body, status);
+  return typeof body === "string" ? textResponse(body, status) : jsonResponse(body, status);
 }
 
-function textResponse(body: string): SandboxResponse {
-  return { status: 400, headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }, body };
+function textResponse(body: string, status = 400): SandboxResponse {
+  return { status, headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" }, body };
 }

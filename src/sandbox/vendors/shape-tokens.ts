@@ -15,6 +15,8 @@ export interface ShapeGrant {
   clientId: string;
   subject: string;
   scope: string;
+  /** Whether a refresh token is issued for it. */
+  isOffline: boolean;
 }
 
 interface Code extends ShapeGrant {
@@ -62,8 +64,8 @@ export class ShapeTokens {
       .digest("base64url");
     if (found === undefined || found.expiresAt <= this.#clock.now() || found.clientId !== clientId) return undefined;
     if (found.redirectUri !== form.get("redirect_uri") || found.challenge !== challenge) return undefined;
-    const { subject, scope } = found;
-    return { clientId, subject, scope };
+    const { subject, scope, isOffline } = found;
+    return { clientId, subject, scope, isOffline };
   }
 
   /** The grant of a refresh token; one that rotates is valid once. */
@@ -89,7 +91,7 @@ export class ShapeTokens {
       ...grant,
       expiresAt: lifetime === 0 ? Number.POSITIVE_INFINITY : now + lifetime * 1000,
     });
-    const sendsRefreshToken = refresh === "rotate" || (refresh === "keep" && !isRefresh);
+    const sendsRefreshToken = grant.isOffline && (refresh === "rotate" || (refresh === "keep" && !isRefresh));
     const next = sendsRefreshToken ? randomToken() : undefined;
     if (next !== undefined) this.#refresh.set(next, grant);
     const iat = Math.floor(now / 1000);

@@ -1,12 +1,12 @@
 /** A request that a recorded server refuses. */
 export interface ShapeRefusal {
-  /** The endpoint that refuses. */
-  readonly at: "register" | "authorize" | "token";
+  /** The endpoint that refuses; the parameter of `mcp`, which answers with 401, is the `client_id` of the token. */
+  readonly at: "register" | "authorize" | "token" | "mcp";
   /** Patterns of parameters that the request must have to be refused. Default: every request. */
   readonly when?: Readonly<Record<string, string>>;
   /** Patterns of parameters with which the request is not refused. */
   readonly unless?: Readonly<Record<string, string>>;
-  /** Default 400. */
+  /** Default 400. A page that the user does not get past has 200. */
   readonly status?: number;
   /**
    * The answer: a JSON object, or a text. The authorization endpoint sends the members of an object to the redirect
@@ -32,8 +32,8 @@ export interface ServerShape {
   readonly date?: string | undefined;
   /** Whether this package logs in without options. */
   readonly byDefault: boolean;
-  /** The options with which it logs in, each with its value, or true. */
-  readonly options: Readonly<Record<string, string | true>>;
+  /** The options with which it logs in for longer than a token lives, each with its value, or true. */
+  readonly options: Readonly<Record<string, string | true | Readonly<Record<string, string>>>>;
   /** Why no option helps, for a server that stays refused. */
   readonly refused?: string;
   /** The address of the MCP server. */
@@ -58,6 +58,13 @@ export interface ServerShape {
   readonly iss?: string;
   /** What a refresh does to the refresh token; `none` issues no refresh tokens. Default `rotate`. */
   readonly refresh?: "rotate" | "keep" | "none";
+  /** Patterns of the parameters of an authorization request that leads to a refresh token. Default: each does. */
+  readonly offline?: {
+    /** Those that each request needs. */
+    readonly when: Readonly<Record<string, string>>;
+    /** Those that it needs as well once the user has consented to the client. */
+    readonly again: Readonly<Record<string, string>>;
+  };
   /** Seconds that access tokens are valid, whatever the response says; 0 is for ever. Default 3600. */
   readonly lifetime?: number;
 }

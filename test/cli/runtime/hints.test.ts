@@ -63,7 +63,12 @@ const CONFIGURE: Readonly<Record<ConfigureOption, readonly Case[]>> = {
     { hint: "the assertion has to be current", expected: "the assertion has to be current: --assertion-file <file>" },
   ],
   browser: [{ expected: "pass --browser a program and its arguments; the address is added as the last one" }],
-  ca: [{ expected: "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does" }],
+  ca: [
+    {
+      expected:
+        "--ca-file <file> trusts a certificate authority of your own, as NODE_EXTRA_CA_CERTS does; --use-system-ca trusts those of this system (Node 22.15 or later)",
+    },
+  ],
   client: [
     {
       code: "no_registration",

@@ -59,6 +59,48 @@ const addresses: HostileCase[] = [
   },
 ];
 
+/** A login whose authorization parameter would change the flow. */
+function parameter(id: string, input: string, text: string, says: string): HostileCase {
+  return {
+    id,
+    input: `--authorize-param ${input}`,
+    result: "refused before a request",
+    outcome: "usage",
+    cliOnly: true,
+    command: ({ mcp }) => ["login", mcp.url, "--authorize-param", text],
+    says: [says],
+    requests: [],
+  };
+}
+
+const parameters: HostileCase[] = [
+  parameter("Y8a", "with a scope", "scope=admin", "cannot set scope: --scope does"),
+  parameter("Y8b", "with another redirect address", "redirect_uri=https://evil.example/", "--redirect-host"),
+  parameter("Y8c", "with a request object elsewhere", "request_uri=https://evil.example/", "cannot set request_uri"),
+  parameter("Y8d", "with a name that holds another parameter", "a&scope=admin", 'cannot set "a&scope"'),
+  {
+    id: "Y8e",
+    input: "a challenge whose scope holds another parameter",
+    result: "sent as a scope; nothing else is set",
+    outcome: "ok",
+    arrange({ mcp }) {
+      mcp.challenge = `${mcp.challenge}, scope="tools&prompt=none&redirect_uri=https://evil.example/"`;
+    },
+    flags: ["--authorize-param", "audience=a&scope=admin"],
+    options: { authorizationParams: { audience: "a&scope=admin" } },
+    requests: WHOLE_LOGIN,
+    check({ as }) {
+      const query = new URLSearchParams(as.to("/pool/authorize")[0]?.url.split("?")[1] ?? "");
+      return unless({
+        "the scope is one text": query.get("scope") === "tools&prompt=none&redirect_uri=https://evil.example/",
+        "no prompt is set": !query.has("prompt"),
+        "one redirect address": query.getAll("redirect_uri").join().startsWith("http://127.0.0.1:"),
+        "the value of the parameter is one text": query.get("audience") === "a&scope=admin",
+      });
+    },
+  },
+];
+
 /** A browser that records its arguments and environment, and exits with `code`; with `goes` it logs in. */
 function recordingBrowser(kit: Kit, { code = 0, goes = true, hangs = false } = {}): string {
   const folder = join(kit.folder, PLANTED);
@@ -237,4 +279,4 @@ const browsers: HostileCase[] = [
 ];
 
 /** Authorization endpoints, and the start of the browser. */
-export const authorizeUrl: readonly HostileCase[] = [...addresses, ...browsers];
+export const authorizeUrl: readonly HostileCase[] = [...addresses, ...parameters, ...browsers];

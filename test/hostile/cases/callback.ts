@@ -215,7 +215,13 @@ const answers: HostileCase[] = [
       ],
     },
   ),
-  refused("C11", "without the announced iss", { iss: null }, ["iss is missing and", "RFC 9207"], ISS),
+  refused(
+    "C11",
+    "without the announced iss",
+    { iss: null },
+    ["iss is missing from", "announce it", "the operator of", "RFC 9207"],
+    ISS,
+  ),
   refused("C12", "with another iss, although none was announced", { iss: "https://evil.example" }, ["RFC 9207"], {
     ...ISS,
     arrange({ as }) {

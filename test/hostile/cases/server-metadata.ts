@@ -444,6 +444,21 @@ const documents: HostileCase[] = [
     "https://as.example/a?state=x",
     "must not contain the parameter state",
   ),
+  ...(
+    [
+      ["M16c", "request_uri", "https://evil.example/request"],
+      ["M16d", "response_mode", "form_post"],
+      ["M16e", "login_hint", "victim@corp.example"],
+    ] as const
+  ).map(([id, name, value]) =>
+    bad(
+      id,
+      `an authorization endpoint that contains a ${name}`,
+      "authorization_endpoint",
+      `https://as.example/a?${new URLSearchParams({ [name]: value })}`,
+      `must not contain the parameter ${name}`,
+    ),
+  ),
   accepted(
     "M17a",
     'authorization_response_iss_parameter_supported "true", a string, and a callback with the right iss',

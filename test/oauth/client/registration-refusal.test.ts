@@ -100,7 +100,7 @@ describe("the words of an issuer that refuses a registration", () => {
   });
 
   it("are shown with their secrets masked", async () => {
-    const { message } = await refusal(403, { message: "not for client_secret=abcdefgh and Bearer abcdefghijk" });
+    const { message } = await refusal(403, { message: "not for client_secret=abcdefgh and Bearer abcdefgh1jk" });
     expect(message).not.toMatch(/abcdefgh/);
   });
 

@@ -75,6 +75,26 @@ describe("where an issuer's metadata is looked for", () => {
     expect(await outcome(scene)).toMatchObject({ code: "no_server_metadata", class: "refused" });
   });
 
+  it("asks both of OAuth's addresses at once: neither waits for the answer of the other", async () => {
+    const { agent, mcp, issuer } = await startScene();
+    const { path } = issuer;
+    const places = [`${path}/.well-known/oauth-authorization-server`, `/.well-known/oauth-authorization-server${path}`];
+    let asked = 0;
+    let answer = (): void => {};
+    const both = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    for (const place of places) {
+      issuer.routes[place] = async () => {
+        if (++asked === places.length) answer();
+        await both;
+        return { json: issuer.metadata };
+      };
+    }
+    await agent().login(mcp.url);
+    expect(asked).toBe(2);
+  });
+
   it("asks OpenID's addresses only where OAuth's have nothing", async () => {
     const scene = await startScene();
     await outcome(scene);

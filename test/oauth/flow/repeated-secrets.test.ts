@@ -120,3 +120,42 @@ describe("an issuer's code", () => {
     expect(login.opened).toHaveLength(1);
   });
 });
+
+describe("an issuer's words", () => {
+  const wordsOf = async (words: (request: SeenRequest) => string) => {
+    const { agent, mcp, issuer } = await startScene();
+    issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"];
+    issuer.routes["/pool/token"] = (request) => ({
+      status: 400,
+      json: { error: "invalid_request", error_description: words(request) },
+    });
+    const client = { clientId: "service", clientSecret: "se+cret/with space", issuer: issuer.issuer };
+    const error = await agent({ client })
+      .login(mcp.url)
+      .catch((thrown: unknown) => thrown);
+    return String((error as Error).message);
+  };
+
+  it("about ways to authenticate stay readable", async () => {
+    const words = "use Basic authentication, or a Bearer token; code=expected";
+    expect(await wordsOf(() => words)).toContain(words);
+  });
+
+  it.each<[string, (secret: string) => string]>([
+    ["encoded for an address", encodeURIComponent],
+    ["encoded for a form", (secret) => new URLSearchParams({ a: secret }).toString().slice(2)],
+    ["in base64", (secret) => Buffer.from(secret).toString("base64")],
+    ["in base64url", (secret) => Buffer.from(secret).toString("base64url")],
+  ])("show no secret of the request %s", async (_how, form) => {
+    for (const secret of ["se+cret/with space", "the code"]) {
+      let said = "";
+      const message = await wordsOf(({ body }) => {
+        said = form(secret === "the code" ? (new URLSearchParams(body).get("code") ?? "") : secret);
+        return `not ${said}`;
+      });
+      expect(said.length).toBeGreaterThan(6);
+      expect(message).not.toContain(said.replace(/=+$/, ""));
+      expect(message).toContain("not ********");
+    }
+  });
+});

@@ -84,6 +84,38 @@ describe("the authorization request", () => {
     expect(await prompt(["a", "offline_access"])).toBe("consent");
   });
 
+  it.each([
+    ["https://login.microsoftonline.com/tenant/v2.0", null],
+    ["https://login.microsoftonline.us/tenant/v2.0", null],
+    ["https://login.partner.microsoftonline.cn/tenant/v2.0", null],
+    ["https://sts.windows.net/tenant/", null],
+    ["https://login.microsoftonline.com.evil.example/tenant/v2.0", "consent"],
+    ["https://evil-login.microsoftonline.com/tenant/v2.0", "consent"],
+    ["https://login.microsoftonline.com:8443/tenant/v2.0", "consent"],
+    ["http://login.microsoftonline.com/tenant/v2.0", "consent"],
+    ["https://constructor/", "consent"],
+  ])("forces consent at %s: %s", async (issuer, expected) => {
+    const scope = ["offline_access"];
+    const request = await build({ server: serverMetadata({ issuer }), scope });
+    expect(new URL(request.authorizationUrl).searchParams.get("prompt")).toBe(expected);
+  });
+
+  it("has the user's parameters, which decide over the consent and cannot set one of its own", async () => {
+    const scope = ["offline_access"];
+    const queryOf = async (authorizationParams: Record<string, string>, endpoint = "https://as.example/authorize") => {
+      const server = serverMetadata({ authorizationEndpoint: endpoint });
+      return new URL((await build({ server, scope, authorizationParams })).authorizationUrl).searchParams;
+    };
+    const query = await queryOf({ audience: "a&scope=b", prompt: "login", response_type: "token" });
+    expect(query.get("audience")).toBe("a&scope=b");
+    expect(query.getAll("prompt")).toEqual(["login"]);
+    expect(query.getAll("response_type")).toEqual(["code"]);
+    expect(query.getAll("scope")).toEqual(["offline_access"]);
+    expect((await queryOf({ prompt: "", kc: "" }, "https://as.example/authorize?kc=1")).toString()).not.toMatch(
+      /prompt|kc/,
+    );
+  });
+
   it("[27] keeps issuer, state and verifier in one record for the answer (2026-07-28)", async () => {
     const request = await build({ server: serverMetadata({ promisesIss: true }) });
     expect(request).toMatchObject({ issuer: ISSUER, promisesIss: true, clientId: "client-1" });

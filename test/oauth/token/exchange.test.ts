@@ -26,7 +26,12 @@ const it = base.extend<{
   exchanges: () => URLSearchParams[];
 }>({
   // biome-ignore lint/correctness/noEmptyPattern: Vitest reads the names of the fixtures from the pattern.
-  scene: async ({}, use) => use(await startScene()),
+  scene: async ({}, use) => {
+    const scene = await startScene();
+    const grants = scene.issuer.metadata["grant_types_supported"] as string[];
+    grants.push("urn:ietf:params:oauth:grant-type:token-exchange");
+    await use(scene);
+  },
   /** The response of the token endpoint to an exchange. */
   answer: [
     async ({ scene }, use) => {
@@ -179,6 +184,32 @@ describe("an agent's exchange", () => {
     expect(token.value).toBe("exchanged-1");
     expect(exchanges()[0]?.get("subject_token")).toBe("access-as-1");
     expect(issuer.to(TOKEN)[1]?.headers.authorization).toMatch(/^Basic /);
+  });
+
+  it.each([
+    ["the server's own token", {}],
+    ["a token from elsewhere", { subjectToken: SUBJECT }],
+  ])("of %s is not sent to an issuer whose grant types lack it", async (_what, own) => {
+    const { agent, mcp, issuer } = await startScene();
+    const options = { client: { ...client, issuer: issuer.issuer } };
+    if (!("subjectToken" in own)) await agent(options).login(mcp.url);
+    const before = issuer.to(TOKEN).length;
+    const failure = await agent(options)
+      .exchange(mcp.url, { ...AUDIENCE, ...own })
+      .catch((error: unknown) => error);
+    expect(failure).toMatchObject({
+      code: "unsupported_grant_type",
+      class: "remote",
+      message: expect.stringContaining("grant_types_supported"),
+      remedy: { action: "inspect", subject: "grants" },
+    });
+    expect(issuer.to(TOKEN)).toHaveLength(before);
+  });
+
+  it("is sent to an issuer that lists no grant types", async ({ scene, exchanges }) => {
+    delete scene.issuer.metadata["grant_types_supported"];
+    expect((await scene.agent().exchange(scene.mcp.url, AUDIENCE)).value).toBe("exchanged-1");
+    expect(exchanges()).toHaveLength(1);
   });
 
   it("is remembered by all that it depends on, until a minute before its end", async ({ scene, exchanges }) => {

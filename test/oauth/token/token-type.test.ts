@@ -17,6 +17,7 @@ const MACHINE = {
 async function issuing(type: unknown): Promise<Scene> {
   const scene = await startScene();
   scene.issuer.tokenAnswer = { token_type: type };
+  delete scene.issuer.metadata["grant_types_supported"];
   return scene;
 }
 

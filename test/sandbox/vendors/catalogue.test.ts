@@ -27,7 +27,12 @@ async function visit(recorded: ServerShape) {
     shape,
     sandbox,
     run,
-    login: (...flags: string[]) => run("login", sandbox.mcpUrl, "--browser", FETCH_BROWSER, ...flags),
+    login(...flags: string[]) {
+      // A page that never returns makes the login wait, until the flag that avoids it is given.
+      const hangs = recorded.refusals?.some(({ status }) => status === 200) && !flags.includes("--authorize-param");
+      const wait = hangs ? ["--login-timeout", "2"] : [];
+      return run("login", sandbox.mcpUrl, "--browser", FETCH_BROWSER, ...wait, ...flags);
+    },
     tools: () => run("mcp", "tools", sandbox.mcpUrl, "-o", "id"),
     wait() {
       ahead += DAY_MS;
@@ -48,12 +53,12 @@ async function use({ shape, tools, wait }: Visit): Promise<void> {
   } else expect({ code, stderr }).toMatchObject({ code: 0 });
 }
 
-/** Logs in as a user who adds the flags that each message names. */
+/** Logs in as a user who adds the flags that each message names, that of a login without a refresh token included. */
 async function follow({ shape, login }: Visit, message: string): Promise<void> {
   const given: string[] = [];
   let left = loginFlagsOf(shape);
   let again = { code: null as number | null, stderr: message };
-  while (again.code !== 0) {
+  while (again.code !== 0 || left.length > 0) {
     const { stderr } = again;
     const named = left.filter(([flag = ""]) => stderr.includes(flag));
     expect(named, `one of ${left} in ${stderr}`).not.toEqual([]);
@@ -61,7 +66,6 @@ async function follow({ shape, login }: Visit, message: string): Promise<void> {
     left = left.filter((one) => !named.includes(one));
     again = await login(...given);
   }
-  expect(left, "flags that no message named").toEqual([]);
 }
 
 describe("the recorded shapes", () => {
@@ -89,7 +93,7 @@ describe("the catalogue", () => {
   const ajv = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false });
   formats.default(ajv);
   const validate = ajv.compile(schema);
-  const [complete] = SERVER_SHAPES;
+  const complete = SERVER_SHAPES.find(({ id }) => id === "asana");
 
   it.each(SERVER_SHAPES.map((shape) => [shape.id, shape] as const))("%s follows the schema", (_id, shape) => {
     validate(shape);

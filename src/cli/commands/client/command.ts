@@ -1,22 +1,25 @@
+import { clientNameOption, documentUrlOption } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration } from "../../runtime/declaration.js";
 import type { Registry } from "../../runtime/registry.js";
+import type { DocumentOptions } from "./document.js";
 import type { ClientOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 3, names: ["client"], declare: declareClient };
 
-/** `client list|forget`. */
+/** `client list|forget|document`. */
 function declareClient(registry: Registry): void {
   const group = registry.root
     .command("client")
-    .description("List and remove the bindings of clients to issuers")
+    .description("Show the bindings of clients to issuers, and the metadata document")
     .addHelpText(
       "after",
       `
 A client of --client-id is bound to the issuer that --issuer names, or to the first issuer that it was used with. Its
 secret, key and assertions are sent to no other issuer. logout does not change the binding.`,
     );
+  const repeatable = (one: string, all: string[] = []) => [...all, one];
   const run = (verb: "list" | "forget", ...positional: "clientId"[]) =>
     registry.action<ClientOptions>(
       async (options, deps) => {
@@ -40,4 +43,28 @@ Example:
   $ agentauth client forget my-service`,
     )
     .action(run("forget", "clientId"));
+  addOutputFlags(
+    group.command("document").description("Print the metadata document of this client, or check a published one"),
+  )
+    .addOption(documentUrlOption())
+    .option("--redirect-uri <uri>", "Redirect URI (repeatable; default: those of this program's logins)", repeatable)
+    .addOption(clientNameOption())
+    .option("--check <url>", "Check the document that is published at this URL")
+    .addHelpText(
+      "after",
+      `
+With the document, an issuer that supports it needs no registration: the URL is the client ID. You publish it
+yourself, as application/json on a public https host, and set: agentauth config set client_metadata_url <url>
+
+--check fetches as an issuer does, without redirects and at most 5 KiB, and exits with 3 if one must refuse.
+
+Examples:
+  $ agentauth client document --client-metadata-url https://www.example/agentauth/client.json > client.json
+  $ agentauth client document --check https://www.example/agentauth/client.json`,
+    )
+    .action(
+      registry.action<DocumentOptions>(async (options, deps) =>
+        (await import("./document.js")).runDocument(options, deps),
+      ),
+    );
 }

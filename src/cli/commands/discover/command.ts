@@ -8,7 +8,7 @@ import type { Registry } from "../../runtime/registry.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
-  order: 9,
+  order: 10,
   names: ["discover"],
   declare: declareDiscover,
 };

@@ -3,7 +3,7 @@ import { networkError } from "../../../http/network-error.js";
 import { parseUrl, percentDecoded } from "../../../http/url.js";
 import type { Env } from "../../../platform/environment.js";
 import { certificateFiles, readClientCertificate } from "../../../profile/certificate.js";
-import { outletOf } from "../../../profile/network.js";
+import { outletOf, systemAuthorities } from "../../../profile/network.js";
 import type { Settings, Sourced } from "../../../profile/settings.js";
 import { MASK, quote } from "../../../redact.js";
 import { proxyChooser } from "../../../transport/proxies.js";
@@ -99,7 +99,7 @@ export async function checkClientCertificate(
 }
 
 /** Whether the files of certificate authorities can be read and contain certificates. */
-export function checkAuthorities(caFile: string | undefined, env: Env): Finding {
+export function checkAuthorities(caFile: string | undefined, systemCa: Sourced | undefined, env: Env): Finding {
   const extra = env["NODE_EXTRA_CA_CERTS"];
   const problem = caFile === undefined ? undefined : fileProblem(caFile);
   if (problem !== undefined) return failed(`--ca-file ${quote(caFile)} ${problem}`, "give a PEM file");
@@ -111,7 +111,9 @@ export function checkAuthorities(caFile: string | undefined, env: Env): Finding 
     );
   }
   const files = [caFile === undefined ? "" : `${caFile} (--ca-file)`, extra ? `${extra} (NODE_EXTRA_CA_CERTS)` : ""];
-  return ok(["Node's built-in list", ...files.filter((file) => file !== "")].join(", "));
+  const system =
+    systemCa?.value === "yes" ? `${systemAuthorities(systemCa.source).length} of the system (${systemCa.source})` : "";
+  return ok(["Node's built-in list", ...[system, ...files].filter((one) => one !== "")].join(", "));
 }
 
 function fileProblem(path: string): string | undefined {

@@ -7,7 +7,7 @@ import { EXCHANGE_FORMATS, type ExchangeFlags } from "./options.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
-  order: 8,
+  order: 9,
   names: ["exchange"],
   declare: declareExchange,
 };

@@ -7,7 +7,7 @@ import type { Registry } from "../../runtime/registry.js";
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
   group: "Tokens:",
-  order: 10,
+  order: 11,
   names: ["introspect"],
   declare: declareIntrospect,
 };

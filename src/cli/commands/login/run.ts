@@ -2,6 +2,8 @@ import { AgentAuthError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
+import type { LoginStatus } from "../../../oauth/login-status.js";
+import { knownIssuer } from "../../../oauth/model/authorization-params.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { escapeText, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -10,6 +12,7 @@ import { repairHome } from "../../config/home-access.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
+import { loginCommand } from "../../runtime/login-command.js";
 import { finishLogin } from "./finish-login.js";
 import { beginAgain, beginLogin } from "./two-step-login.js";
 
@@ -85,12 +88,27 @@ async function reportLogin(
   const bound = token.tokenType === "DPoP" ? ", bound to a key of this machine (DPoP)" : "";
   const logins = await agent.status(token.server);
   const login = logins.find(({ account }) => account === (token.account ?? null));
-  const refresh = login?.refreshable ? "" : "; without a refresh token, the next login is due then";
+  const refresh = login?.refreshable || token.expiresAt === undefined ? "" : shortLived(token, login, context);
   const finished: Partial<FinishedLogin> = { signed_in: true, ...(login && printedLogin(login)) };
   if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
   context.io.say(
     `logged in at ${escapeText(token.server)} (issuer ${escapeText(token.issuer)})${until}${bound}${refresh}`,
   );
+}
+
+/** What a login without a refresh token leads to, and what may get one. */
+function shortLived(
+  { server, issuer, account }: AccessToken,
+  login: LoginStatus | undefined,
+  context: CommandContext,
+): string {
+  const { offlineParams: authorizationParams = {} } = knownIssuer(issuer);
+  const sent = login?.exceptions.map(({ value }) => value) ?? [];
+  const isKnown = Object.entries(authorizationParams).some(([name, value]) => !sent.includes(`${name}=${value}`));
+  const how = isKnown
+    ? `this issuer returns one to ${loginCommand({ action: "login", server, account, authorizationParams }, context.hintContext)}`
+    : "where the issuer returns one for a parameter of its own, --authorize-param <name=value> sends it";
+  return `; without a refresh token, the next login is due then: ${how}`;
 }
 
 /** Why a login stops after its first step without a flag: the user who must open the URL may not see it. */

@@ -55,8 +55,9 @@ While it runs, --profile sandbox uses it:
     .option("--auto-approve", "Approve every login without asking the user")
     .option("--iss", "Return and announce iss in authorization responses (RFC 9207)")
     .option("--device-flow", "Enable the device authorization grant (RFC 8628)")
+    .option("--client-metadata-documents", "Accept clients by metadata document")
     .option("--machine-grants", "Enable machine grants; see sandbox machine")
-    .option("--opaque", "Issue opaque access tokens, which need introspection")
+    .option("--opaque", "Issue opaque access tokens (introspection only)")
     .option("--access-token-ttl <seconds>", "Lifetime of access tokens in seconds (default: 3600)", wholeNumber(1))
     .addOption(
       new Option("--dpop <mode>", "DPoP-bound tokens (default: off)").choices(["off", "supported", "required"]),

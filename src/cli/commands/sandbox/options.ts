@@ -23,6 +23,7 @@ export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
   autoApprove?: boolean;
   iss?: boolean;
   deviceFlow?: boolean;
+  clientMetadataDocuments?: boolean;
   machineGrants?: boolean;
   opaque?: boolean;
   accessTokenTtl?: number;

@@ -189,10 +189,12 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
 /** The given options, under the sandbox's names. */
 function given(options: SandboxCommandOptions): SandboxOptions {
   const { host, allowNonLoopback, port, like, seed, accounts, domains, pools, devices, latency } = options;
-  const { metadata, autoApprove, iss, deviceFlow, machineGrants, opaque, accessTokenTtl, dpop, dpopNonces } = options;
+  const { metadata, autoApprove, iss, deviceFlow, clientMetadataDocuments, machineGrants, opaque } = options;
+  const { accessTokenTtl, dpop, dpopNonces } = options;
   const all = { host, allowNonLoopback, port, like, seed, accounts, domains, pools, devices, latencyMs: latency };
   const lifetimes = { accessTokenTtlSeconds: accessTokenTtl };
-  const oauth = { metadata, autoApprove, iss, deviceFlow, machineGrants, opaque, dpop, dpopNonces, ...lifetimes };
+  const servers = { metadata, autoApprove, iss, deviceFlow, clientMetadataDocuments, machineGrants, opaque };
+  const oauth = { ...servers, dpop, dpopNonces, ...lifetimes };
   const allowOrigins = options.allowOrigin;
   const entries = Object.entries({ ...all, allowOrigins, ...oauth });
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined));

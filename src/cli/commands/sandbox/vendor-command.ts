@@ -1,10 +1,13 @@
 import { shellWord } from "../../../redact.js";
 import type { ServerShape } from "../../../sandbox/vendors/shape.js";
-import { flagWords } from "../../runtime/flag-text.js";
+import { flagWords, paramFlags } from "../../runtime/flag-text.js";
 
 /** The flags with which a login at a server succeeds, each with its value. */
 export function loginFlagsOf({ options }: Pick<ServerShape, "options">): string[][] {
-  return Object.entries(options).map(([name, value]) => flagWords(name, value === true ? undefined : value));
+  return Object.entries(options).flatMap(([name, value]) => {
+    if (typeof value === "object") return paramFlags(value);
+    return [flagWords(name, value === true ? undefined : value)];
+  });
 }
 
 /** The command that logs in at a server; undefined for one that stays refused. */

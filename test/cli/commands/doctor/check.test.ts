@@ -377,11 +377,14 @@ it("authorities are PEM files that can be read", () => {
   const good = "test/fixtures/self-signed.pem";
   const bad = join(folder, "x.pem");
   writeFileSync(bad, "nothing");
-  expect(checkAuthorities(good, { NODE_EXTRA_CA_CERTS: good })).toEqual(
+  expect(checkAuthorities(good, undefined, { NODE_EXTRA_CA_CERTS: good })).toEqual(
     ok(`Node's built-in list, ${good} (--ca-file), ${good} (NODE_EXTRA_CA_CERTS)`),
   );
-  expect(checkAuthorities(bad, {})).toMatchObject({ state: "failed", found: expect.stringContaining("no PEM") });
-  expect(checkAuthorities(undefined, { NODE_EXTRA_CA_CERTS: join(folder, "none") })).toMatchObject({
+  expect(checkAuthorities(bad, undefined, {})).toMatchObject({
+    state: "failed",
+    found: expect.stringContaining("no PEM"),
+  });
+  expect(checkAuthorities(undefined, undefined, { NODE_EXTRA_CA_CERTS: join(folder, "none") })).toMatchObject({
     state: "warning",
     found: expect.stringContaining("cannot be read"),
   });

@@ -44,7 +44,7 @@ describe("sandbox start --like", () => {
   });
 
   it("ranks names that contain the word first", () => {
-    expect(nearest("entra", IDS, 2)).toEqual(["entra", "entra-organizations"]);
+    expect(nearest("entra", IDS, 3)).toEqual(["entra", "entra-admin-consent", "entra-organizations"]);
     expect(nearest("Google", IDS, 1)).toEqual(["google-workspace"]);
   });
 });

@@ -1,0 +1,295 @@
+import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import { HttpRequest } from "../http/http-request.js";
+import { HttpResponse } from "../http/http-response.js";
+import { isJsonObject, type JsonObject } from "../http/strict-json.js";
+import type { AgentClient } from "../oauth/agent.js";
+import type { AgentRequestInit } from "../oauth/agent-fetch.js";
+import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
+import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
+import { TokenMask } from "./token-mask.js";
+import { failure, filterEvents, judgeBody, type ToolCheck, toolCheck, withoutHidden } from "./tools.js";
+
+/** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
+export interface BrokerEvent {
+  /** The client, as the policy names it. */
+  readonly client: string;
+  /** The name that it used, if it may use that. */
+  readonly name: string | undefined;
+  readonly method: string;
+  /** The tool that a call names. */
+  readonly tool: string | undefined;
+  /** The status of the answer. */
+  readonly status: number;
+  /** Why the broker answered by itself. */
+  readonly refused: BrokerRefusal | undefined;
+  /** Milliseconds until the answer began. */
+  readonly durationMs: number;
+}
+
+/** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */
+export type BrokerRefusal =
+  | "unknown"
+  | "method"
+  | "path"
+  | "tool"
+  | "rate"
+  | "malformed"
+  | "too_large"
+  | "login_required"
+  | "unavailable";
+
+/** What a broker reports to its program. */
+export interface BrokerOptions {
+  /** The agent client for a grant, where not all use the same one, such as for another account. */
+  readonly agentFor?: ((name: string, grant: BrokerGrant) => AgentClient | Promise<AgentClient>) | undefined;
+  /** Called for each request. */
+  readonly onRequest?: ((event: BrokerEvent) => void) | undefined;
+  /** Called when a user has to log in before requests for a name can pass. */
+  readonly onLoginRequired?:
+    | ((name: string, grant: BrokerGrant, error: AgentAuthError | undefined) => void)
+    | undefined;
+}
+
+/** Passes requests on to the servers of a policy, with their tokens. */
+export interface Broker {
+  /**
+   * Answers `http://<any host>/<name>/…` for a client. A body that is not a stream is sent again if its token is
+   * rejected.
+   */
+  fetch(request: Request, client: string): Promise<Response>;
+  /** Answers for another policy from now on; requests under way end by the old one. @throws `AgentAuthError` `usage` */
+  reload(policy: BrokerPolicy): void;
+  /** The policy in force. */
+  readonly policy: BrokerPolicy;
+}
+
+/** The messages that are looked through. */
+const MAX_JUDGED = 4 * 1024 * 1024;
+const MAX_ANSWER = 16 * 1024 * 1024;
+
+/** A name while it is used. */
+interface Route {
+  readonly grant: BrokerGrant;
+  readonly agent: Promise<AgentClient>;
+  readonly isAllowed: ToolCheck | undefined;
+  readonly mask: TokenMask;
+  /** When the requests of the last minute came, by client. */
+  readonly recent: Map<string, number[]>;
+}
+
+/**
+ * Makes a broker: programs without a token send their requests to it, and it sends them on with the token of a login. No
+ * answer of it holds a token, or tells which names other clients have.
+ *
+ * @throws `AgentAuthError` `usage` for a policy that is wrong
+ *
+ * @example
+ * const broker = createBroker(createAgentClient(), { grants: { crm: { server } }, clients: { job: { listen: "unix:/run/a.sock" } } });
+ * const response = await broker.fetch(new Request("http://broker/crm/"), "job");
+ */
+export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: BrokerOptions = {}): Broker {
+  let current = policy;
+  let routes = routesOf(agent, checkPolicy(policy, "the policy"), options);
+  return {
+    get policy() {
+      return current;
+    },
+    reload(next) {
+      routes = routesOf(agent, checkPolicy(next, "the policy"), options, routes);
+      current = next;
+    },
+    async fetch(request, client) {
+      const started = performance.now();
+      const seen: Seen = { name: undefined, tool: undefined, refused: undefined };
+      const response = await answer({ request, client, policy: current, routes, options, seen });
+      const durationMs = performance.now() - started;
+      options.onRequest?.({ client, method: request.method, status: response.status, durationMs, ...seen });
+      return response;
+    },
+  };
+}
+
+function routesOf(
+  agent: AgentClient,
+  { grants }: BrokerPolicy,
+  { agentFor }: BrokerOptions,
+  before?: ReadonlyMap<string, Route>,
+): ReadonlyMap<string, Route> {
+  return new Map(
+    Object.entries(grants).map(([name, grant]) => {
+      const route: Route = {
+        grant,
+        agent: (async () => (agentFor ? agentFor(name, grant) : agent))(),
+        isAllowed: toolCheck(grant),
+        // Answers to requests from before a reload may still arrive.
+        mask: before?.get(name)?.mask ?? new TokenMask(),
+        recent: before?.get(name)?.recent ?? new Map(),
+      };
+      // Its first request reports it.
+      route.agent.catch(() => undefined);
+      return [name, route];
+    }),
+  );
+}
+
+interface Seen {
+  name: string | undefined;
+  tool: string | undefined;
+  refused: BrokerRefusal | undefined;
+}
+
+interface Call {
+  readonly request: Request;
+  readonly client: string;
+  readonly policy: BrokerPolicy;
+  readonly routes: ReadonlyMap<string, Route>;
+  readonly options: BrokerOptions;
+  readonly seen: Seen;
+}
+
+async function answer({ request, client, policy, routes, options, seen }: Call): Promise<Response> {
+  const { method } = request;
+  const { pathname, search } = new URL(request.url);
+  const refuse = (why: BrokerRefusal, status: number, more: Refusal = {}) => {
+    seen.refused = why;
+    return refused(why, status, more);
+  };
+  const target = readTarget(pathname);
+  if (target === undefined) return refuse("malformed", 400);
+  const { name, rest } = target;
+  const route = grantedTo(client, policy, name) ? routes.get(name) : undefined;
+  // One answer for a name that is not there, over, or another client's.
+  if (route === undefined || isOver(route.grant)) return refuse("unknown", 404);
+  seen.name = name;
+  const { grant, isAllowed, mask } = route;
+  const forbidden = refusalOf(grant, { method, rest });
+  if (forbidden !== undefined) return refuse(forbidden, 403);
+  const wait = secondsToWait(route, client);
+  if (wait > 0) return refuse("rate", 429, { headers: { "retry-after": String(wait) } });
+  // A stream can be sent only once.
+  let body: unknown = request instanceof HttpRequest ? request.payload : request.body;
+  let judged: Uint8Array | undefined;
+  if (isAllowed !== undefined && request.body !== null) {
+    if (request.headers.has("content-encoding")) return refuse("malformed", 415);
+    judged = await readAtMost(request.body, MAX_JUDGED);
+    if (judged === undefined) return refuse("too_large", 413);
+    const { tools, refusal } = judgeBody(judged, isAllowed);
+    [seen.tool] = tools;
+    if (refusal !== undefined) return refuse("tool", 200, { body: refusal });
+    body = judged;
+  }
+  let response: Response;
+  try {
+    const agent = await route.agent;
+    response = await agent.fetch(addressAt(grant.server, rest, search), {
+      method,
+      headers: requestHeaders(request.headers),
+      redirect: "manual",
+      signal: request.signal,
+      server: grant.server,
+      ...(grant.scope !== undefined && { scope: grant.scope }),
+      onToken: (token) => mask.add(token),
+      ...(body !== null && { body }),
+      ...(body instanceof ReadableStream && { duplex: "half" }),
+    } as AgentRequestInit);
+  } catch (error) {
+    if (request.signal.aborted) throw error;
+    if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { judged });
+    options.onLoginRequired?.(name, grant, error);
+    return refuse("login_required", 503, { judged, headers: { "agentauth-login-required": name } });
+  }
+  if (response.status === 401 || isStepUp(response)) {
+    await response.body?.cancel().catch(() => undefined);
+    options.onLoginRequired?.(name, grant, undefined);
+    return refuse("login_required", 503, { judged, headers: { "agentauth-login-required": name } });
+  }
+  return passedOn(response, { isAllowed, mask });
+}
+
+/** The answer of the server, without its token and the tools that are hidden. */
+async function passedOn(response: Response, { isAllowed, mask }: Pick<Route, "isAllowed" | "mask">): Promise<Response> {
+  const headers = responseHeaders(response.headers, (value) => mask.isIn(value));
+  const { status, statusText } = response;
+  const head = { status, statusText: mask.isIn(statusText) ? "" : statusText, headers };
+  if (response.body === null) return new HttpResponse(null, head);
+  const masked = mask.over(response.body);
+  if (isAllowed === undefined) return new HttpResponse(masked, head);
+  if ((headers.get("content-type") ?? "").includes("text/event-stream"))
+    return new HttpResponse(filterEvents(masked, isAllowed), head);
+  const bytes = await readAtMost(masked, MAX_ANSWER);
+  if (bytes === undefined) return refused("unavailable", 502, {});
+  return new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), isAllowed), head);
+}
+
+interface Refusal {
+  headers?: Record<string, string>;
+  /** The whole body. */
+  body?: unknown;
+  /** The message that cannot be passed on, whose `id` the answer has. */
+  judged?: Uint8Array | undefined;
+}
+
+function refused(why: BrokerRefusal, status: number, { headers = {}, body, judged }: Refusal): Response {
+  const text = `the broker did not pass the request on: ${why}`;
+  const id = judged && idOf(judged);
+  const content = body ?? (id === undefined ? { error: { code: why } } : failure(id, -32_001, text, { code: why }));
+  return HttpResponse.json(content, { status, headers: { ...headers, "cache-control": "no-store" } });
+}
+
+/** The `id` of a request of JSON-RPC. */
+function idOf(bytes: Uint8Array): unknown {
+  try {
+    const message: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return isJsonObject(message) ? (message as JsonObject)["id"] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function grantedTo(client: string, { clients, grants }: BrokerPolicy, name: string): boolean {
+  const own = Object.hasOwn(clients, client) ? clients[client] : undefined;
+  return own !== undefined && (own.grants ?? Object.keys(grants)).includes(name);
+}
+
+function isOver({ until }: BrokerGrant): boolean {
+  return until !== undefined && Date.now() >= Date.parse(until);
+}
+
+/** Seconds until a client may send another request; counts this one if it may. */
+function secondsToWait({ grant, recent }: Route, client: string): number {
+  const { requestsPerMinute } = grant;
+  if (requestsPerMinute === undefined) return 0;
+  const now = performance.now();
+  const times = (recent.get(client) ?? []).filter((time) => now - time < 60_000);
+  recent.set(client, times);
+  const [oldest] = times;
+  if (times.length >= requestsPerMinute && oldest !== undefined) return Math.ceil((oldest + 60_000 - now) / 1000);
+  times.push(now);
+  return 0;
+}
+
+/** Whether a user has to allow more (RFC 6750 section 3.1). */
+function isStepUp({ status, headers }: Response): boolean {
+  return status === 403 && /\binsufficient_scope\b/.test(headers.get("www-authenticate") ?? "");
+}
+
+function statusOf(error: unknown): number {
+  if (!isAgentAuthError(error)) return 502;
+  return error.code === "timeout" ? 504 : error.retryable ? 503 : 502;
+}
+
+/** The bytes of a stream; undefined if there are more than `max`. */
+export async function readAtMost(body: ReadableStream<Uint8Array>, max: number): Promise<Uint8Array | undefined> {
+  const reader = body.getReader();
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return Buffer.concat(parts);
+    length += value.length;
+    parts.push(value);
+    if (length <= max) continue;
+    await reader.cancel().catch(() => undefined);
+    return undefined;
+  }
+}

@@ -1,0 +1,98 @@
+/** What of a request and of its response is passed on. */
+import { HttpHeaders } from "../http/http-headers.js";
+import type { BrokerGrant } from "./policy.js";
+
+/** The name of a request's grant, and the rest of its path: `/` for the server itself. */
+export interface Target {
+  readonly name: string;
+  readonly rest: string;
+}
+
+/** They belong to one connection (RFC 9110 section 7.6.1), or are set anew. */
+const OF_CONNECTION = new Set([
+  "connection",
+  "content-length",
+  "expect",
+  "host",
+  "keep-alive",
+  "proxy-authenticate",
+  "proxy-authorization",
+  "proxy-connection",
+  "te",
+  "trailer",
+  "transfer-encoding",
+  "upgrade",
+]);
+/** The broker's own, which a client does not choose: the token, its proof, and a body that can be looked through. */
+const OF_BROKER = new Set(["accept-encoding", "authorization", "dpop", "forwarded", "origin", "referer"]);
+/** A challenge would make a client look for the issuer by itself, and a cookie is a login that outlives the broker. */
+const OF_LOGIN = new Set(["clear-site-data", "dpop-nonce", "set-cookie", "www-authenticate"]);
+
+/** Reads the path of a request; undefined for one that servers may read in different ways. */
+export function readTarget(pathname: string): Target | undefined {
+  const [, name, rest = ""] = /^\/([^/]+)(\/.*)?$/s.exec(pathname) ?? [];
+  if (name === undefined || !isPlain(rest)) return undefined;
+  return { name, rest: rest === "" ? "/" : rest };
+}
+
+/** Whether a path has no dots, slashes or control characters in a second coat, and no empty segment but its last. */
+function isPlain(path: string): boolean {
+  const segments = path.split("/").slice(1);
+  return segments.every((segment, nth) => {
+    if (segment === "") return nth === segments.length - 1;
+    // Parameters of a segment, as in `/..;/admin`, are left out by some servers before they read it.
+    const [bare = ""] = segment.split(";", 1);
+    try {
+      const decoded = decodeURIComponent(bare);
+      return !/^\.{0,2}$/.test(decoded) && !/[/\\%\p{Cc}]/u.test(decoded);
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** The address of a request at its server. */
+export function addressAt(server: string, rest: string, search: string): string {
+  const url = new URL(server);
+  if (rest !== "/") url.pathname = `${url.pathname.replace(/\/$/, "")}${rest}`;
+  if (search.length > 1) url.search = url.search === "" ? search : `${url.search}&${search.slice(1)}`;
+  return url.href;
+}
+
+/** Why the policy does not let a request pass; undefined if it does. */
+export function refusalOf(
+  { methods, paths }: BrokerGrant,
+  { method, rest }: { method: string; rest: string },
+): "method" | "path" | undefined {
+  if (methods !== undefined && !methods.includes(method)) return "method";
+  const isBelow = (path: string) => path === "/" || rest === path || rest.startsWith(path.replace(/\/?$/, "/"));
+  return paths === undefined || paths.some(isBelow) ? undefined : "path";
+}
+
+/** The headers of a request as the server gets them. */
+export function requestHeaders(headers: Headers): Headers {
+  const passed = withoutOwn(headers, (name) => OF_CONNECTION.has(name) || OF_BROKER.has(name));
+  // A compressed body could carry the token past the mask.
+  passed.set("accept-encoding", "identity");
+  return passed;
+}
+
+/** The headers of a response as the client gets them, without those in which a server returns the token. */
+export function responseHeaders(headers: Headers, holdsToken: (value: string) => boolean): Headers {
+  return withoutOwn(
+    headers,
+    (name, value) =>
+      OF_CONNECTION.has(name) ||
+      OF_LOGIN.has(name) ||
+      name === "content-encoding" ||
+      holdsToken(value) ||
+      holdsToken(name),
+  );
+}
+
+function withoutOwn(headers: Headers, isOwn: (name: string, value: string) => boolean): Headers {
+  const named = new Set((headers.get("connection") ?? "").split(",").map((name) => name.trim().toLowerCase()));
+  const passed = new HttpHeaders();
+  for (const [name, value] of headers) if (!named.has(name) && !isOwn(name, value)) passed.append(name, value);
+  return passed;
+}

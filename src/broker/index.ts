@@ -1,0 +1,14 @@
+/**
+ * `agentauth/broker`: programs in a sandbox use logins, and never see a token.
+ *
+ * @module
+ */
+export {
+  type Broker,
+  type BrokerEvent,
+  type BrokerOptions,
+  type BrokerRefusal,
+  createBroker,
+} from "./broker.js";
+export { type BrokerListener, type ListeningBroker, listen } from "./listen.js";
+export { type BrokerClient, type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";

@@ -1,0 +1,258 @@
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { chmodSync, chownSync, lstatSync, rmSync } from "node:fs";
+import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import { connect, type Socket } from "node:net";
+import { dirname } from "node:path";
+import { Readable } from "node:stream";
+import { AgentAuthError } from "../errors.js";
+import { HttpRequest } from "../http/http-request.js";
+import { quote } from "../redact.js";
+import { checkPrivateFolder, makePrivateFolder } from "../store/private/private-file.js";
+import type { Broker } from "./broker.js";
+import { type BrokerClient, listenAddress } from "./policy.js";
+
+/** Where a client reaches the broker. */
+export interface BrokerListener {
+  /** The client, as the policy names it. */
+  readonly client: string;
+  /** The path of the socket or pipe; undefined on TCP. */
+  readonly socket: string | undefined;
+  /** What comes before `/<name>`. On TCP it holds a secret, which is all that a client needs. */
+  readonly url: string;
+}
+
+/** A broker that listens. */
+export interface ListeningBroker {
+  readonly listeners: readonly BrokerListener[];
+  /** Accepts nothing more, and ends what is under way after the grace time at the latest. */
+  close(graceMs?: number): Promise<void>;
+}
+
+const HEAD_MS = 10_000;
+/** Between two parts of a request's body. */
+const BODY_IDLE_MS = 30_000;
+const MAX_CONNECTIONS = 4096;
+/** A body of a known length up to this is read first, so that it can be sent again with another token. */
+const MAX_REPEATED = 1024 * 1024;
+const DEFAULT_GRACE_MS = 10_000;
+
+/**
+ * Listens for the clients of a broker's policy.
+ *
+ * @throws `AgentAuthError` `usage` where an address cannot be used, `store_failed` for a folder that others can get at
+ */
+export async function listen(broker: Broker): Promise<ListeningBroker> {
+  const opened: Opened[] = [];
+  try {
+    for (const [client, { ...options }] of Object.entries(broker.policy.clients))
+      opened.push(await open(broker, client, options));
+  } catch (error) {
+    await Promise.all(opened.map(({ close }) => close(0)));
+    throw error;
+  }
+  return {
+    listeners: opened.map(({ listener }) => listener),
+    close: async (graceMs = DEFAULT_GRACE_MS) => void (await Promise.all(opened.map(({ close }) => close(graceMs)))),
+  };
+}
+
+interface Opened {
+  readonly listener: BrokerListener;
+  close(graceMs: number): Promise<void>;
+}
+
+async function open(broker: Broker, client: string, options: BrokerClient): Promise<Opened> {
+  const address = listenAddress(options.listen);
+  if (address === undefined) throw unusable(options.listen, "is not an address");
+  // 128 bits: on TCP, whoever is on this machine can connect.
+  const secret = "host" in address ? randomBytes(16).toString("hex") : "";
+  const prefix = secret === "" ? "" : `/${secret}`;
+  let hosts: ReadonlySet<string> | undefined;
+  const server = process.getBuiltinModule("node:http").createServer({
+    headersTimeout: HEAD_MS,
+    requestTimeout: 0,
+    connectionsCheckingInterval: 2_000,
+    insecureHTTPParser: false,
+    requireHostHeader: true,
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  const sockets = new Set<Socket>();
+  server.on("connection", (socket) => {
+    sockets.add(socket.once("close", () => sockets.delete(socket)));
+  });
+  server.on("clientError", (_error, socket) => socket.destroy());
+  server.on("request", (request, response) => {
+    request.on("error", () => undefined);
+    response.on("error", () => undefined);
+    const path = pathBehind(prefix, request, hosts);
+    if (path === undefined) return refuse(response, 404);
+    if (path === "") return refuse(response, 400);
+    serve(broker, client, { path, request, response }).catch(() => response.destroy());
+  });
+  await bind(server, address, options);
+  const bound = server.address();
+  const port = typeof bound === "object" && bound !== null ? bound.port : undefined;
+  if ("host" in address) {
+    const name = address.host === "::1" ? "[::1]" : address.host;
+    hosts = new Set([`${name}:${port}`, `localhost:${port}`]);
+  }
+  const url = "host" in address ? `http://${[...(hosts ?? [])][0]}${prefix}` : "http://localhost";
+  return {
+    listener: { client, socket: "path" in address ? address.path : undefined, url },
+    async close(graceMs) {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const timer = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, graceMs);
+      await closed;
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** The path of a request behind the secret: undefined if it is not there, empty for a request of another form. */
+function pathBehind(
+  prefix: string,
+  { url = "", headers, headersDistinct }: IncomingMessage,
+  hosts: ReadonlySet<string> | undefined,
+): string | undefined {
+  // An absolute address is for proxies, an upgrade would leave HTTP.
+  if (!url.startsWith("/") || /[\\#\p{Cc}]/u.test(url) || headers.upgrade !== undefined) return "";
+  if (hosts !== undefined) {
+    const origin = headers.origin;
+    const [host, ...more] = headersDistinct["host"] ?? [];
+    if (more.length > 0 || !hosts.has(host ?? "")) return undefined;
+    if (origin !== undefined && !hosts.has(origin.replace(/^http:\/\//, ""))) return undefined;
+  }
+  if (prefix === "") return url;
+  const given = Buffer.from(url.slice(0, prefix.length));
+  if (given.length !== prefix.length || !timingSafeEqual(given, Buffer.from(prefix))) return undefined;
+  const path = url.slice(prefix.length);
+  return path.startsWith("/") ? path : undefined;
+}
+
+async function serve(
+  broker: Broker,
+  client: string,
+  { path, request, response }: { path: string; request: IncomingMessage; response: ServerResponse },
+): Promise<void> {
+  const call = new AbortController();
+  response.once("close", () => call.abort());
+  const { method = "GET" } = request;
+  const length = Number(request.headers["content-length"] ?? Number.NaN);
+  const hasBody = length > 0 || request.headers["transfer-encoding"] !== undefined;
+  if (hasBody && (method === "GET" || method === "HEAD")) return refuse(response, 400);
+  const idle = hasBody ? bodyTimer(request) : undefined;
+  const body = !hasBody ? undefined : length <= MAX_REPEATED ? await readAll(request) : Readable.toWeb(request);
+  const headers = Object.entries(request.headersDistinct).flatMap(([name, values = []]) =>
+    values.map((value): [string, string] => [name, value]),
+  );
+  let outgoing: HttpRequest;
+  try {
+    outgoing = new HttpRequest(`http://broker${path}`, {
+      method,
+      headers,
+      signal: call.signal,
+      ...(body !== undefined && { body: body as NonNullable<RequestInit["body"]>, duplex: "half" }),
+    });
+  } catch {
+    return refuse(response, 400);
+  }
+  const answer = await broker.fetch(outgoing, client);
+  idle?.clear();
+  response.writeHead(answer.status, answer.statusText, [...answer.headers].flat());
+  if (answer.body === null) return void response.end();
+  const reader = answer.body.getReader();
+  call.signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return void response.end();
+    if (!response.write(value)) await drained(response);
+  }
+}
+
+/** Resolves when a slow client has read, or has left. */
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      response.off("drain", done).off("close", done);
+      resolve();
+    };
+    response.on("drain", done).on("close", done);
+  });
+}
+
+/** Ends a request whose body stands still. */
+function bodyTimer(request: IncomingMessage): { clear(): void } {
+  const timer = setTimeout(() => request.destroy(), BODY_IDLE_MS);
+  request.on("data", () => timer.refresh()).once("end", () => clearTimeout(timer));
+  // Listening for parts would start the stream before it is read.
+  request.pause();
+  return { clear: () => clearTimeout(timer) };
+}
+
+async function readAll(request: IncomingMessage): Promise<Uint8Array> {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part);
+  return Buffer.concat(parts);
+}
+
+function refuse(response: ServerResponse, status: 400 | 404): void {
+  const body = JSON.stringify({ error: { code: status === 404 ? "unknown" : "malformed" } });
+  response.writeHead(status, { "content-type": "application/json", "cache-control": "no-store", connection: "close" });
+  response.end(body);
+}
+
+async function bind(
+  server: Server,
+  address: { path: string } | { host: string; port: number },
+  { listen, socketGroup }: BrokerClient,
+): Promise<void> {
+  const isSocket = "path" in address && process.platform !== "win32";
+  if (isSocket) await prepareSocket(address.path, listen, socketGroup);
+  // The socket is there, and closed to others, from its first moment.
+  const umask = isSocket ? process.umask(0o177) : undefined;
+  const bound = new Promise<void>((resolve, reject) => {
+    server.once("error", (cause: NodeJS.ErrnoException) => reject(unusable(listen, reasonOf(cause), cause)));
+    server.listen({ ...address, exclusive: true }, resolve);
+  });
+  if (umask !== undefined) process.umask(umask);
+  await bound;
+  if (!isSocket || socketGroup === undefined) return;
+  chownSync(address.path, -1, socketGroup);
+  chmodSync(address.path, 0o660);
+}
+
+/** Makes the folder, checks it, and removes the socket of a broker that has died. */
+async function prepareSocket(path: string, listen: string, group: number | undefined): Promise<void> {
+  const folder = dirname(path);
+  makePrivateFolder(folder);
+  if (group === undefined) checkPrivateFolder(folder);
+  else {
+    chownSync(folder, -1, group);
+    chmodSync(folder, 0o710);
+  }
+  const before = lstatSync(path, { throwIfNoEntry: false });
+  if (before === undefined) return;
+  if (!before.isSocket()) throw unusable(listen, "is a file that is no socket");
+  const isAlive = await new Promise<boolean>((resolve) => {
+    const probe = connect(path, () => resolve(true)).once("error", () => resolve(false));
+    probe.once("connect", () => probe.destroy());
+  });
+  if (isAlive) throw unusable(listen, "is in use by another broker");
+  rmSync(path);
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === "EADDRINUSE") return "is in use";
+  return code === "EACCES" ? "is not allowed for this user" : `cannot be used: ${message}`;
+}
+
+function unusable(listen: string, what: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", `the address ${quote(listen)} ${what}`, {
+    class: "usage",
+    hint: "for example --listen unix:$XDG_RUNTIME_DIR/agentauth/agent.sock",
+    cause,
+  });
+}

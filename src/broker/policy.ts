@@ -1,0 +1,168 @@
+import { AgentAuthError } from "../errors.js";
+import { isLoopbackHost } from "../http/address.js";
+import { isJsonObject, type JsonObject } from "../http/strict-json.js";
+import { escapeText, quote, wholeCharacters } from "../redact.js";
+
+/** What one name stands for, and what may be requested there. */
+export interface BrokerGrant {
+  /** The URL of the MCP server, or of an API that takes its tokens. */
+  readonly server: string;
+  /** The account whose login is used, as at `--account-hint`. Default: the profile's. */
+  readonly account?: string;
+  /** The scopes that the token must have, separated by blanks. */
+  readonly scope?: string;
+  /** The HTTP methods that are passed on. Default: all. */
+  readonly methods?: readonly string[];
+  /** The paths that are passed on, each with all below it; `/` is the URL of the server. Default: `/`, all. */
+  readonly paths?: readonly string[];
+  /** The tools that are listed and called, as globs: `*` stands for any text. Default: all. */
+  readonly tools?: readonly string[];
+  /** The tools that are neither listed nor called, as globs; they win over `tools`. */
+  readonly hideTools?: readonly string[];
+  /** Requests that one client may send within a minute. Default: no limit. */
+  readonly requestsPerMinute?: number;
+  /** When the name ends (RFC 3339); after that it does not exist. */
+  readonly until?: string;
+}
+
+/** Who may use the broker: one listener each. */
+export interface BrokerClient {
+  /** `unix:<path>`, `127.0.0.1:<port>`, `[::1]:<port>`, or on Windows `pipe:<name>`; the port 0 is a free one. */
+  readonly listen: string;
+  /** The names that this client may use. Default: all. */
+  readonly grants?: readonly string[];
+  /** The group that may use the Unix socket too, by its number. */
+  readonly socketGroup?: number;
+}
+
+/** What a broker passes on, and for whom. */
+export interface BrokerPolicy {
+  /** The servers by the names that clients use. */
+  readonly grants: Readonly<Record<string, BrokerGrant>>;
+  /** The clients by the names that events have. */
+  readonly clients: Readonly<Record<string, BrokerClient>>;
+}
+
+const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+const METHOD = /^[A-Z]{1,32}$/;
+const NEVER_SENT = new Set(["CONNECT", "TRACE", "TRACK"]);
+const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+
+/** How each field of a grant is checked: the text says what is wrong with a value. */
+const GRANT_FIELDS: Record<keyof BrokerGrant, (value: unknown) => string | undefined> = {
+  server: serverProblem,
+  account: textProblem,
+  scope: textProblem,
+  methods: listOf((item) => METHOD.test(item) && !NEVER_SENT.has(item), 'of HTTP methods such as "POST"'),
+  paths: listOf((item) => /^\/[^?#\\]*$/.test(item), 'of paths that begin with "/"'),
+  tools: listOf((item) => item !== "", 'of globs such as "read_*"'),
+  hideTools: listOf((item) => item !== "", 'of globs such as "delete_*"'),
+  requestsPerMinute: (value) => (isCount(value) ? undefined : "is not a whole number of at least 1"),
+  until: (value) =>
+    typeof value === "string" && DATE_TIME.test(value) && !Number.isNaN(Date.parse(value))
+      ? undefined
+      : "is not a time such as 2026-12-31T23:59:59Z",
+};
+const CLIENT_FIELDS: Record<keyof BrokerClient, (value: unknown) => string | undefined> = {
+  listen: (value) => (typeof value === "string" ? listenProblem(value) : "is not a text"),
+  grants: listOf((item) => item !== "", "of names"),
+  socketGroup: (value) => (isCount(value) || value === 0 ? undefined : "is not the number of a group"),
+};
+
+/**
+ * Checks a policy, such as the content of a file.
+ *
+ * @param from where it is from, for messages
+ * @throws `AgentAuthError` `usage` that names the field and the value
+ */
+export function checkPolicy(value: unknown, from: string): BrokerPolicy {
+  const wrong = (what: string) => new AgentAuthError("usage", `${from}: ${what}`, { class: "usage" });
+  const object = (member: unknown, name: string): JsonObject => {
+    if (isJsonObject(member)) return member;
+    throw wrong(`${name} is not an object`);
+  };
+  const checkFields = (member: JsonObject, name: string, fields: Record<string, (value: unknown) => unknown>) => {
+    for (const [field, content] of Object.entries(member)) {
+      const check = Object.hasOwn(fields, field) ? fields[field] : undefined;
+      if (check === undefined)
+        throw wrong(`${name} has the unknown field ${quote(field)}; its fields are ${Object.keys(fields).join(", ")}`);
+      const problem = check(content);
+      if (problem !== undefined) throw wrong(`${name}.${field} ${shown(content)} ${problem}`);
+    }
+  };
+  const named = (members: JsonObject, kind: string) => {
+    for (const name of Object.keys(members)) {
+      if (!NAME.test(name))
+        throw wrong(
+          `${kind} has the name ${quote(name)}: names are lower-case letters, digits, "-" and "_", at most 64`,
+        );
+    }
+    return Object.entries(members);
+  };
+  const policy = object(value, "the policy");
+  checkFields(policy, "the policy", { $schema: textProblem, grants: () => undefined, clients: () => undefined });
+  const grants = object(policy["grants"], "grants");
+  const clients = object(policy["clients"], "clients");
+  for (const [name, member] of named(grants, "grants")) {
+    checkFields(object(member, `grants.${name}`), `grants.${name}`, GRANT_FIELDS);
+    if (!isJsonObject(member) || member["server"] === undefined) throw wrong(`grants.${name} has no server`);
+  }
+  for (const [name, member] of named(clients, "clients")) {
+    checkFields(object(member, `clients.${name}`), `clients.${name}`, CLIENT_FIELDS);
+    if (!isJsonObject(member) || member["listen"] === undefined) throw wrong(`clients.${name} has no listen`);
+    const unknown = ((member["grants"] ?? []) as string[]).find((one) => !Object.hasOwn(grants, one));
+    if (unknown !== undefined) throw wrong(`clients.${name}.grants names ${quote(unknown)}, which is not in grants`);
+  }
+  if (Object.keys(grants).length === 0) throw wrong("grants is empty");
+  if (Object.keys(clients).length === 0) throw wrong("clients is empty");
+  return { grants, clients } as unknown as BrokerPolicy;
+}
+
+/** Where a client is listened for. */
+export type ListenAddress = { readonly path: string } | { readonly host: string; readonly port: number };
+
+/** Reads the address of a listener; undefined for another text. */
+export function listenAddress(text: string): ListenAddress | undefined {
+  const [, kind, path] = /^(unix|pipe):(.+)$/s.exec(text) ?? [];
+  if (path !== undefined) return { path: kind === "pipe" ? `\\\\.\\pipe\\${path}` : path };
+  const [, host, digits] = /^(\d+(?:\.\d+){3}|\[[\da-f:]+\]):(\d{1,5})$/i.exec(text) ?? [];
+  const port = Number(digits);
+  return host === undefined || port > 65_535 ? undefined : { host: host.replace(/[[\]]/g, ""), port };
+}
+
+function listenProblem(text: string): string | undefined {
+  const address = listenAddress(text);
+  if (address === undefined) return "is neither unix:<path> nor 127.0.0.1:<port>";
+  // Whoever reaches the port has the tools of the user.
+  if ("host" in address && address.host !== "127.0.0.1" && address.host !== "::1")
+    return "is not an address of this machine alone";
+  return undefined;
+}
+
+function serverProblem(value: unknown): string | undefined {
+  if (typeof value !== "string" || !URL.canParse(value)) return "is not a URL";
+  const { protocol, username, password, hash, hostname } = new URL(value);
+  if (protocol !== "https:" && !(protocol === "http:" && isLoopbackHost(hostname)))
+    return "does not begin with https://";
+  if (username !== "" || password !== "") return "has credentials";
+  return hash === "" ? undefined : "has a fragment";
+}
+
+function shown(value: unknown): string {
+  return typeof value === "string" ? quote(value, 80) : wholeCharacters(escapeText(JSON.stringify(value)), 80);
+}
+
+function textProblem(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? undefined : "is not a text";
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && Number(value) >= 1;
+}
+
+function listOf(isItem: (item: string) => boolean, what: string): (value: unknown) => string | undefined {
+  return (value) =>
+    Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string" && isItem(item))
+      ? undefined
+      : `is not a list ${what}`;
+}

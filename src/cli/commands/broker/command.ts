@@ -1,0 +1,42 @@
+import { addPolicyFlags } from "../../flags/policy.js";
+import { wholeNumber } from "../../flags/values.js";
+import type { CommandDeclaration } from "../../runtime/declaration.js";
+import type { Registry } from "../../runtime/registry.js";
+import type { BrokerFlags } from "./run.js";
+
+/** Where the help lists it, and how it is declared. */
+export const command: CommandDeclaration = { group: "Tokens:", order: 8, names: ["broker"], declare: declareBroker };
+
+const each = (value: string, all: string[] = []) => [...all, value];
+
+/** `broker`. */
+function declareBroker(registry: Registry): void {
+  addPolicyFlags(registry.root.command("broker").description("Send requests of other programs on with their token"))
+    .option("--grant <name=url>", "Server that the client may use, with a policy (repeatable)", each)
+    .option("--listen <address>", "Where the client connects: unix:<path>, 127.0.0.1:<port>")
+    .option("--config <file>", "Policy for several clients (agentauth schema broker-policy)")
+    .option("--check", "Check the policy and exit")
+    .option("--socket-group <gid>", "Group that may use the Unix socket too", wholeNumber(0))
+    .option("--ready-fd <fd>", "File descriptor that gets the addresses as JSON", wholeNumber(3, 255))
+    .option("--ready-file <file>", "File that gets the addresses as JSON, for this user alone")
+    .option("--on-login-required <command>", "Command to run when a user has to log in")
+    .addHelpText(
+      "after",
+      `
+A program that can reach the address sends requests to <address>/<name>/..., and the broker sends them on with the token of
+the login. The program sees no token. A grant may have a policy after its URL: --grant crm=https://crm.example/mcp,tools=read_*
+(tools, hide-tools, methods, paths, each repeatable; scope, account, rpm, until).
+
+On a Unix socket its folder and its mode keep other users out. On TCP the address has 128 random bits, which are printed to
+--ready-fd or --ready-file alone. --socket-group lets every member of that group use the logins.
+
+If a login is needed, the program gets HTTP 503 with the header agentauth-login-required, and the broker prints the command
+to run. SIGHUP reads --config again; SIGTERM ends in good order.
+
+Examples:
+  $ agentauth broker --listen unix:/run/agentauth/agent.sock --grant github=https://api.github.example/mcp
+  $ agentauth broker --listen 127.0.0.1:0 --grant crm=https://crm.example/mcp,tools=read_* --ready-file broker-url.json
+  $ agentauth broker --config broker.json --check`,
+    )
+    .action(registry.action<BrokerFlags>(async (options, deps) => (await import("./run.js")).runBroker(options, deps)));
+}

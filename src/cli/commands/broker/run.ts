@@ -1,0 +1,193 @@
+import { spawn } from "node:child_process";
+import { readFileSync, statSync, writeSync } from "node:fs";
+import { type Broker, type BrokerEvent, createBroker } from "../../../broker/broker.js";
+import { type BrokerListener, listen } from "../../../broker/listen.js";
+import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
+import { AgentAuthError } from "../../../errors.js";
+import { parseStrictJson } from "../../../http/strict-json.js";
+import { writeSecretFile } from "../../../profile/secret-file.js";
+import { quote, shellWord } from "../../../redact.js";
+import type { AgentFlags } from "../../flags/agent.js";
+import type { CommandContext } from "../../runtime/context.js";
+import { EXIT_CODES } from "../../runtime/exit-codes.js";
+
+/** Options of `broker`. */
+export interface BrokerFlags extends Omit<AgentFlags, "output" | "grant"> {
+  grant?: string[];
+  listen?: string;
+  config?: string;
+  check?: boolean;
+  socketGroup?: number;
+  readyFd?: number;
+  readyFile?: string;
+  onLoginRequired?: string;
+}
+
+/** The client of a broker that is described by flags. */
+const ONLY_CLIENT = "default";
+/** A user is told once in this time which login is needed. */
+const REMIND_MS = 60_000;
+
+/** `broker`: passes requests on until it is ended. */
+export async function runBroker(options: BrokerFlags, context: CommandContext): Promise<number> {
+  const { io, signals } = context;
+  const policy = policyOf(options);
+  if (options.check) {
+    io.say(`the policy is valid: ${count(policy.grants, "grant")}, ${count(policy.clients, "client")}`);
+    return EXIT_CODES.ok;
+  }
+  checkReady(policy, options);
+  const { grant: _ofBroker, ...flags } = options;
+  const unattended = context.with({ flags, io: { ...io, stdin: { ...io.stdin, isTTY: false } } });
+  const use = { login: "never", idleTimeoutMs: 0 } as const;
+  const broker = createBroker(await unattended.agent(use), policy, {
+    agentFor: async (_name, { account }) =>
+      (account === undefined ? unattended : unattended.with({ flags: { ...flags, accountHint: account } })).agent(use),
+    onRequest: (event) => io.verbose(lineOf(event)),
+    onLoginRequired: onLoginRequired(options, context),
+  });
+  const listening = await listen(broker);
+  // The signals are ours from here on: SIGHUP ends no broker that has a file to read again.
+  const own = context.lend();
+  const removals: (() => void)[] = [];
+  try {
+    const ended = new Promise<number>((resolve) => {
+      removals.push(
+        signals.on("SIGTERM", () => resolve(EXIT_CODES.ok)),
+        signals.on("SIGINT", () => resolve(130)),
+        signals.on("SIGHUP", () => reload(broker, options, context)),
+      );
+    });
+    announce(listening.listeners, options, context);
+    return await ended;
+  } finally {
+    await listening.close();
+    for (const remove of removals) remove();
+    own.giveBack();
+  }
+}
+
+function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): void {
+  if (options.config === undefined) return;
+  try {
+    const next = policyOf(options);
+    const addresses = ({ clients }: BrokerPolicy) =>
+      JSON.stringify(
+        Object.entries(clients).map(([name, { listen: address, socketGroup }]) => [name, address, socketGroup]),
+      );
+    if (addresses(next) !== addresses(broker.policy))
+      throw new Error("other clients or addresses need a new start of the broker");
+    broker.reload(next);
+    io.say(`read ${quote(options.config)} again: ${count(next.grants, "grant")}`);
+  } catch (error) {
+    io.warn(`the old policy stays in force: ${messageOf(error)}`);
+  }
+}
+
+function announce(listeners: readonly BrokerListener[], options: BrokerFlags, { io }: CommandContext): void {
+  const text = `${JSON.stringify({ listeners })}\n`;
+  if (options.readyFile !== undefined) writeSecretFile(options.readyFile, text);
+  if (options.readyFd !== undefined) writeSync(options.readyFd, text);
+  for (const { client, socket } of listeners)
+    io.say(`broker ready for ${client}: ${socket ?? "on TCP, at the address that was written"}`);
+}
+
+/** The address on TCP is a secret, which is printed nowhere else. */
+function checkReady({ clients }: BrokerPolicy, { readyFd, readyFile }: BrokerFlags): void {
+  const onTcp = Object.values(clients).find(({ listen: address }) => !/^(?:unix|pipe):/.test(address));
+  if (onTcp === undefined || readyFd !== undefined || readyFile !== undefined) return;
+  throw usage(
+    `${quote(onTcp.listen)} has an address with a secret, which is printed nowhere else`,
+    "add --ready-file <file> or --ready-fd <fd>",
+  );
+}
+
+function onLoginRequired({ onLoginRequired: command }: BrokerFlags, { io }: CommandContext) {
+  const told = new Map<string, number>();
+  return (name: string, { server, account }: BrokerGrant) => {
+    if (performance.now() - (told.get(name) ?? Number.NEGATIVE_INFINITY) < REMIND_MS) return;
+    told.set(name, performance.now());
+    const hint = account === undefined ? "" : ` --account-hint ${shellWord(account)}`;
+    io.warn(`${name} needs a login: agentauth login ${shellWord(server)}${hint}`);
+    if (command === undefined) return;
+    const env = { ...process.env, AGENTAUTH_BROKER_NAME: name, AGENTAUTH_BROKER_SERVER: server };
+    spawn(command, { shell: true, env, stdio: "ignore" }).on("error", (error) => {
+      io.warn(`--on-login-required failed: ${error.message}`);
+    });
+  };
+}
+
+function lineOf({ client, name, method, tool, status, refused, durationMs }: BrokerEvent): string {
+  const what = [name ?? "?", method, ...(tool === undefined ? [] : [quote(tool, 80)])].join(" ");
+  return `${client}: ${what}: ${status}${refused === undefined ? "" : ` (${refused})`} in ${durationMs.toFixed(0)} ms`;
+}
+
+/** @throws `AgentAuthError` `usage` */
+function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags): BrokerPolicy {
+  if (config === undefined) {
+    if (address === undefined || grant === undefined)
+      throw usage("broker needs --listen and --grant, or --config", "agentauth broker --help");
+    const client = { listen: address, ...(socketGroup !== undefined && { socketGroup }) };
+    return checkPolicy(
+      { grants: Object.fromEntries(grant.map(readGrant)), clients: { [ONLY_CLIENT]: client } },
+      "--grant",
+    );
+  }
+  const other = grant ? "--grant" : address ? "--listen" : socketGroup === undefined ? undefined : "--socket-group";
+  if (other !== undefined) throw usage(`--config and ${other} do not go together`, `put ${other} into the file`);
+  const from = `the file ${quote(config)}`;
+  try {
+    const { mode, uid } = statSync(config);
+    const isForeign = process.getuid !== undefined && uid !== 0 && uid !== process.getuid();
+    // Who can write it, can let any program use the logins.
+    if (process.platform !== "win32" && ((mode & 0o022) !== 0 || isForeign))
+      throw usage(`${from} can be changed by others`, `chmod go-w ${shellWord(config)}`);
+    return checkPolicy(parseStrictJson(readFileSync(config, "utf8")), from);
+  } catch (error) {
+    if (error instanceof AgentAuthError) throw error;
+    throw usage(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema broker-policy", error);
+  }
+}
+
+/** The keys of a policy behind the URL of `--grant`, with the field that each one sets. */
+const KEYS = {
+  tools: "tools",
+  "hide-tools": "hideTools",
+  methods: "methods",
+  paths: "paths",
+  scope: "scope",
+  account: "account",
+  rpm: "requestsPerMinute",
+  until: "until",
+} as const;
+
+/** `name=url[,key=value]…`, where a key of a list may come several times. */
+function readGrant(text: string): [string, Record<string, unknown>] {
+  const [, name, rest = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
+  if (name === undefined)
+    throw usage(`--grant ${quote(text)} is not <name>=<url>`, "--grant crm=https://crm.example/mcp");
+  const [server = "", ...pairs] = rest.split(new RegExp(`,(?=(?:${Object.keys(KEYS).join("|")})=)`));
+  const fields: Record<string, unknown> = { server };
+  for (const pair of pairs) {
+    const at = pair.indexOf("=");
+    const field = KEYS[pair.slice(0, at) as keyof typeof KEYS];
+    const value = pair.slice(at + 1);
+    if (["scope", "account", "until"].includes(field)) fields[field] = value;
+    else if (field === "requestsPerMinute") fields[field] = Number(value);
+    else fields[field] = [...((fields[field] as string[] | undefined) ?? []), value];
+  }
+  return [name, fields];
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function count(members: object, noun: string): string {
+  const { length } = Object.keys(members);
+  return `${length} ${noun}${length === 1 ? "" : "s"}`;
+}
+
+function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+}

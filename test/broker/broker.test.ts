@@ -1,0 +1,419 @@
+import { once } from "node:events";
+import { lstatSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Broker, type BrokerEvent, type BrokerOptions, createBroker } from "../../src/broker/broker.js";
+import { listen } from "../../src/broker/listen.js";
+import type { BrokerGrant } from "../../src/broker/policy.js";
+import { temporaryFolder } from "../helpers/folder.js";
+import { type Handler, type Reply, type Scene, startScene } from "../helpers/issuer.js";
+
+const TOKEN = "access-as-1";
+
+interface Made {
+  scene: Scene;
+  /** What the server got from the broker. */
+  seen(): Scene["mcp"]["requests"];
+  broker: Broker;
+  events: BrokerEvent[];
+  logins: string[];
+  /** Sends over the Unix socket. */
+  send(path: string, init?: { method?: string; headers?: Record<string, string>; body?: string }): Promise<Answer>;
+  /** Writes bytes to the Unix socket. @returns all that comes back */
+  raw(text: string): Promise<string>;
+  socket: string;
+  tcp: string;
+}
+
+interface Answer {
+  status: number;
+  headers: Record<string, unknown>;
+  text: string;
+}
+
+/** A broker with a login at `mcp`, and without one at `other`. */
+async function start(grant: Partial<BrokerGrant> = {}, options: BrokerOptions = {}): Promise<Made> {
+  const scene = await startScene();
+  await scene.agent().login(scene.mcp.url);
+  const before = scene.mcp.requests.length;
+  const other = await scene.another("other");
+  const socket = join(temporaryFolder(), "run", "agent.sock");
+  const events: BrokerEvent[] = [];
+  const logins: string[] = [];
+  const policy = {
+    grants: { mcp: { server: scene.mcp.url, ...grant }, other: { server: `${other.origin}/mcp` } },
+    clients: {
+      job: { listen: `unix:${socket}`, grants: ["mcp"] },
+      page: { listen: "127.0.0.1:0" },
+    },
+  };
+  const broker = createBroker(scene.agent({ login: undefined }), policy, {
+    onRequest: (event) => events.push(event),
+    onLoginRequired: (name) => logins.push(name),
+    ...options,
+  });
+  const { listeners, close } = await listen(broker);
+  onTestFinished(() => close(0));
+  const tcp = listeners.find(({ client }) => client === "page")?.url ?? "";
+  return {
+    scene,
+    seen: () => scene.mcp.requests.slice(before),
+    broker,
+    events,
+    logins,
+    socket,
+    tcp,
+    send: (path, init) => sendTo({ socketPath: socket, path, ...init }),
+    async raw(text) {
+      const connection = connect(socket);
+      let answer = "";
+      connection.on("data", (bytes) => {
+        answer += bytes.toString("latin1");
+      });
+      connection.on("error", () => undefined);
+      connection.write(text);
+      setTimeout(() => connection.end(), 300);
+      await new Promise((resolve) => connection.once("close", resolve));
+      return answer;
+    },
+  };
+}
+
+async function sendTo({
+  body,
+  ...options
+}: {
+  socketPath?: string;
+  host?: string;
+  port?: number;
+  path: string;
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string;
+}): Promise<Answer> {
+  const sent = httpRequest({ host: "localhost", ...options });
+  sent.end(body);
+  const [message] = await once(sent, "response");
+  let text = "";
+  for await (const part of message) text += part;
+  return { status: message.statusCode, headers: message.headers, text };
+}
+
+const overTcp = (tcp: string, path: string, headers: Record<string, string> = {}) => {
+  const { hostname, port, pathname } = new URL(tcp);
+  return sendTo({ host: hostname, port: Number(port), path: `${pathname}${path}`, headers });
+};
+const rpc = (method: string, params?: unknown, id: unknown = 1) =>
+  JSON.stringify({ jsonrpc: "2.0", id, method, params });
+const post = (body: string) => ({ method: "POST", headers: { "content-type": "application/json" }, body });
+
+describe("a request to the broker", () => {
+  it("reaches the server with its token, and its answer the client", async () => {
+    const { send, events, seen } = await start();
+    const answer = await send("/mcp", {
+      ...post('{"a":1}'),
+      headers: { "mcp-session-id": "s1", authorization: "Bearer mine", "x-own": "yes", origin: "http://x" },
+    });
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { ok: true }]);
+    const [request] = seen();
+    expect(request).toMatchObject({ method: "POST", body: '{"a":1}' });
+    expect(request?.headers).toMatchObject({
+      authorization: `Bearer ${TOKEN}`,
+      "mcp-session-id": "s1",
+      "x-own": "yes",
+    });
+    expect(request?.headers.origin).toBeUndefined();
+    expect(events).toMatchObject([{ client: "job", name: "mcp", method: "POST", status: 200, refused: undefined }]);
+  });
+
+  it("may be for what is below the server, with a query", async () => {
+    const { scene, send, seen } = await start();
+    scene.mcp.routes["/mcp/files/a%20b"] = { json: { file: true } };
+    expect((await send("/mcp/files/a%20b?q=1")).text).toBe('{"file":true}');
+    expect(seen().at(-1)).toMatchObject({ url: "/mcp/files/a%20b?q=1" });
+    expect(seen().at(-1)?.headers.authorization).toBe(`Bearer ${TOKEN}`);
+  });
+
+  it("is sent again after a 401, with its body", async () => {
+    const { scene, send, seen } = await start();
+    const answer = scene.mcp.routes["/mcp"] as Handler;
+    scene.mcp.routes["/mcp"] = (request, nth) =>
+      request.headers.authorization === `Bearer ${TOKEN}`
+        ? { status: 401, headers: { "www-authenticate": 'Bearer error="invalid_token"' }, text: "" }
+        : answer(request, nth);
+    expect((await send("/mcp", post('{"a":1}'))).status).toBe(200);
+    expect(seen().map(({ body }) => body)).toEqual(['{"a":1}', '{"a":1}']);
+    expect(scene.mcp.tokens()).toEqual([`Bearer ${TOKEN}`, "Bearer access-as-2"]);
+  });
+
+  it("that streams its body arrives as it was sent", async () => {
+    const { socket, seen } = await start();
+    const sent = httpRequest({ socketPath: socket, path: "/mcp", method: "POST", host: "localhost" });
+    sent.write("one ");
+    setTimeout(() => sent.end("two"), 20);
+    const [message] = await once(sent, "response");
+    message.resume();
+    expect(message.statusCode).toBe(200);
+    expect(seen()[0]?.body).toBe("one two");
+  });
+
+  it("gets a redirect as it is", async () => {
+    const { scene, send, seen } = await start();
+    scene.mcp.routes["/mcp"] = { status: 307, headers: { location: "https://elsewhere.example/" }, text: "" };
+    const { status, headers } = await send("/mcp");
+    expect([status, headers["location"]]).toEqual([307, "https://elsewhere.example/"]);
+    expect(seen()).toHaveLength(1);
+  });
+});
+
+describe("no answer of the broker", () => {
+  it.each<[string, Reply]>([
+    ["in a header", { status: 200, headers: { "x-token": `is ${TOKEN}` }, text: "ok" }],
+    [
+      "in a header with percent signs",
+      { status: 200, headers: { "x-token": TOKEN.replaceAll("-", "%2D") }, text: "ok" },
+    ],
+    ["in the body", { status: 200, text: `you sent Bearer ${TOKEN}.` }],
+    ["in the text of an error", { status: 500, text: `{"error":"${TOKEN}"}` }],
+    ["in a challenge", { status: 403, headers: { "www-authenticate": `Bearer realm="${TOKEN}"` }, text: "" }],
+    ["in a cookie", { status: 200, headers: { "set-cookie": `t=${TOKEN}` }, text: "" }],
+  ])("has the token, which the server returns %s", async (_where, reply) => {
+    const { scene, send } = await start();
+    scene.mcp.routes["/mcp"] = reply;
+    const { status, headers, text } = await send("/mcp");
+    expect(status).toBe(reply.status);
+    expect(`${JSON.stringify(headers)}${text}`).not.toContain(TOKEN);
+    expect(`${decodeURIComponent(JSON.stringify(headers))}`).not.toContain(TOKEN);
+  });
+
+  it("has the token, which the server returns in two parts", async () => {
+    const { scene, send } = await start();
+    scene.mcp.routes["/mcp"] = {
+      raw: (response) => {
+        response.writeHead(200, { "content-type": "text/plain" });
+        response.write(`a ${TOKEN.slice(0, 5)}`);
+        setTimeout(() => response.end(`${TOKEN.slice(5)} b ${TOKEN.slice(0, 4)}`), 30);
+      },
+    };
+    expect((await send("/mcp")).text).toBe(`a ${"*".repeat(TOKEN.length)} b ${TOKEN.slice(0, 4)}`);
+  });
+
+  it("tells which names there are", async () => {
+    const { send, tcp } = await start({ until: "2020-01-01T00:00:00Z" });
+    const answers = [await send("/nothing"), await send("/other"), await send("/mcp"), await send("/nothing/x")];
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`))).toEqual(
+      new Set(['404 {"error":{"code":"unknown"}}']),
+    );
+    // The other client may use it, and has no login there.
+    expect((await overTcp(tcp, "/other")).status).not.toBe(404);
+  });
+});
+
+describe("a login that is needed", () => {
+  it("is an answer that no client takes for a challenge", async () => {
+    const { scene, send, logins, events } = await start();
+    await scene.agent().logout(scene.mcp.url);
+    scene.mcp.routes["/mcp"] = { status: 401, headers: { "www-authenticate": "Bearer" }, text: "" };
+    const { status, headers, text } = await send("/mcp", post(rpc("tools/list")));
+    expect([status, headers["agentauth-login-required"], headers["www-authenticate"]]).toEqual([503, "mcp", undefined]);
+    expect(text).toContain("login_required");
+    expect(logins).toEqual(["mcp"]);
+    expect(events).toMatchObject([{ refused: "login_required", status: 503 }]);
+  });
+
+  it("is the answer to a token without the scope, too", async () => {
+    const { scene, send } = await start();
+    const challenge = 'Bearer error="insufficient_scope", scope="more"';
+    scene.mcp.routes["/mcp"] = { status: 403, headers: { "www-authenticate": challenge }, text: "" };
+    expect(await send("/mcp")).toMatchObject({ status: 503, headers: { "agentauth-login-required": "mcp" } });
+  });
+
+  it("is over when the user has logged in", async () => {
+    const { scene, send } = await start();
+    await scene.agent().logout(scene.mcp.url);
+    expect((await send("/mcp")).status).toBe(503);
+    await scene.agent().login(scene.mcp.url);
+    expect((await send("/mcp")).status).toBe(200);
+  });
+});
+
+describe("the policy", () => {
+  it.each<[string, Partial<BrokerGrant>, string, string]>([
+    ["methods", { methods: ["GET"] }, "DELETE", "/mcp"],
+    ["paths", { paths: ["/files"] }, "GET", "/mcp/filesystem"],
+    ["paths of the server itself", { paths: ["/files"] }, "GET", "/mcp"],
+  ])("refuses other %s", async (_what, grant, method, path) => {
+    const { send, seen } = await start(grant);
+    expect((await send(path, { method })).status).toBe(403);
+    expect(seen()).toEqual([]);
+  });
+
+  it("lets a client send its number of requests a minute, and no more", async () => {
+    const { send, tcp } = await start({ requestsPerMinute: 2 });
+    const statuses = [];
+    for (let nth = 0; nth < 3; nth++) statuses.push((await send("/mcp")).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    expect(Number((await send("/mcp")).headers["retry-after"])).toBeGreaterThan(50);
+    expect((await overTcp(tcp, "/mcp")).status).toBe(200);
+  });
+
+  it.each<[string, string]>([
+    ["that is hidden", rpc("tools/call", { name: "read_secret" })],
+    ["that is not named", rpc("tools/call", { name: "drop_table" })],
+    ["in other letters", rpc("tools/call", { name: "READ_users" })],
+    ["in the middle of a batch", `[${rpc("tools/list")},${rpc("tools/call", { name: "drop_table" })}]`],
+    ["with a control character", rpc("tools/call", { name: "read_a\u0000drop_table" })],
+    ["with an invisible character", rpc("tools/call", { name: "read_\u202ea" })],
+    [
+      "twice in one object",
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_a","name":"drop_table"}}',
+    ],
+    [
+      "in a member that parsers fold",
+      '{"jsonrpc":"2.0","id":1,"method":"tools/list","Method":"tools/call","params":{"name":"x"}}',
+    ],
+    [
+      "in a parameter that parsers fold",
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_a","NAME":"drop"}}',
+    ],
+    [
+      "with a long s",
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_a"},"paramſ":{"name":"drop"}}',
+    ],
+    [
+      "with an escaped name of a member",
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"read_a","n\\u0061me":"drop"}}',
+    ],
+    ["behind a byte order mark", `\ufeff${rpc("tools/call", { name: "drop_table" })}`],
+    ["in what is no JSON", "{'method':'tools/call'}"],
+    ["that is no text", rpc("tools/call", { name: ["read_a"] })],
+  ])("does not pass on a call of a tool %s", async (_what, body) => {
+    const { send, events, seen } = await start({ tools: ["read_*"], hideTools: ["read_secret"] });
+    const { status, text } = await send("/mcp", post(body));
+    expect([status, seen()]).toEqual([200, []]);
+    expect(JSON.parse(text)).toHaveProperty(body.startsWith("[") ? "0.error.code" : "error.code");
+    expect(events).toMatchObject([{ refused: "tool" }]);
+  });
+
+  it("passes on a call of a tool that it allows, byte for byte", async () => {
+    const { send, events, seen } = await start({ tools: ["read_*"] });
+    const body = '{"jsonrpc":"2.0", "id":12345678901234567890, "method":"tools/call", "params":{"name":"read_a"}}';
+    expect((await send("/mcp", post(body))).status).toBe(200);
+    expect(seen()[0]?.body).toBe(body);
+    expect(events).toMatchObject([{ tool: "read_a" }]);
+  });
+
+  it.each(["application/json", "text/event-stream"])("hides tools in a list that is %s", async (type) => {
+    const { scene, send } = await start({ tools: ["read_*"] });
+    const list = { jsonrpc: "2.0", id: 1, result: { tools: [{ name: "read_a" }, { name: "drop" }], nextCursor: "c" } };
+    const text = type === "application/json" ? JSON.stringify(list) : `id: 7\r\ndata: ${JSON.stringify(list)}\r\n\r\n`;
+    scene.mcp.routes["/mcp"] = { status: 200, headers: { "content-type": type }, text };
+    const answer = await send("/mcp", post(rpc("tools/list")));
+    expect(answer.text).toContain('{"tools":[{"name":"read_a"}],"nextCursor":"c"}');
+    expect(answer.text).not.toContain("drop");
+    if (type !== "application/json") expect(answer.text).toMatch(/^id: 7\ndata: /);
+  });
+
+  it("is replaced as a whole, or not at all", async () => {
+    const { broker, send } = await start();
+    expect(() => broker.reload({ ...broker.policy, clients: {} })).toThrow("clients is empty");
+    expect((await send("/mcp")).status).toBe(200);
+    broker.reload({
+      ...broker.policy,
+      grants: { ...broker.policy.grants, mcp: { server: "https://other.example/", methods: ["PUT"] } },
+    });
+    expect((await send("/mcp")).status).toBe(403);
+  });
+});
+
+describe("a hostile client", () => {
+  it.each([
+    ["an absolute address", "GET http://127.0.0.1/mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["another authority in the path", "GET //evil.example/mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["an upgrade", "GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", 400],
+    ["CONNECT", "CONNECT mcp:443 HTTP/1.1\r\nHost: x\r\n\r\n", undefined],
+    ["TRACE", "TRACE /mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["two lengths", "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", undefined],
+    [
+      "a length and chunks",
+      "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+      undefined,
+    ],
+    ["no host", "GET /mcp HTTP/1.1\r\n\r\n", 400],
+    ["a body of GET", "GET /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na", 400],
+    ["a folded header", "GET /mcp HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\nAuthorization: x\r\n\r\n", undefined],
+    ["a header of 64 kB", `GET /mcp HTTP/1.1\r\nHost: x\r\nA: ${"b".repeat(65_536)}\r\n\r\n`, undefined],
+    ["a bare line feed in a header", "GET /mcp HTTP/1.1\r\nHost: x\r\nA: b\nDPoP: c\r\n\r\n", undefined],
+    ["a back slash", "GET /mcp\\..\\other HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["an encoded slash", "GET /mcp/a%2f..%2fb HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["dots twice encoded", "GET /mcp/%252e%252e/x HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["dots with a parameter", "GET /mcp/..;/x HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["an empty segment", "GET /mcp//x HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["a null byte", "GET /mcp/%00 HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["bytes that are no UTF-8", "GET /mcp/%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400],
+    ["dots out of its name", "GET /mcp/../other HTTP/1.1\r\nHost: x\r\n\r\n", 404],
+    ["encoded dots out of its name", "GET /mcp/%2e%2e/other HTTP/1.1\r\nHost: x\r\n\r\n", 404],
+  ])("gets nothing by %s", async (_what, text, status) => {
+    const { raw, seen } = await start();
+    const answer = await raw(text);
+    if (status !== undefined) expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    else expect(answer).not.toMatch(/^HTTP\/1.1 2/);
+    expect(seen()).toEqual([]);
+    expect(answer).not.toContain(TOKEN);
+  });
+
+  it("cannot choose the headers of the token", async () => {
+    const { send, seen } = await start();
+    const headers = {
+      dpop: "x",
+      "proxy-authorization": "y",
+      connection: "x-secret",
+      "x-secret": "z",
+      "accept-encoding": "br",
+    };
+    await send("/mcp", { headers });
+    const [request] = seen();
+    expect(request?.headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, "accept-encoding": "identity" });
+    for (const name of ["dpop", "proxy-authorization", "x-secret"]) expect(request?.headers).not.toHaveProperty(name);
+  });
+
+  it("cannot hide a tool in a compressed body, or in one that is too long", async () => {
+    const { send, seen } = await start({ tools: ["read_*"] });
+    const coded = { ...post("x"), headers: { "content-encoding": "gzip", "content-type": "application/json" } };
+    expect((await send("/mcp", coded)).status).toBe(415);
+    expect((await send("/mcp", post(" ".repeat(4 * 1024 * 1024 + 1)))).status).toBe(413);
+    expect(seen()).toEqual([]);
+  });
+
+  it("on TCP needs the secret of the address, its host, and no foreign origin", async () => {
+    const { tcp, seen } = await start();
+    const { origin, host } = new URL(tcp);
+    expect((await overTcp(tcp, "/mcp")).status).toBe(200);
+    expect(new URL(tcp).pathname).toMatch(/^\/[\da-f]{32}$/);
+    const refused = [
+      await overTcp(origin, "mcp"),
+      await overTcp(`${origin}/${"0".repeat(32)}`, "/mcp"),
+      await overTcp(tcp, "/mcp", { host: "evil.example" }),
+      await overTcp(tcp, "/mcp", { origin: "https://evil.example" }),
+      await overTcp(tcp, "mcp"),
+    ];
+    expect(refused.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+    expect((await overTcp(tcp, "/mcp", { origin: `http://${host}` })).status).toBe(200);
+    expect(seen()).toHaveLength(2);
+  });
+});
+
+describe.skipIf(process.platform === "win32")("the socket", () => {
+  it("is for its user alone, in a folder that is", async () => {
+    const { socket } = await start();
+    expect(lstatSync(socket).mode & 0o777).toBe(0o600);
+    expect(lstatSync(join(socket, "..")).mode & 0o777).toBe(0o700);
+  });
+
+  it("of another broker that lives is not taken", async () => {
+    const { broker } = await start();
+    await expect(listen(broker)).rejects.toThrow("is in use by another broker");
+  });
+});

@@ -1,0 +1,160 @@
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished } from "vitest";
+import { collect, type Started, temporaryFolder, until } from "../../../helpers/cli.js";
+import { deskTest } from "../desk.js";
+
+const it = deskTest();
+
+const LIST = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" });
+const HEADERS = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+
+/** The path of a socket is at most 107 bytes long. */
+const socketPath = () => join(mkdtempSync(join(tmpdir(), "b-")), "run", "a.sock");
+
+async function send(to: { socketPath: string } | { url: string }, name: string, body = LIST) {
+  const options = { method: "POST", headers: HEADERS };
+  const sent =
+    "url" in to
+      ? httpRequest(`${to.url}/${name}`, options)
+      : httpRequest({ ...options, ...to, host: "localhost", path: `/${name}` });
+  sent.end(body);
+  const [response] = await once(sent, "response");
+  let text = "";
+  for await (const part of response) text += part;
+  return { status: response.statusCode, text };
+}
+
+async function ready(child: Started) {
+  const stderr = collect(child.stderr);
+  const ended = once(child, "close");
+  onTestFinished(async () => {
+    child.kill("SIGINT");
+    await ended;
+  });
+  await until(() => stderr().includes("broker ready") || child.exitCode !== null);
+  return { stderr, ended };
+}
+
+describe("broker", () => {
+  it.skipIf(process.platform === "win32")(
+    "passes requests on until SIGTERM, and logs them with -v",
+    async ({ desk, me }) => {
+      const path = socketPath();
+      const child = me.start(["broker", "-v", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url},tools=who*`]);
+      const { stderr, ended } = await ready(child);
+      const { status, text } = await send({ socketPath: path }, "mcp");
+      expect(status).toBe(200);
+      expect(text).toContain('"name":"whoami"');
+      expect(text).not.toContain('"name":"echo"');
+      expect(await send({ socketPath: path }, "other")).toMatchObject({ status: 404 });
+      expect(stderr()).toContain("default: mcp POST: 200 in ");
+      child.kill("SIGTERM");
+      expect(await ended).toEqual([0, null]);
+      expect(existsSync(path)).toBe(false);
+    },
+  );
+
+  it("on TCP writes its address into a private file alone", async ({ desk, me }) => {
+    const file = join(temporaryFolder(), "ready.json");
+    const child = me.start(["broker", "--listen", "127.0.0.1:0", "--grant", `mcp=${desk.url}`, "--ready-file", file]);
+    const { stderr } = await ready(child);
+    const [{ url }] = JSON.parse(readFileSync(file, "utf8")).listeners;
+    if (process.platform !== "win32") expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(await send({ url }, "mcp")).toMatchObject({ status: 200 });
+    expect(stderr()).not.toContain(new URL(url).pathname);
+    expect(await me.run(["broker", "--listen", "127.0.0.1:0", "--grant", `mcp=${desk.url}`])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("hint: add --ready-file <file> or --ready-fd <fd>"),
+    });
+  });
+
+  it.skipIf(process.platform === "win32")("names the login that is needed, once", async ({ desk, user }) => {
+    const path = socketPath();
+    const child = user.start(["broker", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url}`]);
+    const { stderr } = await ready(child);
+    expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 503 });
+    expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 503 });
+    expect(stderr().match(/needs a login/g)).toHaveLength(1);
+    expect(stderr()).toContain(`warning: mcp needs a login: agentauth login ${desk.url}\n`);
+    await user.logIn();
+    expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 200 });
+  });
+
+  it.skipIf(process.platform === "win32")(
+    "reads its file again at SIGHUP, and keeps the old policy after a mistake",
+    async ({ desk, me }) => {
+      const [path, file] = [socketPath(), join(temporaryFolder(), "broker.json")];
+      const write = (grants: object) =>
+        writeFileSync(file, JSON.stringify({ grants, clients: { job: { listen: `unix:${path}` } } }), { mode: 0o600 });
+      write({ mcp: { server: desk.url } });
+      const child = me.start(["broker", "--config", file]);
+      const { stderr } = await ready(child);
+      write({ mcp: { server: desk.url, tool: ["x"] } });
+      child.kill("SIGHUP");
+      expect(stderr()).toContain("the old policy stays in force: the file ");
+      expect(stderr()).toContain('grants.mcp has the unknown field "tool"; its fields are server, ');
+      expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 200 });
+      write({ mcp: { server: desk.url, methods: ["GET"] } });
+      child.kill("SIGHUP");
+      expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 403 });
+    },
+  );
+});
+
+describe("a policy that is wrong", () => {
+  const check = (file: string) => ["broker", "--config", file, "--check"];
+  const grants = { mcp: { server: "https://mcp.example/mcp" } };
+  const clients = { job: { listen: "unix:/run/a.sock" } };
+
+  it("is found by --check, with the field and the value", async ({ user }) => {
+    const file = join(temporaryFolder(), "broker.json");
+    const problems: [object, string][] = [
+      [{ grants: {}, clients }, "grants is empty"],
+      [{ grants }, "clients is not an object"],
+      [{ grants: { mcp: {} }, clients }, "grants.mcp has no server"],
+      [{ grants: { "../x": grants.mcp }, clients }, 'grants has the name "../x"'],
+      [
+        { grants: { mcp: { server: "http://mcp.example/" } }, clients },
+        'server "http://mcp.example/" does not begin with https://',
+      ],
+      [{ grants: { mcp: { ...grants.mcp, until: "tomorrow" } }, clients }, 'until "tomorrow" is not a time'],
+      [{ grants: { mcp: { ...grants.mcp, methods: ["CONNECT"] } }, clients }, "methods "],
+      [{ grants: { mcp: { ...grants.mcp, requestsPerMinute: 0 } }, clients }, "requestsPerMinute "],
+      [{ grants, clients: { job: { listen: "0.0.0.0:80" } } }, "is not an address of this machine alone"],
+      [
+        { grants, clients: { job: { ...clients.job, grants: ["x"] } } },
+        'clients.job.grants names "x", which is not in grants',
+      ],
+    ];
+    for (const [policy, message] of problems) {
+      writeFileSync(file, JSON.stringify(policy), { mode: 0o600 });
+      const { code, stderr } = await user.run(check(file));
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining(message) });
+    }
+    writeFileSync(file, JSON.stringify({ grants, clients }));
+    expect(await user.run(check(file))).toMatchObject({ code: 0, stderr: "the policy is valid: 1 grant, 1 client\n" });
+  });
+
+  it.skipIf(process.platform === "win32")("is refused where others can change the file", async ({ user }) => {
+    const file = join(temporaryFolder(), "broker.json");
+    writeFileSync(file, JSON.stringify({ grants, clients }));
+    chmodSync(file, 0o666);
+    expect(await user.run(check(file))).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`can be changed by others\nhint: chmod go-w ${file}`),
+    });
+  });
+
+  it.for([
+    [["broker"], "broker needs --listen and --grant, or --config"],
+    [["broker", "--listen", "unix:/a", "--grant", "mcp"], '--grant "mcp" is not <name>=<url>'],
+    [["broker", "--config", "x.json", "--listen", "unix:/a"], "--config and --listen do not go together"],
+    [["broker", "--config", "/nowhere/x.json"], "cannot be read: ENOENT"],
+  ] as const)("%j is a usage error", async ([args, message], { user }) => {
+    expect(await user.run(args)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
+  });
+});
