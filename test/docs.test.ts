@@ -31,9 +31,9 @@ function read(path: string): string {
   return readFileSync(join(root, path), "utf8");
 }
 
-/** What the first cells of a page's tables name: every word between backticks. */
-function firstCells(page: string): string[] {
-  const rows = read(page).match(/^\| .*$/gm) ?? [];
+/** What the first cells of the tables of pages name: every word between backticks. */
+function firstCells(...pages: string[]): string[] {
+  const rows = pages.flatMap((page) => read(page).match(/^\| .*$/gm) ?? []);
   return rows.flatMap((row) => row.split("|")[1]?.match(/`[^`]+`/g) ?? []).map((cell) => cell.slice(1, -1));
 }
 
@@ -63,40 +63,37 @@ function declared(path: string, name: string): string[] {
   throw new Error(`${path} declares no ${name}`);
 }
 
-describe("the SDK page", () => {
-  const named = firstCells("docs/sdk.md");
-
+describe("the pages of the SDK and the sandbox", () => {
   it.each([
-    ["src/api/client.ts", "ManagementClientOptions"],
-    ["src/http/transport.ts", "TransportOptions"],
-    ["src/api/page.ts", "ListOptions"],
-    ["src/oauth/agent-options.ts", "AgentClientOptions"],
-    ["src/oauth/discovery/overrides.ts", "Overrides"],
-    ["src/error-codes.ts", "ClientErrorCode"],
-  ])("has everything that %s declares in %s", (path, name) => {
+    ["docs/sdk-lists.md", "src/api/client.ts", "ManagementClientOptions"],
+    ["docs/sdk-lists.md", "src/http/transport.ts", "TransportOptions"],
+    ["docs/sdk-lists.md", "src/api/page.ts", "ListOptions"],
+    ["docs/sdk-lists.md", "src/api/checks.ts", "Check"],
+    ["docs/sdk-tokens.md", "src/oauth/agent-options.ts", "AgentClientOptions"],
+    ["docs/sdk-tokens.md", "src/oauth/discovery/overrides.ts", "Overrides"],
+    ["docs/sdk-errors.md", "src/error-codes.ts", "ClientErrorCode"],
+    ["docs/sandbox-options.md", "src/sandbox/sandbox-settings.ts", "SandboxOptions"],
+    ["docs/sandbox-options.md", "src/sandbox/oauth/issuer-settings.ts", "OAuthOptions"],
+    ["docs/sandbox-faults.md", "src/sandbox/faults/faults.ts", "FaultSelector"],
+  ])("%s has everything that %s declares in %s", (page, path, name) => {
     const members = declared(path, name);
+    const named = firstCells(page);
     expect(members.length).toBeGreaterThan(0);
     expect(members.filter((member) => !named.includes(member))).toEqual([]);
   });
 
-  it("has the service's error codes", () => {
-    expect(SERVICE_ERROR_CODES.filter((code) => !named.includes(code))).toEqual([]);
-  });
-});
-
-describe("the sandbox page", () => {
-  const named = firstCells("docs/sandbox.md");
-
-  it.each([
-    ["src/sandbox/sandbox-settings.ts", "SandboxOptions"],
-    ["src/sandbox/oauth/issuer-settings.ts", "OAuthOptions"],
-    ["src/sandbox/faults/faults.ts", "FaultSelector"],
-  ])("has everything that %s declares in %s", (path, name) => {
-    expect(declared(path, name).filter((member) => !named.includes(member))).toEqual([]);
+  it("have the service's error codes and every kind of fault", () => {
+    const named = firstCells("docs/sdk-errors.md", "docs/sandbox-faults.md");
+    const names = [...SERVICE_ERROR_CODES, ...Object.keys(FAULT_KINDS)];
+    expect(names.filter((name) => !named.includes(name))).toEqual([]);
   });
 
-  it("has every kind of fault", () => {
-    expect(Object.keys(FAULT_KINDS).filter((kind) => !named.includes(kind))).toEqual([]);
+  it("name each entry point of the package", () => {
+    const { exports } = JSON.parse(read("package.json")) as { exports: Record<string, unknown> };
+    const entries = Object.entries(exports).flatMap(([name, target]) =>
+      typeof target === "string" ? [] : [name.replace(".", "agentauth")],
+    );
+    expect(entries.filter((name) => !firstCells("docs/sdk.md").includes(name))).toEqual([]);
   });
 });
 
@@ -109,7 +106,7 @@ describe("the pages of settings and lists", () => {
   });
 
   it("have every output format and setting", () => {
-    const named = [...firstCells("docs/lists.md"), ...firstCells("docs/settings.md")];
+    const named = firstCells("docs/lists.md", "docs/settings.md");
     expect([...FORMATS, ...Object.keys(PROFILE_KEYS)].filter((name) => !named.includes(name))).toEqual([]);
   });
 });
