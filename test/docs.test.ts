@@ -27,6 +27,9 @@ const PAGES = [
   ...GUIDES.map((name) => `docs/${name}`),
 ];
 
+/** Pages that are looked up: the length of each is that of what it lists. */
+const REFERENCE = /^(cli.*|troubleshooting|servers|security-(table|details)|reliability-measurements)\.md$/;
+
 function read(path: string): string {
   return readFileSync(join(root, path), "utf8");
 }
@@ -35,6 +38,16 @@ function read(path: string): string {
 function firstCells(...pages: string[]): string[] {
   const rows = pages.flatMap((page) => read(page).match(/^\| .*$/gm) ?? []);
   return rows.flatMap((row) => row.split("|")[1]?.match(/`[^`]+`/g) ?? []).map((cell) => cell.slice(1, -1));
+}
+
+/** How many words a page has as it is read: code blocks, front matter, pictures and the lines of tables left out. */
+function words(page: string): number {
+  const text = page
+    .replace(/^---\n.*?\n---\n/s, "")
+    .replaceAll(/^```.*?^```$/gms, "")
+    .replaceAll(/<picture>.*?<\/picture>/gs, "")
+    .replaceAll(/\||-{3,}:?/g, " ");
+  return text.split(/\s+/).filter((word) => word !== "").length;
 }
 
 /** The addresses of a page's headings, as the site and code hosts write them. */
@@ -152,6 +165,35 @@ describe("the glossary", () => {
     expect(terms.length).toBeGreaterThanOrEqual(30);
     expect(terms).toEqual(terms.toSorted());
     expect(rows.filter(([, , path = ""]) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it("has only terms that another page or the file that is named uses", () => {
+    const guides = GUIDES.filter((name) => name !== "glossary.md").map((name) => read(`docs/${name}`));
+    const rows = [...read("docs/glossary.md").matchAll(/^\| (.+?) \| .+ \| `(src\/.+)` \|$/gm)];
+    const unused = rows.flatMap(([, terms = "", path = ""]) => {
+      const texts = [...guides, read(path)].join("\n");
+      return terms.split(", ").filter((term) => !new RegExp(term.replaceAll(/[ -]/g, "[\\s-]?"), "i").test(texts));
+    });
+    expect(unused).toEqual([]);
+  });
+});
+
+describe("the length of what people read", () => {
+  const pages = GUIDES.filter((name) => !REFERENCE.test(name));
+
+  it.each(pages)("of %s is at most 900 words, a word of a table counted as half a word", (name) => {
+    const text = read(`docs/${name}`);
+    const prose = words(text.replaceAll(/^\|.*$/gm, ""));
+    expect(prose + (words(text) - prose) / 2).toBeLessThanOrEqual(900);
+  });
+
+  it("is at most 32,000 words of all pages together", () => {
+    const lengths = pages.map((name) => words(read(`docs/${name}`)));
+    expect(lengths.reduce((sum, length) => sum + length)).toBeLessThanOrEqual(32_000);
+  });
+
+  it("is counted without code, front matter and the lines of tables", () => {
+    expect(words("---\na: b\n---\none `two three`\n```sh\nfour\n```\n\n| five | six |\n|---|---|\n")).toBe(5);
   });
 });
 
