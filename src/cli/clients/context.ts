@@ -22,12 +22,12 @@ export function createCommandContext(
       return createAgentClient(flags, context, use);
     },
     mayLogin: () => mayLogin(flags, run),
-    async network() {
+    async network(use = {}) {
       const [{ agentNetwork }, { networkOptions }] = await Promise.all([
         import("../../profile/agent-network.js"),
         import("./network.js"),
       ]);
-      return agentNetwork(networkOptions(flags, settings(), run), run.redactor);
+      return agentNetwork({ ...networkOptions(flags, settings(), run), ...use }, run.redactor);
     },
     store: once(async () => {
       const { openProfileStore } = await import("./store.js");

@@ -99,7 +99,7 @@ export interface CommandContext extends RunContext {
   /** Whether `agent()` may ask the user to log in. */
   mayLogin(): boolean;
   /** The network for MCP servers and their issuers. */
-  network(): Promise<Network>;
+  network(use?: Pick<AgentUse, "idleTimeoutMs">): Promise<Network>;
   /** The store of the profile. */
   store(): Promise<GrantStore>;
   /** The same context with another output, signal, command line or flags; what depends on these is built again. */
