@@ -1,7 +1,6 @@
 import { homeFolder } from "../../profile/home.js";
 import { settingsOf } from "../config/settings.js";
-import { type CommandContext, type ContextFlags, mayLogin, type RunContext } from "../runtime/context.js";
-import { once } from "../runtime/once.js";
+import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
 export function createCommandContext(

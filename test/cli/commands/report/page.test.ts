@@ -1,14 +1,7 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { devNull } from "node:os";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { checkHtmlFile, writeHtmlFile } from "../../../../src/cli/commands/report/html-file.js";
-import { html } from "../../../../src/cli/commands/report/markup.js";
-import { reportPage } from "../../../../src/cli/commands/report/page.js";
-import { temporaryFolder } from "../../../helpers/folder.js";
+import { html, reportPage } from "../../../../src/cli/commands/report/page.js";
 import { fc } from "../../../helpers/properties.js";
-import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { everyText, unsafeCharacters } from "../../../helpers/unsafe.js";
 import { daysAgo, device, reportOn, TOKYO } from "./report-devices.js";
 
@@ -134,61 +127,5 @@ describe("templates of HTML", () => {
         expect(markup.match(/[<>"]/g)?.join("")).toBe('<""><>');
       }),
     );
-  });
-});
-
-describe("the file of a page", () => {
-  it("is written whole, for everyone to read, and leaves nothing beside it", () => {
-    const folder = temporaryFolder();
-    const path = join(folder, "out.html");
-    checkHtmlFile(path, false);
-    writeHtmlFile(path, "page", false);
-    expect(readFileSync(path, "utf8")).toBe("page");
-    expect(statSync(path).mode & 0o777).toBe(0o644 & ~process.umask());
-    expect(readdirSync(folder)).toEqual(["out.html"]);
-  });
-
-  it("takes the place of no other file, not even of one that has just been created", () => {
-    const folder = temporaryFolder();
-    const path = join(folder, "out.html");
-    checkHtmlFile(path, false);
-    writeFileSync(path, "somebody's");
-    for (const attempt of [() => checkHtmlFile(path, false), () => writeHtmlFile(path, "page", false)]) {
-      expect(attempt).toThrow(
-        expect.objectContaining({ class: "usage", message: expect.stringMatching(/already exists$/) }),
-      );
-    }
-    expect([readFileSync(path, "utf8"), readdirSync(folder)]).toEqual(["somebody's", ["out.html"]]);
-  });
-
-  it("takes the place of another one with --force, and of a link but not of what it leads to", () => {
-    const folder = temporaryFolder();
-    const path = join(folder, "out.html");
-    writeFileSync(join(folder, "other"), "somebody's");
-    symlinkSync("other", path);
-    checkHtmlFile(path, true);
-    writeHtmlFile(path, "page", true);
-    expect([readFileSync(path, "utf8"), readFileSync(join(folder, "other"), "utf8")]).toEqual(["page", "somebody's"]);
-  });
-
-  it("is refused by name before anything is read where it cannot be", () => {
-    const folder = temporaryFolder();
-    mkdirSync(join(folder, "sub"));
-    writeFileSync(join(folder, "file"), "");
-    const refused = (path: string) => {
-      try {
-        checkHtmlFile(path, true);
-      } catch (error) {
-        return (error as Error).message.replaceAll(folder, "");
-      }
-      return "taken";
-    };
-    expect(refused(join(folder, "sub"))).toBe('--html "/sub" is a folder');
-    if (!ON_WINDOWS) expect(refused(devNull)).toBe('--html "/dev/null" is not a file');
-    expect(refused("")).toBe('--html "" is not a file name');
-    expect(refused(join(folder, "gone", "out.html"))).toBe(
-      '--html "/gone/out.html" is in a folder that does not exist',
-    );
-    expect(refused(join(folder, "file", "out.html"))).toBe('--html "/file/out.html" is in a folder that is a file');
   });
 });

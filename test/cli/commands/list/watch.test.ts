@@ -2,9 +2,11 @@ import { once } from "node:events";
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect } from "vitest";
-import { type Clock, systemClock } from "../../../../../src/http/deadline.js";
-import { MASK } from "../../../../../src/redact.js";
-import { benchTest } from "../../../../helpers/bench-test.js";
+import { backoff } from "../../../../src/cli/commands/list/watch.js";
+import { AgentAuthError } from "../../../../src/errors.js";
+import { type Clock, systemClock } from "../../../../src/http/deadline.js";
+import { MASK } from "../../../../src/redact.js";
+import { benchTest } from "../../../helpers/bench-test.js";
 import {
   allIds,
   type Bench,
@@ -17,7 +19,7 @@ import {
   traceCli,
   unsafeIn,
   until,
-} from "../../../../helpers/cli.js";
+} from "../../../helpers/cli.js";
 
 const it = benchTest();
 
@@ -263,6 +265,13 @@ describe("between two readings", () => {
     expect(run.events()).toHaveLength(60);
   });
 
+  it("waits longer after each failure, up to a minute, and never shorter than the interval", () => {
+    const failure = new AgentAuthError("server_error", "x", { class: "unavailable" });
+    const waits = [1, 2, 3, 4, 5].map((failures) => backoff(failures, 5000, failure, 0));
+    expect(waits).toEqual([10_000, 20_000, 40_000, 60_000, 60_000]);
+    expect(backoff(3, 300_000, failure, 0)).toBe(300_000);
+  });
+
   it("waits for Retry-After, however short the interval", async ({ bench }) => {
     const run = watch(bench, quick);
     await run.until(() => run.events().length === 60);
@@ -475,6 +484,14 @@ describe("a table on a terminal", () => {
     expect(run.out()).not.toContain(ESC);
     expect(run.out()).toMatch(/^ID\n(?:dev_\w+\n){6}6 devices at .*\n/);
     expect(run.out()).toMatch(/\n\nID\n(?:dev_\w+\n){5}5 devices at .*\n/);
+  });
+
+  it("is printed again below the log of requests", async () => {
+    const run = onTerminal(["--columns", "id", "--verbose"]);
+    await run.until(() => run.out().split("every 1s").length > 2);
+    expect(await run.end()).toBe(130);
+    expect(run.out()).not.toContain(ESC);
+    expect(run.err()).toContain("GET ");
   });
 
   it("cannot be filtered with --jq", async () => {

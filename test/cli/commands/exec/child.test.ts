@@ -1,6 +1,6 @@
 import { EventEmitter } from "node:events";
 import { describe, expect, it, vi } from "vitest";
-import { forwardSignals } from "../../../../src/cli/commands/exec/forward-signals.js";
+import { forwardSignals } from "../../../../src/cli/commands/exec/child.js";
 import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { onSystem } from "../../../platform/support.js";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { createTracker, type TrackedPoll } from "../../../../../src/cli/commands/list/watch/changes.js";
-import { fc } from "../../../../helpers/properties.js";
+import { createTracker, type TrackedPoll } from "../../../../src/cli/commands/list/changes.js";
+import { fc } from "../../../helpers/properties.js";
 
 /** Items written as `id` or `id:state`. */
 function reported(words: string) {

@@ -21,9 +21,9 @@ export interface TrackedPoll {
   items: readonly TrackedItem[];
   /** The items of the list that do not match. */
   others: readonly TrackedItem[];
-  /** See `Poll`. */
+  /** Whether the list did not change during the poll. */
   isWhole: boolean;
-  /** See `Poll`. */
+  /** Whether one response had the whole list. */
   isOnePage: boolean;
 }
 
