@@ -11,7 +11,7 @@ import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../src/cli/runtime/signals.js";
 import { SERVICE_ERROR_CODES } from "../src/error-codes.js";
 import { systemClock } from "../src/http/deadline.js";
-import { FORMATS } from "../src/profile/output-formats.js";
+import { FORMATS } from "../src/profile/settings.js";
 import { PROFILE_KEYS } from "../src/profile/settings-file.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
@@ -81,7 +81,7 @@ describe("the pages of the SDK and the sandbox", () => {
     ["docs/sdk-lists.md", "src/api/client.ts", "ManagementClientOptions"],
     ["docs/sdk-lists.md", "src/http/transport.ts", "TransportOptions"],
     ["docs/sdk-lists.md", "src/api/page.ts", "ListOptions"],
-    ["docs/sdk-lists.md", "src/api/checks.ts", "Check"],
+    ["docs/sdk-lists.md", "src/api/call-options.ts", "Check"],
     ["docs/sdk-tokens.md", "src/oauth/agent-options.ts", "AgentClientOptions"],
     ["docs/sdk-tokens.md", "src/oauth/discovery/overrides.ts", "Overrides"],
     ["docs/sdk-errors.md", "src/error-codes.ts", "ClientErrorCode"],

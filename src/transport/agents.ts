@@ -3,8 +3,7 @@ import type { LookupFunction, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions, SecureContext, SecureContextOptions } from "node:tls";
 import { withoutBrackets } from "../http/address.js";
-import { proxyAuthorization } from "./proxies.js";
-import { ProxyError } from "./proxy-failure.js";
+import { ProxyError, proxyAuthorization } from "./proxies.js";
 import type { SsrfGuard } from "./ssrf-guard.js";
 
 /** What a tunnel needs to know of the request that it is opened for. */
@@ -143,4 +142,19 @@ function connectThrough(
     });
     asked.end();
   });
+}
+
+// The ports of other protocols that no `fetch` connects to (Fetch Standard, "port blocking"): a server that listens there
+// could take a request for commands of its own protocol.
+const BLOCKED = new Set(
+  (
+    "1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137 " +
+    "139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720 " +
+    "1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080"
+  ).split(" "),
+);
+
+/** Whether `fetch` refuses the port of an address. */
+export function isBlockedPort({ port }: URL): boolean {
+  return BLOCKED.has(port);
 }

@@ -3,7 +3,7 @@ import { isIP, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { withoutBrackets } from "../http/address.js";
 import { httpModule } from "./agents.js";
-import type { ClientCertificate } from "./client-certificate.js";
+import type { ClientCertificate } from "./http-send.js";
 import { proxyAuthorization } from "./proxies.js";
 
 /** How the probed server is reached. */

@@ -6,7 +6,8 @@ import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
 import { networkError } from "../../src/http/network-error.js";
-import { createFetch, type DispatcherOptions } from "../../src/transport/dispatcher.js";
+import type { ConnectOptions } from "../../src/transport/http-send.js";
+import { createFetch } from "../../src/transport/network.js";
 import { probeTls } from "../../src/transport/tls-probe.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { rejection } from "../helpers/service.js";
@@ -73,7 +74,7 @@ const it = test
 const CREDENTIALS = "me:s3cret";
 const BASIC = `Basic ${Buffer.from(CREDENTIALS).toString("base64")}`;
 
-async function failure(options: DispatcherOptions, url: string): Promise<AgentAuthError> {
+async function failure(options: ConnectOptions, url: string): Promise<AgentAuthError> {
   return networkError(await rejection(createFetch(options, undefined)(url)), url);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Logger } from "../../../src/http/logger.js";
+import type { Logger } from "../../../src/http/transport.js";
 import { type IssuedValues, type Reply, reset, startScene, TestIssuer } from "../../helpers/issuer.js";
 
 const SIGNAL = new AbortController().signal;

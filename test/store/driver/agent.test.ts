@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { AgentClient } from "../../../src/oauth/agent.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
-import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
+import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { startScene } from "../../helpers/issuer.js";
 import { until } from "../../helpers/server.js";
@@ -18,7 +18,7 @@ async function machines(options: Partial<GrantStoreOptions> = {}) {
   const open = () => {
     const clock = time.process();
     const own = faulty(driver);
-    const store = openStore(own, { seal: testRing(), takeover: "fast", ...options }, { clock });
+    const store = openGrantStore(own, { seal: testRing(), takeover: "fast", ...options }, { clock });
     return { clock, driver: own, store, agent: scene.agent({ store, login: undefined }) };
   };
   const [one, other] = [open(), open()];
@@ -322,7 +322,7 @@ describe("agents on two machines that share an engine", () => {
   it("register a client once for all tenants", async () => {
     const scene = await startScene();
     const driver = memoryDriver();
-    const stores = ["ann", "bob"].map((tenant) => openStore(driver, { seal: testRing(), tenant }, {}));
+    const stores = ["ann", "bob"].map((tenant) => openGrantStore(driver, { seal: testRing(), tenant }, {}));
     await Promise.all(stores.map((store) => scene.agent({ store }).login(scene.mcp.url)));
     expect(scene.issuer.to("/pool/register")).toHaveLength(1);
   });
@@ -331,7 +331,7 @@ describe("agents on two machines that share an engine", () => {
 describe("a store that loses the tokens of its grants", () => {
   const broken = (): GrantStore => {
     const grants = new Map<string, string>();
-    const inner = openStore(memoryDriver(), { seal: "none" }, {});
+    const inner = openGrantStore(memoryDriver(), { seal: "none" }, {});
     const read = async ({ server }: { server: string }) => {
       const text = grants.get(server);
       return text === undefined ? undefined : (JSON.parse(text) as Grant);

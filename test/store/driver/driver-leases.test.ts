@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/model/lease.js";
-import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
+import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { until } from "../../helpers/server.js";
 import { rejection } from "../../helpers/service.js";
@@ -33,7 +33,7 @@ async function processes(options: Partial<GrantStoreOptions> = {}) {
   const open = () => {
     const clock = time.process();
     const own = faulty(driver);
-    const store = openStore(own, { seal: "none", takeover: "fast", ...options }, { clock });
+    const store = openGrantStore(own, { seal: "none", takeover: "fast", ...options }, { clock });
     return { store, clock, driver: own };
   };
   const made = { time, engine, notes, one: open(), other: open() };
@@ -550,7 +550,7 @@ describe("a lease over a driver", () => {
 
   it("belongs to one tenant, unless its work concerns all", async () => {
     const driver = memoryDriver();
-    const [ann, bob] = ["ann", "bob"].map((tenant) => openStore(driver, { seal: "none", tenant }, {}));
+    const [ann, bob] = ["ann", "bob"].map((tenant) => openGrantStore(driver, { seal: "none", tenant }, {}));
     if (!ann || !bob) throw new Error("two stores");
     const held = await hold(ann);
     expect(await bob.lease("x", async () => "worked", BRIEF)).toBe("worked");

@@ -3,7 +3,7 @@ import type { AgentAuthError } from "../../../src/errors.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import type { DriverHealth, RecordKind, StoreDriver } from "../../../src/store/driver/driver.js";
-import { type GrantStoreOptions, grantStore, openStore } from "../../../src/store/driver/grant-store.js";
+import { type GrantStoreOptions, grantStore, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { testEnvelope, testRing } from "../seal/support.js";
@@ -297,7 +297,7 @@ describe("a failover that lost the last save", () => {
   const setUp = async () => {
     const time = new TestTime();
     const driver = memoryDriver({ clock: time });
-    const [store, other] = [0, 1].map(() => openStore(driver, { seal: testRing() }, { clock: time.process() }));
+    const [store, other] = [0, 1].map(() => openGrantStore(driver, { seal: testRing() }, { clock: time.process() }));
     if (!store || !other) throw new Error("two stores");
     await store.save(madeGrant(), undefined);
     const fail = await failover(driver, "grant");
@@ -402,7 +402,7 @@ describe("a near cache", () => {
   const setUp = async (inner?: StoreDriver) => {
     const time = new TestTime();
     const driver = faulty(inner ?? memoryDriver({ clock: time }));
-    const open = (options = {}) => openStore(driver, { seal: testRing(), ...options }, { clock: time.process() });
+    const open = (options = {}) => openGrantStore(driver, { seal: testRing(), ...options }, { clock: time.process() });
     const store = open({ near: { ttlMs: 5000 } });
     await open().save(living(), undefined);
     await store.read(KEY);
@@ -491,7 +491,7 @@ describe("a near cache", () => {
 describe("short-lived records", () => {
   it("expire by the clock of the engine", async () => {
     const time = new TestTime();
-    const store = openStore(memoryDriver({ clock: time }), { seal: testRing() }, { clock: time.process() });
+    const store = openGrantStore(memoryDriver({ clock: time }), { seal: testRing() }, { clock: time.process() });
     const life = { now: 5, expiresAt: 600_005 };
     await store.shortLived?.put("old", "text", life);
     await time.advance(1000);
