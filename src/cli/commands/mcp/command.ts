@@ -65,7 +65,7 @@ function declareProxy(group: Command, registry: Registry): void {
     )
     .option(
       "--header <name: value>",
-      "HTTP header of each request; a secret as env:NAME or file:PATH (repeatable)",
+      "HTTP header of each request; a secret as env:NAME, file:PATH or exec:COMMAND (repeatable)",
       repeatable,
     )
     .option("--header-file <file>", "Private file with such headers, one per line; # begins a comment")

@@ -15,7 +15,7 @@ const RESERVED =
 /** Names of headers whose value is a secret. */
 const SECRET = /^(?:authorization|cookie)$|api-?key|auth|credential|passw|secret|session|token/i;
 /** A value that names its secret, perhaps after the scheme of an Authorization header. */
-const REFERENCE = /^((?:[\w-]+ +)?)((?:env:[A-Za-z_]\w*|file:.+))$/;
+const REFERENCE = /^((?:[\w-]+ +)?)((?:env:[A-Za-z_]\w*|(?:file|exec):.+))$/;
 
 /**
  * The headers of the flags, their secrets read. Every value is masked in whatever is shown from now on.
