@@ -115,6 +115,13 @@ describe("the headers of mcp proxy", () => {
     expect(host.server.requests.map(({ headers }) => headers.authorization)).toEqual(["Bearer own-token-123"]);
   });
 
+  it.skipIf(ON_WINDOWS)("may have a secret that a command prints", async () => {
+    const host = await hostOf(answerTools, (url) => [url, "--header", "X-Api-Key: exec:printf %s printed-123"]);
+    await host.ask(1, "initialize", HELLO);
+    await host.end();
+    expect(host.server.requests[0]?.headers["x-api-key"]).toBe("printed-123");
+  });
+
   it.each<[string, string[], RegExp]>([
     [
       "a secret on the command line",
