@@ -1,4 +1,4 @@
-import { encode } from "uqr";
+import { encode } from "#packages/uqr";
 import type { LoginDisplay } from "../../login/login-display.js";
 import type { Io } from "../io/io.js";
 import { hasHyperlinks, isAscii } from "../io/terminal-features.js";
