@@ -1,38 +1,28 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
-import { readForm } from "../http/form-reader.js";
 import { readFormsWith } from "../http/http-body.js";
 import { HttpFormData } from "../http/http-form-data.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { isReference } from "../profile/secret-reference.js";
+import { readForm } from "../http/multipart.js";
+import { isReference } from "../profile/secrets.js";
 import { Redactor } from "../redact.js";
 import { isNewSession } from "./config/agent-session.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
-import type { RunContext } from "./runtime/context.js";
+import type { Host, RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
+import { SECRET_VARIABLES } from "./runtime/environment.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { diagnosed } from "./runtime/hints.js";
-import type { Host } from "./runtime/host.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
 import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
-import { type ParserError, usageError } from "./runtime/usage-error.js";
-
-const SECRET_VARIABLES = [
-  "AGENTAUTH_API_TOKEN",
-  "AGENTAUTH_CLIENT_SECRET",
-  "AGENTAUTH_ID_TOKEN",
-  "AGENTAUTH_IDP_CLIENT_SECRET",
-  "AGENTAUTH_STORE_KEYS",
-  "AGENTAUTH_STORE_URL",
-  "AGENTAUTH_SUBJECT_TOKEN",
-];
+import { type ParserError, usageErrorOf } from "./runtime/usage-error.js";
 
 /** Parses and runs one command line of these commands, prints the error, and returns the exit code. */
 export async function run(
@@ -129,7 +119,7 @@ async function settle(thrown: unknown, { argv, io, redactor, signals, printed, a
       return EXIT_CODES.ok;
     }
   }
-  const known = thrown instanceof CommanderError ? usageError(thrown as ParserError) : thrown;
+  const known = thrown instanceof CommanderError ? usageErrorOf(thrown as ParserError) : thrown;
   const error = isAgentAuthError(known) ? diagnosed(known) : known;
   const json = wantsJson(argv, io, agent);
   const exitCode = signals.exitCode();

@@ -27,7 +27,7 @@ const LIST = "tools/list";
 const MEMBERS = new Set(["jsonrpc", "id", "method", "params", "result", "error"]);
 
 /**
- * Which tools of one server a host may list and call. It judges a message as it is sent to the server, after it was parsed
+ * Which tools of one server a host, or a client of a broker, may list and call. It judges a message as it is sent to the server, after it was parsed
  * and with nothing left in it that a server could read in another way.
  *
  * A glob that hides matches regardless of case, compatible forms (NFKC) and invisible characters, since some servers
@@ -74,11 +74,11 @@ export class ToolPolicy {
     if (UNUSABLE.test(name)) return `${shown} has a control character or an invisible one in its name`;
     const names = [name, `${this.#prefix}${name}`];
     const hiding = this.#hide.find(({ folded }) => names.some((one) => matchesGlob(folded, fold(one))));
-    if (hiding) return `${shown} is hidden by --hide-tool ${quote(hiding.text, 80)}`;
+    if (hiding) return `${shown} is hidden by ${quote(hiding.text, 80)}`;
     if (this.#allow === undefined || this.#allow.some(({ text }) => names.some((one) => matchesGlob(text, one)))) {
       return undefined;
     }
-    return `${shown} matches no --allow-tool`;
+    return `${shown} is none of those that are allowed`;
   }
 
   /** The result of `tools/list` without the tools that cannot be used. */

@@ -1,6 +1,6 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
-import type { Network } from "../http/network.js";
-import { checkOptionNames, type OptionNames } from "../http/option-names.js";
+import type { Network } from "../http/address-class.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote } from "../redact.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
 import type { PreRegisteredClient } from "./client/pre-registered-client.js";
@@ -16,7 +16,7 @@ import type { GrantStore } from "./model/grant-store.js";
 import type { MachineGrant } from "./model/machine-grant.js";
 import type { Discovered } from "./model/metadata.js";
 import { parseScope } from "./model/scope.js";
-import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-type.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-checks.js";
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {

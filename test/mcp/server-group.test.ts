@@ -48,8 +48,8 @@ describe("several servers behind one entry", () => {
     const host = startHost({ docs: docs.url, mail: mail.url }, { tools: { hide: ["drop", "mail__s*"] } });
     await host.begin();
     expect(namesOf((await host.ask(1, "tools/list")).result)).toEqual(["docs__read", "mail__read"]);
-    expect((await host.call(2, "mail__Send")).error?.message).toContain('hidden by --hide-tool "mail__s*"');
-    expect((await host.call(3, "docs__drop")).error?.message).toContain('hidden by --hide-tool "drop"');
+    expect((await host.call(2, "mail__Send")).error?.message).toContain('hidden by "mail__s*"');
+    expect((await host.call(3, "docs__drop")).error?.message).toContain('hidden by "drop"');
     expect([...docs.requests, ...mail.requests].filter(({ body }) => body.includes("tools/call"))).toEqual([]);
   });
 

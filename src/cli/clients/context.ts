@@ -1,7 +1,6 @@
 import { homeFolder } from "../../profile/home.js";
 import { settingsOf } from "../config/settings.js";
-import { type CommandContext, type ContextFlags, mayLogin, type RunContext } from "../runtime/context.js";
-import { once } from "../runtime/once.js";
+import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
 export function createCommandContext(
@@ -14,17 +13,17 @@ export function createCommandContext(
     settings,
     home: () => homeFolder(run.io.env),
     management: once(async () => {
-      const { createManagementClient } = await import("./management.js");
-      return createManagementClient(flags, context);
+      const { buildManagementClient } = await import("./management.js");
+      return buildManagementClient(flags, context);
     }),
     async agent(use = {}) {
-      const { createAgentClient } = await import("./agent.js");
-      return createAgentClient(flags, context, use);
+      const { buildAgentClient } = await import("./agent.js");
+      return buildAgentClient(flags, context, use);
     },
     mayLogin: () => mayLogin(flags, run),
     async network(use = {}) {
       const [{ agentNetwork }, { networkOptions }] = await Promise.all([
-        import("../../profile/agent-network.js"),
+        import("../../profile/network.js"),
         import("./network.js"),
       ]);
       return agentNetwork({ ...networkOptions(flags, settings(), run), ...use }, run.redactor);

@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { AccessToken } from "../../oauth/grant/access-token.js";
 import { coversScope, isFresh } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
-import { lookupByPlatform } from "../../platform/environment.js";
+import { lookupByPlatform } from "../../platform/system.js";
 import { homeFolder } from "../../profile/home.js";
 import { outletOf } from "../../profile/network.js";
 import { writtenProfile } from "../../profile/profile.js";
@@ -12,8 +12,8 @@ import { Redactor } from "../../redact.js";
 import { fileStore } from "../../store/file/file.js";
 import { formatToken, UNKNOWN_ASKER } from "../clients/token-formats.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
-import { flagText } from "../runtime/flag-text.js";
-import type { Host } from "../runtime/host.js";
+import type { Host } from "../runtime/context.js";
+import { flagText } from "../runtime/pasted-words.js";
 
 /**
  * Prints the token of a `token` command line that needs nothing but what is stored, without loading the program.

@@ -1,18 +1,16 @@
 import { isUnusableItems } from "../../api/pages.js";
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import type { Format } from "../../profile/output-formats.js";
+import type { Format } from "../../profile/settings.js";
 import type { ListFlags } from "../flags/list.js";
-import { formatOf } from "../output/chosen-format.js";
 import type { ColumnSet } from "../output/columns.js";
 import { withPager } from "../output/pager.js";
-import { createWriter, type Writer } from "../output/writer.js";
+import { createWriter, formatOf, type Writer } from "../output/writer.js";
 import type { CommandContext } from "../runtime/context.js";
 import { BRIEF_ITEMS } from "./brief.js";
 import { buildFilter } from "./filters.js";
 import type { ListKind } from "./kinds.js";
 import { resumeCommand } from "./resume-command.js";
-import { requireScope } from "./scope.js";
-import { unusableHint } from "./service-flags.js";
+import { requireScope, unusableHint } from "./scope.js";
 import { COLUMNS, documentedValues, parseSort } from "./source.js";
 import { type ListEnding, readList, reportEnding, type Selection } from "./summary.js";
 

@@ -4,8 +4,8 @@ import { refused } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "../model/grant.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
-import { readClaims } from "../token/jwt-claims.js";
 import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "../token/token.js";
+import { readClaims } from "../token/token-checks.js";
 
 /** The resource and the scopes of a token request. */
 export interface TokenParameters {

@@ -1,11 +1,9 @@
 import type { Command } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { seconds } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import { repeatable, seconds } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";
-import type { ProxyFlags } from "./run-proxy.js";
 import type { McpFlags } from "./session.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -58,18 +56,21 @@ Examples:
 }
 
 function declareProxy(group: Command, registry: Registry): void {
-  const each = (value: string, all: string[] = []) => [...all, value];
   addAgentFlags(group.command("proxy").description("Expose a remote MCP server over stdio, with authentication"))
     .argument("[mcp_url]", "URL of the MCP server")
-    .option("--server <name=url>", "One of several MCP servers; its tools are named <name>__<tool> (repeatable)", each)
+    .option(
+      "--server <name=url>",
+      "One of several MCP servers; its tools are named <name>__<tool> (repeatable)",
+      repeatable,
+    )
     .option(
       "--header <name: value>",
       "HTTP header of each request; a secret as env:NAME or file:PATH (repeatable)",
-      each,
+      repeatable,
     )
     .option("--header-file <file>", "Private file with such headers, one per line; # begins a comment")
-    .option("--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", each)
-    .option("--hide-tool <glob>", "Tool that the host may neither list nor call (repeatable)", each)
+    .option("--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", repeatable)
+    .option("--hide-tool <glob>", "Tool that the host may neither list nor call (repeatable)", repeatable)
     .option(
       "--keep-alive [seconds]",
       "Send a ping at an interval, so that an idle session lasts (default: 30)",
@@ -94,10 +95,5 @@ Examples:
   $ agentauth mcp add claude-code https://mcp.example/mcp
   $ agentauth mcp proxy https://mcp.example/mcp --hide-tool 'delete_*'`,
     )
-    .action(
-      registry.action<ProxyFlags>(
-        async (options, deps) => (await import("./run-proxy.js")).runProxy(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run-proxy.js"), "runProxy", "url"));
 }

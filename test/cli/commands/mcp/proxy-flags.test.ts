@@ -58,7 +58,7 @@ describe("the tools of mcp proxy", () => {
     expect((await host.ask(2, "tools/list"))?.result).toMatchObject({ tools: [{ name: "read_a" }] });
     expect((await host.ask(3, "tools/call", { name: "Delete_A" }))?.error).toEqual({
       code: -32_602,
-      message: 'refused by the tool policy: the tool "Delete_A" is hidden by --hide-tool "delete_*"',
+      message: 'refused by the tool policy: the tool "Delete_A" is hidden by "delete_*"',
       data: { code: "tool_refused" },
     });
     const { message } = (await host.ask(4, "tools/call", { name: "evil\u001b[2J" }))?.error ?? {};
