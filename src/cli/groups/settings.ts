@@ -1,7 +1,7 @@
 import { SETTINGS } from "../commands/all.gen.js";
 import { run } from "../execute.js";
-import type { CommandDeclaration } from "../runtime/declaration.js";
 import type { Host } from "../runtime/context.js";
+import type { CommandDeclaration } from "../runtime/declaration.js";
 import { BUNDLE_OF_WORD } from "./words.gen.js";
 
 /** Their names are all that is needed of the other commands to say which one an unknown word may stand for. */
