@@ -40,8 +40,6 @@ const PROGRAM = {
   banner: { js: 'const moduleUrl=require("node:url").pathToFileURL(__filename).href;' },
 };
 
-/** Packages that all groups of commands need: each is in dist/ once. */
-const SHARED = ["commander", "oauth4webapi", "uqr"];
 /** Clients, which the commands for the settings leave out: they send nothing. */
 const CLIENTS = ["cli/clients/agent", "cli/clients/management", "cli/clients/network", "cli/clients/store"];
 
@@ -90,7 +88,6 @@ async function buildCommandLine(name) {
   const { metafile } = await build({
     ...PROGRAM,
     entryPoints: { [`cli/${name}`]: `src/cli/groups/${name}.ts` },
-    alias: Object.fromEntries(SHARED.map((name) => [name, `#packages/${name}`])),
     external: [...Object.keys(optionalDependencies), "#packages/*", ...left.map((path) => `./src/${path}.ts`)],
   });
   return metafile;

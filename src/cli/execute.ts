@@ -1,12 +1,12 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
-import { readForm } from "../http/form-reader.js";
 import { readFormsWith } from "../http/http-body.js";
 import { HttpFormData } from "../http/http-form-data.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
+import { readForm } from "../http/multipart.js";
 import { isReference } from "../profile/secrets.js";
 import { Redactor } from "../redact.js";
 import { isNewSession } from "./config/agent-session.js";

@@ -1,7 +1,6 @@
 import type { BodyContent, ByteStream } from "./body-content.js";
-
 import type { HttpHeaders } from "./http-headers.js";
-import { mimeTypeOf, serializeMimeType } from "./mime-type.js";
+import { mimeTypeOf, serializeMimeType } from "./multipart.js";
 
 type FormReader = (bytes: Uint8Array<ArrayBuffer>, type: string | null) => FormData | Promise<FormData>;
 

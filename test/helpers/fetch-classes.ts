@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { readForm } from "../../src/http/form-reader.js";
 import { readFormsWith } from "../../src/http/http-body.js";
 import { HttpFormData } from "../../src/http/http-form-data.js";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
+import { readForm } from "../../src/http/multipart.js";
 
 type WithBytes<Message> = Message & { bytes(): Promise<Uint8Array> };
 

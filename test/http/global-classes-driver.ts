@@ -11,12 +11,12 @@ import {
   validateJwtAccessToken,
 } from "oauth4webapi";
 import createClient from "openapi-fetch";
-import { readForm } from "../../src/http/form-reader.js";
 import { readFormsWith } from "../../src/http/http-body.js";
 import { HttpFormData } from "../../src/http/http-form-data.js";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
+import { readForm } from "../../src/http/multipart.js";
 import { createFetch } from "../../src/transport/network.js";
 
 interface Paths {
