@@ -4,7 +4,7 @@ import type { LoginRemedy } from "../../remedy.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import { type AuthorizationParams, knownIssuer } from "../model/authorization-params.js";
 import type { Grant, GrantKey } from "../model/grant.js";
-import { machineGrantOf } from "../model/machine-grant.js";
+import { IDP_ACCOUNT, machineGrantOf } from "../model/machine-grant.js";
 
 /** The hint of an error whose remedy is a login and nothing else. */
 export const LOGIN_HINT = "call login() with the account and the scope of the remedy";
@@ -27,7 +27,8 @@ export function loginRequired(
   reason: string,
   { cause, ...parameters }: LoginParameters & { cause?: unknown } = {},
 ): AgentAuthError {
-  const { profile, server, account } = key;
+  const { profile, server } = key;
+  const account = key.account === IDP_ACCOUNT ? undefined : key.account;
   const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
   const message = `a login is required for ${quote(server)} (${whose}): ${reason}`;
   const remedy = loginRemedy(key, parameters);
@@ -42,8 +43,9 @@ export function loginRemedy(
   return {
     action: "login",
     server,
+    ...(account === IDP_ACCOUNT && { idp: true as const }),
     ...(profile !== "default" && { profile }),
-    ...(account !== undefined && { account }),
+    ...(account !== undefined && account !== IDP_ACCOUNT && { account }),
     ...(scope !== "" && { scope }),
     ...(dpop !== "auto" && { dpop }),
     ...(resourceMetadata !== undefined && { resourceMetadata }),

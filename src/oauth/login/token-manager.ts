@@ -28,7 +28,7 @@ import {
 } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
-import { isMachineAccount } from "../model/machine-grant.js";
+import { IDP_ACCOUNT, isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
 import { type SharedLoginContext, type SharedLoginRequest, shareLogin } from "./shared-login.js";
 
@@ -127,7 +127,7 @@ export class TokenManager {
   /** Logs in where that is allowed; else the error says which login is needed. */
   async #loginAfter(grant: Grant | undefined, key: GrantKey, options: GrantOptions): Promise<Grant> {
     const { method, requirements } = this.#context;
-    if (isMachineAccount(key.account)) throw machineAccountError(key.account);
+    if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
     if (options.login !== false && method !== undefined)
       return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
     const wanted = splitScope(options.scope);
@@ -164,6 +164,11 @@ export class TokenManager {
     return this.#refreshOnce(grant, { isRefused: true, isForced: true }, signal);
   }
 
+  /** A newer generation of a grant: that of another process, else the result of a refresh. */
+  renew(seen: Grant, signal: AbortSignal | undefined): Promise<Grant> {
+    return this.#refreshOnce(seen, { isRefused: false, isForced: true }, signal);
+  }
+
   /** Throws if requests to the issuer, or to the user, would repeat without end. */
   async #rejectStorm(grant: Grant): Promise<void> {
     const { store, clock } = this.#context;
@@ -174,7 +179,7 @@ export class TokenManager {
   /** Logs the user in; concurrent calls with the same key and scope share the result. */
   login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
     const { scope, refused, authorizationParams = {} } = request;
-    if (isMachineAccount(key.account)) throw machineAccountError(key.account);
+    if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
     const name = lockNameOf(key);
     const work = async (signal: AbortSignal) => {
       if (refused) await this.#rejectStorm(refused);

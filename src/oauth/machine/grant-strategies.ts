@@ -1,7 +1,7 @@
 import { type Advice, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { ClientRecord, GrantTokens } from "../model/grant.js";
-import type { IdentityProvider, MachineGrant, MachineGrantOf, MachineGrantType } from "../model/machine-grant.js";
+import type { IdJagSubject, MachineGrant, MachineGrantOf, MachineGrantType } from "../model/machine-grant.js";
 
 /** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
 export interface TokenSteps {
@@ -9,8 +9,8 @@ export interface TokenSteps {
   clientCredentials(): Promise<GrantTokens>;
   /** RFC 7523 section 2.1. */
   jwtBearer(assertion: string): Promise<GrantTokens>;
-  /** Exchanges an id token for an assertion (ID-JAG) at the identity provider that issued it. */
-  idJag(idp: IdentityProvider, idToken: string): Promise<string>;
+  /** Exchanges an id token, or a refresh token, for an assertion (ID-JAG) at the identity provider that issued it. */
+  idJag(grant: MachineGrantOf<"id_jag">, subject: IdJagSubject): Promise<string>;
 }
 
 /** What a grant is proven with. */
@@ -63,7 +63,8 @@ export const GRANT_STRATEGIES = {
     flag: "id-jag",
     about: "an id token of the company's identity provider (enterprise-managed authorization)",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
-    tokens: async (steps, idToken, { idp }) => steps.jwtBearer(await steps.idJag(idp, idToken)),
+    tokens: async (steps, idToken, grant) =>
+      steps.jwtBearer(await steps.idJag(grant, (await grant.subject?.()) ?? { idToken })),
     explain: (code) =>
       code === "invalid_grant"
         ? {

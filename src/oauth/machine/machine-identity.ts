@@ -17,8 +17,12 @@ export async function identify(grant: MachineGrant, clientId: string): Promise<M
   const read = await strategyOf(grant).proof?.(grant);
   if (read === undefined) return { account: machineAccountOf(grant.type, clientId), proof: undefined };
   const proof = read.text.trim();
-  const fingerprint = await hashSha256(JSON.stringify([...read.source, ...subjectOf(proof)]));
-  return { account: machineAccountOf(grant.type, clientId, fingerprint), proof };
+  return { account: machineAccountOf(grant.type, clientId, await fingerprintOf(read.source, proof)), proof };
+}
+
+/** The hash of whom a proof names, as it is at the end of the account. */
+export function fingerprintOf(source: readonly string[], proof: string): Promise<string> {
+  return hashSha256(JSON.stringify([...source, ...subjectOf(proof)]));
 }
 
 /** The subject of a proof. It is not verified: it only keeps the stored tokens of several subjects apart. */
