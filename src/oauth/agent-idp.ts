@@ -11,7 +11,7 @@ import { TokenManager } from "./login/token-manager.js";
 import { fingerprintOf } from "./machine/machine-identity.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { Grant, GrantKey } from "./model/grant.js";
-import { IDP_ACCOUNT, type IdJagSubject, machineAccountOf, type MachineGrantOf } from "./model/machine-grant.js";
+import { IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, takesIdJag } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
 import { unionScopes } from "./model/scope.js";
@@ -30,6 +30,7 @@ type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "
 export class IdpTokens {
   readonly #agent: AgentContext;
   readonly #managers = new Map<string, MachineTokenManager>();
+  readonly #providers = new Map<string, TokenManager>();
 
   constructor(agent: AgentContext) {
     this.#agent = agent;
@@ -208,8 +209,7 @@ export class IdpTokens {
     const { issuer } = login;
     const grant = isValid(login) ? login : await this.#providerOf({ issuer }, login).renew(login, undefined);
     const { http } = connections.get(grant.server, grant);
-    if (isValid(grant))
-      return { idToken: await verifyIdToken(grant, { http, now: clock.epoch(), signal: undefined }) };
+    if (isValid(grant)) return { idToken: await verifyIdToken(grant, { http, now: clock.epoch(), signal: undefined }) };
     // Providers may leave out the id token of a refresh (OpenID Connect Core section 12.2).
     const { refreshToken } = grant.tokens;
     if (refreshToken === undefined) throw loginRequired(grant, "the identity provider issued no new id token");
@@ -222,6 +222,9 @@ export class IdpTokens {
     const id = clientId ?? (known ? known.clientId : undefined);
     const secret = clientSecret ?? (known && known.clientId === id ? known.clientSecret : undefined);
     const client = id === undefined ? undefined : { clientId: id, clientSecret: secret, issuer };
+    const name = JSON.stringify([issuer, id]);
+    const before = this.#providers.get(name);
+    if (before) return before;
     const { connections, clock, nonces, options } = this.#agent;
     const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
     const own = new AgentContext({ ...options, client, issuer, dpop: "off", resource: undefined, idp: undefined });
@@ -229,7 +232,7 @@ export class IdpTokens {
       ...own.loginContext(key, before),
       requiresIdToken: true,
     });
-    return new TokenManager({
+    const manager = new TokenManager({
       store,
       clock,
       onProgress,
@@ -240,6 +243,8 @@ export class IdpTokens {
       requirements: { dpop: "off", expectedIssuer: issuer, preRegistered: client },
       nonces,
     });
+    this.#providers.set(name, manager);
+    return manager;
   }
 }
 

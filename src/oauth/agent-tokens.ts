@@ -1,10 +1,10 @@
 import { isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
 import type { FetchContext } from "./agent-fetch.js";
+import { IdpTokens } from "./agent-idp.js";
 import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
 import { requiresLogin } from "./discovery/discovery.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/login-not-required.js";
-import { IdpTokens } from "./agent-idp.js";
 import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { TokenManager } from "./login/token-manager.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";

@@ -79,7 +79,11 @@ export function discoverIssuer(
  *
  * @throws as {@link discover}
  */
-export function discoverProvider(context: DiscoveryContext, address: string, signal?: AbortSignal): Promise<Discovered> {
+export function discoverProvider(
+  context: DiscoveryContext,
+  address: string,
+  signal?: AbortSignal,
+): Promise<Discovered> {
   const { overrides, mutualTls, trace, http, expectedIssuer: issuer = address } = context;
   const { resource: server } = parseMcpUrl(address);
   return withDeadline(address, signal, async (own) => {
@@ -88,7 +92,12 @@ export function discoverProvider(context: DiscoveryContext, address: string, sig
     const policy = { bounds: await context.addressPolicy(), missingPkceMetadata, sameOriginEndpoints };
     const found = await findServerMetadata({ http: readOnce(http), issuer, policy, mutualTls, trace, signal: own });
     const { url } = found;
-    const resource = { resource: NO_RESOURCE, authorizationServers: [issuer], scopesSupported: ["openid"], dpopRequired: false };
+    const resource = {
+      resource: NO_RESOURCE,
+      authorizationServers: [issuer],
+      scopesSupported: ["openid"],
+      dpopRequired: false,
+    };
     return { server, challenge: undefined, resource: { ...resource, url }, isUnprotected: false, issuer: found };
   });
 }
