@@ -256,6 +256,6 @@ function notNamedError(): AgentAuthError {
 function ambiguousError(logins: readonly Grant[]): AgentAuthError {
   const names = logins.map(({ issuer }) => quote(issuer)).join(", ");
   const message = `logins at several identity providers are stored in this profile: ${names}`;
-  const hint = "use a profile for each, or log out of one with logoutIdp()";
+  const hint = "use a profile for each of them";
   return new AgentAuthError("account_ambiguous", message, { class: "usage", hint });
 }

@@ -59,6 +59,7 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
   /**
    * The company's identity provider, where `loginIdp()` logs the user in once: servers whose issuers take its assertions
    * then need no login of their own (enterprise-managed authorization). With `stored`, the one at which a login is stored.
+   * The user's own login at a server, and one of `loginHint`, come before that.
    */
   idp?: IdpOptions | "stored" | undefined;
   /**

@@ -207,7 +207,7 @@ async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
 async function answerBrowser({ settings, server, running, request }: EndpointCall): Promise<SandboxResponse> {
   const { oauth } = settings;
   const answer = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);
-  const response = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
+  const response = oauth.iss || server.path === IDP_PATH ? answer : withoutIssuer(answer, server.issuer);
   const isOwnPage =
     String(response.headers["content-type"]).startsWith("text/html") && !response.body.includes("<script");
   return isOwnPage ? { ...response, headers: { ...response.headers, ...pageHeaders() } } : response;

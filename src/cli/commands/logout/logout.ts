@@ -85,6 +85,17 @@ export async function logout(
   };
 }
 
+/** Logs out of the identity provider and of all servers whose tokens came from it, and reports each. */
+export async function logoutOfIdp(
+  agent: Pick<AgentClient, "logoutIdp">,
+  profile: string,
+  context: CommandContext,
+): Promise<LogoutResult[]> {
+  const ended = await agent.logoutIdp({ signal: context.signal });
+  if (ended.length === 0) context.io.say("not logged in at an identity provider");
+  return Promise.all(ended.map((one) => logout({ logout: async () => one }, one, profile, context)));
+}
+
 /** Until when a token is valid that was not revoked. */
 function remainingLife(expiresAt: Date | undefined, now: number): string {
   if (expiresAt === undefined) return "the access token stays valid until it expires";

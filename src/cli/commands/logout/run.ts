@@ -7,12 +7,13 @@ import { formatOf } from "../../output/chosen-format.js";
 import { createWriter } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { LOGOUT_COLUMNS, logout, logoutOfAll } from "./logout.js";
+import { LOGOUT_COLUMNS, logout, logoutOfAll, logoutOfIdp } from "./logout.js";
 
 /** `logout`: deletes the local login first, whatever the issuer returns. */
 export async function runLogout(options: StoredLoginFlags, context: CommandContext): Promise<number | undefined> {
-  if ((options.url === undefined) === (options.all !== true)) {
-    throw new AgentAuthError("usage", "give one MCP server, or --all", {
+  const { idp } = options;
+  if ([options.url, options.all, idp].filter((one) => one !== undefined).length !== 1) {
+    throw new AgentAuthError("usage", "give one MCP server, --idp, or --all", {
       class: "usage",
       hint: "agentauth status lists the servers",
     });
@@ -29,12 +30,14 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { logouts, failure } =
-    options.url === undefined
-      ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
-      : {
-          logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
-          failure: undefined,
-        };
+    idp !== undefined
+      ? { logouts: await logoutOfIdp(agent, profile, context), failure: undefined }
+      : options.url === undefined
+        ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
+        : {
+            logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
+            failure: undefined,
+          };
   if (options.output !== undefined || options.json === true || options.jq !== undefined) {
     const format = formatOf(options, settings, context.io);
     const writer = createWriter(
