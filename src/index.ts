@@ -54,10 +54,11 @@ export type { CallLimits, TransportOptions } from "./http/transport.js";
 export {
   AgentClient,
   type AgentClientOptions,
+  type IdpLogout,
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { AgentRequestInit } from "./oauth/agent-fetch.js";
-export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
+export type { DiscoveryReport, IdpOptions, StatusOptions } from "./oauth/agent-options.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
@@ -119,7 +120,7 @@ export type {
 } from "./oauth/model/grant.js";
 export type { GrantFilter, GrantStore, Reservation } from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
-export type { IdentityProvider, MachineGrant, MachineGrantType } from "./oauth/model/machine-grant.js";
+export type { IdentityProvider, IdJagSubject, MachineGrant, MachineGrantType } from "./oauth/model/machine-grant.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";
 export type { ShortLivedRecords } from "./oauth/model/short-lived.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";

@@ -15,6 +15,7 @@ export const SECTIONS = [
     ["MCP hosts", "mcp-hosts"],
     ["AI agents", "agents"],
     ["Agents in sandboxes", "broker"],
+    ["Company login", "company-login"],
     ["Machine grants, DPoP", "grants"],
     ["Web apps", "web-login"],
     ["Many machines", "fleet"],

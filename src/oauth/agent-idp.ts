@@ -30,6 +30,8 @@ type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "
 export class IdpTokens {
   readonly #agent: AgentContext;
   readonly #managers = new Map<string, MachineTokenManager>();
+  /** The manager of each server, with the login that its tokens come from: a later call reads that login alone. */
+  readonly #servers = new Map<string, { login: Grant; manager: MachineTokenManager }>();
   readonly #providers = new Map<string, TokenManager>();
 
   constructor(agent: AgentContext) {
@@ -55,7 +57,9 @@ export class IdpTokens {
    * @throws `AgentAuthError` `login_required` for a provider that the options name, and as discovery
    */
   async managerFor(key: GrantKey, { challenge, signal }: GrantOptions): Promise<MachineTokenManager | undefined> {
-    const { idp, client: preRegistered } = this.#agent.options;
+    const { idp, client: preRegistered, store } = this.#agent.options;
+    const latest = this.#servers.get(key.server);
+    if (latest && (await store.read(latest.login))?.signedInAt === latest.login.signedInAt) return latest.manager;
     const login = await this.#stored();
     if (login === undefined && typeof idp !== "object") return undefined;
     const known = login && (await this.#derived(login, key));
@@ -67,7 +71,9 @@ export class IdpTokens {
       const issuer = typeof idp === "object" ? idp.issuer : "";
       throw loginRequired(this.#keyOf(issuer), "not logged in at the identity provider");
     }
-    return this.#managerOf(login, client);
+    const manager = this.#managerOf(login, client);
+    this.#servers.set(key.server, { login, manager });
+    return manager;
   }
 
   /** The stored grant of a server that came from the login. */

@@ -59,14 +59,18 @@ export class AgentTokens {
 
   /** A grant with a valid token. */
   async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
-    return ((await this.#machineFor(key, options)) ?? this.ofUser).get(key, options);
+    const { machine, own } = await this.#choose(key, options);
+    return machine ? machine.get(key, options) : this.ofUser.get(key, options, own);
   }
 
-  /** Who gets tokens for a server without a login there; undefined if the user logs in. */
-  async #machineFor(key: GrantKey, options: GrantOptions): Promise<MachineTokenManager | undefined> {
-    if (this.ofMachine || !this.#mayUseIdp(key)) return this.ofMachine;
+  /** Who gets tokens for a server without a login there, else the user's own login as it was found. */
+  async #choose(key: GrantKey, options: GrantOptions): Promise<{ machine?: MachineTokenManager; own?: Grant }> {
+    if (this.ofMachine) return { machine: this.ofMachine };
+    if (!this.#mayUseIdp(key)) return {};
     const own = await this.ofUser.find(key);
-    return own === undefined || own.retired ? this.ofIdp.managerFor(key, options) : undefined;
+    if (own && !own.retired) return { own };
+    const machine = await this.ofIdp.managerFor(key, options);
+    return { ...(machine && { machine }), ...(own && { own }) };
   }
 
   #mayUseIdp({ account }: GrantKey): boolean {
@@ -91,7 +95,10 @@ export class AgentTokens {
         const key = this.#context.key(url);
         return this.#openServers.grant(key.server, {
           find: () => this.find(key),
-          get: async () => (await this.#machineFor(key, options))?.get(key, options) ?? ofUser.toSend(key, options),
+          get: async () => {
+            const { machine, own } = await this.#choose(key, options);
+            return machine ? machine.get(key, options) : ofUser.toSend(key, options, own);
+          },
           requiresLogin: async () => options.challenge !== undefined || this.requiresLogin(url, options),
         });
       },
@@ -99,7 +106,7 @@ export class AgentTokens {
       refresh: (grant, signal) => ofUser.refreshRefused(grant, signal),
       replace: async (refused, request) => {
         const isMachine = ofMachine !== undefined || isMachineAccount(refused.account);
-        const machine = isMachine ? await this.#machineFor({ ...refused, account: undefined }, request) : undefined;
+        const { machine } = isMachine ? await this.#choose({ ...refused, account: undefined }, request) : {};
         return machine?.replace(refused, request) ?? ofUser.login(refused, { ...request, refused });
       },
       nonces,

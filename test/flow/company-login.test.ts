@@ -233,7 +233,7 @@ describe("the policy of the company", () => {
     const fetch = async (input: string | URL | Request, init?: RequestInit) => {
       const response = await globalThis.fetch(input, init);
       if (!String(response.url).includes("oauth-authorization-server")) return response;
-      return Response.json({ ...(await response.json()), client_id_metadata_document_supported: true });
+      return Response.json({ ...((await response.json()) as object), client_id_metadata_document_supported: true });
     };
     const published = agentWith({ client: undefined, clientMetadataUrl, fetch });
     machine.idp.deny(machine.issuer);

@@ -94,10 +94,12 @@ export class TokenManager {
    * | good | valid until it expires, since the response to its refresh was lost | used, unless a refresh is forced |
    * | good, with a refresh token | any other | refresh; login if the issuer rejects the grant or leaves out a scope |
    * | good, without a refresh token | any other | login |
+   *
+   * @param found the stored grant, if it has just been read
    */
-  async get(key: GrantKey, options: GrantOptions): Promise<Grant> {
+  async get(key: GrantKey, options: GrantOptions, found?: Grant): Promise<Grant> {
     const wanted = splitScope(options.scope);
-    const grant = await this.find(key);
+    const grant = found ?? (await this.find(key));
     if (grant && this.#isGood(grant, wanted)) {
       if (!options.forceRefresh && this.#isUsable(grant, options.minTtl)) return grant;
       const refreshed = grant.tokens.refreshToken && (await this.#refreshOrUse(grant, options));
@@ -152,8 +154,12 @@ export class TokenManager {
   }
 
   /** A grant for a request; while a login replaces a token that its server rejected, waits for that. */
-  async toSend(key: GrantKey, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<Grant> {
-    const grant = await this.get(key, options);
+  async toSend(
+    key: GrantKey,
+    options: Pick<GrantOptions, "scope" | "signal" | "challenge">,
+    found?: Grant,
+  ): Promise<Grant> {
+    const grant = await this.get(key, options, found);
     const refused = this.#logins.get(lockNameOf(grant))?.replacing;
     return refused && hasSameTokens(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
   }
