@@ -158,6 +158,11 @@ export function isAgentAuthError(value: unknown): value is AgentAuthError {
   return typeof value === "object" && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true;
 }
 
+/** The error for something that the user gave wrongly, with what to give instead. */
+export function usageError(message: string, hint?: string, cause?: unknown): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+}
+
 /** The error for a signal that fired; a signal whose reason is one of our errors gives that error. */
 export function abortedError(signal: Pick<AbortSignal, "reason">): AgentAuthError {
   if (isAgentAuthError(signal.reason)) return signal.reason;

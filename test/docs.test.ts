@@ -5,7 +5,6 @@ import type { Command } from "commander";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../src/cli/commands/all.gen.js";
-import { createMemoryIo } from "../src/cli/io/io.js";
 import { buildProgram } from "../src/cli/program.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../src/cli/runtime/exit-codes.js";
 import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
@@ -16,6 +15,7 @@ import { FORMATS } from "../src/profile/output-formats.js";
 import { PROFILE_KEYS } from "../src/profile/settings-file.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";
+import { createMemoryIo } from "./helpers/memory-io.js";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const GUIDES = readdirSync(join(root, "docs")).filter((name) => name.endsWith(".md"));

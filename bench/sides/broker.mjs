@@ -14,7 +14,10 @@ const [mcpUrl, requests] = process.argv.slice(2);
 const agent = new AgentClient({ store: memoryStore(), login });
 const authorization = `Bearer ${(await agent.token(mcpUrl)).value}`;
 const socketPath = join(mkdtempSync(join(tmpdir(), "b-")), "run", "a.sock");
-const broker = createBroker(agent, { grants: { mcp: { server: mcpUrl } }, clients: { job: { listen: `unix:${socketPath}` } } });
+const broker = createBroker(agent, {
+  grants: { mcp: { server: mcpUrl } },
+  clients: { job: { listen: `unix:${socketPath}` } },
+});
 const listening = await listen(broker);
 
 const keepAlive = new Agent({ keepAlive: true });

@@ -21,17 +21,52 @@ export async function measure({ quick }) {
       measured.push(JSON.parse(out));
     }
     const of = (read) => median(measured.map(read));
-    const cpu = atMost("broker, CPU of a request", "`agent.fetch`", of(({ cpu }) => cpu.broker / cpu.agentFetch), 1.5);
-    const wait = atMost("broker, ms that its socket adds at p50", "direct", of(({ p50 }) => p50.socket - p50.direct), 1, { unit: "ms" });
+    const cpu = atMost(
+      "broker, CPU of a request",
+      "`agent.fetch`",
+      of(({ cpu }) => cpu.broker / cpu.agentFetch),
+      1.5,
+    );
+    const wait = atMost(
+      "broker, ms that its socket adds at p50",
+      "direct",
+      of(({ p50 }) => p50.socket - p50.direct),
+      1,
+      { unit: "ms" },
+    );
     return [
       {
         caption: `${requests.toLocaleString("en")} requests, ${rounds} rounds`,
         header: ["side", "CPU per request", "p50", "vs. the line above", "goal"],
         rows: [
-          ["agent.fetch", microseconds(of(({ cpu }) => cpu.agentFetch)), milliseconds(of(({ p50 }) => p50.agentFetch)), "", ""],
-          ["broker.fetch", microseconds(of(({ cpu }) => cpu.broker)), milliseconds(of(({ p50 }) => p50.broker)), times(cpu.value), goalText(cpu)],
-          ["direct, node:http", microseconds(of(({ cpu }) => cpu.direct)), milliseconds(of(({ p50 }) => p50.direct)), "", ""],
-          ["over the socket", microseconds(of(({ cpu }) => cpu.socket)), milliseconds(of(({ p50 }) => p50.socket)), `+${wait.value.toFixed(2)} ms`, goalText(wait)],
+          [
+            "agent.fetch",
+            microseconds(of(({ cpu }) => cpu.agentFetch)),
+            milliseconds(of(({ p50 }) => p50.agentFetch)),
+            "",
+            "",
+          ],
+          [
+            "broker.fetch",
+            microseconds(of(({ cpu }) => cpu.broker)),
+            milliseconds(of(({ p50 }) => p50.broker)),
+            times(cpu.value),
+            goalText(cpu),
+          ],
+          [
+            "direct, node:http",
+            microseconds(of(({ cpu }) => cpu.direct)),
+            milliseconds(of(({ p50 }) => p50.direct)),
+            "",
+            "",
+          ],
+          [
+            "over the socket",
+            microseconds(of(({ cpu }) => cpu.socket)),
+            milliseconds(of(({ p50 }) => p50.socket)),
+            `+${wait.value.toFixed(2)} ms`,
+            goalText(wait),
+          ],
         ],
         claims: [cpu, wait],
       },

@@ -2,12 +2,13 @@ import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
+import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
 import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 import { TokenMask } from "./token-mask.js";
-import { failure, filterEvents, judgeBody, type ToolCheck, toolCheck, withoutHidden } from "./tools.js";
+import { failure, filterEvents, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
 
 /** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
 export interface BrokerEvent {
@@ -71,7 +72,7 @@ const MAX_ANSWER = 16 * 1024 * 1024;
 interface Route {
   readonly grant: BrokerGrant;
   readonly agent: Promise<AgentClient>;
-  readonly isAllowed: ToolCheck | undefined;
+  readonly tools: ToolPolicy | undefined;
   readonly mask: TokenMask;
   /** When the requests of the last minute came, by client. */
   readonly recent: Map<string, number[]>;
@@ -120,7 +121,7 @@ function routesOf(
       const route: Route = {
         grant,
         agent: (async () => (agentFor ? agentFor(name, grant) : agent))(),
-        isAllowed: toolCheck(grant),
+        tools: toolPolicy(grant),
         // Answers to requests from before a reload may still arrive.
         mask: before?.get(name)?.mask ?? new TokenMask(),
         recent: before?.get(name)?.recent ?? new Map(),
@@ -161,7 +162,7 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
   // One answer for a name that is not there, over, or another client's.
   if (route === undefined || isOver(route.grant)) return refuse("unknown", 404);
   seen.name = name;
-  const { grant, isAllowed, mask } = route;
+  const { grant, tools: toolRules, mask } = route;
   const forbidden = refusalOf(grant, { method, rest });
   if (forbidden !== undefined) return refuse(forbidden, 403);
   const wait = secondsToWait(route, client);
@@ -169,11 +170,11 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
   // A stream can be sent only once.
   let body: unknown = request instanceof HttpRequest ? request.payload : request.body;
   let judged: Uint8Array | undefined;
-  if (isAllowed !== undefined && request.body !== null) {
+  if (toolRules !== undefined && request.body !== null) {
     if (request.headers.has("content-encoding")) return refuse("malformed", 415);
     judged = await readAtMost(request.body, MAX_JUDGED);
     if (judged === undefined) return refuse("too_large", 413);
-    const { tools, refusal } = judgeBody(judged, isAllowed);
+    const { tools, refusal } = judgeBody(judged, toolRules);
     [seen.tool] = tools;
     if (refusal !== undefined) return refuse("tool", 200, { body: refusal });
     body = judged;
@@ -203,22 +204,22 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
     options.onLoginRequired?.(name, grant, undefined);
     return refuse("login_required", 503, { judged, headers: { "agentauth-login-required": name } });
   }
-  return passedOn(response, { isAllowed, mask });
+  return passedOn(response, route);
 }
 
 /** The answer of the server, without its token and the tools that are hidden. */
-async function passedOn(response: Response, { isAllowed, mask }: Pick<Route, "isAllowed" | "mask">): Promise<Response> {
+async function passedOn(response: Response, { tools, mask }: Pick<Route, "tools" | "mask">): Promise<Response> {
   const headers = responseHeaders(response.headers, (value) => mask.isIn(value));
   const { status, statusText } = response;
   const head = { status, statusText: mask.isIn(statusText) ? "" : statusText, headers };
   if (response.body === null) return new HttpResponse(null, head);
   const masked = mask.over(response.body);
-  if (isAllowed === undefined) return new HttpResponse(masked, head);
+  if (tools === undefined) return new HttpResponse(masked, head);
   if ((headers.get("content-type") ?? "").includes("text/event-stream"))
-    return new HttpResponse(filterEvents(masked, isAllowed), head);
+    return new HttpResponse(filterEvents(masked, tools), head);
   const bytes = await readAtMost(masked, MAX_ANSWER);
   if (bytes === undefined) return refused("unavailable", 502, {});
-  return new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), isAllowed), head);
+  return new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), tools), head);
 }
 
 interface Refusal {
@@ -279,7 +280,7 @@ function statusOf(error: unknown): number {
 }
 
 /** The bytes of a stream; undefined if there are more than `max`. */
-export async function readAtMost(body: ReadableStream<Uint8Array>, max: number): Promise<Uint8Array | undefined> {
+async function readAtMost(body: ReadableStream<Uint8Array>, max: number): Promise<Uint8Array | undefined> {
   const reader = body.getReader();
   const parts: Uint8Array[] = [];
   let length = 0;

@@ -12,25 +12,15 @@ import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
 import { type AgentMode, agentMode } from "./runtime/agent-mode.js";
-import type { RunContext } from "./runtime/context.js";
+import type { Host, RunContext } from "./runtime/context.js";
 import type { CommandDeclaration } from "./runtime/declaration.js";
+import { SECRET_VARIABLES } from "./runtime/environment.js";
 import { EXIT_CODES, exitCodeOf } from "./runtime/exit-codes.js";
 import { diagnosed } from "./runtime/hints.js";
-import type { Host } from "./runtime/host.js";
 import { createPendingSaves } from "./runtime/pending-saves.js";
 import { hideSecretWords } from "./runtime/secret-flags.js";
 import { listenForSignals, processSignals, type SignalHandling } from "./runtime/signals.js";
-import { type ParserError, usageError } from "./runtime/usage-error.js";
-
-const SECRET_VARIABLES = [
-  "AGENTAUTH_API_TOKEN",
-  "AGENTAUTH_CLIENT_SECRET",
-  "AGENTAUTH_ID_TOKEN",
-  "AGENTAUTH_IDP_CLIENT_SECRET",
-  "AGENTAUTH_STORE_KEYS",
-  "AGENTAUTH_STORE_URL",
-  "AGENTAUTH_SUBJECT_TOKEN",
-];
+import { type ParserError, usageErrorOf } from "./runtime/usage-error.js";
 
 /** Parses and runs one command line of these commands, prints the error, and returns the exit code. */
 export async function run(
@@ -127,7 +117,7 @@ async function settle(thrown: unknown, { argv, io, redactor, signals, printed, a
       return EXIT_CODES.ok;
     }
   }
-  const known = thrown instanceof CommanderError ? usageError(thrown as ParserError) : thrown;
+  const known = thrown instanceof CommanderError ? usageErrorOf(thrown as ParserError) : thrown;
   const error = isAgentAuthError(known) ? diagnosed(known) : known;
   const json = wantsJson(argv, io, agent);
   const exitCode = signals.exitCode();

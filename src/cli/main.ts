@@ -3,7 +3,7 @@ import { firstSteps } from "./config/first-steps.js";
 import { enableCompileCache } from "./fast-path/compile-cache.js";
 import { printAtOnce, printRootHelp } from "./fast-path/root-help.js";
 import { BUNDLE_OF_WORD } from "./groups/words.gen.js";
-import type { Host } from "./runtime/host.js";
+import type { Host } from "./runtime/context.js";
 
 /**
  * Runs one command line.

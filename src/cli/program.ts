@@ -1,20 +1,21 @@
-import type { Command, OptionValues } from "commander";
-import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import type { Command, Option, OptionValues } from "commander";
+import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
+import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
+import type { Env } from "../platform/environment.js";
+import { quote } from "../redact.js";
 import { createCommandContext } from "./clients/context.js";
 import { withAgentDefaults } from "./config/agent-defaults.js";
 import { addGlobalFlags } from "./flags/global.js";
+import type { Io } from "./io/io.js";
 import { WIDEST_HELP } from "./io/terminal-size.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
-import { type CommandDeclaration, declareInOrder } from "./runtime/declaration.js";
-import { HelpedCommand } from "./runtime/help/helped-command.js";
-import type { HelpLayout } from "./runtime/help/parts.js";
-import { givenLoginFlags } from "./runtime/hint-flags.js";
+import { type CommandDeclaration, type CommandRun, declareInOrder, type Registry } from "./runtime/declaration.js";
+import { HelpedCommand } from "./runtime/help/root-page.js";
+import type { HelpLayout } from "./runtime/help/text.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
-import { logFlags } from "./runtime/log-level.js";
-import type { Registry } from "./runtime/registry.js";
-import { checkShowSecrets } from "./runtime/secret-output-guard.js";
+import { paramFlags } from "./runtime/pasted-words.js";
 import type { ParserError } from "./runtime/usage-error.js";
 
 /** The whole command tree. */
@@ -56,32 +57,38 @@ export function buildProgram(
         printed.error += text;
       },
     });
+  const runCommand = async <Options>(run: CommandRun<Options>, operands: OptionValues, command: Command) => {
+    const given: OptionValues = { ...command.optsWithGlobals(), ...logFlags(context.io.env) };
+    const options = agent ? withAgentDefaults(command, { ...given, ...operands }, agent, context) : given;
+    checkShowSecrets(options, context.io);
+    const hintContext: HintContext = {
+      flags: givenLoginFlags(command),
+      isForAgent: agent !== undefined,
+      server: serverOf(operands["url"], given),
+      operands,
+    };
+    const withHint = (error: AgentAuthError, about?: HintContext) => cliHint(error, { ...hintContext, ...about });
+    const own = createCommandContext({ ...context, withHint, hintContext }, options);
+    try {
+      exitCode = (await run({ ...options, ...operands } as Options, own)) ?? 0;
+    } catch (error) {
+      throw isAgentAuthError(error) ? withHint(error) : error;
+    }
+  };
   const registry: Registry = {
     root,
     context,
-    action:
-      (run, ...positional) =>
-      async (...args) => {
-        const command = args.at(-1) as Command;
-        const named = Object.fromEntries(positional.map((name, index) => [name, args[index]]));
-        const given: OptionValues = { ...command.optsWithGlobals(), ...logFlags(context.io.env) };
-        const options = agent ? withAgentDefaults(command, { ...given, ...named }, agent, context) : given;
-        checkShowSecrets(options, context.io);
-        const hintContext: HintContext = {
-          flags: givenLoginFlags(command),
-          isForAgent: agent !== undefined,
-          server: serverOf(named["url"], given),
-          operands: named,
-        };
-        const withHint = (error: AgentAuthError, about: HintContext = {}) =>
-          cliHint(error, { ...hintContext, ...about });
-        const own = createCommandContext({ ...context, withHint, hintContext }, options);
-        const running = run({ ...options, ...named } as Parameters<typeof run>[0], own);
-        exitCode =
-          (await running.catch((error: unknown) => {
-            throw isAgentAuthError(error) ? withHint(error) : error;
-          })) ?? 0;
-      },
+    action(run, ...positional) {
+      return (...args) => {
+        const operands = Object.fromEntries(positional.map((name, index) => [name, args[index]]));
+        return runCommand(run, operands, args.at(-1) as Command);
+      };
+    },
+    run: (load, name, ...positional) =>
+      registry.action(
+        async (options: object, own) => (await load())[name](options as never, own),
+        ...(positional as never[]),
+      ),
   };
   declareInOrder(commands, registry, word);
   nameCommandInErrors(root, "agentauth");
@@ -122,4 +129,70 @@ function layoutOf({ io, argv }: RunContext): HelpLayout {
   const end = argv.indexOf("--");
   const words = end < 0 ? argv : argv.slice(0, end);
   return { width: Math.min(io.stdout.columns, WIDEST_HELP), isFull: words.includes("--all") };
+}
+
+/** What `AGENTAUTH_LOG` sets, as the flags that do the same. */
+const LEVELS = { info: { verbose: true }, debug: { verbose: true, debug: true } } as const;
+
+/**
+ * The flags that `AGENTAUTH_LOG` stands for.
+ *
+ * @throws `AgentAuthError` `usage` for a level that is none
+ */
+function logFlags(env: Env): { verbose?: true; debug?: true } {
+  const level = env["AGENTAUTH_LOG"];
+  if (!level) return {};
+  if (Object.hasOwn(LEVELS, level)) return LEVELS[level as keyof typeof LEVELS];
+  const rule = `must be one of ${Object.keys(LEVELS).join(", ")}`;
+  throw usageError(
+    `AGENTAUTH_LOG ${quote(level)} ${rule}`,
+    "AGENTAUTH_LOG=debug logs as --debug does; unset it for no log",
+  );
+}
+
+/**
+ * Checks that `--show-secrets` is intended: output where `CI` is set stays in a log that others read.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+function checkShowSecrets(options: { showSecrets?: unknown; yes?: unknown }, { env, stdout }: Io): void {
+  if (options.showSecrets !== true || options.yes === true || stdout.isTTY) return;
+  if (/^(?:false|0|no|off)?$/i.test(env["CI"] ?? "")) return;
+  throw usageError(
+    "--show-secrets would print secrets into the log of a CI job (CI is set)",
+    "leave --show-secrets out; if no log records the output, add --yes",
+  );
+}
+
+/** What a sign-in depends on, beside where and by whom the command is run. No value of these is a secret. */
+const OF_LOGIN: ReadonlySet<string> = new Set([
+  ...["--profile", "--proxy", "--ca-file", "--use-system-ca", "--client-cert", "--client-key"],
+  ...["--client-id", "--client-secret-file", "--private-key", "--key-id", "--client-metadata-url"],
+  ...["--client-name"],
+  ...["--issuer", "--trust-named-issuer"],
+  ...["--scope", "--resource", "--resource-metadata", "--account-hint", "--dpop"],
+  ...["--flow", "--browser", "--redirect-host", "--redirect-port", "--login-timeout"],
+  ...["--allow-missing-pkce-metadata", "--allow-private-network", "--allow-cross-origin-metadata"],
+  ...["--allow-cross-origin-endpoints", "--legacy-discovery", "--strict-resource", "--same-origin-endpoints"],
+  ...["--accept-token-type", "--authorize-param"],
+]);
+/** With another heading a flag of the same name means something else: the scope of a token that is exchanged. */
+const HEADINGS = /^(?:Login|Security policy|The client|Service|Network)/;
+
+/** The flags of a login as they were typed, each with its value: without them the hint would log in another client. */
+export function givenLoginFlags(command: Command): string[][] {
+  const own = command.options.flatMap((option) => typed(option, command));
+  return command.parent ? [...own, ...givenLoginFlags(command.parent)] : own;
+}
+
+function typed(option: Option, command: Command): string[][] {
+  const { long, helpGroupHeading = "" } = option;
+  // The second step of a login in two steps: another login starts with the first step.
+  if (long === "--wait" && typeof command.getOptionValue("wait") === "string") return [["--no-wait"]];
+  if (!long || !OF_LOGIN.has(long) || !HEADINGS.test(helpGroupHeading)) return [];
+  const name = option.attributeName();
+  if (command.getOptionValueSource(name) !== "cli") return [];
+  const value: unknown = command.getOptionValue(name);
+  if (long === "--authorize-param") return paramFlags(value as AuthorizationParams);
+  return [value === true ? [long] : [long, String(value)]];
 }

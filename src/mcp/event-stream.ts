@@ -11,24 +11,15 @@ export interface StreamEvent {
 }
 
 /** The text as it comes, a part at a time. */
-export async function* textParts(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+export async function* textParts(parts: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  const reader = body.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield decoder.decode(value, { stream: true });
-    }
-  } finally {
-    await reader.cancel().catch(() => undefined);
-  }
+  for await (const part of parts) yield decoder.decode(part, { stream: true });
 }
 
 /**
  * The events of a stream (HTML, section 9.2).
  *
- * @param tooLong the error for an event of more than `max` characters
+ * @param tooLong the error for an event of more than `max` characters; one that arrives in a single part is not measured
  */
 export async function* events(
   parts: AsyncIterable<string>,
@@ -41,17 +32,16 @@ export async function* events(
   let lines: string[] = [];
   let length = 0;
   for await (const part of parts) {
-    length += part.length;
-    if (length > max) throw tooLong();
     // The second half of CRLF, whose first half has ended a line already.
     rest += endedInCr && part.startsWith("\n") ? part.slice(1) : part;
     endedInCr = part === "" ? endedInCr : part.endsWith("\r");
     // A long line is not searched again with each of its parts.
-    if (!/[\r\n]/.test(part)) continue;
-    const end = Math.max(rest.lastIndexOf("\n"), rest.lastIndexOf("\r")) + 1;
+    const hasEnd = /[\r\n]/.test(part);
+    const end = hasEnd ? Math.max(rest.lastIndexOf("\n"), rest.lastIndexOf("\r")) + 1 : 0;
     const complete = rest.slice(0, end);
     rest = rest.slice(end);
     for (const line of complete.split(/\r\n|\r|\n/).slice(0, -1)) {
+      length += line.length;
       if (line !== "") {
         const [, field = "", value = ""] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
         if (field === "data") lines.push(value);
@@ -63,7 +53,8 @@ export async function* events(
       yield { ...event, data: lines.join("\n") };
       event = { ...event, type: undefined };
       lines = [];
-      length = rest.length;
+      length = 0;
     }
+    if (length + rest.length > max) throw tooLong();
   }
 }

@@ -1,4 +1,3 @@
-import { isJsonObject } from "../http/strict-json.js";
 import type { RpcError } from "./json-rpc.js";
 
 /** An HTTP error of an MCP server. */
@@ -32,15 +31,7 @@ export class RequestTimeout extends Error {
   override readonly name = "RequestTimeout";
 }
 
-/** The status and the body of an HTTP error, ours or the official SDK's; undefined for other errors. */
-export function httpFailureOf(error: unknown): { status: number | undefined; text: string | undefined } | undefined {
-  const isHttp = error instanceof HttpFailure || (error instanceof Error && error.name === "SdkHttpError");
-  if (!isHttp) return undefined;
-  const { data } = error as { data?: unknown };
-  if (!isJsonObject(data)) return { status: undefined, text: undefined };
-  const { status, text } = data;
-  return {
-    status: typeof status === "number" ? status : undefined,
-    text: typeof text === "string" ? text : undefined,
-  };
+/** The status and the body of an HTTP error; undefined for other errors. */
+export function httpFailureOf(error: unknown): { status: number; text: string } | undefined {
+  return error instanceof HttpFailure ? error.data : undefined;
 }

@@ -1,28 +1,45 @@
 import { AgentAuthError } from "../errors.js";
 import { follow, systemClock } from "../http/deadline.js";
-import type { HttpRequestInit } from "../http/http-request.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { events, textParts } from "./event-stream.js";
-import { HttpFailure, RequestTimeout, RpcFailure } from "./failures.js";
-import { CANCELLED, failure, INITIALIZE, isRequest, isResponse, type RpcMessage, type RpcRequest } from "./json-rpc.js";
-import { headerValue } from "./param-headers.js";
+import { RequestTimeout, RpcFailure } from "./failures.js";
+import {
+  bodyParts,
+  httpFailure,
+  isEventStream,
+  isJsonResponse,
+  isTooLong,
+  POST_HEADERS,
+  readBody,
+  type SendRequest,
+  sendWithinOrigin,
+  tooLong,
+} from "./http-exchange.js";
+import {
+  CANCELLED,
+  failure,
+  INITIALIZE,
+  isRequest,
+  isResponse,
+  RPC_CODES,
+  type RpcMessage,
+  type RpcRequest,
+} from "./json-rpc.js";
+import { sessionlessHeaders } from "./param-headers.js";
 
-/** Limits of what is held in memory as a whole: a response or an event, and the body of an error. */
+/** Limit of what is held in memory as a whole: a response or an event. */
 const MAX_RESPONSE_LENGTH = 16 * 1024 * 1024;
-const MAX_ERROR_LENGTH = 256 * 1024;
-const MAX_REDIRECTS = 5;
 /** Attempts to resume a broken stream, and the wait before each unless the server names another. */
 const MAX_RESUMPTIONS = 2;
 const RESUME_AFTER_MS = 1000;
 const MAX_RESUME_AFTER_MS = 10_000;
-const METHOD_NOT_FOUND = -32_601;
 
 /** The members of `_meta` with which each request of a revision without sessions describes its client. */
 const META = "io.modelcontextprotocol/";
 
 /** What an {@link HttpSession} sends requests with. */
 export interface HttpSessionOptions {
-  fetch: (url: string, init: HttpRequestInit) => Promise<Response>;
+  fetch: SendRequest;
   /** The name of the client. */
   name: string;
   /** The version of the client. */
@@ -40,7 +57,7 @@ export interface RequestLimits {
 
 /** Sends requests of JSON-RPC to an MCP server over streamable HTTP and reads their responses. */
 export class HttpSession {
-  readonly #url: URL;
+  readonly #url: string;
   readonly #options: HttpSessionOptions;
   readonly #closing = new AbortController();
   #nextId = 0;
@@ -54,7 +71,7 @@ export class HttpSession {
   capabilities: Record<string, unknown> = {};
 
   constructor(url: string, options: HttpSessionOptions) {
-    this.#url = new URL(url);
+    this.#url = url;
     this.#options = options;
   }
 
@@ -80,7 +97,7 @@ export class HttpSession {
       timer = setTimeout(onTimeout, timeout);
     };
     try {
-      const own = statelessRevision === undefined ? {} : ownHeaders(message, statelessRevision);
+      const own = statelessRevision === undefined ? {} : sessionlessHeaders(message, statelessRevision);
       return await this.#exchange(message, { ...own, ...headers }, call.signal, onProgress);
     } catch (error) {
       if (!call.signal.aborted) throw error;
@@ -123,12 +140,11 @@ export class HttpSession {
   ): Promise<Record<string, unknown>> {
     const response = await this.#post(message, headers, signal);
     if (message.method === INITIALIZE) this.sessionId = response.headers.get("mcp-session-id") || undefined;
-    const type = response.headers.get("content-type") ?? "";
-    if (response.body !== null && /^text\/event-stream\b/i.test(type)) {
+    if (isEventStream(response) && response.body !== null) {
       return this.#fromStream(message, response.body, signal, onProgress);
     }
-    const text = await wholeText(response, MAX_RESPONSE_LENGTH);
-    if (!/^application\/json\b/i.test(type)) {
+    const text = await readBody(response, MAX_RESPONSE_LENGTH);
+    if (!isJsonResponse(response)) {
       throw new AgentAuthError("mcp_failed", `the MCP server answered ${message.method} with no JSON`, {
         class: "remote",
       });
@@ -154,7 +170,7 @@ export class HttpSession {
     for (let resumptions = 0; ; resumptions++) {
       let broken: unknown = noResponse(message);
       try {
-        for await (const event of events(textParts(body), MAX_RESPONSE_LENGTH, tooLong)) {
+        for await (const event of events(textParts(bodyParts(body)), MAX_RESPONSE_LENGTH, tooLongEvent)) {
           place = event.id ?? place;
           wait = Math.min(event.retry ?? wait, MAX_RESUME_AFTER_MS);
           if (event.data === "" || (event.type ?? "message") !== "message") continue;
@@ -199,7 +215,7 @@ export class HttpSession {
     const answer: RpcMessage =
       method === "ping"
         ? { jsonrpc: "2.0", id, result: {} }
-        : failure(id, { code: METHOD_NOT_FOUND, message: "Method not found" });
+        : failure(id, { code: RPC_CODES.method, message: "Method not found" });
     void this.notify(answer).catch(() => undefined);
   }
 
@@ -216,58 +232,20 @@ export class HttpSession {
   }
 
   async #post(message: RpcMessage, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    const types = { "content-type": "application/json", accept: "application/json, text/event-stream" };
-    const headers = { ...this.#headers(), ...more, ...types };
+    const headers = { ...this.#headers(), ...more, ...POST_HEADERS };
     const body = JSON.stringify(message);
     const response = await this.#fetch({ method: "POST", headers, body, signal });
     if (!response.ok) throw await httpFailure(response);
     return response;
   }
 
-  /** Follows redirects that keep the method within the origin: a message may hold what another server must not see. */
-  async #fetch(init: HttpRequestInit): Promise<Response> {
-    let url = this.#url;
-    for (let redirects = 0; ; redirects++) {
-      const response = await this.#options.fetch(url.href, { ...init, redirect: "manual" });
-      const location = [307, 308].includes(response.status) ? response.headers.get("location") : null;
-      const next = location === null || !URL.canParse(location, url.href) ? undefined : new URL(location, url);
-      if (next?.origin !== this.#url.origin || redirects === MAX_REDIRECTS) return response;
-      await response.body?.cancel();
-      url = next;
-    }
+  #fetch(init: Parameters<SendRequest>[1]): Promise<Response> {
+    return sendWithinOrigin(this.#options.fetch, this.#url, init);
   }
 }
 
-/** The headers that repeat what a request without a session says of itself. */
-function ownHeaders({ method, params }: RpcRequest, revision: string): Record<string, string> {
-  const name = isJsonObject(params) ? params["name"] : undefined;
-  return {
-    "mcp-protocol-version": revision,
-    "mcp-method": method,
-    ...(typeof name === "string" && { "mcp-name": headerValue(name) }),
-  };
-}
-
-async function httpFailure(response: Response): Promise<HttpFailure> {
-  return new HttpFailure(response.status, await wholeText(response, MAX_ERROR_LENGTH));
-}
-
-async function wholeText({ body }: Response, max: number): Promise<string> {
-  let text = "";
-  if (body === null) return text;
-  for await (const part of textParts(body)) {
-    text += part;
-    if (text.length > max) throw tooLong();
-  }
-  return text;
-}
-
-function tooLong(): AgentAuthError {
-  return new AgentAuthError("body_too_large", "the response of the MCP server is too long", { class: "refused" });
-}
-
-function isTooLong(error: unknown): boolean {
-  return error instanceof AgentAuthError && error.code === "body_too_large";
+function tooLongEvent(): AgentAuthError {
+  return tooLong("an event", MAX_RESPONSE_LENGTH);
 }
 
 function noResponse({ method }: RpcRequest): AgentAuthError {

@@ -40,7 +40,13 @@ export interface RpcResponse {
 export type RpcMessage = RpcRequest | RpcNotification | RpcResponse;
 
 /** Error codes of JSON-RPC 2.0 (section 5.1). */
-export const RPC_CODES = { parse: -32_700, invalid: -32_600, internal: -32_603 } as const;
+export const RPC_CODES = {
+  parse: -32_700,
+  invalid: -32_600,
+  method: -32_601,
+  params: -32_602,
+  internal: -32_603,
+} as const;
 
 /** The request that begins a session. */
 export const INITIALIZE = "initialize";
@@ -94,6 +100,11 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
     return { failure: failure(null, { code: RPC_CODES.parse, message: "the line is not JSON" }) };
   }
   if (Array.isArray(value)) return invalid(null, "batches are not supported: send one message per line");
+  return checkMessage(value);
+}
+
+/** A parsed message. For an invalid one it returns the response to send. */
+export function checkMessage(value: unknown): { message: RpcMessage } | { failure: RpcResponse } {
   if (!isJsonObject(value)) return invalid(null, "the message is not a JSON object");
   const { id } = value;
   const validId = typeof id === "string" || typeof id === "number" ? id : null;

@@ -46,6 +46,23 @@ export class ParamHeaders {
   }
 }
 
+/** The parameter that `Mcp-Name` repeats, by method. */
+const NAMED_BY = new Map([
+  ["tools/call", "name"],
+  ["prompts/get", "name"],
+  ["resources/read", "uri"],
+]);
+
+/** The headers that repeat what a request without a session says of itself. */
+export function sessionlessHeaders(request: RpcRequest, revision: string): Record<string, string> {
+  const name = param(request, NAMED_BY.get(request.method) ?? "");
+  return {
+    "mcp-protocol-version": revision,
+    "mcp-method": request.method,
+    ...(typeof name === "string" && { "mcp-name": headerValue(name) }),
+  };
+}
+
 const PRIMITIVES: readonly unknown[] = ["string", "integer", "number", "boolean"];
 
 /** Whether a tool marks its arguments as the protocol allows: a client over HTTP must leave out any other. */
@@ -78,6 +95,6 @@ function wholeNumber(value: unknown): string | undefined {
 }
 
 /** Text as a header's value; base64 for text that a header cannot contain. */
-export function headerValue(text: string): string {
+function headerValue(text: string): string {
   return HEADER_VALUE.test(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
 }

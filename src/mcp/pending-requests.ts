@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { isJsonObject } from "../http/strict-json.js";
 import { isRequest, isResponse, param, type RpcId, type RpcMessage, type RpcRequest } from "./json-rpc.js";
 
@@ -20,17 +19,10 @@ export interface PendingRequest {
   readonly request: RpcRequest;
   /** Cancels its HTTP request. */
   readonly abort: AbortController;
-  /** Whether the request names its protocol revision, as it must since 2026-07-28, when sessions were removed. */
-  readonly isSessionless: boolean;
-  /** Whether its response arrives as an event stream. */
-  isStreaming: boolean;
+  /** The revision that the request names, as it must since 2026-07-28, when sessions were removed; undefined before. */
+  readonly revision: string | undefined;
   state: RequestState;
-  /** The latest transport error. */
-  lastError: unknown;
 }
-
-/** The host's request that the current HTTP request carries; undefined for other messages. */
-export const currentRequest = new AsyncLocalStorage<PendingRequest | undefined>();
 
 const PROTOCOL_VERSION = "io.modelcontextprotocol/protocolVersion";
 
@@ -45,13 +37,12 @@ export class PendingRequests {
    */
   add(request: RpcRequest, onEnd: () => void): PendingRequest {
     const meta = param(request, "_meta");
+    const revision = isJsonObject(meta) ? meta[PROTOCOL_VERSION] : undefined;
     const pending: PendingRequest = {
       request,
       abort: new AbortController(),
-      isSessionless: isJsonObject(meta) && typeof meta[PROTOCOL_VERSION] === "string",
-      isStreaming: false,
+      revision: typeof revision === "string" ? revision : undefined,
       state: "sent",
-      lastError: undefined,
     };
     // Two requests with the same id get one response.
     this.remove(request.id);

@@ -1,8 +1,8 @@
 import { EventEmitter, once } from "node:events";
-import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { escapeText, quote } from "../redact.js";
+import { quote } from "../redact.js";
 import { isSessionLost, toRpcError } from "./errors.js";
+import type { HttpChannel } from "./http-channel.js";
 import {
   CANCELLED,
   failure,
@@ -12,14 +12,16 @@ import {
   isResponse,
   isTooDeep,
   param,
+  RPC_CODES,
   type RpcId,
   type RpcMessage,
   type RpcResponse,
 } from "./json-rpc.js";
-import { ParamHeaders } from "./param-headers.js";
-import { currentRequest, Handshake, type PendingRequest, PendingRequests, UnsentMessages } from "./pending-requests.js";
+import { ParamHeaders, sessionlessHeaders } from "./param-headers.js";
+import { Handshake, type PendingRequest, PendingRequests, UnsentMessages } from "./pending-requests.js";
 import { ServerSession, type ServerSessionOptions } from "./server-session.js";
 import type { StdioWriter } from "./stdio.js";
+import type { ToolPolicy } from "./tool-policy.js";
 
 /** How long to wait for the server to accept a notification. */
 const MAX_ACCEPT_MS = 5000;
@@ -30,7 +32,9 @@ const SUBSCRIPTION = "subscriptions/listen";
 
 /** The two sides of an {@link McpProxy}, and its callbacks. */
 export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage"> {
-  host: StdioWriter;
+  host: Pick<StdioWriter, "send">;
+  /** Which tools the host may list and call. */
+  policy: ToolPolicy;
   /** Called when the host's `initialize` fails in a way that a retry does not fix. */
   onFatalError(): void;
 }
@@ -66,9 +70,19 @@ export class McpProxy {
     this.#session = new ServerSession({ ...options, onMessage: (message) => this.#fromServer(message) });
   }
 
-  /** The session with the server. */
-  get session(): Pick<ServerSession, "start" | "terminate" | "close"> {
-    return this.#session;
+  /** Keeps the session alive: see {@link ServerSession.ping}. */
+  ping(ms: number): Promise<void> {
+    return this.#session.ping(ms);
+  }
+
+  /** Ends the session at the server. */
+  terminate(): Promise<void> {
+    return this.#session.terminate();
+  }
+
+  /** Closes all connections. */
+  close(): void {
+    this.#session.close();
   }
 
   /** Why the proxy failed: `initialize` failed for good, or no request had a response. */
@@ -79,6 +93,8 @@ export class McpProxy {
   /** Forwards a message of the host that is `bytes` long. */
   fromHost(message: RpcMessage, bytes: number): void {
     this.#options.onLog(`host: ${describe(message)}`);
+    const refusal = this.#options.policy.refuse(message);
+    if (refusal !== undefined) return void this.#refuse(message, refusal);
     const sent = isResponse(message) ? this.#session.requests.toServer(message) : message;
     if (sent?.method === CANCELLED) this.#cancel(sent);
     else if (sent === undefined) this.#options.onLog("host: the response belongs to a lost session");
@@ -86,6 +102,17 @@ export class McpProxy {
       this.#unsent.add(sent, bytes);
       this.#handshake.pass(sent);
     }
+  }
+
+  #refuse(message: RpcMessage, why: string): void {
+    const { host, onWarning } = this.#options;
+    onWarning(`refused: ${why}`);
+    const error = {
+      code: RPC_CODES.params,
+      message: `refused by the tool policy: ${why}`,
+      data: { code: "tool_refused" },
+    };
+    if (isRequest(message)) host.send(failure(message.id, error));
   }
 
   /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
@@ -116,50 +143,75 @@ export class McpProxy {
 
   #forward(message: RpcMessage): void {
     if (isRequest(message)) {
-      this.#session.beforeRequest(message);
       const endStep = message.method === INITIALIZE ? this.#handshake.begin() : () => {};
       const pending = this.#pending.add(message, () => {
         endStep();
         this.#events.emit("change");
       });
-      void this.#post(message, pending);
+      void this.#request(pending);
     } else if (message.method === INITIALIZED) {
       const endStep = this.#handshake.begin();
-      void settledWithin(this.#post(message), MAX_ACCEPT_MS).then(endStep);
-    } else void this.#post(message);
+      void settledWithin(this.#notify(message), MAX_ACCEPT_MS).then(endStep);
+    } else void this.#notify(message);
   }
 
-  async #post(message: RpcMessage, pending?: PendingRequest): Promise<void> {
-    const { onWarning, url } = this.#options;
+  async #notify(message: RpcMessage): Promise<void> {
     const http = isResponse(message) ? this.#session.forResponses : this.#session.http;
     try {
-      await currentRequest.run(pending, () =>
-        http.send(message as JSONRPCMessage, pending && this.#sendOptions(pending)),
-      );
-      if (pending && !pending.isStreaming) {
-        const text = `the MCP server ${quote(url)} accepted the request and sent no response`;
-        this.#fail(pending, new AgentAuthError("mcp_failed", text, { class: "remote" }));
-      }
+      await http.notify(message);
     } catch (error) {
-      if (pending && isSessionLost(error) && this.#isRecoverable(pending, http)) await this.#resend(pending, http);
-      else if (pending) {
-        if (pending.state === "resent" && isSessionLost(error)) this.#session.onUnrelated(pending.request);
-        this.#fail(pending, error);
-      } else onWarning(`${describe(message)}: ${toRpcError(error, this.#context()).message}`);
+      this.#options.onWarning(`${describe(message)}: ${toRpcError(error, this.#context()).message}`);
     } finally {
       this.#onSent(message);
     }
   }
 
+  /** Sends a request, and once more if a new session makes up for the one that the server has lost. */
+  async #request(pending: PendingRequest): Promise<void> {
+    const { http } = this.#session;
+    try {
+      await this.#send(http, pending);
+    } catch (error) {
+      if (!isSessionLost(error) || !this.#isRecoverable(pending, http)) this.#fail(pending, error);
+      else await this.#resend(pending, http);
+    }
+  }
+
+  /** Resolves when the request has its response. */
+  async #send(http: HttpChannel, pending: PendingRequest): Promise<void> {
+    const { request, abort } = pending;
+    try {
+      await http.request(request, {
+        abort,
+        headers: this.#headersOf(pending),
+        receive: (message) => {
+          if (this.#session.isForwarded(http, message)) this.#fromServer(message, pending);
+        },
+        onAccepted: () => this.#onSent(request),
+      });
+    } finally {
+      this.#onSent(request);
+    }
+    if (!this.#pending.has(pending)) return;
+    const text = `the MCP server ${quote(this.#options.url)} accepted the request and sent no response`;
+    throw new AgentAuthError("mcp_failed", text, { class: "remote" });
+  }
+
+  /** A request without a session says of itself, in headers, what a session would know. */
+  #headersOf({ request, revision }: PendingRequest): Record<string, string> {
+    if (revision === undefined) return {};
+    return { ...this.#headers.of(request), ...sessionlessHeaders(request, revision) };
+  }
+
   /** Whether a new session can make up for the lost one. A request that fails also in the new one is not sent again. */
-  #isRecoverable(pending: PendingRequest, http: StreamableHTTPClientTransport): boolean {
+  #isRecoverable(pending: PendingRequest, http: HttpChannel): boolean {
     const begins = this.#pending.all().some(({ request }) => request.method === INITIALIZE);
-    const isFirst = pending.state === "sent" && !pending.isSessionless;
+    const isFirst = pending.state === "sent" && pending.revision === undefined;
     return isFirst && !begins && this.#session.isReplaceable(http, pending.request);
   }
 
   /** Sends a request that the server rejected unprocessed again, in a new session. */
-  async #resend(pending: PendingRequest, lost: StreamableHTTPClientTransport): Promise<void> {
+  async #resend(pending: PendingRequest, lost: HttpChannel): Promise<void> {
     pending.state = "waiting";
     this.#events.emit("change");
     const endStep = this.#handshake.begin();
@@ -172,7 +224,12 @@ export class McpProxy {
     }
     // A request that the host has cancelled is aborted, and is not sent.
     pending.state = "resent";
-    await this.#post(pending.request, pending);
+    try {
+      await this.#send(this.#session.http, pending);
+    } catch (error) {
+      if (isSessionLost(error)) this.#session.onUnrelated(pending.request);
+      this.#fail(pending, error);
+    }
   }
 
   /** Ends what a lost session leaves open: the host's requests that may have been processed, and the server's own. */
@@ -198,20 +255,6 @@ export class McpProxy {
     }
   }
 
-  #sendOptions(pending: PendingRequest) {
-    const { url } = this.#options;
-    return {
-      requestSignal: pending.abort.signal,
-      headers: pending.isSessionless ? this.#headers.of(pending.request) : {},
-      onRequestStreamEnd: () => {
-        const why =
-          pending.lastError instanceof Error ? `: ${escapeText(pending.lastError.message).slice(0, 300)}` : "";
-        const message = `the connection to the MCP server ${quote(url)} closed before the response arrived${why}`;
-        this.#fail(pending, new AgentAuthError("connection_reset", message, { class: "unavailable" }));
-      },
-    };
-  }
-
   #fail(pending: PendingRequest, error: unknown): void {
     if (!this.#pending.has(pending)) return;
     const { host, onWarning, onFatalError } = this.#options;
@@ -234,43 +277,42 @@ export class McpProxy {
     const delayed = this.#handshake.drop(id);
     if (delayed) this.#onSent(delayed);
     const pending = this.#pending.remove(id);
-    if (delayed || pending?.isSessionless || pending?.state === "waiting") pending?.abort.abort();
-    else void settledWithin(this.#post(message), MAX_ACCEPT_MS).then(() => pending?.abort.abort());
+    if (delayed || pending?.revision !== undefined || pending?.state === "waiting") pending?.abort.abort();
+    else void settledWithin(this.#notify(message), MAX_ACCEPT_MS).then(() => pending?.abort.abort());
   }
 
-  #fromServer(message: RpcMessage): void {
-    const { host, onLog } = this.#options;
-    if (isTooDeep(message)) return void this.#refuseTooDeep(message);
+  /** Forwards a message of the server. @param carrier the request whose HTTP response carries it */
+  #fromServer(message: RpcMessage, carrier?: PendingRequest): void {
+    const { host, policy, onLog } = this.#options;
+    if (isTooDeep(message)) return void this.#refuseTooDeep(message, carrier);
     if (!isResponse(message)) {
       onLog(`server: ${describe(message)}`);
       host.send(this.#session.requests.toHost(message));
       return;
     }
-    const pending = this.#pendingOf(message);
+    const pending = this.#pendingOf(message, carrier);
     onLog(`server: ${pending ? `response to ${describe(pending.request)}` : "response without a pending request"}`);
     if (!pending) return;
     if (this.#outcome.state !== "failed") this.#outcome = { state: "working" };
     this.#headers.update(pending.request, message);
-    host.send({ ...message, id: pending.request.id });
-    this.#pending.remove(pending.request.id);
-    // Nothing follows the response, even if the server leaves its stream open.
-    const { abort, isStreaming } = pending;
-    if (isStreaming) setTimeout(() => abort.abort(), MAX_ACCEPT_MS).unref();
+    const { id, method } = pending.request;
+    if (method === "tools/list" && "result" in message) message.result = policy.filterList(message.result);
+    host.send({ ...message, id });
+    this.#pending.remove(id);
     this.#session.onResponse(pending.request, message);
   }
 
-  #refuseTooDeep(message: RpcMessage): void {
+  #refuseTooDeep(message: RpcMessage, carrier: PendingRequest | undefined): void {
     const { url, onWarning } = this.#options;
     const text = `the MCP server ${quote(url)} sent a message that is nested too deep`;
-    const pending = isResponse(message) ? this.#pendingOf(message) : undefined;
+    const pending = isResponse(message) ? this.#pendingOf(message, carrier) : undefined;
     if (pending) this.#fail(pending, new AgentAuthError("mcp_failed", text, { class: "remote" }));
     else onWarning(text);
   }
 
   /** A response without an id belongs to the request whose HTTP response carries it. */
-  #pendingOf({ id }: RpcResponse): PendingRequest | undefined {
-    const current = currentRequest.getStore();
-    if (id === undefined || id === null) return current && this.#pending.has(current) ? current : undefined;
+  #pendingOf({ id }: RpcResponse, carrier: PendingRequest | undefined): PendingRequest | undefined {
+    if (id === undefined || id === null) return carrier && this.#pending.has(carrier) ? carrier : undefined;
     return this.#pending.get(id);
   }
 

@@ -1,15 +1,12 @@
-import type { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { NotificationStream, type NotificationStreamOptions } from "./http-transport.js";
-import { INITIALIZE, isRequest, type RpcId, type RpcMessage, type RpcRequest, type RpcResponse } from "./json-rpc.js";
+import { quote } from "../redact.js";
+import { HttpChannel, type HttpChannelOptions } from "./http-channel.js";
+import { isRequest, isResponse, type RpcId, type RpcMessage, type RpcRequest, type RpcResponse } from "./json-rpc.js";
 import { ServerRequests } from "./server-requests.js";
 import { SessionRecovery } from "./session-recovery.js";
 
 /** What a {@link ServerSession} reads and reports to. */
-export interface ServerSessionOptions extends NotificationStreamOptions {
-  url: string;
-  /** Creates a transport. */
-  connect(): StreamableHTTPClientTransport;
-  /** Called with each message of the server. */
+export interface ServerSessionOptions extends HttpChannelOptions {
+  /** Called with each message of the server that belongs to no request. */
   onMessage(message: RpcMessage): void;
 }
 
@@ -17,59 +14,72 @@ export interface ServerSessionOptions extends NotificationStreamOptions {
 export class ServerSession {
   readonly #options: ServerSessionOptions;
   readonly #recovery: SessionRecovery;
-  #http: StreamableHTTPClientTransport;
-  #notifications: NotificationStream;
-  /** The transport of the session that is to replace a lost one. */
-  #next: StreamableHTTPClientTransport | undefined;
+  #http: HttpChannel;
+  /** The channel of the session that is to replace a lost one. */
+  #next: HttpChannel | undefined;
   #replacing: Promise<void> | undefined;
   /** Whether the session has answered a request. */
   #isProven = false;
   /** Methods to which the server answers as to a lost session, in a new one as well. */
   readonly #unrelated = new Set<string>();
-  /** The transport of the session that is being replaced, or was. */
-  #lost: StreamableHTTPClientTransport | undefined;
+  /** The channel of the session that is being replaced, or was. */
+  #lost: HttpChannel | undefined;
   /** The requests of the server. */
   readonly requests = new ServerRequests();
 
   constructor(options: ServerSessionOptions) {
     this.#options = options;
     this.#recovery = new SessionRecovery(options);
-    this.#http = options.connect();
-    this.#notifications = this.#use(this.#http);
+    this.#http = this.#connect();
   }
 
-  /** The transport of the current session. */
-  get http(): StreamableHTTPClientTransport {
+  /** The channel of the current session. */
+  get http(): HttpChannel {
     return this.#http;
   }
 
-  /** The transport for responses of the host: what it has not answered yet, the new session asked. */
-  get forResponses(): StreamableHTTPClientTransport {
+  /** The channel for responses of the host: what it has not answered yet, the new session asked. */
+  get forResponses(): HttpChannel {
     return this.#next ?? this.#http;
   }
 
-  /** Starts the first transport. */
-  start(): Promise<void> {
-    return this.#http.start();
+  /** Sends a `ping` if there is a session, and waits for the answer for `ms` milliseconds. */
+  async ping(ms: number): Promise<void> {
+    if (!this.#recovery.isPossible) return;
+    const http = this.#http;
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(), ms).unref();
+    const receive = (message: RpcMessage) => isResponse(message) || this.#fromServer(http, message);
+    try {
+      await http.request(
+        { jsonrpc: "2.0", id: "agentauth-ping", method: "ping" },
+        { abort, receive, isUnattended: true },
+      );
+    } catch (error) {
+      this.#options.onLog(`ping: ${quote(this.#options.mask(String(error)), 300)}`);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   /** Ends the session at the server. */
   terminate(): Promise<void> {
-    return this.#http.terminateSession();
+    return this.#http.terminate();
   }
 
   /** Closes all connections. */
-  async close(): Promise<void> {
-    await Promise.all([this.#http.close(), this.#next?.close()]);
+  close(): void {
+    this.#http.close();
+    this.#next?.close();
   }
 
   /** Called with each response of the server. */
   onResponse(request: RpcRequest, response: RpcResponse): void {
     const protocolVersion = this.#recovery.observe(request, response);
-    if (protocolVersion !== undefined) this.#http.setProtocolVersion(protocolVersion);
+    if (protocolVersion !== undefined) this.#http.revision = protocolVersion;
     else this.#isProven = true;
     this.#unrelated.delete(request.method);
-    this.#notifications.onResponse();
+    this.#http.onResponse();
   }
 
   /** Called when a new session did not help a request. */
@@ -77,27 +87,21 @@ export class ServerSession {
     this.#unrelated.add(method);
   }
 
-  /** Called before each request of the host. */
-  beforeRequest({ method }: RpcRequest): void {
-    // A host that begins again offers its own revision, not the one of the session before.
-    if (method === INITIALIZE) this.#http.setProtocolVersion("");
-  }
-
   /**
-   * Whether the session of this transport can be replaced because of a request. A method that fails in a session that
+   * Whether the session of this channel can be replaced because of a request. A method that fails in a session that
    * works does not end it.
    */
-  isReplaceable(http: StreamableHTTPClientTransport, { method }: RpcRequest): boolean {
+  isReplaceable(http: HttpChannel, { method }: RpcRequest): boolean {
     const isRelated = !this.#isProven || !this.#unrelated.has(method);
     return isRelated && http.sessionId !== undefined && this.#recovery.isPossible;
   }
 
   /**
-   * Replaces the session of a transport, if another call has not done so yet.
+   * Replaces the session of a channel, if another call has not done so yet.
    *
    * @param prepare runs before the new session begins; it receives the ids of requests that the lost session asked
    */
-  async replace(lost: StreamableHTTPClientTransport, prepare: (open: RpcId[]) => Promise<void>): Promise<void> {
+  async replace(lost: HttpChannel, prepare: (open: RpcId[]) => Promise<void>): Promise<void> {
     if (this.#http !== lost) return;
     this.#replacing ??= this.#replace(prepare).finally(() => {
       this.#replacing = undefined;
@@ -115,36 +119,36 @@ export class ServerSession {
       this.#lost = undefined;
       throw error;
     }
-    await lost.close();
+    lost.close();
   }
 
   async #begin(): Promise<void> {
-    const next = this.#options.connect();
+    const next = this.#connect();
     this.#next = next;
-    this.#use(next);
     try {
-      await this.#recovery.begin(next, this.#options.onMessage);
+      await this.#recovery.begin(next, (message) => this.#fromServer(next, message));
     } catch (error) {
-      await next.close();
+      next.close();
       throw error;
     } finally {
       this.#next = undefined;
     }
-    this.#notifications = this.#use(next);
     this.#http = next;
     this.#isProven = false;
     this.#unrelated.clear();
   }
 
-  /** Forwards the messages of a transport, and returns its notification stream. */
-  #use(http: StreamableHTTPClientTransport): NotificationStream {
-    const notifications = new NotificationStream(http, this.#options);
-    http.onerror = (error) => notifications.onError(error);
-    http.onmessage = (received) => {
-      const message = received as RpcMessage;
-      // The answer to a request of a lost session has nowhere to go.
-      if (http !== this.#lost || !isRequest(message)) this.#options.onMessage(message);
-    };
-    return notifications;
+  #connect(): HttpChannel {
+    const http: HttpChannel = new HttpChannel(this.#options, (message) => this.#fromServer(http, message));
+    return http;
+  }
+
+  #fromServer(http: HttpChannel, message: RpcMessage): void {
+    if (this.isForwarded(http, message)) this.#options.onMessage(message);
+  }
+
+  /** Whether a message of a channel reaches the host: the answer to a request of a lost session has nowhere to go. */
+  isForwarded(http: HttpChannel, message: RpcMessage): boolean {
+    return http !== this.#lost || !isRequest(message);
   }
 }

@@ -1,7 +1,7 @@
-import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
+import type { HttpChannel, Receive } from "./http-channel.js";
 import {
   INITIALIZE,
   INITIALIZED,
@@ -11,7 +11,6 @@ import {
   type RpcRequest,
   type RpcResponse,
 } from "./json-rpc.js";
-import { currentRequest, PendingRequests } from "./pending-requests.js";
 
 /** How long the server may take for each response that begins a new session. */
 const MAX_RESPONSE_MS = 30_000;
@@ -62,16 +61,15 @@ export class SessionRecovery {
   }
 
   /**
-   * Begins a session with a transport that was not used yet.
+   * Begins a session with a channel that was not used yet.
    *
    * @param onMessage receives the server's messages that are no responses
-   * @throws the error of the transport, or `AgentAuthError` if the server refuses the session or agrees to another
+   * @throws the error of the channel, or `AgentAuthError` if the server refuses the session or agrees to another
    * revision than the one that the host speaks
    */
-  async begin(http: StreamableHTTPClientTransport, onMessage: (message: RpcMessage) => void): Promise<void> {
+  async begin(http: HttpChannel, onMessage: Receive): Promise<void> {
     const { url, onWarning } = this.#options;
     const ask = createRequester(http, onMessage);
-    await http.start();
     const { params, protocolVersion } = this.#agreement ?? {};
     const { result, error } = await ask({ jsonrpc: "2.0", id: "agentauth-initialize", method: INITIALIZE, params });
     if (!isJsonObject(result) || protocolVersion === undefined || result["protocolVersion"] !== protocolVersion) {
@@ -81,8 +79,8 @@ export class SessionRecovery {
       const message = `the MCP server ${quote(url)} has ended the session, and a new one cannot replace it: ${why}; restart this server in the host`;
       throw new AgentAuthError("mcp_failed", message, { class: "remote" });
     }
-    http.setProtocolVersion(protocolVersion);
-    await http.send({ jsonrpc: "2.0", method: INITIALIZED });
+    http.revision = protocolVersion;
+    await http.notify({ jsonrpc: "2.0", method: INITIALIZED });
     const repeated = [...this.#state.values()].map(async (request, index) => {
       const response = await ask({ ...request, id: `agentauth-${index}` });
       if (response.error) onWarning(`${quote(request.method, 80)}: the server refuses it in its new session`);
@@ -92,30 +90,30 @@ export class SessionRecovery {
 }
 
 /** A function that sends a request and returns its response; all other messages of the server go to `onMessage`. */
-function createRequester(http: StreamableHTTPClientTransport, onMessage: (message: RpcMessage) => void) {
-  const answers = new Map<unknown, (response: RpcResponse) => void>();
-  http.onmessage = (received) => {
-    const message = received as RpcMessage;
-    if (isResponse(message)) answers.get(message.id)?.(message);
-    else onMessage(message);
-  };
-  return async (request: RpcRequest): Promise<RpcResponse> => {
-    const pending = new PendingRequests().add(request, () => {});
+function createRequester(http: HttpChannel, onMessage: Receive) {
+  return (request: RpcRequest): Promise<RpcResponse> => {
+    const abort = new AbortController();
     let timer: NodeJS.Timeout | undefined;
     const response = new Promise<RpcResponse>((resolve, reject) => {
       const text = `the MCP server sent no response to ${quote(request.method, 80)}`;
       const noResponse = () => reject(new AgentAuthError("mcp_failed", text, { class: "remote" }));
       timer = setTimeout(noResponse, MAX_RESPONSE_MS);
-      answers.set(request.id, resolve);
-      const options = { requestSignal: pending.abort.signal, onRequestStreamEnd: noResponse };
-      currentRequest
-        .run(pending, () => http.send(request as JSONRPCMessage, options))
-        .then(() => pending.isStreaming || noResponse(), reject);
+      const receive = (message: RpcMessage) => {
+        if (!isResponse(message)) onMessage(message);
+        else if (message.id === request.id) resolve(message);
+      };
+      const fail = (error: unknown) => (isConnectionReset(error) ? noResponse() : reject(error));
+      http.request(request, { abort, receive }).then(noResponse, fail);
     });
     return response.finally(() => {
       clearTimeout(timer);
       // Nothing follows the response, even if the server leaves its stream open.
-      pending.abort.abort();
+      abort.abort();
     });
   };
+}
+
+/** Whether a stream ended before its response. */
+function isConnectionReset(error: unknown): boolean {
+  return error instanceof AgentAuthError && error.code === "connection_reset";
 }

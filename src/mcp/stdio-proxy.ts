@@ -1,13 +1,24 @@
 import type { Readable } from "node:stream";
-import { backpressureFetch, createHttpTransport, MAX_MESSAGE_BYTES } from "./http-transport.js";
+import { MAX_MESSAGE_BYTES } from "./http-exchange.js";
 import { failure, RPC_CODES, type RpcResponse, readMessage } from "./json-rpc.js";
 import { McpProxy, type McpProxyOptions, settledWithin } from "./proxy.js";
+import { NAME_END, ServerGroup } from "./server-group.js";
 import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
+import { ToolPolicy, type ToolPolicyOptions } from "./tool-policy.js";
+
+/** A server behind the proxy. */
+export interface ProxiedServer extends Pick<McpProxyOptions, "url" | "fetch" | "unattended"> {
+  /** Stands before the names of its tools if it is not the only server. */
+  name: string;
+}
 
 /** Options of {@link runStdioProxy}. */
-export interface StdioProxyOptions extends Pick<McpProxyOptions, "url" | "mask" | "onWarning" | "onLog"> {
-  /** Sends each request with the token. */
-  fetch: typeof globalThis.fetch;
+export interface StdioProxyOptions extends Pick<McpProxyOptions, "mask" | "onWarning" | "onLog"> {
+  servers: readonly ProxiedServer[];
+  /** Which tools the host may list and call. Default: all. */
+  tools?: Pick<ToolPolicyOptions, "allow" | "hide"> | undefined;
+  /** Milliseconds between requests that keep an idle session alive. Default: none. */
+  keepAliveMs?: number | undefined;
   /** Messages of the host, one per line. Its end ends the proxy. */
   input: Readable;
   /** Writes to the host; resolves when the host has read the text, rejects when the pipe is closed. */
@@ -24,22 +35,35 @@ const DRAIN_MS = 1000;
 const TERMINATE_MS = 2000;
 
 /**
- * Forwards every message between a host on stdio and a server of streamable HTTP, until the host closes its input, the
+ * Forwards every message between a host on stdio and servers of streamable HTTP, until the host closes its input, the
  * signal fires, or the host's `initialize` fails in a way that a retry does not fix.
  *
  * @throws `AgentAuthError` if no request succeeded, for example without a login; the host gets the error too
  */
 export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
-  const { url, fetch, input, signal, mask, onWarning, onLog, maxBytes = MAX_MESSAGE_BYTES } = options;
+  const { servers, tools, keepAliveMs, input, signal, mask, onWarning, onLog, maxBytes = MAX_MESSAGE_BYTES } = options;
   const ended = new AbortController();
   const stop = () => ended.abort(signal.reason);
   ended.signal.addEventListener("abort", () => input.destroy(), { once: true });
   const host = createStdioWriter(options.write, () => ended.abort());
-  const paced = backpressureFetch(fetch, () => host.ready(), maxBytes);
-  const connect = () => createHttpTransport(url, paced);
-  const proxy = new McpProxy({ url, host, connect, mask, onWarning, onLog, onFatalError: () => ended.abort() });
-  const { session } = proxy;
-  await session.start();
+  const common = { ready: () => host.ready(), maxBytes, mask, onWarning, onLog };
+  const onFatalError = () => ended.abort();
+  const [one, ...others] = servers;
+  const proxy =
+    one === undefined || others.length > 0
+      ? new ServerGroup({
+          host,
+          servers,
+          connect: ({ name, ...server }, groupHost) => {
+            const policy = new ToolPolicy({ ...tools, prefix: `${name}${NAME_END}` });
+            return new McpProxy({ ...common, ...server, host: groupHost, policy, onFatalError: () => {} });
+          },
+          onWarning,
+          onFatalError,
+        })
+      : new McpProxy({ ...common, ...one, host, policy: new ToolPolicy(tools), onFatalError });
+  const pings = keepAliveMs === undefined ? undefined : setInterval(() => void proxy.ping(keepAliveMs), keepAliveMs);
+  pings?.unref();
   signal.addEventListener("abort", stop, { once: true });
   if (signal.aborted) stop();
   try {
@@ -47,10 +71,11 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
     await settledWithin(proxy.untilIdle(ended.signal), DRAIN_MS);
     proxy.abortPending();
     // Failure is ignored: the server may have no sessions, or be unreachable.
-    await settledWithin(session.terminate(), TERMINATE_MS);
+    await settledWithin(proxy.terminate(), TERMINATE_MS);
   } finally {
+    clearInterval(pings);
     signal.removeEventListener("abort", stop);
-    await session.close();
+    proxy.close();
     await host.flushed();
     input.destroy();
   }
@@ -58,7 +83,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
 }
 
 interface HostInput extends Pick<StdioProxyOptions, "input" | "onWarning"> {
-  proxy: McpProxy;
+  proxy: Pick<McpProxy, "fromHost" | "untilBelow">;
   host: StdioWriter;
   maxBytes: number;
   ended: AbortSignal;

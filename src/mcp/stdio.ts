@@ -43,7 +43,7 @@ const MAX_BACKLOG = 1024 * 1024;
 export interface StdioWriter {
   send(message: RpcMessage): void;
   /** Resolves when the host has read enough to accept more. */
-  ready(): Promise<void>;
+  ready(): Promise<void> | undefined;
   /** Resolves when everything is written, or the host has closed the pipe. */
   flushed(): Promise<void>;
 }
@@ -76,9 +76,7 @@ export function createStdioWriter(
       backlog += text.length;
       last = last.then(() => writeNext(text));
     },
-    async ready() {
-      if (backlog > MAX_BACKLOG) await last;
-    },
+    ready: () => (backlog > MAX_BACKLOG ? last : undefined),
     flushed: () => last,
   };
 }

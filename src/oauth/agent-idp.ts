@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, usageError } from "../errors.js";
 import { quote } from "../redact.js";
 import { AgentContext } from "./agent-context.js";
 import { DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
@@ -256,7 +256,7 @@ export class IdpTokens {
 
 function notNamedError(): AgentAuthError {
   const message = "no identity provider is named, and no login at one is stored";
-  return new AgentAuthError("usage", message, { class: "usage", hint: "set the option idp: { issuer, clientId }" });
+  return usageError(message, "set the option idp: { issuer, clientId }");
 }
 
 function ambiguousError(logins: readonly Grant[]): AgentAuthError {

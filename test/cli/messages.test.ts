@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
 import { cliHint } from "../../src/cli/runtime/hints.js";
-import { usageError } from "../../src/cli/runtime/usage-error.js";
+import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
 import { suggest } from "../../src/http/suggest.js";
 import { fc } from "../helpers/properties.js";
@@ -37,7 +37,7 @@ describe("did you mean", () => {
 describe("what the parser complains about", () => {
   const said = (message: string, command?: string) => {
     const error = Object.assign(new CommanderError(1, "commander.x", message), command !== undefined && { command });
-    const { message: text, hint } = usageError(error);
+    const { message: text, hint } = usageErrorOf(error);
     return [text, hint];
   };
 

@@ -4,17 +4,17 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { textOf } from "../../src/cli/clients/mcp-content.js";
 import { reportText } from "../../src/cli/commands/doctor/text.js";
-import { terminalText } from "../../src/cli/commands/request/terminal-text.js";
-import { createMemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
+import { terminalText } from "../../src/cli/commands/request/response-output.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/object.js";
-import { usageError } from "../../src/cli/runtime/usage-error.js";
+import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { deviceText } from "../../src/login/device-code.js";
 import { loginText } from "../../src/login/messages.js";
 import { oauthError } from "../../src/oauth/http/oauth-error.js";
 import { FORMATS } from "../../src/profile/output-formats.js";
 import { quote, Redactor, shellWord } from "../../src/redact.js";
+import { createMemoryIo, type MemoryIoOptions } from "../helpers/memory-io.js";
 import { everyText, unsafeCharacters } from "../helpers/unsafe.js";
 import { parseCsv, print, TERMINAL } from "./output/printing.js";
 
@@ -82,7 +82,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
         `error: unknown option '--${text}'`,
         `error: unknown command '${text}'\n(Did you mean x?)`,
       ]) {
-        const error = usageError(Object.assign(new Error(message), { exitCode: 1 }) as never);
+        const error = usageErrorOf(Object.assign(new Error(message), { exitCode: 1 }) as never);
         expect(unsafeCharacters(formatError(error, { json: false, colors: plain, redactor }), "\n")).toEqual([]);
       }
     }

@@ -1,11 +1,11 @@
 import { createCommandContext } from "../../src/cli/clients/context.js";
-import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../src/cli/io/io.js";
 import type { CommandContext, RunContext } from "../../src/cli/runtime/context.js";
 import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../../src/cli/runtime/signals.js";
 import { systemClock } from "../../src/http/deadline.js";
 import { Redactor } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/folder.js";
+import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../helpers/memory-io.js";
 
 /** The context of one run in this process, with a folder of its own, and what it has printed. */
 export function startRun(

@@ -5,7 +5,7 @@ import { EventEmitter } from "node:events";
 import { PassThrough } from "node:stream";
 import { finished } from "node:stream/promises";
 import { main } from "../../src/cli/main.js";
-import type { Host, Machine } from "../../src/cli/runtime/host.js";
+import type { Host, Machine } from "../../src/cli/runtime/context.js";
 import type { Clock } from "../../src/http/deadline.js";
 
 /** A program that a run has started. */

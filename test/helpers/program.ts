@@ -1,10 +1,10 @@
 import { COMMANDS } from "../../src/cli/commands/all.gen.js";
-import { createMemoryIo } from "../../src/cli/io/io.js";
 import { buildProgram } from "../../src/cli/program.js";
 import { createPendingSaves } from "../../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../../src/cli/runtime/signals.js";
 import { systemClock } from "../../src/http/deadline.js";
 import { Redactor } from "../../src/redact.js";
+import { createMemoryIo } from "./memory-io.js";
 
 /** The command tree as the program declares it, for a command line; nothing in it is run. */
 export function declaredProgram(argv: readonly string[] = []) {

@@ -1,5 +1,6 @@
 import { PassThrough } from "node:stream";
 import { onTestFinished } from "vitest";
+import type { SendRequest } from "../../src/mcp/http-exchange.js";
 import { runStdioProxy, type StdioProxyOptions } from "../../src/mcp/stdio-proxy.js";
 import { until } from "../helpers/server.js";
 
@@ -20,15 +21,18 @@ export const HELLO = {
 };
 
 /** A host in this process that is connected to a server through the proxy. */
-export function startHost(url: string, overrides: Partial<StdioProxyOptions> = {}) {
+export function startHost(
+  servers: string | Record<string, string>,
+  { fetch = globalThis.fetch, ...overrides }: Partial<StdioProxyOptions> & { fetch?: typeof globalThis.fetch } = {},
+) {
+  const urls = typeof servers === "string" ? { only: servers } : servers;
   const input = new PassThrough();
   const received: HostMessage[] = [];
   const warnings: string[] = [];
   const log: string[] = [];
   const stop = new AbortController();
   const done = runStdioProxy({
-    url,
-    fetch: globalThis.fetch,
+    servers: Object.entries(urls).map(([name, url]) => ({ name, url, fetch: fetch as SendRequest })),
     input,
     write: async (text) => void received.push(JSON.parse(text) as HostMessage),
     signal: stop.signal,

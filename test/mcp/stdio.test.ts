@@ -29,7 +29,7 @@ describe("the writer to the host", () => {
     );
     let isReady = false;
     for (let n = 0; n < 3; n++) writer.send({ jsonrpc: "2.0", method: "x".repeat(512 * 1024) });
-    void writer.ready().then(() => {
+    void writer.ready()?.then(() => {
       isReady = true;
     });
     await turns(20);

@@ -2,12 +2,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { createMemoryIo } from "../../src/cli/io/io.js";
 import { openStore } from "../../src/profile/open-store.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../src/profile/settings-file.js";
 import { chooseStore, type StoreChoice } from "../../src/profile/store-choice.js";
 import { madeGrant } from "../helpers/grant.js";
 import { grantFile, grantFiles } from "../helpers/grant-files.js";
+import { createMemoryIo } from "../helpers/memory-io.js";
 import { ON_LINUX } from "../helpers/systems.js";
 
 const profile = (entries: Profile = {}) => ({ name: "work", entries });

@@ -1,7 +1,6 @@
 import { homeFolder } from "../../profile/home.js";
 import { settingsOf } from "../config/settings.js";
-import { type CommandContext, type ContextFlags, mayLogin, type RunContext } from "../runtime/context.js";
-import { once } from "../runtime/once.js";
+import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
 
 /** The context of a command with these flags; everything in it is decided, loaded and built when it is first used. */
 export function createCommandContext(
@@ -22,12 +21,12 @@ export function createCommandContext(
       return createAgentClient(flags, context, use);
     },
     mayLogin: () => mayLogin(flags, run),
-    async network() {
+    async network(use = {}) {
       const [{ agentNetwork }, { networkOptions }] = await Promise.all([
         import("../../profile/agent-network.js"),
         import("./network.js"),
       ]);
-      return agentNetwork(networkOptions(flags, settings(), run), run.redactor);
+      return agentNetwork({ ...networkOptions(flags, settings(), run), ...use }, run.redactor);
     },
     store: once(async () => {
       const { openProfileStore } = await import("./store.js");

@@ -4,8 +4,8 @@ import type { LoginMethod } from "../../oauth/login/login-method.js";
 import type { Io } from "../io/io.js";
 import { agentMode } from "../runtime/agent-mode.js";
 import { type ContextFlags, mayAsk, type RunContext } from "../runtime/context.js";
-import { flagText } from "../runtime/flag-text.js";
 import { fill } from "../runtime/help/text.js";
+import { flagText } from "../runtime/pasted-words.js";
 import { confirm } from "./confirm.js";
 import { loginDisplay } from "./login-display.js";
 

@@ -1,5 +1,5 @@
 import type { LoginStatus } from "../../oauth/login-status.js";
-import { flagText } from "../runtime/flag-text.js";
+import { flagText } from "../runtime/pasted-words.js";
 import type { PendingLogin } from "./started-logins.js";
 
 /** A stored login as the command line prints it, without secrets. */

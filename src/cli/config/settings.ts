@@ -3,7 +3,7 @@ import { homeFolder } from "../../profile/home.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import type { SettingFlags, Settings } from "../../profile/settings.js";
 import { readConfig } from "../../profile/settings-file.js";
-import { flagText } from "../runtime/flag-text.js";
+import { flagText } from "../runtime/pasted-words.js";
 
 /** Every setting of a command line with its source. */
 export function settingsOf(flags: SettingFlags, env: Env): Settings {

@@ -12,8 +12,8 @@ import { Redactor } from "../../redact.js";
 import { fileStore } from "../../store/file/file.js";
 import { formatToken, UNKNOWN_ASKER } from "../clients/token-formats.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
-import { flagText } from "../runtime/flag-text.js";
-import type { Host } from "../runtime/host.js";
+import type { Host } from "../runtime/context.js";
+import { flagText } from "../runtime/pasted-words.js";
 
 /**
  * Prints the token of a `token` command line that needs nothing but what is stored, without loading the program.

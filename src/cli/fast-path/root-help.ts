@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { COLUMNS, terminalSize, WIDEST_HELP } from "../io/terminal-size.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
-import type { Host } from "../runtime/host.js";
+import type { Host } from "../runtime/context.js";
 
 /** The arguments that print the help of the program itself. */
 const HELP_WORDS = ["--help", "-h", "help"];

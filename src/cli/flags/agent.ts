@@ -1,11 +1,11 @@
-import { type Command, Option } from "commander";
-import { AgentAuthError } from "../../errors.js";
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { usageError } from "../../errors.js";
 import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-type.js";
 import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
-import { addPolicyFlags } from "./policy.js";
-import { authorizeParam, seconds, shortText, wholeNumber } from "./values.js";
+import { addFlags, authorizeParam, seconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
 export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
@@ -42,12 +42,9 @@ const LOGIN = "Login:";
  * @param which `login` omits `--scope` and `--resource`, for a command where they have another meaning
  */
 export function addAgentFlags(command: Command, which: "all" | "login" = "all"): Command {
-  addMachineGrantFlags(addPolicyFlags(command)).addOption(
-    new Option(
-      "--trust-named-issuer",
-      "Bind --client-id to the issuer that the server names, if it is not bound yet",
-    ).helpGroup("The client:"),
-  );
+  addFlags(addMachineGrantFlags(addPolicyFlags(command)), "The client:", [
+    ["--trust-named-issuer", "Bind --client-id to the issuer that the server names, if it is not bound yet"],
+  ]);
   refuseLoginConflict(command);
   return which === "all" ? addTargetFlags(addLoginFlags(command)) : addLoginFlags(command);
 }
@@ -58,23 +55,16 @@ function refuseLoginConflict(command: Command): void {
   for (const name of ["login", "no-login"]) {
     command.on(`option:${name}`, () => {
       if (given.add(name).size === 1) return;
-      throw new AgentAuthError("usage", "--login and --no-login do not go together", {
-        class: "usage",
-        hint: "leave out one of the two",
-      });
+      throw usageError("--login and --no-login do not go together", "leave out one of the two");
     });
   }
 }
 
 function addTargetFlags(command: Command): Command {
-  return command
-    .addOption(new Option("--scope <scopes>", "Scopes to request (default: the server's)").helpGroup(LOGIN))
-    .addOption(resourceOption())
-    .addOption(
-      new Option("--resource-metadata <url>", "URL of the server's resource metadata, as a hint names it").helpGroup(
-        LOGIN,
-      ),
-    );
+  addFlags(command, LOGIN, [["--scope <scopes>", "Scopes to request (default: the server's)"]]);
+  return addFlags(command.addOption(resourceOption()), LOGIN, [
+    ["--resource-metadata <url>", "URL of the server's resource metadata, as a hint names it"],
+  ]);
 }
 
 /** The flag `--resource`. */
@@ -97,43 +87,18 @@ export function clientNameOption(): Option {
 }
 
 function addLoginFlags(command: Command): Command {
-  return command
-    .addOption(documentUrlOption())
-    .addOption(clientNameOption())
-    .addOption(new Option("--flow <flow>", "Login flow").choices(["browser", "device", "paste"]).helpGroup(LOGIN))
-    .addOption(new Option("--browser <command>", 'Command that opens the browser, or "none"').helpGroup(LOGIN))
-    .addOption(
-      new Option("--redirect-host <host>", "Host name in the redirect URI")
-        .choices(["127.0.0.1", "localhost"])
-        .helpGroup(LOGIN),
-    )
-    .addOption(
-      new Option("--redirect-port <port>", "Port in the redirect URI (default: a free one)")
-        .argParser(wholeNumber(1, 65_535))
-        .helpGroup(LOGIN),
-    )
-    .addOption(
-      new Option("--login-timeout <seconds>", "Time limit for the user to log in, in seconds (default: 300)")
-        .argParser(seconds)
-        .helpGroup(LOGIN),
-    )
-    .addOption(new Option("--account-hint <account>", "Account to log in with").helpGroup(LOGIN))
-    .addOption(
-      new Option(
-        "--authorize-param <name=value>",
-        "Parameter that the issuer wants in the login URL; repeatable, and an empty value leaves one out",
-      )
-        .argParser(authorizeParam)
-        .helpGroup(LOGIN),
-    )
-    .addOption(
-      new Option(
-        "--dpop <policy>",
-        "Bind tokens to a key of this machine (default: auto, where the server requires it)",
-      )
-        .choices(["off", "auto", "required"] satisfies DpopPolicy[])
-        .helpGroup(LOGIN),
-    );
+  const param = "Parameter that the issuer wants in the login URL; repeatable, and an empty value leaves one out";
+  const dpop = "Bind tokens to a key of this machine (default: auto, where the server requires it)";
+  return addFlags(command.addOption(documentUrlOption()).addOption(clientNameOption()), LOGIN, [
+    ["--flow <flow>", "Login flow", ["browser", "device", "paste"]],
+    ["--browser <command>", 'Command that opens the browser, or "none"'],
+    ["--redirect-host <host>", "Host name in the redirect URI", ["127.0.0.1", "localhost"]],
+    ["--redirect-port <port>", "Port in the redirect URI (default: a free one)", wholeNumber(1, 65_535)],
+    ["--login-timeout <seconds>", "Time limit for the user to log in, in seconds (default: 300)", seconds],
+    ["--account-hint <account>", "Account to log in with"],
+    ["--authorize-param <name=value>", param, authorizeParam],
+    ["--dpop <policy>", dpop, ["off", "auto", "required"] satisfies DpopPolicy[]],
+  ]);
 }
 
 /** The values of `token --format`. */
@@ -175,4 +140,23 @@ export interface TokenFlags extends Omit<AgentFlags, "output"> {
 export interface StoredLoginFlags extends AgentFlags, OutputFlags {
   url?: string;
   all?: boolean;
+}
+
+/** Adds the flags that change the security policy of discovery. */
+export function addPolicyFlags(command: Command): Command {
+  return addFlags(command, "Security policy:", [
+    ["--allow-missing-pkce-metadata", "Accept an issuer whose metadata does not announce PKCE"],
+    ["--allow-private-network", "Allow a public server to name loopback or private addresses"],
+    ["--allow-cross-origin-metadata", "Follow resource metadata to another origin"],
+    ["--allow-cross-origin-endpoints", "Accept an issuer that sends the authorization code to another origin"],
+    ["--legacy-discovery", "Use the discovery rules of MCP revision 2025-03-26"],
+    ["--accept-token-type <type>", "Use tokens of this type as bearer tokens", tokenType],
+    ["--strict-resource", "Require the resource to be exactly the requested URL"],
+    ["--same-origin-endpoints", "Require all endpoints of the issuer to share its origin"],
+  ]);
+}
+
+function tokenType(value: string): string {
+  if (!isAcceptableTokenType(value)) throw new InvalidArgumentError(TOKEN_TYPE_RULE);
+  return value;
 }

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { GRANT_FLAGS, type GrantFlag } from "../../oauth/machine/grant-strategies.js";
+import { addFlags } from "./values.js";
 
 /** The flags of every command that can use a machine grant. */
 export interface MachineGrantFlags {
@@ -20,10 +21,11 @@ export interface MachineGrantFlags {
 }
 
 const CLIENT = "The client:";
-const MACHINE = "Machine grants:";
+
+type GrantFlagRow = readonly [flags: string, about: string, required?: "required"];
 
 /** The flags that belong to one grant: how each is typed, its help, and whether the grant requires it. */
-const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly (readonly [string, string, "required"?])[]>> = {
+const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly GrantFlagRow[]>> = {
   "client-credentials": [],
   "jwt-bearer": [
     ["--assertion-file <file>", "File with the assertion (jwt-bearer; read again on every use)", "required"],
@@ -38,19 +40,16 @@ const FLAGS_OF_GRANT: Readonly<Record<GrantFlag, readonly (readonly [string, str
 
 /** Adds the flags of {@link MachineGrantFlags}. */
 export function addMachineGrantFlags(command: Command): Command {
-  const client = (flags: string, about: string) => new Option(flags, about).helpGroup(CLIENT);
-  const machine = (flags: string, about: string) => new Option(flags, about).helpGroup(MACHINE);
-  command
-    .addOption(client("--client-id <id>", "OAuth client ID (secret: AGENTAUTH_CLIENT_SECRET or --client-secret-file)"))
-    .addOption(client("--client-secret-file <file>", "Read the client secret from a file (- for stdin)"))
-    .addOption(client("--private-key <file>", "Private key for private_key_jwt, PEM or JWK (- for stdin)"))
-    .addOption(client("--key-id <id>", "Key ID of --private-key, if the issuer knows several keys"))
-    .addOption(issuerOption())
-    .addOption(
-      machine("--grant <grant>", "Get the token without a login (needs --client-id)").choices([...GRANT_FLAGS]),
-    );
-  for (const [flags, about] of Object.values(FLAGS_OF_GRANT).flat()) command.addOption(machine(flags, about));
-  return command;
+  addFlags(command, CLIENT, [
+    ["--client-id <id>", "OAuth client ID (secret: AGENTAUTH_CLIENT_SECRET or --client-secret-file)"],
+    ["--client-secret-file <file>", "Read the client secret from a file (- for stdin)"],
+    ["--private-key <file>", "Private key for private_key_jwt, PEM or JWK (- for stdin)"],
+    ["--key-id <id>", "Key ID of --private-key, if the issuer knows several keys"],
+  ]);
+  return addFlags(command.addOption(issuerOption()), "Machine grants:", [
+    ["--grant <grant>", "Get the token without a login (needs --client-id)", GRANT_FLAGS],
+    ...Object.values(FLAGS_OF_GRANT).flatMap((rows) => rows.map(([flags, about]) => [flags, about] as const)),
+  ]);
 }
 
 /** The flag that names the issuer to expect. */
@@ -107,7 +106,7 @@ export function stdinFlag(flags: object): string | undefined {
 export function checkMachineGrantFlags(flags: CheckedFlags): void {
   const { grant } = flags;
   const empty = NON_EMPTY.find((name) => flags[name] === "");
-  if (empty !== undefined) throw usage(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
+  if (empty !== undefined) throw usageError(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
   for (const wanted of GRANT_FLAGS.filter((one) => one !== grant)) {
     const found = FLAGS_OF_GRANT[wanted]
       .map(([typed]) => optionOf(typed))
@@ -140,17 +139,13 @@ function checkGrant(flags: CheckedFlags, grant: GrantFlag): void {
 
 function apart(flag: string, wanted: string, given: string | undefined): AgentAuthError {
   const found = given === undefined ? "without it" : `with --grant ${given}`;
-  return usage(`${flag} goes with ${wanted}, and has no effect ${found}`, `add ${wanted}, or leave ${flag} out`);
+  return usageError(`${flag} goes with ${wanted}, and has no effect ${found}`, `add ${wanted}, or leave ${flag} out`);
 }
 
 function contrary(one: string, other: string, why: string): AgentAuthError {
-  return usage(`${one} and ${other} do not go together: ${why}`, "leave out one of the two");
+  return usageError(`${one} and ${other} do not go together: ${why}`, "leave out one of the two");
 }
 
 function missing(flag: string, for_: string): AgentAuthError {
-  return usage(`${for_} needs ${flag}`, `add ${flag}`);
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
+  return usageError(`${for_} needs ${flag}`, `add ${flag}`);
 }

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { FORMATS, type Format } from "../../profile/output-formats.js";
+import { addFlags } from "./values.js";
 
 /** The output flags of a command. */
 export interface OutputFlags {
@@ -9,6 +10,9 @@ export interface OutputFlags {
   showSecrets?: boolean;
 }
 
+/** The formats of what is no list: a text to read, or data. */
+export const DOCUMENT_FORMATS = ["table", "plain", "json", "ndjson", "yaml"] as const satisfies readonly Format[];
+
 /** `--no-pager`. */
 export function pagerOption(): Option {
   return new Option("--no-pager", "Print without a pager (AGENTAUTH_PAGER, PAGER, less)").helpGroup("Output:");
@@ -16,18 +20,11 @@ export function pagerOption(): Option {
 
 /** The flags of a command that prints one object or a list. */
 export function addOutputFlags(command: Command): Command {
-  return command
-    .addOption(
-      new Option("-o, --output <format>", "Output format (default: table on a terminal, plain in a pipe)")
-        .choices([...FORMATS])
-        .helpGroup("Output:"),
-    )
-    .addOption(new Option("--json", "Same as -o json").helpGroup("Output:"))
-    .addOption(new Option("--jq <expression>", "Filter JSON with a jq expression").helpGroup("Output:"))
-    .addOption(
-      new Option("--show-secrets", "Print client secrets unmasked (if CI is set, only with --yes)").helpGroup(
-        "Output:",
-      ),
-    )
-    .addOption(new Option("--yes", "Confirm --show-secrets if CI is set").helpGroup("Output:"));
+  return addFlags(command, "Output:", [
+    ["-o, --output <format>", "Output format (default: table on a terminal, plain in a pipe)", FORMATS],
+    ["--json", "Same as -o json"],
+    ["--jq <expression>", "Filter JSON with a jq expression"],
+    ["--show-secrets", "Print client secrets unmasked (if CI is set, only with --yes)"],
+    ["--yes", "Confirm --show-secrets if CI is set"],
+  ]);
 }

@@ -1,6 +1,30 @@
-import { InvalidArgumentError } from "commander";
+import { type Command, InvalidArgumentError, Option } from "commander";
 import { checkAuthorizationParam, type FlowOption } from "../../oauth/model/authorization-params.js";
 import { escapeText } from "../../redact.js";
+
+/** A flag: as it is typed, its line in the help, and its choices or the parser of its value. */
+export type FlagRow = readonly [
+  flags: string,
+  about: string,
+  values?: readonly string[] | ((value: string, previous: never) => unknown),
+];
+
+/** Declares flags, under a heading of the help unless they are the command's own. */
+export function addFlags(command: Command, heading: string | undefined, rows: readonly FlagRow[]): Command {
+  for (const [flags, about, values] of rows) {
+    const option = new Option(flags, about);
+    if (heading !== undefined) option.helpGroup(heading);
+    if (typeof values === "function") option.argParser(values as (value: string) => unknown);
+    else if (values !== undefined) option.choices(values);
+    command.addOption(option);
+  }
+  return command;
+}
+
+/** A parser for a flag that may be repeated. */
+export function repeatable(value: string, all: string[] = []): string[] {
+  return [...all, value];
+}
 
 /** A parser for a whole number; commander names the flag and the value in the error. */
 export function wholeNumber(least: number, most = Number.MAX_SAFE_INTEGER): (value: string) => number {
@@ -32,6 +56,25 @@ export function seconds(value: string): number {
     throw new InvalidArgumentError("must be a number of seconds above 0 and at most 86400");
   }
   return number;
+}
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
+const LONGEST_S = 86_400;
+
+/** A parser for seconds, or `5s`, `2m`, `1h`, of at least one second. @returns milliseconds */
+export function duration(value: string): number {
+  const [, digits = "", unit = "s"] = /^(\d+(?:\.\d+)?)([smh])?$/.exec(value) ?? [];
+  const seconds = Number(digits) * (UNITS[unit] ?? 1);
+  if (digits === "" || !(seconds >= 1) || seconds > LONGEST_S) {
+    throw new InvalidArgumentError("must be a time such as 5s, 2m or 30 (seconds), at least 1s and at most 24h");
+  }
+  return seconds * 1000;
+}
+
+/** Milliseconds as text: `5s`, `2m`. */
+export function durationText(ms: number): string {
+  const seconds = Math.ceil(ms / 1000);
+  return seconds >= 60 && seconds % 60 === 0 ? `${seconds / 60}m` : `${seconds}s`;
 }
 
 const FLAG_OF: Readonly<Record<FlowOption, string>> = {

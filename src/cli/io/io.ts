@@ -1,16 +1,16 @@
 /** The one object through which the CLI reads and prints. Nothing else touches `process`. */
 
 import { fstatSync } from "node:fs";
-import { Readable, Writable } from "node:stream";
+import type { Readable } from "node:stream";
 import type { Env } from "../../platform/environment.js";
 import { lookupByPlatform } from "../../platform/environment.js";
 import { shellOf } from "../../platform/shell.js";
 import { escapeText, pasting } from "../../redact.js";
-import { type Progress, type ProgressLine, progressLine } from "./progress.js";
+import { type ProgressLine, type ProgressText, progressLine } from "./progress.js";
 import { type InStream, inStream } from "./stdin.js";
 import { fileOf, type OutStream, outStream, type TerminalStream } from "./stream.js";
 
-export type { Progress } from "./progress.js";
+export type { ProgressText } from "./progress.js";
 export type { InStream } from "./stdin.js";
 export { type OutStream, PipeClosed } from "./stream.js";
 
@@ -43,7 +43,7 @@ export interface Io {
   /** Like {@link say}, with the prefix `warning: `; never silenced. */
   warn(text: string): void;
   /** A progress line on stderr; silent if stderr is not a terminal or `quiet` is set. */
-  progress(): Progress;
+  progress(): ProgressText;
 }
 
 /** The part of `process` that {@link createIo} reads. */
@@ -94,52 +94,4 @@ function isOwnFile(fd: number | undefined, messages: number | undefined): boolea
   const file = fstatSync(fd);
   const other = messages === undefined ? undefined : fstatSync(messages);
   return file.isFile() && (file.ino !== other?.ino || file.dev !== other.dev);
-}
-
-/** An {@link Io} that records its output. */
-export interface MemoryIo extends Io {
-  /** Everything written to stdout so far. */
-  out(): string;
-  /** Everything written to stderr so far. */
-  err(): string;
-}
-
-/** Options of {@link createMemoryIo}. */
-export interface MemoryIoOptions extends IoSettings {
-  /** Which streams are terminals. Default: none. */
-  tty?: boolean | { stdin?: boolean; stdout?: boolean; stderr?: boolean };
-  /** The width that the terminals report. */
-  columns?: number;
-  env?: Env;
-  /** The content of stdin. */
-  stdin?: string;
-}
-
-/** An {@link Io} in memory, for tests. */
-export function createMemoryIo(options: MemoryIoOptions = {}): MemoryIo {
-  const { tty = false, columns, env = {}, stdin = "", ...settings } = options;
-  const isTTY = (name: "stdin" | "stdout" | "stderr") => (typeof tty === "boolean" ? tty : tty[name] === true);
-  const stdout = sink();
-  const stderr = sink();
-  const io = createIo(
-    {
-      stdin: Object.assign(Readable.from(stdin === "" ? [] : [Buffer.from(stdin)]), { isTTY: isTTY("stdin") }),
-      stdout: Object.assign(stdout.stream, { isTTY: isTTY("stdout"), columns }) as TerminalStream,
-      stderr: Object.assign(stderr.stream, { isTTY: isTTY("stderr"), columns }) as TerminalStream,
-      env,
-    },
-    settings,
-  );
-  return { ...io, stdout: io.stdout, stderr: io.stderr, out: stdout.text, err: stderr.text };
-}
-
-function sink(): { stream: Writable; text(): string } {
-  const chunks: Buffer[] = [];
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      chunks.push(chunk);
-      done();
-    },
-  });
-  return { stream, text: () => Buffer.concat(chunks).toString("utf8") };
 }

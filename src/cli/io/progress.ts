@@ -4,7 +4,7 @@ import type { Writable } from "node:stream";
 import { escapeText } from "../../redact.js";
 
 /** A temporary progress line on the terminal. */
-export interface Progress {
+export interface ProgressText {
   /** Replaces the text. */
   update(text: string): void;
   /** Removes the line. A stopped progress shows nothing more. */
@@ -20,7 +20,7 @@ export interface ProgressLine {
   /** Shows it again afterwards. */
   redraw(): void;
   /** Starts a progress, cut to the width that `columns` reports. */
-  start(columns: () => number): Progress;
+  start(columns: () => number): ProgressText;
 }
 
 /** The progress line of a terminal. */
@@ -36,7 +36,7 @@ export function progressLine(stream: Writable): ProgressLine {
     stream.write(`${ERASE_LINE}${shown}`);
     drawn = true;
   };
-  const start = (columns: () => number): Progress => {
+  const start = (columns: () => number): ProgressText => {
     let stopped = false;
     return {
       update(text) {

@@ -1,7 +1,7 @@
 /** Standard input as the CLI sees it. */
 
 import type { Readable } from "node:stream";
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { withoutByteOrderMark } from "../../platform/text.js";
 
 /** Standard input. */
@@ -34,7 +34,7 @@ export function inStream(stream: Readable & { readonly isTTY?: boolean }): InStr
           const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
           size += bytes.length;
           if (size > maxBytes) {
-            throw new AgentAuthError("usage", `standard input is longer than ${maxBytes} bytes`, { class: "usage" });
+            throw usageError(`standard input is longer than ${maxBytes} bytes`);
           }
           chunks.push(bytes);
         }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
 import type { FilterFlags } from "../flags/list.js";
@@ -106,8 +106,8 @@ export function parseTime(text: string, flag: string, now: number): number {
   if (ago) return now / 1000 - Number(ago[1]) * (UNITS[ago[2] ?? ""] ?? 0);
   const at = DATE.test(text) ? Date.parse(text) / 1000 : Number.NaN;
   if (!Number.isNaN(at)) return at;
-  throw new AgentAuthError("usage", `${flag} ${quote(text)} is not a time`, {
-    class: "usage",
-    hint: "give a time ago such as 30m, 12h, 7d or 2w, or a date such as 2026-01-31 or 2026-01-31T08:00:00Z",
-  });
+  throw usageError(
+    `${flag} ${quote(text)} is not a time`,
+    "give a time ago such as 30m, 12h, 7d or 2w, or a date such as 2026-01-31 or 2026-01-31T08:00:00Z",
+  );
 }

@@ -1,6 +1,7 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { inOrder, missingService, WITHOUT_SERVICE } from "../../profile/missing-service.js";
 import type { Settings } from "../../profile/settings.js";
+import { shellWord } from "../../redact.js";
 
 /**
  * An identifier is sent as it is: a control character in it can only be a mistake of the caller's.
@@ -9,7 +10,7 @@ import type { Settings } from "../../profile/settings.js";
  */
 export function checkIdentifier(value: string, source: string): void {
   if (!/\p{Cc}|\ufffd/u.test(value)) return;
-  throw new AgentAuthError("usage", `${source} has a control character or broken UTF-8 in it`, { class: "usage" });
+  throw usageError(`${source} has a control character or broken UTF-8 in it`);
 }
 
 /** Where the id of each scope comes from. */
@@ -39,8 +40,23 @@ export function requireScope(name: "account" | "domain" | "pool", settings: Sett
     },
   ];
   const without = missing.length > 1 ? `; ${WITHOUT_SERVICE}` : "";
-  throw new AgentAuthError("usage", missing.map(({ problem }) => problem).join(", "), {
-    class: "usage",
-    hint: `${inOrder(missing)}; ${ORIGINS[name]}${without}`,
-  });
+  throw usageError(missing.map(({ problem }) => problem).join(", "), `${inOrder(missing)}; ${ORIGINS[name]}${without}`);
+}
+
+/** The settings by flags that another command has to repeat. */
+export type ServiceSettings = Pick<Settings, "profile" | "baseUrl" | "clientCert" | "clientKey">;
+
+/** The flags that chose the service and the user, with a blank before each: without them a command would ask another one. */
+export function serviceFlags({ profile, baseUrl, clientCert, clientKey }: ServiceSettings): string {
+  return [profile, baseUrl, clientCert, clientKey]
+    .filter((setting) => setting?.source.startsWith("--"))
+    .map((setting) => ` ${setting?.source} ${shellWord(setting?.value ?? "")}`)
+    .join("");
+}
+
+/** What helps where items of a list have no id: the command that prints the list as the service sends it. */
+export function unusableHint(noun: string, scope: string, id: string, settings: ServiceSettings): string {
+  const path = `/api/v1/${noun.slice(0, -1)}`;
+  const command = `agentauth api GET ${path} -f ${shellWord(`${scope}_id=${id}`)} --paginate${serviceFlags(settings)}`;
+  return `${command} prints them as the service sends them`;
 }

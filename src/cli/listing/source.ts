@@ -5,7 +5,7 @@ import type { Listing } from "../../api/listing.js";
 import { orderText } from "../../api/order-check.js";
 import type { ListOptions } from "../../api/page.js";
 import { SHAPES } from "../../api/shapes.js";
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
 import type { StrictFlag } from "../flags/list.js";
@@ -101,8 +101,7 @@ export function getItem(
  */
 export function parseSort(flag: string, noun: ListKind["noun"]): SortFlag {
   const [field = "", direction, ...rest] = flag.split(":");
-  const complain = (hint: string) =>
-    new AgentAuthError("usage", `--sort ${quote(flag)} is not an order`, { class: "usage", hint });
+  const complain = (hint: string) => usageError(`--sort ${quote(flag)} is not an order`, hint);
   if (field === "" || rest.length > 0) throw complain("give a field, with :asc or :desc behind it if you like");
   const known = SORT_FIELDS[noun];
   if (known.length > 0 && !known.includes(field)) {

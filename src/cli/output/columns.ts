@@ -2,7 +2,7 @@
 
 import { SHAPES, type Shape } from "../../api/shapes.js";
 import type { Device, Domain, Pool } from "../../api/types.js";
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
 import type { Column } from "./value.js";
@@ -184,5 +184,5 @@ function usage(message: string, set: ColumnSet, path?: string): AgentAuthError {
   const deeper = nested ? `; a dot goes deeper, as in ${nested.path}` : "";
   const guess = path === undefined ? undefined : meant(path, set);
   const hint = `${guess === undefined ? "" : `did you mean ${guess}? `}fields: ${set.fields.join(", ")}${deeper}`;
-  return new AgentAuthError("usage", message, { class: "usage", hint });
+  return usageError(message, hint);
 }

@@ -1,7 +1,7 @@
 /** `--jq`: a jq expression over the output, by the optional package jq-wasm. */
 
 import { createRequire } from "node:module";
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import type { Format } from "../../profile/output-formats.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
@@ -80,10 +80,10 @@ export function jqFilter(
  */
 export function refuseJqWith(format: Format): void {
   if (OUTPUT_FORMATS[format].jq !== "refused") return;
-  throw new AgentAuthError("usage", `--jq does not work with -o ${format}`, {
-    class: "usage",
-    hint: "use -o json (the expression runs on the whole array) or -o ndjson (it runs on each item)",
-  });
+  throw usageError(
+    `--jq does not work with -o ${format}`,
+    "use -o json (the expression runs on the whole array) or -o ndjson (it runs on each item)",
+  );
 }
 
 /** Prints the outputs of jq. */
@@ -98,11 +98,7 @@ function shown(text: string): string {
 }
 
 function notInstalled(cause: unknown, flag: string): AgentAuthError {
-  return new AgentAuthError("usage", `${flag} needs the optional package jq-wasm, which is not installed`, {
-    class: "usage",
-    hint: INSTALL,
-    cause,
-  });
+  return usageError(`${flag} needs the optional package jq-wasm, which is not installed`, INSTALL, cause);
 }
 
 const OF_ARRAY = /Cannot index array with/;
@@ -110,13 +106,9 @@ const EACH = "split the array with .[] as in '.[] | .id'; a list is one array, o
 
 function refused(error: unknown, flag: string): AgentAuthError {
   const said = error instanceof Error ? error.message : String(error);
-  return new AgentAuthError(
-    "usage",
+  return usageError(
     `${flag}: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,
-    {
-      class: "usage",
-      hint: OF_ARRAY.test(said) ? EACH : "the syntax is that of jq 1.8: https://jqlang.org/manual/v1.8/",
-      cause: error,
-    },
+    OF_ARRAY.test(said) ? EACH : "the syntax is that of jq 1.8: https://jqlang.org/manual/v1.8/",
+    error,
   );
 }

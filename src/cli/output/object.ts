@@ -1,13 +1,15 @@
 /** Prints one object, for the commands that return a single one. */
 
 import type { Format } from "../../profile/output-formats.js";
+import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
+import type { CommandContext } from "../runtime/context.js";
 import { selectColumns } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";
 import { jqFilter, printResults, refuseJqWith } from "./jq.js";
 import { stringifyItems } from "./safe-json.js";
 import { type CellStyle, type Column, cellText, leaves, readPath, valueText } from "./value.js";
-import type { OutputOptions } from "./writer.js";
+import { formatOf, type OutputOptions } from "./writer.js";
 import type { ObjectField } from "./writer-types.js";
 
 /** Options of one object; its columns are needed only for headings and times. */
@@ -45,6 +47,13 @@ export async function printObject(io: Io, format: Format, value: object, options
     fields: (style) => fieldsOf(value, selected, known, style),
   });
   await io.stdout.write(text);
+}
+
+/** Prints one object in the format of the flags or the settings. */
+export function printResult(value: object, options: OutputFlags, context: CommandContext): Promise<void> {
+  const { io, now, settings } = context;
+  const { jq, showSecrets } = options;
+  return printObject(io, formatOf(options, settings(), io), value, { jq, showSecrets, now });
 }
 
 function fieldsOf(

@@ -1,8 +1,8 @@
 /** Output to a terminal goes through the user's pager, as in git: less exits by itself if one screen is enough. */
 
 import type { Format } from "../../profile/output-formats.js";
-import { heldMessages } from "../io/held-messages.js";
-import { type OutStream, PipeClosed } from "../io/io.js";
+import { type Io, type OutStream, PipeClosed } from "../io/io.js";
+import type { ProgressText } from "../io/progress.js";
 import type { CommandContext } from "../runtime/context.js";
 import { type Pager, startPager } from "./pager-process.js";
 
@@ -80,4 +80,60 @@ async function settled(work: Promise<void>): Promise<{ error: unknown } | Record
   } catch (error) {
     return { error };
   }
+}
+
+/** An {@link Io} whose messages can be held back. */
+interface HeldMessages {
+  /** The `Io` to print with. */
+  readonly io: Io;
+  /** Holds back messages from now on, and stops all progress. */
+  hold(): void;
+  /** Prints the held messages, and prints later ones at once again. */
+  release(): void;
+  /** Whether messages are held. */
+  isWaiting(): boolean;
+}
+
+/** Wraps an `Io`; output goes to `stdout`. Nothing is held at first. */
+export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessages {
+  const held: (() => void)[] = [];
+  const shown = new Set<ProgressText>();
+  let isHeld = false;
+  const holdable = (print: (text: string) => void) => (text: string) => {
+    if (isHeld) held.push(() => print(text));
+    else print(text);
+  };
+  return {
+    io: {
+      // The first access opens standard input.
+      get stdin() {
+        return io.stdin;
+      },
+      stdout,
+      stderr: io.stderr,
+      env: io.env,
+      settings: io.settings,
+      isRedirected: io.isRedirected,
+      with: (changed) => io.with(changed),
+      say: holdable(io.say),
+      // What would not be printed need not be held.
+      verbose: io.settings.verbose === true ? holdable(io.verbose) : () => {},
+      warn: holdable(io.warn),
+      progress() {
+        if (isHeld) return { update() {}, stop() {} };
+        const progress = io.progress();
+        shown.add(progress);
+        return progress;
+      },
+    },
+    hold() {
+      isHeld = true;
+      for (const progress of shown) progress.stop();
+    },
+    release() {
+      isHeld = false;
+      for (const print of held.splice(0)) print();
+    },
+    isWaiting: () => held.length > 0,
+  };
 }

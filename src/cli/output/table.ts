@@ -2,8 +2,7 @@
 
 import { escapeText } from "../../redact.js";
 import { cutText, textWidth } from "../io/width.js";
-import { type ColumnWidths, fitColumns, growColumns } from "./fit.js";
-import { rowText, tableText } from "./layout.js";
+import { type ColumnWidths, fitColumns, growColumns, rowText, tableText } from "./layout.js";
 import { painter } from "./paint.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
 import type { ObjectContext, ObjectField, Writer, WriterContext } from "./writer-types.js";

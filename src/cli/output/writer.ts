@@ -1,8 +1,11 @@
 /** Chooses the writer of a list. */
 
 import type { Format } from "../../profile/output-formats.js";
+import type { Settings } from "../../profile/settings.js";
+import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";
+import type { CommandContext } from "../runtime/context.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";
 import { jqWriter, refuseJqWith } from "./jq.js";
@@ -69,4 +72,28 @@ function filtered(format: Format, expression: string, context: WriterContext): W
 
 function ignorePipe(error: unknown): void {
   if (!(error instanceof PipeClosed)) throw error;
+}
+
+/** The output format: the flag, else the profile's, else the default for a terminal or a pipe. */
+export function formatOf(options: OutputFlags, settings: Pick<Settings, "output">, io: Io): Format {
+  if (options.output) return options.output;
+  if (options.json || options.jq !== undefined) return "json";
+  return (settings.output?.value as Format | undefined) ?? (io.stdout.isTTY ? "table" : "plain");
+}
+
+/** Prints rows that are few and known together, in the format of the flags or the settings. */
+export async function printRows(
+  rows: readonly object[],
+  set: ColumnSet,
+  options: OutputFlags,
+  { io, now, settings }: Pick<CommandContext, "io" | "now"> & { settings(): Pick<Settings, "output"> },
+): Promise<void> {
+  const writer = createWriter(formatOf(options, settings(), io), { ...set, bounded: true, jq: options.jq, now }, io);
+  await writer.write(rows);
+  await writer.end();
+}
+
+/** Whether the flags ask for an output that is otherwise left out. */
+export function isOutputGiven({ output, json, jq }: OutputFlags): boolean {
+  return output !== undefined || json === true || jq !== undefined;
 }

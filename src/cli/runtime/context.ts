@@ -10,10 +10,34 @@ import type { Settings } from "../../profile/settings.js";
 import type { Redactor } from "../../redact.js";
 import type { AgentFlags } from "../flags/agent.js";
 import type { GlobalFlags } from "../flags/global.js";
-import type { Io } from "../io/io.js";
+import type { Io, ProcessLike } from "../io/io.js";
 import type { HintContext } from "./hints.js";
-import type { Machine } from "./host.js";
 import type { PendingSaves } from "./pending-saves.js";
+
+/** Where a run is. */
+export interface Machine {
+  /** As in `process.platform`. */
+  readonly platform: string;
+  /** The working folder. */
+  readonly folder: string;
+}
+
+/** What {@link main} needs of the process that it runs in. */
+export interface Host extends ProcessLike {
+  on(event: NodeJS.Signals, listener: () => void): unknown;
+  on(event: "uncaughtException", listener: (error: Error) => void): unknown;
+  off(event: NodeJS.Signals, listener: () => void): unknown;
+  emit(event: NodeJS.Signals, signal: NodeJS.Signals): boolean;
+  exit(code: number): never;
+  /** Default: that of the machine. */
+  readonly clock?: Clock;
+  /** The path of Node. */
+  readonly execPath?: string;
+  /** The command line of the process: Node, and our program. */
+  readonly argv?: readonly string[];
+  /** Default: those of the process. */
+  readonly machine?: Machine;
+}
 
 /** Our own process, lent to a command that runs another program in its place. */
 export interface LentProcess {
@@ -99,7 +123,7 @@ export interface CommandContext extends RunContext {
   /** Whether `agent()` may ask the user to log in. */
   mayLogin(): boolean;
   /** The network for MCP servers and their issuers. */
-  network(): Promise<Network>;
+  network(use?: Pick<AgentUse, "idleTimeoutMs">): Promise<Network>;
   /** The store of the profile. */
   store(): Promise<GrantStore>;
   /** The same context with another output, signal, command line or flags; what depends on these is built again. */
@@ -122,4 +146,13 @@ export function mayLogin(
   if (flags.login === false || !mayAsk(flags, io)) return false;
   const named = flags.browser !== undefined && flags.browser !== "none";
   return flags.login === true || named || (io.stdin.isTTY && io.stderr.isTTY);
+}
+
+/** A function that builds its value when it is first called, and returns the same one from then on. */
+export function once<T>(build: () => T): () => T {
+  let built: { value: T } | undefined;
+  return () => {
+    built ??= { value: build() };
+    return built.value;
+  };
 }

@@ -1,4 +1,5 @@
-import type { Registry } from "./registry.js";
+import type { Command } from "commander";
+import type { CommandContext, RunContext } from "./context.js";
 
 /** The headings of the list of commands, in the order of the help. */
 export const GROUPS = ["Start:", "Tokens:", "Lists:", "Settings:", "Sandbox:", "Help:"] as const;
@@ -32,4 +33,25 @@ export function declareInOrder(commands: readonly CommandDeclaration[], registry
     declare(registry);
     for (const command of registry.root.commands.slice(declared)) command.helpGroup(group);
   }
+}
+
+/** Runs a command and returns its exit code; undefined stands for 0. */
+export type CommandRun<Options> = (options: Options, context: CommandContext) => Promise<number | undefined>;
+
+type CommandAction = (...args: unknown[]) => Promise<void>;
+
+/** Where commands are declared. */
+export interface Registry {
+  /** The root command. */
+  root: Command;
+  /** A commander action that runs a command; `positional` names its arguments in order. */
+  action<Options>(run: CommandRun<Options>, ...positional: (keyof Options & string)[]): CommandAction;
+  /** The same for a function of a module that is loaded when the command runs. */
+  run<Name extends string, Module extends Readonly<Record<Name, CommandRun<never>>>>(
+    load: () => Promise<Module>,
+    name: Name,
+    ...positional: (keyof Parameters<Module[Name]>[0] & string)[]
+  ): CommandAction;
+  /** What is known before the flags are. */
+  context: RunContext;
 }

@@ -36,3 +36,14 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["TERM", "dumb: no colours, no pager, no progress"],
   ["CI", "set: --show-secrets needs --yes too"],
 ];
+
+/** The variables whose values are secrets, or say where secrets are. */
+export const SECRET_VARIABLES = [
+  "AGENTAUTH_API_TOKEN",
+  "AGENTAUTH_CLIENT_SECRET",
+  "AGENTAUTH_ID_TOKEN",
+  "AGENTAUTH_IDP_CLIENT_SECRET",
+  "AGENTAUTH_STORE_KEYS",
+  "AGENTAUTH_STORE_URL",
+  "AGENTAUTH_SUBJECT_TOKEN",
+];

@@ -5,9 +5,8 @@ import { NO_RESOURCE } from "../../oauth/model/resource.js";
 import { storingToken } from "../../profile/missing-service.js";
 import { quote, shellWord } from "../../redact.js";
 import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
-import { flagText } from "./flag-text.js";
 import { isWhole, type LoginCommandContext, loginCommand, loginCommandWith, optionsOf } from "./login-command.js";
-import { CLIENT_ID, operand, urlToPaste, wordOf } from "./pasted-words.js";
+import { CLIENT_ID, flagText, operand, urlToPaste, wordOf } from "./pasted-words.js";
 
 /** What a hint depends on beside its error. */
 export interface HintContext extends LoginCommandContext {

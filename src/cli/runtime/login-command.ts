@@ -1,6 +1,5 @@
 import type { LoginRemedy, Remedy, UnseenByLogin } from "../../remedy.js";
-import { flagText, paramFlags } from "./flag-text.js";
-import { ANY_URL, CLIENT_ID, urlToPaste, valueToPaste, wordOf } from "./pasted-words.js";
+import { ANY_URL, CLIENT_ID, flagText, paramFlags, urlToPaste, valueToPaste, wordOf } from "./pasted-words.js";
 
 /** What the command of a login depends on beside its remedy. */
 export interface LoginCommandContext {

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { storingToken } from "../../profile/missing-service.js";
 import type { Redactor } from "../../redact.js";
 
@@ -51,11 +51,9 @@ export function secretFlagError(flag: string): AgentAuthError | undefined {
     .toLowerCase();
   const remedy = own(words) ?? own(words.slice(words.lastIndexOf("-") + 1));
   if (!name.startsWith("--") || remedy === undefined) return undefined;
-  return new AgentAuthError(
-    "usage",
+  return usageError(
     `${name}: a secret must not be on the command line, where other programs can read it and the shell stores it`,
-    // Without a cause: the parser's own words repeat what was typed.
-    { class: "usage", hint: `${remedy}; and revoke the one that was typed here` },
+    `${remedy}; and revoke the one that was typed here`,
   );
 }
 

@@ -1,9 +1,8 @@
 import { AgentAuthError } from "../../errors.js";
 import { system } from "../../platform/system.js";
 import type { ProcessLike } from "../io/io.js";
-import type { LentProcess, ProcessSignals } from "./context.js";
+import type { Host, LentProcess, ProcessSignals } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
-import type { Host } from "./host.js";
 import type { PendingSaves } from "./pending-saves.js";
 
 /** The signals that end a run: the keyboard, `kill`, and a closed terminal or a broken connection. */
@@ -18,11 +17,7 @@ const ENDINGS = {
 type EndingSignal = keyof typeof ENDINGS;
 
 /** What is needed of the process. */
-export interface SignalHost extends ProcessLike {
-  on(event: NodeJS.Signals, listener: () => void): unknown;
-  off(event: NodeJS.Signals, listener: () => void): unknown;
-  exit(code: number): never;
-}
+export type SignalHost = Pick<Host, keyof ProcessLike | "on" | "off" | "exit">;
 
 /** The ending of a run by signals. */
 export interface SignalHandling {

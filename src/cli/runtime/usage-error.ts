@@ -44,7 +44,7 @@ const WORDS_OF_OTHERS: Readonly<Record<string, string>> = {
 };
 
 /** The parser's error in the form of every other error. */
-export function usageError(error: ParserError): AgentAuthError {
+export function usageErrorOf(error: ParserError): AgentAuthError {
   const complaint = error.message.replace(/^error: /, "");
   const [first = "", ...rest] = complaint.split("\n");
   const flag = UNKNOWN_FLAG.exec(first)?.[1];

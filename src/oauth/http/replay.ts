@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import { isRepeatable } from "../../http/body-content.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpRequest, normalizeMethod } from "../../http/http-request.js";
 import { isRequest } from "../../http/own-fetch.js";
@@ -23,6 +24,8 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
   const isStream =
     typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);
   const request = isRequest(input) ? input : undefined;
+  // Whatever else has a body can be read once. To ask for the stream of a text would make one.
+  const isUsedUp = request instanceof HttpRequest ? !isRepeatable(request.payload) : Boolean(request?.body);
   const redirect = init.redirect ?? request?.redirect ?? "follow";
   return {
     url: request?.url ?? String(input),
@@ -31,7 +34,7 @@ export function replayable(input: string | URL | Request, init: RequestInit): Re
     next(more, over = {}, url) {
       const headers = new HttpHeaders(init.headers ?? request?.headers);
       for (const [name, value] of Object.entries(more)) headers.set(name, value);
-      const fresh = request?.body ? request.clone() : input;
+      const fresh = isUsedUp && request ? request.clone() : input;
       return [url === undefined ? fresh : movedTo(url, fresh), { ...init, redirect, headers, ...over }];
     },
     require() {

@@ -7,7 +7,7 @@ import { MemoryLeases } from "../memory-leases.js";
 import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
 import { bootClock, type Liveness, livenessOf, thisProcess, wasReused } from "./lock-owner.js";
 import { type LockRecord, lockId } from "./lock-record.js";
-import { decideTakeover, hasExpired } from "./takeover.js";
+import { decideTakeover, lockHasExpired } from "./takeover.js";
 
 const POLL_MS = { first: 10, most: 100 };
 
@@ -119,7 +119,7 @@ class Watch {
     const watched = now - this.#seenAt;
     const clocks = { boot: thisProcess().boot, now, epoch: Date.now(), beat, watched };
     // An unreadable lock gets the duration of one of this process.
-    const isExpired = record ? hasExpired(record, committed, clocks) : watched > this.#duration;
+    const isExpired = record ? lockHasExpired(record, committed, clocks) : watched > this.#duration;
     const owner = record && !done ? this.#ownerOf(record, committed && isExpired) : "unknown";
     const ended = decideTakeover({ done, owner, sent: committed, isExpired });
     if (ended === "wait") return { free: false, latest, before: undefined, record };

@@ -14,7 +14,7 @@ export interface Observation {
   readonly sent: boolean;
   /** Whether its process is alive; `unknown` also where its lock file cannot be read. */
   readonly owner: Liveness;
-  /** Whether its lock has expired: by {@link hasExpired}, where its lock file can be read. */
+  /** Whether its lock has expired: by {@link lockHasExpired}, where its lock file can be read. */
   readonly isExpired: boolean;
 }
 
@@ -66,7 +66,11 @@ export interface Clocks {
  * The epoch does not count for locks of this boot, because it jumps when the machine wakes, and a holder that slept as
  * well has yet to send its next heartbeat. The clock of another boot does not count, because it may be far ahead.
  */
-export function hasExpired(record: LockRecord, sent: boolean, { boot, now, epoch, beat, watched }: Clocks): boolean {
+export function lockHasExpired(
+  record: LockRecord,
+  sent: boolean,
+  { boot, now, epoch, beat, watched }: Clocks,
+): boolean {
   const time = record.duration * (sent ? COMMITTED_FACTOR : 1);
   if (watched > time) return true;
   if (record.holder.boot === boot) return !record.extend && now >= record.deadline + time - record.duration;

@@ -1,7 +1,8 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, it } from "vitest";
 import { confirm } from "../../../src/cli/clients/confirm.js";
-import { createMemoryIo, type Io } from "../../../src/cli/io/io.js";
+import type { Io } from "../../../src/cli/io/io.js";
+import { createMemoryIo } from "../../helpers/memory-io.js";
 
 const never = new AbortController().signal;
 

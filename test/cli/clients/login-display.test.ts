@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import { encode } from "uqr";
 import { describe, expect, it } from "vitest";
 import { loginDisplay, qrLines } from "../../../src/cli/clients/login-display.js";
-import { createMemoryIo } from "../../../src/cli/io/io.js";
+import { createMemoryIo } from "../../helpers/memory-io.js";
 
 const ADDRESS = "https://issuer.example/device?user_code=WDJB-MJHT";
 const LINK = "http://127.0.0.1:40723/AbCdEfGhIjKl";

@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import { formatToken, type TokenFormat, UNKNOWN_ASKER } from "../../../src/cli/clients/token-formats.js";
 import { readCredentialRequest } from "../../../src/cli/commands/token/credential-request.js";
 import type { TokenFlags } from "../../../src/cli/flags/agent.js";
-import type { MemoryIoOptions } from "../../../src/cli/io/io.js";
 import { AccessToken } from "../../../src/oauth/grant/access-token.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
+import type { MemoryIoOptions } from "../../helpers/memory-io.js";
 import { failureOf, memoryContext } from "../commands/request/support.js";
 
 const SERVER = "https://mcp.example/mcp";

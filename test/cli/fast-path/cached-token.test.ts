@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vites
 import { cachedToken } from "../../../src/cli/fast-path/cached-token.js";
 import { runProgram } from "../../../src/cli/groups/tokens.js";
 import { main } from "../../../src/cli/main.js";
-import type { Host } from "../../../src/cli/runtime/host.js";
+import type { Host } from "../../../src/cli/runtime/context.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { fileStore } from "../../../src/store/file/file.js";

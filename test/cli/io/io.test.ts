@@ -2,8 +2,9 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { PassThrough, Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { createIo, createMemoryIo, type Io, PipeClosed, type ProcessLike } from "../../../src/cli/io/io.js";
+import { createIo, type Io, PipeClosed, type ProcessLike } from "../../../src/cli/io/io.js";
 import { isAgentAuthError } from "../../../src/errors.js";
+import { createMemoryIo } from "../../helpers/memory-io.js";
 
 function host(parts: Partial<ProcessLike> = {}): ProcessLike {
   const nowhere = () => new Writable({ write: (_chunk, _encoding, done) => done() });

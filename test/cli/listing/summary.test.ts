@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { Page } from "../../../src/api/page.js";
 import type { Device } from "../../../src/api/types.js";
 import type { ListFlags } from "../../../src/cli/flags/list.js";
-import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { buildFilter, type Filter } from "../../../src/cli/listing/filters.js";
 import { type ListEnding, reportEnding, type Selection, selectMatching } from "../../../src/cli/listing/summary.js";
 import type { CommandContext } from "../../../src/cli/runtime/context.js";
+import { createMemoryIo } from "../../helpers/memory-io.js";
 
 const active = buildFilter({ status: "active" }, 0);
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { formatError, reportError } from "../../../src/cli/output/errors.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, exitCodeOf } from "../../../src/cli/runtime/exit-codes.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
 import { Redactor } from "../../../src/redact.js";
+import { createMemoryIo } from "../../helpers/memory-io.js";
 import { everyText } from "../../helpers/unsafe.js";
 import { hostileIn } from "./printing.js";
 

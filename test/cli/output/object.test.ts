@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { createMemoryIo } from "../../../src/cli/io/io.js";
 import { DEVICE } from "../../../src/cli/output/columns.js";
 import { type ObjectOptions, printObject } from "../../../src/cli/output/object.js";
 import { FORMATS, type Format } from "../../../src/profile/output-formats.js";
+import { createMemoryIo } from "../../helpers/memory-io.js";
 import { device, NOW, parseCsv, TERMINAL } from "./printing.js";
 
 async function show(format: Format, value: object, options: ObjectOptions = {}, terminal = false): Promise<string> {

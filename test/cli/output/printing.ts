@@ -1,8 +1,8 @@
-import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../../src/cli/io/io.js";
 import { DEVICE } from "../../../src/cli/output/columns.js";
 import { createWriter, type OutputOptions } from "../../../src/cli/output/writer.js";
 import type { Format } from "../../../src/profile/output-formats.js";
 import { hideClientSecret } from "../../../src/redact.js";
+import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../helpers/memory-io.js";
 
 /** The moment that relative times are measured from: 2023-11-17T22:13:20Z, in milliseconds. */
 export const NOW = 1_700_259_200_000;

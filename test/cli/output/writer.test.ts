@@ -2,11 +2,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable, Writable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { createIo, createMemoryIo, PipeClosed } from "../../../src/cli/io/io.js";
+import { createIo, PipeClosed } from "../../../src/cli/io/io.js";
 import { DEVICE, DOMAIN, POOL } from "../../../src/cli/output/columns.js";
 import { createWriter } from "../../../src/cli/output/writer.js";
 import { FORMATS, type Format } from "../../../src/profile/output-formats.js";
 import { MASK } from "../../../src/redact.js";
+import { createMemoryIo } from "../../helpers/memory-io.js";
 import { everyText } from "../../helpers/unsafe.js";
 import { device, everyCharacter, hostileIn, print, TERMINAL } from "./printing.js";
 

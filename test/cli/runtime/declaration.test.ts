@@ -4,8 +4,7 @@ import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
 import { describeProgram } from "../../../src/cli/commands/commands/command-tree.js";
 import { buildProgram } from "../../../src/cli/program.js";
-import { type CommandDeclaration, declareInOrder } from "../../../src/cli/runtime/declaration.js";
-import type { Registry } from "../../../src/cli/runtime/registry.js";
+import { type CommandDeclaration, declareInOrder, type Registry } from "../../../src/cli/runtime/declaration.js";
 
 const CONTEXT = { io: { stdout: { columns: 80 } }, argv: [] } as never;
 /** Devices, pools and domains are declared together. */

@@ -22,6 +22,8 @@ const OF_THE_MACHINE = [
     "SSH_CONNECTION",
   ],
   ...["TERM_PROGRAM", "VTE_VERSION", "WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "DOMTERM"],
+  // What exec sets for another program; doctor only hides its value.
+  "AGENTAUTH_TOKEN",
   ...["KUBERNETES_EXEC_INFO", "AI_AGENT", "NODE_TLS_REJECT_UNAUTHORIZED"],
 ];
 

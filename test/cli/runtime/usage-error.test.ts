@@ -2,7 +2,7 @@ import type { CommanderError } from "commander";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
 import { buildProgram } from "../../../src/cli/program.js";
-import { usageError } from "../../../src/cli/runtime/usage-error.js";
+import { usageErrorOf } from "../../../src/cli/runtime/usage-error.js";
 import { startRun } from "../run-support.js";
 
 /** What is reported of a command line that cannot be parsed. */
@@ -14,7 +14,7 @@ async function reported(line: string): Promise<{ message: string; hint: string |
     (error: CommanderError) => error,
   );
   if (thrown === undefined) throw new Error(`the parser accepts ${line}`);
-  const { message, hint } = usageError(thrown);
+  const { message, hint } = usageErrorOf(thrown);
   return { message, hint };
 }
 

@@ -1,7 +1,6 @@
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { ApiOptions } from "./run.js";
+import { repeatable } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Lists:", order: 4, names: ["api"], declare: declareApi };
@@ -11,10 +10,7 @@ function declareApi(registry: Registry): void {
   addOutputFlags(registry.root.command("api").description("Send one raw GET request to the management interface"))
     .argument("<method>", "HTTP method: GET (the service has no other operations)")
     .argument("<path>", "Path, such as /api/v1/device")
-    .option("-f, --field <name=value>", "Query parameter (repeatable)", (pair: string, all: string[] = []) => [
-      ...all,
-      pair,
-    ])
+    .option("-f, --field <name=value>", "Query parameter (repeatable)", repeatable)
     .option("--paginate", "Print all pages of a list, one answer after another; --jq runs on each")
     .addHelpText(
       "after",
@@ -27,14 +23,5 @@ Examples:
   $ agentauth api GET /api/v1/device -f pool_id=<pool_id> -f 'pagination[offset]=50' --jq .pagination
   $ agentauth api GET /api/v1/device -f pool_id=<pool_id> --paginate --jq '.summaries[].title'`,
     )
-    .action(
-      registry.action<ApiOptions>(
-        async (options, deps) => {
-          const { runApi } = await import("./run.js");
-          return runApi(options, deps);
-        },
-        "method",
-        "path",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runApi", "method", "path"));
 }

@@ -1,7 +1,7 @@
 import type { ManagementClient } from "../../../api/client.js";
 import type { Page } from "../../../api/page.js";
 import { validatePagination } from "../../../api/pagination-checks.js";
-import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import { refusal } from "../../../http/body.js";
 import { shownUrl } from "../../../http/buffered-response.js";
 import { isJsonObject } from "../../../http/strict-json.js";
@@ -16,10 +16,10 @@ const OFFSET = "pagination[offset]";
 /** `api GET`: the JSON of the response, or of each page of a list, with secrets masked. */
 export async function runApi(options: ApiOptions, context: CommandContext): Promise<undefined> {
   if (options.method.toUpperCase() !== "GET") {
-    throw usage(`the method ${quote(options.method)} is not supported`, "the service has GET operations only");
+    throw usageError(`the method ${quote(options.method)} is not supported`, "the service has GET operations only");
   }
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(options.path)) {
-    throw usage(
+    throw usageError(
       `the path ${quote(options.path)} is an absolute URL`,
       "give only its path, such as /api/v1/device; --base-url sets the service",
     );
@@ -57,7 +57,7 @@ function firstOffset(query: readonly [string, string][]): number {
   const given = query.filter(([name]) => name === OFFSET);
   const [text = "0"] = given.map(([, value]) => value);
   if (given.length <= 1 && /^\d{1,15}$/.test(text)) return Number(text);
-  throw usage(`-f ${quote(`${OFFSET}=${text}`)} is not one offset`, "give one whole number, or leave it out");
+  throw usageError(`-f ${quote(`${OFFSET}=${text}`)} is not one offset`, "give one whole number, or leave it out");
 }
 
 /** The offset of the page after an answer; undefined after the last one. */
@@ -106,7 +106,7 @@ async function request(
     return await service.get(path, query, { signal: context.signal });
   } catch (cause) {
     if (cause instanceof TypeError)
-      throw usage(cause.message, "give only the path; pass parameters with -f name=value", cause);
+      throw usageError(cause.message, "give only the path; pass parameters with -f name=value", cause);
     if (isAgentAuthError(cause) && cause.status === 404 && !path.startsWith("/api/")) {
       throw withHint(cause, "paths start with /api/v1, such as /api/v1/device");
     }
@@ -130,12 +130,8 @@ async function readObject(response: Response): Promise<object> {
 
 function splitField(pair: string): [string, string] {
   const at = pair.indexOf("=");
-  if (at <= 0) throw usage(`-f ${quote(pair)} is not name=value`, "for example -f pool_id=<pool_id>");
+  if (at <= 0) throw usageError(`-f ${quote(pair)} is not name=value`, "for example -f pool_id=<pool_id>");
   return [pair.slice(0, at), pair.slice(at + 1)];
-}
-
-function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }
 
 /** Options of `api GET`. */

@@ -1,18 +1,14 @@
-import { addPolicyFlags } from "../../flags/policy.js";
-import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { BrokerFlags } from "./run.js";
+import { addPolicyFlags } from "../../flags/agent.js";
+import { repeatable, wholeNumber } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 8, names: ["broker"], declare: declareBroker };
 
-const each = (value: string, all: string[] = []) => [...all, value];
-
 /** `broker`. */
 function declareBroker(registry: Registry): void {
   addPolicyFlags(registry.root.command("broker").description("Send requests of other programs on with their token"))
-    .option("--grant <name=url>", "Server that the client may use, with a policy (repeatable)", each)
+    .option("--grant <name=url>", "Server that the client may use, with a policy (repeatable)", repeatable)
     .option("--listen <address>", "Where the client connects: unix:<path>, 127.0.0.1:<port>")
     .option("--config <file>", "Policy for several clients (agentauth schema broker-policy)")
     .option("--check", "Check the policy and exit")
@@ -38,5 +34,5 @@ Examples:
   $ agentauth broker --listen 127.0.0.1:0 --grant crm=https://crm.example/mcp,tools=read_* --ready-file broker-url.json
   $ agentauth broker --config broker.json --check`,
     )
-    .action(registry.action<BrokerFlags>(async (options, deps) => (await import("./run.js")).runBroker(options, deps)));
+    .action(registry.run(() => import("./run.js"), "runBroker"));
 }

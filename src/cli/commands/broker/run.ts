@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeSync } from "node:fs";
 import { type Broker, type BrokerEvent, createBroker } from "../../../broker/broker.js";
 import { type BrokerListener, listen } from "../../../broker/listen.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { writeSecretFile } from "../../../profile/secret-file.js";
 import { quote, shellWord } from "../../../redact.js";
@@ -96,7 +96,7 @@ function announce(listeners: readonly BrokerListener[], options: BrokerFlags, { 
 function checkReady({ clients }: BrokerPolicy, { readyFd, readyFile }: BrokerFlags): void {
   const onTcp = Object.values(clients).find(({ listen: address }) => !/^(?:unix|pipe):/.test(address));
   if (onTcp === undefined || readyFd !== undefined || readyFile !== undefined) return;
-  throw usage(
+  throw usageError(
     `${quote(onTcp.listen)} has an address with a secret, which is printed nowhere else`,
     "add --ready-file <file> or --ready-fd <fd>",
   );
@@ -126,7 +126,7 @@ function lineOf({ client, name, method, tool, status, refused, durationMs }: Bro
 function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags): BrokerPolicy {
   if (config === undefined) {
     if (address === undefined || grant === undefined)
-      throw usage("broker needs --listen and --grant, or --config", "agentauth broker --help");
+      throw usageError("broker needs --listen and --grant, or --config", "agentauth broker --help");
     const client = { listen: address, ...(socketGroup !== undefined && { socketGroup }) };
     return checkPolicy(
       { grants: Object.fromEntries(grant.map(readGrant)), clients: { [ONLY_CLIENT]: client } },
@@ -134,18 +134,18 @@ function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags):
     );
   }
   const other = grant ? "--grant" : address ? "--listen" : socketGroup === undefined ? undefined : "--socket-group";
-  if (other !== undefined) throw usage(`--config and ${other} do not go together`, `put ${other} into the file`);
+  if (other !== undefined) throw usageError(`--config and ${other} do not go together`, `put ${other} into the file`);
   const from = `the file ${quote(config)}`;
   try {
     const { mode, uid } = statSync(config);
     const isForeign = process.getuid !== undefined && uid !== 0 && uid !== process.getuid();
     // Who can write it, can let any program use the logins.
     if (process.platform !== "win32" && ((mode & 0o022) !== 0 || isForeign))
-      throw usage(`${from} can be changed by others`, `chmod go-w ${shellWord(config)}`);
+      throw usageError(`${from} can be changed by others`, `chmod go-w ${shellWord(config)}`);
     return checkPolicy(parseStrictJson(readFileSync(config, "utf8")), from);
   } catch (error) {
     if (error instanceof AgentAuthError) throw error;
-    throw usage(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema broker-policy", error);
+    throw usageError(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema broker-policy", error);
   }
 }
 
@@ -165,7 +165,7 @@ const KEYS = {
 function readGrant(text: string): [string, Record<string, unknown>] {
   const [, name, rest = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   if (name === undefined)
-    throw usage(`--grant ${quote(text)} is not <name>=<url>`, "--grant crm=https://crm.example/mcp");
+    throw usageError(`--grant ${quote(text)} is not <name>=<url>`, "--grant crm=https://crm.example/mcp");
   const [server = "", ...pairs] = rest.split(new RegExp(`,(?=(?:${Object.keys(KEYS).join("|")})=)`));
   const fields: Record<string, unknown> = { server };
   for (const pair of pairs) {
@@ -186,8 +186,4 @@ function messageOf(error: unknown): string {
 function count(members: object, noun: string): string {
   const { length } = Object.keys(members);
   return `${length} ${noun}${length === 1 ? "" : "s"}`;
-}
-
-function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }

@@ -1,9 +1,7 @@
 import { clientNameOption, documentUrlOption } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { DocumentOptions } from "./document.js";
-import type { ClientOptions } from "./run.js";
+import { repeatable } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 3, names: ["client"], declare: declareClient };
@@ -19,19 +17,11 @@ function declareClient(registry: Registry): void {
 A client of --client-id is bound to the issuer that --issuer names, or to the first issuer that it was used with. Its
 secret, key and assertions are sent to no other issuer. logout does not change the binding.`,
     );
-  const repeatable = (one: string, all: string[] = []) => [...all, one];
-  const run = (verb: "list" | "forget", ...positional: "clientId"[]) =>
-    registry.action<ClientOptions>(
-      async (options, deps) => {
-        const { CLIENT_RUNS } = await import("./run.js");
-        return CLIENT_RUNS[verb](options, deps);
-      },
-      ...positional,
-    );
+  const load = async () => (await import("./run.js")).CLIENT_RUNS;
   addOutputFlags(group.command("list").description("Show the issuer that each client of the profile is bound to"))
     .option("--all", "Include every profile")
     .addHelpText("after", "\nExample:\n  $ agentauth client list")
-    .action(run("list"));
+    .action(registry.run(load, "list"));
   addOutputFlags(group.command("forget").description("Remove the binding of a client to its issuer"))
     .argument("<client_id>", "ID of the client")
     .addHelpText(
@@ -42,7 +32,7 @@ A stored login binds its client too. To remove it first: agentauth logout <mcp_u
 Example:
   $ agentauth client forget my-service`,
     )
-    .action(run("forget", "clientId"));
+    .action(registry.run(load, "forget", "clientId"));
   addOutputFlags(
     group.command("document").description("Print the metadata document of this client, or check a published one"),
   )
@@ -62,9 +52,5 @@ Examples:
   $ agentauth client document --client-metadata-url https://www.example/agentauth/client.json > client.json
   $ agentauth client document --check https://www.example/agentauth/client.json`,
     )
-    .action(
-      registry.action<DocumentOptions>(async (options, deps) =>
-        (await import("./document.js")).runDocument(options, deps),
-      ),
-    );
+    .action(registry.run(() => import("./document.js"), "runDocument"));
 }

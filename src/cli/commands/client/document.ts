@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
 import { isLoopbackHost } from "../../../http/address.js";
 import type { BufferedResponse } from "../../../http/buffered-response.js";
 import { HttpRequest } from "../../../http/http-request.js";
@@ -10,10 +10,9 @@ import { DOCUMENT_REDIRECTS, findDocumentUrlProblem } from "../../../oauth/clien
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { printObject } from "../../output/object.js";
-import { createWriter } from "../../output/writer.js";
+import { formatOf, isOutputGiven, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** Options of `client document`. */
@@ -72,14 +71,19 @@ async function printDocument(options: DocumentOptions, context: CommandContext):
   const { value: url, source } = settings.clientMetadataUrl ?? {};
   if (url === undefined || source === undefined) {
     const message = "--client-metadata-url is required: the document has the address that it is published at";
-    throw usage(message, "agentauth client document --client-metadata-url https://<your host>/agentauth/client.json");
+    throw usageError(
+      message,
+      "agentauth client document --client-metadata-url https://<your host>/agentauth/client.json",
+    );
   }
   const problem = findDocumentUrlProblem(url);
-  if (problem !== undefined) throw usage(`${source} ${quote(url)} ${problem}`, "name the address where you publish it");
+  if (problem !== undefined)
+    throw usageError(`${source} ${quote(url)} ${problem}`, "name the address where you publish it");
   const { redirectUri: redirects = DOCUMENT_REDIRECTS, clientName = "agentauth" } = options;
   for (const uri of redirects) {
     const wrong = findRedirectProblem(uri, url);
-    if (wrong !== undefined) throw usage(`--redirect-uri ${quote(uri)} ${wrong}`, "name an address of this client");
+    if (wrong !== undefined)
+      throw usageError(`--redirect-uri ${quote(uri)} ${wrong}`, "name an address of this client");
   }
   const document: ClientDocument = {
     client_id: url,
@@ -90,8 +94,7 @@ async function printDocument(options: DocumentOptions, context: CommandContext):
     token_endpoint_auth_method: "none",
     application_type: redirects.every((uri) => uri.startsWith("https:")) ? "web" : "native",
   };
-  const isChosen = options.output !== undefined || options.jq !== undefined;
-  const format = isChosen ? formatOf(options, settings, context.io) : "json";
+  const format = isOutputGiven(options) ? formatOf(options, settings, context.io) : "json";
   await printObject(context.io, format, document, { jq: options.jq, now: context.now });
   context.io.say(
     `publish it yourself at ${quote(url)}, as application/json; then: agentauth client document --check ${shellWord(url)}`,
@@ -101,10 +104,7 @@ async function printDocument(options: DocumentOptions, context: CommandContext):
 
 async function checkDocument(url: string, options: DocumentOptions, context: CommandContext): Promise<undefined> {
   const rows = await documentChecks(url, options, context);
-  const format = formatOf(options, context.settings(), context.io);
-  const writer = createWriter(format, { ...CHECKS, jq: options.jq, now: context.now }, context.io);
-  await writer.write(rows);
-  await writer.end();
+  await printRows(rows, CHECKS, options, context);
   const [first, ...others] = rows.filter(({ state }) => state === "failed");
   if (first === undefined) return undefined;
   const more = others.length === 0 ? "" : `; also: ${others.map(({ check }) => check).join(", ")}`;
@@ -113,10 +113,6 @@ async function checkDocument(url: string, options: DocumentOptions, context: Com
     ? "publish it at a public https address, as application/json and without a redirect"
     : `publish what this prints: agentauth client document --client-metadata-url ${shellWord(url)}`;
   throw new AgentAuthError("invalid_client_metadata", message, { class: "refused", hint });
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }
 
 /** What the host decides, whatever the document has. */

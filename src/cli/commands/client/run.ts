@@ -2,10 +2,9 @@ import type { BoundBy, ClientBinding } from "../../../oauth/model/client-binding
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
-import type { CommandContext } from "../../runtime/context.js";
+import { isOutputGiven, printRows } from "../../output/writer.js";
+import type { CommandRun } from "../../runtime/declaration.js";
 
 /** Options of the `client` commands. */
 export interface ClientOptions extends GlobalFlags, OutputFlags {
@@ -13,8 +12,6 @@ export interface ClientOptions extends GlobalFlags, OutputFlags {
   /** Whether the clients of every profile are listed. */
   all?: boolean;
 }
-
-type Run = (options: ClientOptions, context: CommandContext) => Promise<number | undefined>;
 
 const COLUMNS = [
   { path: "client_id", header: "CLIENT", kind: "name" },
@@ -61,38 +58,29 @@ interface RemovalRow extends Pick<ClientRow, "client_id" | "profile"> {
 }
 
 /** The verbs of `client`. */
-export const CLIENT_RUNS: Readonly<Record<"list" | "forget", Run>> = {
+export const CLIENT_RUNS: Readonly<Record<"list" | "forget", CommandRun<ClientOptions>>> = {
   async list(options, context) {
-    const settings = context.settings();
-    const profile = settings.profile.value;
+    const profile = context.settings().profile.value;
     const bindings = await (await context.store()).listBindings();
     const rows = bindings
       .filter((binding) => options.all || binding.profile === profile)
       .map(rowOf)
       .sort((one, other) => (one.client_id < other.client_id ? -1 : 1));
-    const format = formatOf(options, settings, context.io);
-    const writer = createWriter(format, { ...CLIENTS, jq: options.jq, now: context.now }, context.io);
-    await writer.write(rows);
-    await writer.end();
+    await printRows(rows, CLIENTS, options, context);
     if (rows.length === 0)
       context.io.say(`no client is bound to an issuer${options.all ? "" : ` in profile ${profile}`}`);
     return undefined;
   },
 
   async forget(options, context) {
-    const settings = context.settings();
-    const profile = settings.profile.value;
+    const profile = context.settings().profile.value;
     const { clientId } = options;
     const store = await context.store();
     const removed = await store.removeBinding({ profile, clientId });
     const grants = await store.list({ profile });
     const login = grants.find(({ client }) => client.source === "pre-registered" && client.clientId === clientId);
-    if (options.output !== undefined || options.json === true || options.jq !== undefined) {
-      const format = formatOf(options, settings, context.io);
-      const writer = createWriter(format, { ...REMOVALS, jq: options.jq, now: context.now }, context.io);
-      await writer.write([{ client_id: clientId, removed, profile } satisfies RemovalRow]);
-      await writer.end();
-    }
+    const row = { client_id: clientId, removed, profile } satisfies RemovalRow;
+    if (isOutputGiven(options)) await printRows([row], REMOVALS, options, context);
     context.io.say(
       `the client ${quote(clientId)} ${removed ? "is no longer bound to an issuer" : "was not bound to an issuer"} in profile ${profile}`,
     );

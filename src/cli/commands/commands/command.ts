@@ -1,6 +1,5 @@
 import { Option } from "commander";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { CommandsOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */

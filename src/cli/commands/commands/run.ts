@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { AgentAuthError } from "../../../errors.js";
+import { type AgentAuthError, usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -47,10 +47,10 @@ function findCommand(commands: readonly CommandInfo[], path: readonly string[]):
 }
 
 function unknownCommand(name: string, suggestion: string | undefined): AgentAuthError {
-  return new AgentAuthError("usage", `there is no command ${quote(name)}`, {
-    class: "usage",
-    hint: suggestion === undefined ? "agentauth commands lists them" : `did you mean ${suggestion}?`,
-  });
+  return usageError(
+    `there is no command ${quote(name)}`,
+    suggestion === undefined ? "agentauth commands lists them" : `did you mean ${suggestion}?`,
+  );
 }
 
 function listText(commands: readonly CommandInfo[]): string {

@@ -1,6 +1,5 @@
 import { Argument } from "commander";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { CompletionOptions } from "./run.js";
 
 const SHELLS: readonly CompletionOptions["shell"][] = ["bash", "zsh", "fish", "powershell"];
@@ -30,12 +29,7 @@ Examples:
   $ eval "$(agentauth completion bash)"
   $ agentauth completion fish > agentauth.fish`,
     )
-    .action(
-      registry.action<CompletionOptions>(
-        async (options, deps) => (await import("./run.js")).runCompletion(options, deps),
-        "shell",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runCompletion", "shell"));
   root
     .command("complete", { hidden: true })
     .description("Complete the words of a command line")

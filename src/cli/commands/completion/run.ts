@@ -1,11 +1,9 @@
 import { script } from "@bomb.sh/tab";
 import type { Command } from "commander";
 import type { CommandContext } from "../../runtime/context.js";
-import { BASH_SCRIPT } from "./bash.js";
 import { complete } from "./complete.js";
-import { POWERSHELL_SCRIPT } from "./powershell.js";
+import { BASH_SCRIPT, POWERSHELL_SCRIPT, ZSH_SCRIPT } from "./scripts.js";
 import { knownValues } from "./values.js";
-import { ZSH_SCRIPT } from "./zsh.js";
 
 /** Options of `completion`. */
 export interface CompletionOptions {

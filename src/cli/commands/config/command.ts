@@ -1,8 +1,6 @@
 import { PROFILE_KEYS } from "../../../profile/settings-file.js";
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { ConfigOptions } from "./options.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 1, names: ["config"], declare: declareConfig };
@@ -16,21 +14,14 @@ function declareConfig(registry: Registry): void {
     .command("config")
     .description("Read and change settings")
     .addHelpText("after", `\nSettings of a profile (select one with --profile):\n${keys.join("\n")}`);
-  const run = (verb: "get" | "set" | "unset" | "list" | "path", ...positional: ("key" | "value")[]) =>
-    registry.action<ConfigOptions>(
-      async (options, deps) => {
-        const { CONFIG_RUNS } = await import("./run.js");
-        return CONFIG_RUNS[verb](options, deps);
-      },
-      ...positional,
-    );
+  const load = async () => (await import("./run.js")).CONFIG_RUNS;
   addOutputFlags(group.command("list").description("Show every effective setting and its source"))
     .option("--show-origin", "Add the line of the settings file")
     .addHelpText(
       "after",
       "\nExamples:\n  $ agentauth config list --profile staging\n  $ agentauth config list --show-origin",
     )
-    .action(run("list"));
+    .action(registry.run(load, "list"));
   group
     .command("get")
     .description("Print one effective setting")
@@ -40,7 +31,7 @@ function declareConfig(registry: Registry): void {
       "after",
       "\nExamples:\n  $ agentauth config get base_url\n  $ agentauth config get base_url --show-origin",
     )
-    .action(run("get", "key"));
+    .action(registry.run(load, "get", "key"));
   group
     .command("set")
     .description("Change one setting of the profile")
@@ -56,16 +47,16 @@ Examples:
   $ agentauth config set store_url file:/run/secrets/redis-url
   $ agentauth config set pool <pool_id> --profile staging`,
     )
-    .action(run("set", "key", "value"));
+    .action(registry.run(load, "set", "key", "value"));
   group
     .command("unset")
     .description("Remove one setting from the profile")
     .argument("<key>", KEY)
     .addHelpText("after", "\nExample:\n  $ agentauth config unset pool")
-    .action(run("unset", "key"));
+    .action(registry.run(load, "unset", "key"));
   group
     .command("path")
     .description("Print the path of the settings file")
     .addHelpText("after", '\nExample:\n  $ cat "$(agentauth config path)"')
-    .action(run("path"));
+    .action(registry.run(load, "path"));
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import {
   type Config,
@@ -16,15 +16,11 @@ import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
 import { removeOwnToken } from "../../config/token-file.js";
-import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { ConfigOptions } from "./options.js";
-import { valueToStore } from "./setting-input.js";
-import { type Rebound, rebind } from "./token-binding.js";
-
-type Run = (options: ConfigOptions, context: CommandContext) => Promise<number | undefined>;
+import type { CommandRun } from "../../runtime/declaration.js";
+import { type ConfigOptions, valueToStore } from "./setting-input.js";
 
 const SETTING_COLUMNS = [
   { path: "key", header: "SETTING" },
@@ -38,17 +34,10 @@ const SETTINGS: ColumnSet = {
 };
 
 /** The verbs of `config`. */
-export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", Run>> = {
+export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", CommandRun<ConfigOptions>>> = {
   async list(options, context) {
-    const settings = context.settings();
     const rows = options.showOrigin ? settingsWithOrigin(sourcesOf(context)) : effectiveSettings(sourcesOf(context));
-    const writer = createWriter(
-      formatOf(options, settings, context.io),
-      { ...SETTINGS, bounded: true, jq: options.jq },
-      context.io,
-    );
-    await writer.write(rows);
-    await writer.end();
+    await printRows(rows, SETTINGS, options, context);
     return undefined;
   },
 
@@ -60,10 +49,10 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     if (value === undefined) {
       const name = sources.settings.profile.value;
       const set = ["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ");
-      throw new AgentAuthError("usage", `${key} is not set in profile ${name}`, {
-        class: "usage",
-        hint: `${name === SANDBOX_PROFILE ? "" : `${set}; `}agentauth profile list shows the profiles, agentauth config list the effective settings`,
-      });
+      throw usageError(
+        `${key} is not set in profile ${name}`,
+        `${name === SANDBOX_PROFILE ? "" : `${set}; `}agentauth profile list shows the profiles, agentauth config list the effective settings`,
+      );
     }
     const line = options.showOrigin && source !== undefined ? `${source}\t${value}` : value;
     // A program gets the value unchanged; for a terminal, control characters are escaped.
@@ -149,10 +138,10 @@ function requireKey(key: string): keyof Profile {
 function unknownKey(key: string, known: readonly { key: string }[]): never {
   const keys = known.map((one) => one.key);
   const suggestion = suggest(key, keys);
-  throw new AgentAuthError("usage", `unknown setting ${quote(key)}`, {
-    class: "usage",
-    hint: suggestion === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${suggestion}?`,
-  });
+  throw usageError(
+    `unknown setting ${quote(key)}`,
+    suggestion === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${suggestion}?`,
+  );
 }
 
 /** The profile that the flag, the environment or the settings file names; it may not exist yet. */
@@ -161,21 +150,42 @@ function chosenProfile(options: ConfigOptions, context: CommandContext): { confi
   const name = options.profile || context.io.env["AGENTAUTH_PROFILE"] || config.profile;
   if (isProfileName(name)) return { config, name };
   const source = options.profile ? "--profile" : "AGENTAUTH_PROFILE";
-  throw new AgentAuthError("usage", `${source} ${quote(name)} is not a valid profile name`, {
-    class: "usage",
-    hint: 'use letters, digits, "-", "_" and "."',
-  });
+  throw usageError(`${source} ${quote(name)} is not a valid profile name`, 'use letters, digits, "-", "_" and "."');
 }
 
 function refuseSandbox(name: string): void {
   if (name !== SANDBOX_PROFILE) return;
-  throw new AgentAuthError("usage", `the profile ${name} is reserved for the running sandbox and cannot be changed`, {
-    class: "usage",
-    hint: "select another profile with --profile",
-  });
+  throw usageError(
+    `the profile ${name} is reserved for the running sandbox and cannot be changed`,
+    "select another profile with --profile",
+  );
 }
 
 function sourcesOf({ io, home, settings }: CommandContext): SettingSources {
   const store = storeChoiceOf(settings().profile.value, io.env, home());
   return { settings: settings(), config: readConfig(home()), home: home(), store, env: io.env };
+}
+
+/** The entries of a profile, and the reference to an API token that was dropped. */
+interface Rebound {
+  entries: Profile;
+  /** The reference, and the base URL that its token was stored for. */
+  dropped: { reference: string; boundTo: string } | undefined;
+}
+
+/**
+ * Drops the reference to the API token if the profile's base URL moves to another origin or is removed: the token was
+ * stored for the old origin, and must not be sent to another server because of an unrelated setting.
+ */
+function rebind(before: Profile, after: Profile): Rebound {
+  const { api_token: reference, ...rest } = after;
+  const { base_url: boundTo } = before;
+  if (reference === undefined || boundTo === undefined || isSameOrigin(boundTo, after.base_url)) {
+    return { entries: after, dropped: undefined };
+  }
+  return { entries: rest, dropped: { reference, boundTo } };
+}
+
+function isSameOrigin(one: string, other: string | undefined): boolean {
+  return other !== undefined && new URL(one).origin === new URL(other).origin;
 }

@@ -1,13 +1,25 @@
 import { resolve } from "node:path";
-import { AgentAuthError } from "../../../errors.js";
+import { createInterface } from "node:readline";
+import { Writable } from "node:stream";
+import { abortedError, usageError } from "../../../errors.js";
+import { untilAborted } from "../../../http/deadline.js";
 import { system } from "../../../platform/system.js";
 import { userFolder } from "../../../profile/home.js";
 import { storingToken } from "../../../profile/missing-service.js";
 import type { Profile } from "../../../profile/settings-file.js";
 import { storeToken } from "../../config/token-file.js";
-import { readHiddenLine } from "../../io/hidden-line.js";
+import type { GlobalFlags } from "../../flags/global.js";
+import type { OutputFlags } from "../../flags/output.js";
+import type { InStream } from "../../io/stdin.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { ConfigOptions } from "./options.js";
+
+/** Options of the `config` commands. */
+export interface ConfigOptions extends GlobalFlags, OutputFlags {
+  key: string;
+  value: string;
+  /** Whether the line of the settings file is printed too. */
+  showOrigin?: boolean;
+}
 
 const FILES: ReadonlySet<keyof Profile> = new Set(["client_cert", "client_key"]);
 
@@ -46,13 +58,9 @@ async function tokenReference(
 async function readToken(mayPrompt: boolean, { io, redactor, signal, signals }: CommandContext): Promise<string> {
   if (io.stdin.isTTY) {
     if (!mayPrompt || io.env["AGENTAUTH_NO_INPUT"]) {
-      throw new AgentAuthError(
-        "usage",
+      throw usageError(
         "the API token must come from stdin, which is a terminal, and prompts are disabled",
-        {
-          class: "usage",
-          hint: storingToken(),
-        },
+        storingToken(),
       );
     }
     io.say("paste the API token, which is not shown, then press Enter");
@@ -64,11 +72,34 @@ async function readToken(mayPrompt: boolean, { io, redactor, signal, signals }: 
   const token = text.replace(/\r?\n$/, "");
   redactor.add(token);
   if (/^[\x21-\x7e]+$/.test(token)) return token;
-  throw new AgentAuthError(
-    "usage",
-    "the text on stdin is not an API token: it is empty, or contains blanks or line breaks",
-    {
-      class: "usage",
-    },
-  );
+  throw usageError("the text on stdin is not an API token: it is empty, or contains blanks or line breaks");
+}
+
+/**
+ * Reads one line from a terminal that does not show it.
+ *
+ * @param onInterrupt called for Ctrl-C, which is no signal while the line is read
+ * @returns the line, or an empty one at the end of the input
+ * @throws the reason of the signal when it fires
+ */
+export async function readHiddenLine(
+  { stream }: Pick<InStream, "stream">,
+  onInterrupt: () => void,
+  signal: AbortSignal,
+): Promise<string> {
+  if (signal.aborted) throw abortedError(signal);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const reader = createInterface({ input: stream, output: nowhere, terminal: true, historySize: 0 });
+  try {
+    const line = new Promise<string>((resolve) => {
+      reader.once("line", resolve);
+      reader.once("close", () => resolve(""));
+      reader.on("SIGINT", onInterrupt);
+    });
+    return await untilAborted(line, signal);
+  } finally {
+    reader.close();
+    // A terminal that stays open would keep the program from ending.
+    stream.pause();
+  }
 }

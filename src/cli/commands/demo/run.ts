@@ -10,8 +10,7 @@ import type { Io } from "../../io/io.js";
 import type { ListKind } from "../../listing/kinds.js";
 import { runList } from "../../listing/print-list.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { callWhoami, DEMO_CLIENT, type DemoAgent, demoAgent } from "./agent.js";
-import { runTogether } from "./processes.js";
+import { callWhoami, DEMO_CLIENT, type DemoAgent, demoAgent, runTogether } from "./agent.js";
 
 const DEVICES = 1200;
 /** The processes that share one login. */

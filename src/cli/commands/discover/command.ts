@@ -1,9 +1,7 @@
-import { resourceOption, type StoredLoginFlags } from "../../flags/agent.js";
+import { addPolicyFlags, resourceOption } from "../../flags/agent.js";
 import { issuerOption } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addPolicyFlags } from "../../flags/policy.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
@@ -27,10 +25,5 @@ function declareDiscover(registry: Registry): void {
       "after",
       "\nDoes not log in and registers no client. Prints every step, also when discovery fails,\nand the login that works.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
     )
-    .action(
-      registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runDiscover(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runDiscover", "url"));
 }

@@ -9,13 +9,13 @@ import { mayConfirm } from "../../clients/login-method.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { traceLine } from "../../clients/trace-line.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import { formatOf } from "../../output/chosen-format.js";
 import { tableText } from "../../output/layout.js";
 import { printObject } from "../../output/object.js";
+import { formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { flagText } from "../../runtime/flag-text.js";
 import { cliHint, listTools } from "../../runtime/hints.js";
 import { loginCommandWith } from "../../runtime/login-command.js";
+import { flagText } from "../../runtime/pasted-words.js";
 
 /** The output of `discover -o json`. */
 interface PrintedDiscovery {

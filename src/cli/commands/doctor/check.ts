@@ -1,4 +1,6 @@
 import { abortedError, isAgentAuthError } from "../../../errors.js";
+import type { AgentFlags } from "../../flags/agent.js";
+import type { OutputFlags } from "../../flags/output.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 
@@ -6,7 +8,7 @@ import { cliHint } from "../../runtime/hints.js";
 export type CheckState = "ok" | "warning" | "failed" | "skipped";
 
 /** The result of a check, as text for the user. */
-export interface Finding {
+export interface CheckFinding {
   /** Only `failed` changes the exit code. */
   state: CheckState;
   /** What was found. */
@@ -16,7 +18,7 @@ export interface Finding {
 }
 
 /** A finding with the name of its check. */
-export interface CheckResult extends Finding {
+export interface CheckResult extends CheckFinding {
   /** What was checked. */
   name: string;
 }
@@ -32,26 +34,26 @@ export interface Check {
   name: string;
   area: Area;
   /** May throw: an error becomes a finding. Undefined for a check that is not for this run. */
-  run(): Finding | undefined | Promise<Finding | undefined>;
+  run(): CheckFinding | undefined | Promise<CheckFinding | undefined>;
 }
 
 /** A finding without a problem. */
-export function ok(found: string): Finding {
+export function ok(found: string): CheckFinding {
   return { state: "ok", found };
 }
 
 /** A finding that the user should know of, although everything works. */
-export function warning(found: string, hint?: string): Finding {
+export function warning(found: string, hint?: string): CheckFinding {
   return { state: "warning", found, hint };
 }
 
 /** A finding that prevents something from working, or from working safely. */
-export function failed(found: string, hint?: string): Finding {
+export function failed(found: string, hint?: string): CheckFinding {
   return { state: "failed", found, hint };
 }
 
 /** A check that was not run, with the reason. */
-export function skipped(found: string, hint?: string): Finding {
+export function skipped(found: string, hint?: string): CheckFinding {
   return { state: "skipped", found, hint };
 }
 
@@ -89,7 +91,7 @@ const OTHERWISE: Readonly<Record<Area, string>> = {
   online: "run it again with --verbose, which logs each request",
 };
 
-async function attempt({ area, run }: Check): Promise<{ finding: Finding | undefined; area: Area }> {
+async function attempt({ area, run }: Check): Promise<{ finding: CheckFinding | undefined; area: Area }> {
   try {
     return { finding: await run(), area };
   } catch (thrown) {
@@ -108,4 +110,10 @@ function areaOf(errorClass: string): Area | undefined {
   if (errorClass === "usage") return "settings";
   if (errorClass === "unavailable") return "online";
   return errorClass === "store" ? "store" : undefined;
+}
+
+/** Options of `doctor`. */
+export interface DoctorFlags extends AgentFlags, OutputFlags {
+  url?: string;
+  online?: boolean;
 }

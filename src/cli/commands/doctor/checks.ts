@@ -9,24 +9,39 @@ import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js"
 import { osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Area, type Check, type Finding, ok, skipped } from "./check.js";
-import { checkEngine, checkEngineClock, checkEngineStore, checkKeyRing } from "./engine-checks.js";
+import { type Area, type Check, type CheckFinding, type DoctorFlags, ok, skipped } from "./check.js";
 import { checkDisk, checkHome, checkWriting } from "./home-checks.js";
 import { checkBrowser, checkNode, checkPackage, checkSandbox, OPTIONAL_PACKAGES } from "./machine-checks.js";
-import { checkDiscovery, checkLogin, checkServerClock } from "./mcp-checks.js";
 import { checkAuthorities, checkCertificate, checkClientCertificate, checkProxy, proxiesOf } from "./network-checks.js";
-import { checkSorting, judgeClock, type ServiceReply } from "./online-checks.js";
-import type { DoctorFlags } from "./options.js";
+import {
+  checkDiscovery,
+  checkLogin,
+  checkServerClock,
+  checkSorting,
+  judgeClock,
+  type ServiceReply,
+} from "./online-checks.js";
 import {
   checkApiToken,
   checkBaseUrl,
   checkIssuer,
   checkProfile,
   checkSettingsFile,
+  checkTls,
+  checkVariables,
   type KnownSettings,
 } from "./settings-checks.js";
-import { checkFiles, checkKeychain, checkLeftovers, checkStore, KEYCHAIN_CHECK_MS } from "./store-checks.js";
-import { checkTls, checkVariables } from "./variable-checks.js";
+import {
+  checkEngine,
+  checkEngineClock,
+  checkEngineStore,
+  checkFiles,
+  checkKeychain,
+  checkKeyRing,
+  checkLeftovers,
+  checkStore,
+  KEYCHAIN_CHECK_MS,
+} from "./store-checks.js";
 
 /** What the checks of a run look at. */
 export interface Subject {
@@ -52,7 +67,7 @@ export interface Subject {
 }
 
 /** The finding; undefined if the check is not for this run. */
-type RunCheck = (subject: Subject) => Finding | undefined | Promise<Finding | undefined>;
+type RunCheck = (subject: Subject) => CheckFinding | undefined | Promise<CheckFinding | undefined>;
 
 /** In the order of the report, each with the area of its failures. */
 const CHECKS: readonly (readonly [Area, Readonly<Record<string, RunCheck>>])[] = [
@@ -126,7 +141,7 @@ export function checksOf(subject: Subject): Check[] {
 }
 
 /** A check of the service's reply, which needs `--online`. */
-function ofService(check: (reply: ServiceReply, subject: Subject) => Finding | Promise<Finding>): RunCheck {
+function ofService(check: (reply: ServiceReply, subject: Subject) => CheckFinding | Promise<CheckFinding>): RunCheck {
   return async (subject) => {
     if (!subject.options.online) return skipped("no request was sent", "agentauth doctor --online sends one");
     if (subject.service.settings().baseUrl === undefined) return skipped("base_url is not set");

@@ -1,33 +1,28 @@
-import { Option } from "commander";
 import { FORMATS } from "../../../profile/output-formats.js";
-import { addPolicyFlags } from "../../flags/policy.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { DoctorFlags } from "./options.js";
+import { addPolicyFlags } from "../../flags/agent.js";
+import { addFlags } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 4, names: ["doctor"], declare: declareDoctor };
 
-const OUTPUT = "Output:";
-const SETTINGS = "Settings:";
-
 /** `doctor [mcp_url]`. It has no `--show-secrets`: its output is made to be shared. */
 function declareDoctor(registry: Registry): void {
-  addPolicyFlags(
-    registry.root.command("doctor").description("Check this machine, the settings with their sources, and the store"),
-  )
-    .argument("[mcp_url]", "URL of an MCP server to check: its issuer, and the login there")
-    .addOption(new Option("--online", "Check the service too: one small list, and its clock").helpGroup("Network:"))
-    .addOption(new Option("--account <id>", "Account to list with --online").helpGroup(SETTINGS))
-    .addOption(new Option("--domain <id>", "Domain to list with --online").helpGroup(SETTINGS))
-    .addOption(new Option("--pool <id>", "Pool to list with --online").helpGroup(SETTINGS))
-    .addOption(
-      new Option("-o, --output <format>", "Output format (default: text for reading)")
-        .choices([...FORMATS])
-        .helpGroup(OUTPUT),
-    )
-    .addOption(new Option("--json", "Same as -o json").helpGroup(OUTPUT))
-    .addOption(new Option("--jq <expression>", "Filter JSON with a jq expression").helpGroup(OUTPUT))
+  const { root } = registry;
+  const command = addPolicyFlags(
+    root.command("doctor").description("Check this machine, the settings with their sources, and the store"),
+  ).argument("[mcp_url]", "URL of an MCP server to check: its issuer, and the login there");
+  addFlags(command, "Network:", [["--online", "Check the service too: one small list, and its clock"]]);
+  addFlags(command, "Settings:", [
+    ["--account <id>", "Account to list with --online"],
+    ["--domain <id>", "Domain to list with --online"],
+    ["--pool <id>", "Pool to list with --online"],
+  ]);
+  addFlags(command, "Output:", [
+    ["-o, --output <format>", "Output format (default: text for reading)", FORMATS],
+    ["--json", "Same as -o json"],
+    ["--jq <expression>", "Filter JSON with a jq expression"],
+  ])
     .addHelpText(
       "after",
       `
@@ -45,7 +40,5 @@ Examples:
   $ agentauth doctor https://mcp.example/mcp
   $ agentauth doctor --jq '.settings[] | select(.name == "base_url").source'`,
     )
-    .action(
-      registry.action<DoctorFlags>(async (options, deps) => (await import("./run.js")).runDoctor(options, deps), "url"),
-    );
+    .action(registry.run(() => import("./run.js"), "runDoctor", "url"));
 }

@@ -17,14 +17,14 @@ import type { Sourced } from "../../../profile/settings.js";
 import { nameOnce } from "../../../store/private/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
-import { type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
 const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system with hard links";
 const FREE_SPACE = "free some disk space";
 
 /** Whether the folder exists and only this user can access it. */
-export function checkHome({ value: home, source }: Sourced): Finding {
+export function checkHome({ value: home, source }: Sourced): CheckFinding {
   const where = `${home} (${source})`;
   if (!isAbsolute(home)) {
     return failed(
@@ -38,7 +38,7 @@ export function checkHome({ value: home, source }: Sourced): Finding {
   return ownership(where, home, stat) ?? ok(where);
 }
 
-function absent(where: string, home: string): Finding {
+function absent(where: string, home: string): CheckFinding {
   const parent = nearestFolder(home);
   try {
     if (!statSync(parent).isDirectory())
@@ -50,7 +50,7 @@ function absent(where: string, home: string): Finding {
   return ok(`${where}, does not exist yet: created on first use`);
 }
 
-function ownership(where: string, home: string, stat: Stats): Finding | undefined {
+function ownership(where: string, home: string, stat: Stats): CheckFinding | undefined {
   const access = accessOf(stat);
   if (access === "private") return undefined;
   if (access === "unchecked") return byAccessList(where, home);
@@ -62,7 +62,7 @@ function ownership(where: string, home: string, stat: Stats): Finding | undefine
 }
 
 /** What the list of access of Windows says, which needs a program of the system. */
-function byAccessList(where: string, home: string): Finding {
+function byAccessList(where: string, home: string): CheckFinding {
   const others = othersWithAccess(home);
   if (others === undefined) return ok(`${where}; who can read it is not checked: its list of access cannot be read`);
   if (others.length === 0) return ok(`${where}, readable by you and the system alone`);
@@ -94,7 +94,7 @@ function nearestFolder(path: string): string {
  *
  * @param link `linkSync`, or a substitute in tests
  */
-export function checkWriting(home: string, link: typeof nameOnce = linkSync): Finding {
+export function checkWriting(home: string, link: typeof nameOnce = linkSync): CheckFinding {
   if (statOf(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
   let folder: string | undefined;
   try {
@@ -110,7 +110,7 @@ export function checkWriting(home: string, link: typeof nameOnce = linkSync): Fi
   }
 }
 
-function linkFinding(path: string, link: typeof nameOnce): Finding {
+function linkFinding(path: string, link: typeof nameOnce): CheckFinding {
   try {
     link(path, `${path}-2`);
     if (statSync(path).nlink === 2) return ok("files can be written and linked");
@@ -121,7 +121,7 @@ function linkFinding(path: string, link: typeof nameOnce): Finding {
 }
 
 /** Whether the store can do without hard links here: a name in use must be refused. */
-function folderFinding(path: string, why: string): Finding {
+function folderFinding(path: string, why: string): CheckFinding {
   const without = `there are no hard links (${why})`;
   nameOnce(path, `${path}-3`);
   writeFileSync(path, "probe", { mode: 0o600 });
@@ -139,7 +139,7 @@ export type ReadFreeSpace = (path: string) => { bavail: number; bsize: number; b
 const MEBIBYTE = 2 ** 20;
 
 /** Whether the disk has space for the store: a few files of some kilobytes. */
-export function checkDisk(home: string, read: ReadFreeSpace = statfsSync): Finding {
+export function checkDisk(home: string, read: ReadFreeSpace = statfsSync): CheckFinding {
   const { bavail, bsize, blocks } = read(nearestFolder(home));
   // Some file systems report no size.
   if (blocks === 0) return ok("this file system does not report its free space");

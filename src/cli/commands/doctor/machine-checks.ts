@@ -8,13 +8,13 @@ import type { Env } from "../../../platform/environment.js";
 import { system } from "../../../platform/system.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
 import { quote } from "../../../redact.js";
-import { type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
 
 /** The oldest supported Node; a test compares it with package.json. */
 export const NODE_FLOOR = "20.19";
 
 /** @param version as in `process.version` */
-export function checkNode(version: string): Finding {
+export function checkNode(version: string): CheckFinding {
   const [major = 0, minor = 0] = numbers(version);
   const [leastMajor = 0, leastMinor = 0] = numbers(NODE_FLOOR);
   const enough = major > leastMajor || (major === leastMajor && minor >= leastMinor);
@@ -30,7 +30,7 @@ function numbers(version: string): number[] {
 }
 
 /** Whether the sandbox runs; both results are ok. */
-export function checkSandbox(home: string): Finding {
+export function checkSandbox(home: string): CheckFinding {
   const state = readSandboxState(home);
   if (state === undefined) return ok("not running");
   return ok(`running at ${state.base_url} (process ${state.pid}); --profile sandbox uses it`);
@@ -39,7 +39,7 @@ export function checkSandbox(home: string): Finding {
 const OTHER_FLOWS = "log in with --flow paste, or --flow device if the issuer supports it";
 
 /** Whether a login can open a browser for the user. */
-export function checkBrowser(env: Env, noInput: string | undefined): Finding {
+export function checkBrowser(env: Env, noInput: string | undefined): CheckFinding {
   if (noInput !== undefined) return ok(`not opened: ${noInput}`);
   const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
   const place = placeOf(environment);
@@ -106,7 +106,7 @@ export function checkPackage(
   { name, version, serves }: OptionalPackage,
   wanted: boolean,
   load: (name: string) => unknown = createRequire(import.meta.url),
-): Finding {
+): CheckFinding {
   try {
     load(name);
     return ok("installed");

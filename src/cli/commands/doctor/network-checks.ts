@@ -10,8 +10,7 @@ import { proxyChooser } from "../../../transport/proxies.js";
 import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
 import { networkOptions } from "../../clients/network.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Finding, failed, ok, skipped, warning } from "./check.js";
-import type { DoctorFlags } from "./options.js";
+import { type CheckFinding, type DoctorFlags, failed, ok, skipped, warning } from "./check.js";
 
 /** The proxies for requests, and the hosts that bypass them. */
 export interface ProxySettings {
@@ -65,7 +64,7 @@ function parse(value: string): URL | undefined {
 }
 
 /** Whether the proxies are valid URLs. */
-export function checkProxy({ https, http }: ProxySettings): Finding {
+export function checkProxy({ https, http }: ProxySettings): CheckFinding {
   const set = [https, http].filter((proxy) => proxy !== undefined);
   const wrong = set.find(({ value }) => shownProxy(value) === undefined);
   if (wrong) return failed(`${wrong.source} is not an http:// or https:// URL`, `correct or unset ${wrong.source}`);
@@ -85,7 +84,7 @@ const SOON_DAYS = 14;
 export async function checkClientCertificate(
   settings: Pick<Settings, "clientCert" | "clientKey">,
   now: number,
-): Promise<Finding> {
+): Promise<CheckFinding> {
   const files = certificateFiles(settings);
   if (files === undefined) return ok("none");
   const { cert } = readClientCertificate(files);
@@ -99,7 +98,7 @@ export async function checkClientCertificate(
 }
 
 /** Whether the files of certificate authorities can be read and contain certificates. */
-export function checkAuthorities(caFile: string | undefined, systemCa: Sourced | undefined, env: Env): Finding {
+export function checkAuthorities(caFile: string | undefined, systemCa: Sourced | undefined, env: Env): CheckFinding {
   const extra = env["NODE_EXTRA_CA_CERTS"];
   const problem = caFile === undefined ? undefined : fileProblem(caFile);
   if (problem !== undefined) return failed(`--ca-file ${quote(caFile)} ${problem}`, "give a PEM file");
@@ -130,7 +129,7 @@ export async function checkCertificate(
   address: string | undefined,
   flags: DoctorFlags,
   context: CommandContext,
-): Promise<Finding | undefined> {
+): Promise<CheckFinding | undefined> {
   const url = parseUrl(address);
   if (url?.protocol !== "https:") return undefined;
   const outlet = outletOf(networkOptions(flags, context.settings(), context), context.redactor);

@@ -4,11 +4,14 @@ import type { Page } from "../../../api/page.js";
 import { SORTING_ENCODINGS } from "../../../api/query.js";
 import type { OpenSorting, Sorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { follow } from "../../../http/deadline.js";
+import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
+import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import type { Settings } from "../../../profile/settings.js";
 import { shellWord } from "../../../redact.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type CheckFinding, type DoctorFlags, failed, ok, skipped, warning } from "./check.js";
 
 /** The outcome of the one request to the service. */
 export interface ServiceReply {
@@ -28,7 +31,10 @@ export interface ServiceReply {
  * Finds out how the service reads the order of a list, which it does not document: by the order that its answers name. Asks
  * for the reverse of the order that it has by itself, first as the settings have it.
  */
-export async function checkSorting({ error, sorting: usual }: ServiceReply, context: CommandContext): Promise<Finding> {
+export async function checkSorting(
+  { error, sorting: usual }: ServiceReply,
+  context: CommandContext,
+): Promise<CheckFinding> {
   if (error) return skipped("the service cannot be asked");
   const settings = context.settings();
   const { account, domain, pool } = settings;
@@ -114,7 +120,7 @@ async function withoutScope(
 }
 
 /** The clock of a server, in milliseconds since the epoch. */
-export function dateOf(response: Response | undefined): number | undefined {
+function dateOf(response: Response | undefined): number | undefined {
   const time = Date.parse(response?.headers.get("date") ?? "");
   return Number.isNaN(time) ? undefined : time;
 }
@@ -125,11 +131,53 @@ const HARMLESS_S = 30;
 const HARMFUL_S = 300;
 
 /** The difference between this machine's clock and a server's. */
-export function judgeClock(whose: string, { date, now }: Pick<ServiceReply, "date" | "now">): Finding {
+export function judgeClock(whose: string, { date, now }: Pick<ServiceReply, "date" | "now">): CheckFinding {
   if (date === undefined) return skipped(`${whose} did not send its time`);
   const ahead = Math.round((now - date) / 1000);
   const result = `${Math.abs(ahead)} s ${ahead < 0 ? "behind" : "ahead of"} ${whose}`;
   const hint = "set the clock of this machine, preferably by NTP";
   if (Math.abs(ahead) <= HARMLESS_S) return ok(`agrees with ${whose} within 30 s`);
   return Math.abs(ahead) > HARMFUL_S ? failed(result, hint) : warning(result, hint);
+}
+
+/** Sends the server one request without a token, and uses only the time of its response. */
+export async function checkServerClock(
+  url: string,
+  flags: DoctorFlags,
+  context: CommandContext,
+): Promise<CheckFinding> {
+  const { allowPrivateNetwork, timeout = 10 } = flags;
+  // Node 20 may collect the timer of `AbortSignal.any([AbortSignal.timeout(…)])` before it fires.
+  const limit = follow(context.signal, timeout * 1000);
+  try {
+    const network = await context.network();
+    const connection = network.connectTo(new URL(url), allowPrivateNetwork ? "all" : new Set());
+    const response = await connection.fetch(url, { redirect: "manual", signal: limit.signal });
+    await response.body?.cancel();
+    return judgeClock("the MCP server", { date: dateOf(response), now: context.now() });
+  } catch {
+    return skipped("the MCP server did not respond");
+  } finally {
+    limit.release();
+  }
+}
+
+/** Whether the server's issuer is found. */
+export async function checkDiscovery(url: string, context: CommandContext): Promise<CheckFinding> {
+  const { found, trace, error } = await (await context.agent()).discover(url, { signal: context.signal });
+  if (isLoginNotRequired(error)) return ok(`${parseMcpUrl(url).resource} requires no login`);
+  if (error) throw error;
+  return ok(`the issuer of ${found?.server} is ${found?.issuer.issuer} (${trace.length} requests)`);
+}
+
+/** Whether a login for the server is stored, and can still be used. */
+export async function checkLogin(url: string, context: CommandContext): Promise<CheckFinding> {
+  const logIn = `agentauth login ${shellWord(url)}`;
+  const [login] = await (await context.agent()).status(url);
+  if (login === undefined) return warning("not logged in", logIn);
+  const { state, refreshable, expires_at: end, reason } = login;
+  const refresh = refreshable ? "refreshable" : "not refreshable";
+  if (reason !== null) return warning(`the issuer rejected the login: ${reason}`, logIn);
+  if (state === "valid") return ok(`valid until ${end ?? "the issuer revokes it"}, ${refresh}`);
+  return refreshable ? ok(`expired ${end}, refreshable`) : warning(`expired ${end}, not refreshable`, logIn);
 }

@@ -2,8 +2,8 @@ import { chosenByEnvironment } from "../../../login/browser.js";
 import type { Env } from "../../../platform/environment.js";
 import type { Sourced } from "../../../profile/settings.js";
 import { effectiveSettings } from "../../config/effective.js";
+import type { DoctorFlags } from "./check.js";
 import { proxiesOf, shownProxy } from "./network-checks.js";
-import type { DoctorFlags } from "./options.js";
 import type { KnownSettings } from "./settings-checks.js";
 
 /** An effective setting, and the flag, variable or profile that it comes from. `null` if nothing is set. */

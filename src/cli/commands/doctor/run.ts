@@ -7,20 +7,16 @@ import { locateHome } from "../../../profile/home.js";
 import { isEngine, type StoreChoice } from "../../../profile/store-choice.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { engineHost } from "../../clients/store.js";
-import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
-import type { CommandContext } from "../../runtime/context.js";
-import { once } from "../../runtime/once.js";
-import { type CheckResult, runChecks } from "./check.js";
+import { formatOf } from "../../output/writer.js";
+import { type CommandContext, once } from "../../runtime/context.js";
+import { type CheckResult, type DoctorFlags, runChecks } from "./check.js";
 import { checksOf, type Subject, storeOf } from "./checks.js";
 import { proxiesOf, proxySecrets } from "./network-checks.js";
 import { fetchOnce } from "./online-checks.js";
-import type { DoctorFlags } from "./options.js";
-import { type Report, redactReport } from "./report.js";
 import { settingRows } from "./rows.js";
 import { type KnownSettings, knownSettings } from "./settings-checks.js";
-import { reportText } from "./text.js";
-import { SECRET_VARIABLES } from "./variable-checks.js";
+import { type DoctorReport, redactReport, reportText } from "./text.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the most severe failure. */
 export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {
@@ -70,7 +66,8 @@ function engineOf(store: StoreChoice | undefined, context: CommandContext): Subj
 function hideSecrets(options: DoctorFlags, { io, redactor }: CommandContext): void {
   const proxies = proxiesOf(options.proxy, io.env);
   const hidden = [proxies.https, proxies.http].flatMap((proxy) => (proxy ? proxySecrets(proxy.value) : []));
-  for (const value of [...SECRET_VARIABLES.map((name) => io.env[name] ?? ""), ...hidden]) redactor.add(value);
+  // The other variables with secrets are hidden in every run.
+  for (const value of [io.env["AGENTAUTH_TOKEN"] ?? "", ...hidden]) redactor.add(value);
 }
 
 function usableStore(known: KnownSettings, env: Subject["env"]): StoreChoice | undefined {
@@ -83,7 +80,7 @@ function usableStore(known: KnownSettings, env: Subject["env"]): StoreChoice | u
 }
 
 async function print(
-  report: Report,
+  report: DoctorReport,
   options: DoctorFlags,
   known: KnownSettings,
   { io, now }: CommandContext,

@@ -5,6 +5,8 @@ import { decodeStoredLogin } from "../../../oauth/login/login-codec.js";
 import { CodecError, decodeClient, decodeGrant } from "../../../oauth/model/codec.js";
 import { moveAway } from "../../../platform/shell.js";
 import { statOf } from "../../../platform/stat.js";
+import type { EngineReport } from "../../../profile/engine/health.js";
+import type { EngineStore } from "../../../profile/engine/open-engine.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";
 import { quote, shellWord } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
@@ -14,7 +16,7 @@ import type { Keychain } from "../../../store/keychain/keychain.js";
 import { checkPrivateFolder, readPublishedFile } from "../../../store/private/private-file.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
-import { type Finding, failed, ok, skipped, warning } from "./check.js";
+import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
 
 /** The folders of private files, each with the decoder of its files; a token may be any text. */
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
@@ -32,7 +34,7 @@ const GUARDED = [GRANTS, "clients", "claims"];
  *
  * @throws `AgentAuthError` `store_failed` for a folder of secrets that others can enter
  */
-export async function checkStore(choice: StoreChoice, home: string, profile: string): Promise<Finding> {
+export async function checkStore(choice: StoreChoice, home: string, profile: string): Promise<CheckFinding> {
   const { value, source, fallback } = choice;
   const name = `${value} (${source})`;
   if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
@@ -48,7 +50,7 @@ export async function checkStore(choice: StoreChoice, home: string, profile: str
 }
 
 /** The number of logins of a profile, and of the others. */
-export function loginCount(logins: readonly { profile: string }[], profile: string): string {
+function loginCount(logins: readonly { profile: string }[], profile: string): string {
   const own = logins.filter((login) => login.profile === profile).length;
   const other = logins.length === own ? "" : `, ${logins.length - own} of other profiles`;
   return `${own} login${own === 1 ? "" : "s"} of profile ${quote(profile)}${other}`;
@@ -59,7 +61,7 @@ export function loginCount(logins: readonly { profile: string }[], profile: stri
  *
  * @param store the kind of store; undefined if the setting is invalid
  */
-export function checkFiles(home: string, store: StoreChoice["value"] | undefined): Finding {
+export function checkFiles(home: string, store: StoreChoice["value"] | undefined): CheckFinding {
   const paths = Object.keys(FOLDERS).flatMap((folder) => filesIn(home, folder).map((name) => ({ folder, name })));
   const results = paths.map(({ folder, name }) => examineFile(join(home, folder, name), FOLDERS[folder]));
   const unusable = results.filter((result) => typeof result === "object");
@@ -85,7 +87,7 @@ interface Problem {
   remedy: string;
 }
 
-function unusableFinding(unusable: readonly Problem[], count: string): Finding {
+function unusableFinding(unusable: readonly Problem[], count: string): CheckFinding {
   const shown = unusable.slice(0, MOST_SHOWN);
   const more = unusable.length > shown.length ? `; and ${unusable.length - shown.length} more` : "";
   return failed(
@@ -140,7 +142,7 @@ const OLD_MS = 10 * 60_000;
  *
  * @param now milliseconds since the epoch
  */
-export function checkLeftovers(home: string, now: number): Finding {
+export function checkLeftovers(home: string, now: number): CheckFinding {
   const paths = ["", "claims", ...Object.keys(FOLDERS)].flatMap((folder) =>
     namesIn(join(home, folder))
       .filter((name) => TEMPORARY.test(name))
@@ -170,7 +172,7 @@ export async function checkKeychain(
   store: StoreChoice | undefined,
   keychain: Keychain,
   mayPrompt: boolean,
-): Promise<Finding> {
+): Promise<CheckFinding> {
   if (store?.value !== "keyring")
     return skipped("not used: AGENTAUTH_STORE=keyring seals logins with a key in the keychain");
   if (!mayPrompt) return skipped("not checked: the keychain may prompt, and --no-input is set");
@@ -182,4 +184,51 @@ export async function checkKeychain(
     if (!isAgentAuthError(error) || store.fallback !== "file") throw error;
     return warning(`${error.message}: logins are stored unsealed, because of store_fallback`, error.hint);
   }
+}
+
+const CLOCK_SLACK_MS = 10_000;
+
+/** Reads what the engine reports; it may throw. */
+type ReadReport = () => Promise<EngineReport>;
+
+/** The number of logins in an engine. */
+export async function checkEngineStore(
+  { store }: EngineStore,
+  { value, source }: StoreChoice,
+  profile: string,
+): Promise<CheckFinding> {
+  return ok(`${value} (${source}): ${loginCount(await store.list(), profile)}, in ${store.location}`);
+}
+
+/** The facts that an engine reports, and what is wrong with them. */
+export async function checkEngine(report: ReadReport): Promise<CheckFinding> {
+  const { facts, risks, errors } = await report();
+  const shown = Object.entries(facts)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+  if (errors.length > 0) return failed(`${errors.join("; ")} (${shown})`, "correct the settings of the engine");
+  if (risks.length > 0) return warning(`${risks.join("; ")} (${shown})`, "agentauth store health");
+  return ok(shown);
+}
+
+/** The difference between this machine's clock and the engine's. */
+export async function checkEngineClock(report: ReadReport): Promise<CheckFinding> {
+  const { clock_ahead_ms: aheadMs } = await report();
+  const found = `the clock of this machine is ${Math.abs(aheadMs)} ms ${aheadMs < 0 ? "behind" : "ahead of"} the engine's`;
+  return Math.abs(aheadMs) < CLOCK_SLACK_MS ? ok(found) : warning(found, "synchronize both clocks");
+}
+
+/** Whether the key ring has the keys of all records. An engine that does not answer is no failure of the keys. */
+export async function checkKeyRing(report: ReadReport): Promise<CheckFinding> {
+  const known = await report().catch((error) => {
+    if (isAgentAuthError(error) && error.class === "unavailable") return undefined;
+    throw error;
+  });
+  if (known === undefined) return skipped("the engine does not answer");
+  const { current_key: current, keys, keys_in_use: used } = known;
+  if (current === null) return warning("store_keys is none: logins are not sealed", "agentauth store keys <path>");
+  const uses = used.map(({ key, records }) => `${records} with ${quote(key)}`).join(", ");
+  const found = `seals with ${quote(current)}; records: ${uses === "" ? "none" : uses}`;
+  if (used.some(({ key }) => !keys.includes(key))) return failed(found, "add the missing keys to store_keys");
+  return used.some(({ key }) => key !== current) ? warning(found, "agentauth store reseal") : ok(found);
 }

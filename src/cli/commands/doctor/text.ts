@@ -1,12 +1,46 @@
-import { escapeText } from "../../../redact.js";
+import { escapeText, MASK, type Redactor } from "../../../redact.js";
 import type { OutStream } from "../../io/io.js";
-import { textWidth } from "../../io/width.js";
+import { textWidth, wrap } from "../../io/width.js";
 import { tableText } from "../../output/layout.js";
 import { shownCell } from "../../output/table.js";
-import { wrap } from "../../output/wrap.js";
 import type { CheckResult, CheckState } from "./check.js";
-import type { Report } from "./report.js";
 import type { SettingRow } from "./rows.js";
+
+/** The report of `doctor`, as `-o json` prints it. It contains no secret. */
+export interface DoctorReport {
+  /** The version of this package. */
+  version: string;
+  /** The version of Node. */
+  node: string;
+  /** The system, its architecture and its release. */
+  platform: string;
+  /** In the order in which they were made. */
+  checks: CheckResult[];
+  /** Every effective setting. */
+  settings: SettingRow[];
+}
+
+// Error messages quote an invalid URL such as "user:pass@host", whose password has no known position.
+const QUOTED_CREDENTIALS = /"[^"]*@[^"]*"/g;
+
+/** The report with every known and every recognized secret masked. */
+export function redactReport(report: DoctorReport, redactor: Pick<Redactor, "redact">): DoctorReport {
+  const clean = (text: string) => redactor.redact(text);
+  return {
+    ...report,
+    checks: report.checks.map(({ name, state, found, hint }) => ({
+      name,
+      state,
+      found: clean(found).replace(QUOTED_CREDENTIALS, `"${MASK}"`),
+      ...(hint !== undefined && { hint: clean(hint) }),
+    })),
+    settings: report.settings.map(({ name, value, source }) => ({
+      name,
+      value: value === null ? null : clean(value),
+      source: clean(source),
+    })),
+  };
+}
 
 /**
  * The report as text: one line per check with its hint below, then the settings. Everything in it is escaped.
@@ -14,7 +48,7 @@ import type { SettingRow } from "./rows.js";
  * @param columns the width of the terminal; without it lines are not wrapped
  */
 export async function reportText(
-  report: Report,
+  report: DoctorReport,
   colors: OutStream["colors"],
   columns = Number.POSITIVE_INFINITY,
 ): Promise<string> {

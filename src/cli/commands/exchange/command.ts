@@ -1,8 +1,7 @@
-import { Option } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import { EXCHANGE_FORMATS, type ExchangeFlags } from "./options.js";
+import { addFlags, repeatable } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import type { ExchangeFlags } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
@@ -13,29 +12,25 @@ export const command: CommandDeclaration = {
 };
 
 const EXCHANGE = "Exchange:";
+const FORMATS: NonNullable<ExchangeFlags["format"]>[] = ["raw", "header", "headers-json", "json", "env"];
 
 /** `exchange`. */
 function declareExchange(registry: Registry): void {
-  const option = (flags: string, about: string) => new Option(flags, about).helpGroup(EXCHANGE);
-  const several = (value: string, all: string[] = []) => [...all, value];
   const command = registry.root
     .command("exchange")
     .description("Exchange a token for one with another audience (RFC 8693)");
-  addAgentFlags(command, "login")
+  addFlags(addAgentFlags(command, "login"), EXCHANGE, [
+    ["--audience <name>", "Audience of the new token, as the issuer names it (repeatable)", repeatable],
+    ["--resource <uri>", "Resource of the new token (repeatable)", repeatable],
+    ["--scope <scopes>", "Scopes to request (default: the issuer's choice)"],
+    ["--subject-token-file <file>", "File with the subject token (- for stdin; default: the server's token)"],
+    ["--subject-token-type <type>", "Type of the subject token (default: access_token)"],
+    ["--actor-token-file <file>", "File with the actor token (- for stdin)"],
+    ["--actor-token-type <type>", "Type of the actor token (default: access_token)"],
+    ["--requested-token-type <type>", "Type of the new token (default: an access token or JWT)"],
+  ]);
+  addFlags(command, undefined, [["--format <format>", "Output format (default: raw)", FORMATS]])
     .argument("<mcp_url>", "URL of the MCP server whose issuer exchanges the token")
-    .addOption(
-      option("--audience <name>", "Audience of the new token, as the issuer names it (repeatable)").argParser(several),
-    )
-    .addOption(option("--resource <uri>", "Resource of the new token (repeatable)").argParser(several))
-    .addOption(option("--scope <scopes>", "Scopes to request (default: the issuer's choice)"))
-    .addOption(
-      option("--subject-token-file <file>", "File with the subject token (- for stdin; default: the server's token)"),
-    )
-    .addOption(option("--subject-token-type <type>", "Type of the subject token (default: access_token)"))
-    .addOption(option("--actor-token-file <file>", "File with the actor token (- for stdin)"))
-    .addOption(option("--actor-token-type <type>", "Type of the actor token (default: access_token)"))
-    .addOption(option("--requested-token-type <type>", "Type of the new token (default: an access token or JWT)"))
-    .addOption(new Option("--format <format>", "Output format (default: raw)").choices([...EXCHANGE_FORMATS]))
     .option("--login", "Log in if needed, even without a terminal")
     .option("--no-login", "Never log in")
     .addHelpText(
@@ -51,10 +46,5 @@ Examples:
   $ agentauth exchange https://mcp.example/mcp --audience billing --scope read --format headers-json
   $ agentauth exchange https://mcp.example/mcp --audience billing --subject-token-file - < token.txt`,
     )
-    .action(
-      registry.action<ExchangeFlags>(
-        async (options, deps) => (await import("./run.js")).runExchange(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runExchange", "url"));
 }

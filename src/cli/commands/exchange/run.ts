@@ -1,22 +1,35 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/url.js";
 import type { ExchangedToken } from "../../../oauth/token/exchange.js";
 import { quote } from "../../../redact.js";
 import { secretOf } from "../../clients/grant.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { formatToken, UNKNOWN_ASKER } from "../../clients/token-formats.js";
+import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { ExchangeFlags } from "./options.js";
+
+/** Options of `exchange`. */
+export interface ExchangeFlags extends Omit<AgentFlags, "output" | "resource"> {
+  url: string;
+  audience?: string[];
+  resource?: string[];
+  subjectTokenFile?: string;
+  subjectTokenType?: string;
+  actorTokenFile?: string;
+  actorTokenType?: string;
+  requestedTokenType?: string;
+  format?: "raw" | "header" | "headers-json" | "json" | "env";
+}
 
 /** `exchange`: prints the new token and nothing else; nothing at all if the exchange fails. */
 export async function runExchange(options: ExchangeFlags, context: CommandContext): Promise<undefined> {
   const { audience, resource, scope, actorTokenFile, actorTokenType, format = "raw", ...flags } = options;
   const url = parseMcpUrlArgument(options.url);
   if (audience === undefined && resource === undefined) {
-    throw usage("--audience or --resource is required", "add --audience <name>, or --resource <uri>");
+    throw usageError("--audience or --resource is required", "add --audience <name>, or --resource <uri>");
   }
   if (actorTokenType !== undefined && actorTokenFile === undefined)
-    throw usage("--actor-token-type needs --actor-token-file <file>", "add it, or leave the type out");
+    throw usageError("--actor-token-type needs --actor-token-file <file>", "add it, or leave the type out");
   const types = {
     subjectTokenType: typeOf(options.subjectTokenType, "--subject-token-type"),
     actorTokenType: typeOf(actorTokenType, "--actor-token-type"),
@@ -27,7 +40,7 @@ export async function runExchange(options: ExchangeFlags, context: CommandContex
   const subjectToken = await secretOf(options, "subjectTokenFile", "AGENTAUTH_SUBJECT_TOKEN", context);
   const actorToken = actorTokenFile && (await secretOf(options, "actorTokenFile", undefined, context));
   if (types.subjectTokenType !== undefined && subjectToken === undefined) {
-    throw usage(
+    throw usageError(
       "--subject-token-type needs a subject token",
       "set AGENTAUTH_SUBJECT_TOKEN, or add --subject-token-file <file>",
     );
@@ -46,7 +59,7 @@ const SHORT = ["access_token", "id_token", "refresh_token", "jwt", "saml1", "sam
 function typeOf(value: string | undefined, flag: string): string | undefined {
   if (value === undefined || (parseUrl(value) !== undefined && !/\s/.test(value))) return value;
   if (SHORT.includes(value)) return TYPE + value;
-  throw usage(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
+  throw usageError(`${flag} ${quote(value, 80)} is not a token type`, `one of ${SHORT.join(", ")}, or a URI`);
 }
 
 /** The output of `exchange --format json`. */
@@ -71,7 +84,7 @@ function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format
   const { issuedTokenType, tokenType, expiresAt, scope, issuer } = token;
   if (tokenType === "N_A" && (format === "header" || format === "headers-json")) {
     const what = issuedTokenType.replace(TYPE, "");
-    throw usage(
+    throw usageError(
       `the token is not an access token but ${quote(what, 80)}, and cannot be sent in a header`,
       "use --format raw, or json",
     );
@@ -87,8 +100,4 @@ function textOf(token: ExchangedToken, format: NonNullable<ExchangeFlags["format
     scope: scope ?? null,
     issuer,
   } satisfies PrintedToken)}\n`;
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

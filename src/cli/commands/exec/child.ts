@@ -1,8 +1,12 @@
 import type { ChildProcess } from "node:child_process";
+import { usageError } from "../../../errors.js";
+import { runnable, shellSyntax } from "../../../platform/shell.js";
 import { spawner } from "../../../platform/spawner.js";
-import type { LentProcess, ProcessSignals } from "../../runtime/context.js";
-import { forwardSignals, signalExitCode } from "./forward-signals.js";
-import { isStartFailure } from "./start-failure.js";
+import { system } from "../../../platform/system.js";
+import { quote } from "../../../redact.js";
+import { formatError } from "../../output/errors.js";
+import { agentMode } from "../../runtime/agent-mode.js";
+import type { CommandContext, LentProcess, ProcessSignals } from "../../runtime/context.js";
 import { closeWriteEnds, type Masked, openStdio, passOutput } from "./stdio.js";
 
 /** The program to run. */
@@ -119,4 +123,92 @@ function createReaderTimeout() {
 /** A reader that closed its end is no loss. */
 function isLoss(error: NodeJS.ErrnoException | null | undefined): error is NodeJS.ErrnoException {
   return error != null && !["EPIPE", "ECONNRESET", "ERR_STREAM_DESTROYED", "EOF"].includes(error.code ?? "");
+}
+
+/** Whether the command failed to start, rather than our own code before it. */
+export function isStartFailure(error: unknown): boolean {
+  return error instanceof Error && /^spawn\b/.test((error as NodeJS.ErrnoException).syscall ?? "");
+}
+
+/** Reports why a command did not start. @returns the exit code */
+export async function reportStartFailure(
+  command: string,
+  cause: unknown,
+  { io, redactor }: CommandContext,
+): Promise<number> {
+  const { code = "no reason reported" } = cause as NodeJS.ErrnoException;
+  const { exitCode, what, hint } = explain(code);
+  const message = `the command ${quote(command)} ${what} (${code})`;
+  const error = usageError(message, hint, cause);
+  const json = io.env["AGENTAUTH_ERRORS"] === "json" || agentMode(io.env, io.stdout) !== undefined;
+  const text = formatError(error, { json, colors: io.stderr.colors, redactor, exitCode });
+  // If stderr is closed, the exit code alone reports the failure.
+  await io.stderr.write(text).catch(() => {});
+  return exitCode;
+}
+
+/** With the exit codes that `env` and shells use. */
+function explain(code: string): { exitCode: number; what: string; hint?: string } {
+  switch (code) {
+    case "ENOENT":
+    case "ENOTDIR": {
+      const hint = `give the path of a program, or the name of one in PATH; for shell syntax: -- ${shellSyntax()}`;
+      return { exitCode: 127, what: "is not found", hint };
+    }
+    case "EACCES":
+    case "EPERM":
+    case "ENOEXEC":
+      return { exitCode: 126, what: "cannot be run", hint: `a program must be ${runnable()}` };
+    default:
+      return { exitCode: 125, what: "cannot be started" };
+  }
+}
+
+/** The keyboard signals of a terminal, which sends them to the child as well as to us. */
+const KEYBOARD: readonly NodeJS.Signals[] = ["SIGINT", "SIGQUIT"];
+/** The other signals that ask a program to end. */
+const TERMINATING: readonly NodeJS.Signals[] = ["SIGTERM", "SIGHUP"];
+/** The signals that stop and continue a job; on a terminal the shell sends them to both processes. */
+const JOB: readonly NodeJS.Signals[] = ["SIGTSTP", "SIGCONT", "SIGWINCH"];
+/** All that Windows has. */
+const ON_WINDOWS: readonly NodeJS.Signals[] = ["SIGINT", "SIGBREAK", "SIGHUP", "SIGTERM"];
+
+/** How received signals are handled. */
+interface SignalForwarding {
+  /** Whether the terminal also sends keyboard signals to the child. */
+  onTerminal: boolean;
+  /** Sends a signal to the child. */
+  passOn(signal: NodeJS.Signals): void;
+  /** Called for each terminating signal, passed on or not. */
+  onTerminate(): void;
+  signals: ProcessSignals;
+}
+
+/**
+ * Forwards signals instead of acting on them. A console of Windows sends its signals to all its programs, and passing one
+ * on would kill the child.
+ *
+ * @returns a function that removes the listeners
+ */
+export function forwardSignals({ onTerminal, passOn, onTerminate, signals }: SignalForwarding): () => void {
+  const isWindows = system.name === "win32";
+  const ending = isWindows ? ON_WINDOWS : [...KEYBOARD, ...TERMINATING];
+  const others: readonly NodeJS.Signals[] = isWindows ? [] : ["SIGUSR1", "SIGUSR2", ...(onTerminal ? [] : JOB)];
+  const releases = [...ending, ...others].map((signal) => {
+    const hasReachedChild = isWindows || (onTerminal && KEYBOARD.includes(signal));
+    return signals.on(signal, () => {
+      if (!hasReachedChild) passOn(signal);
+      if (ending.includes(signal)) onTerminate();
+      // The stop signal is for the whole job.
+      if (signal === "SIGTSTP") process.kill(process.pid, "SIGSTOP");
+    });
+  });
+  return () => {
+    for (const release of releases) release();
+  };
+}
+
+/** The exit code of a program that a signal ended: 128 and the signal's number, as in a shell. */
+function signalExitCode(signal: NodeJS.Signals): number {
+  return 128 + process.getBuiltinModule("node:os").constants.signals[signal];
 }

@@ -1,9 +1,8 @@
 import { InvalidArgumentError, Option } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import { type ExecFlags, parseTarget, type TokenTarget } from "./options.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import type { TokenTarget } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };
@@ -53,20 +52,16 @@ function declareExec(registry: Registry): void {
     .option("--login", "Log in if needed, even without a terminal")
     .option("--no-login", "Never log in")
     .addHelpText("after", HELP)
-    .action(
-      registry.action<ExecFlags>(
-        async (options, context) => (await import("./run.js")).runExec(options, context),
-        "url",
-        "command",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runExec", "url", "command"));
   // A missing "--" is the error to report, not an unknown flag, which belongs to the command.
   if (!context.argv.includes("--")) command.allowUnknownOption();
 }
 
+/** Reads `env:NAME`, `file:NAME` or `NAME`, which is `env:NAME`. */
 function targetOf(value: string): TokenTarget {
-  const found = parseTarget(value);
-  if (found === undefined)
+  const [, kind, name] = /^(?:(env|file):)?([A-Za-z_]\w*)$/.exec(value) ?? [];
+  // A kind without a name is a mistake.
+  if (name === undefined || (kind === undefined && (name === "env" || name === "file")))
     throw new InvalidArgumentError("must be env:NAME or file:NAME, NAME of letters, digits and _");
-  return found;
+  return { kind: kind === "file" ? "file" : "env", name };
 }

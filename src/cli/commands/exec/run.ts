@@ -1,16 +1,35 @@
 import { join } from "node:path";
+import { usageError } from "../../../errors.js";
 import { withVariable } from "../../../platform/environment.js";
+import { quote, shellWord } from "../../../redact.js";
 import { checkHandOver } from "../../clients/bound-token.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import type { AgentFlags } from "../../flags/agent.js";
 import { outputError } from "../../io/write-all.js";
 import type { CommandContext, LentProcess } from "../../runtime/context.js";
-import { runChild } from "./child.js";
-import { commandOf } from "./command-words.js";
-import { tokenEncodings } from "./encodings.js";
-import type { ExecFlags, TokenTarget } from "./options.js";
-import { isStartFailure, reportStartFailure } from "./start-failure.js";
+import { isStartFailure, reportStartFailure, runChild } from "./child.js";
+import { tokenEncodings } from "./masker.js";
 import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
+
+/** Where the command gets the token: in a variable, or in a file that a variable names. */
+export interface TokenTarget {
+  readonly kind: "env" | "file";
+  /** The variable. */
+  readonly name: string;
+}
+
+/** Options of `exec`. */
+export interface ExecFlags extends Omit<AgentFlags, "output"> {
+  url: string;
+  /** The operands after the URL; they end with the words after `--`. */
+  command: string[];
+  /** Default: the variable AGENTAUTH_TOKEN. */
+  as?: TokenTarget;
+  minTtl?: number;
+  /** Undefined masks each stream that is not a terminal. */
+  mask?: boolean;
+}
 
 const DEFAULT_TARGET: TokenTarget = { kind: "env", name: "AGENTAUTH_TOKEN" };
 
@@ -98,4 +117,30 @@ async function runCommand(command: readonly string[], handover: Handover): Promi
     if (!isStartFailure(error)) throw error;
     return await reportStartFailure(command[0] ?? "", error, context);
   }
+}
+
+const USAGE = "agentauth exec <mcp_url> -- <command> [args...]";
+
+/**
+ * The words of the command: everything after the first `--`.
+ *
+ * @param argv the command line as it was typed
+ * @throws `AgentAuthError` `usage` if there is no `--`, nothing after it, or more than the URL before it
+ */
+export function commandOf({ url, command }: Pick<ExecFlags, "url" | "command">, argv: readonly string[]): string[] {
+  const dashes = argv.indexOf("--");
+  if (dashes < 0 && command.length === 0) throw usageError("the command is missing", USAGE);
+  if (dashes < 0) throw usageError(`the command must follow "--"`, withDashes(url, command, argv));
+  const words = argv.slice(dashes + 1);
+  if (words.length === 0) throw usageError('there is no command after "--"', USAGE);
+  if (words.length > command.length) throw usageError('no MCP server is named before "--"', USAGE);
+  if (words.length < command.length) throw usageError(`unexpected argument ${quote(command[0])} before "--"`, USAGE);
+  if (words[0] === "") throw usageError("the command is an empty word", USAGE);
+  return words;
+}
+
+/** The intended command line, as far as it can be inferred. */
+function withDashes(url: string, [first = ""]: readonly string[], argv: readonly string[]): string {
+  const begin = argv.indexOf(first, argv.indexOf(url) + 1);
+  return ["agentauth", ...argv.slice(0, begin), "--", ...argv.slice(begin)].map(shellWord).join(" ");
 }

@@ -1,11 +1,15 @@
 import type { Command } from "commander";
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import { WIDEST_HELP } from "../../io/terminal-size.js";
+import { OUTPUT_FORMATS } from "../../output/formats.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
+import { ENVIRONMENT } from "../../runtime/environment.js";
+import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
+import { globalFlagRows } from "../../runtime/help/page.js";
+import { prose } from "../../runtime/help/text.js";
 import { seeHelp } from "../../runtime/usage-error.js";
-import { declareHelpTopics } from "./topics.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Help:", order: 1, declare: declareHelp };
@@ -35,8 +39,75 @@ function commandUnder(parent: Command, word: string): Command {
     word,
     parent.commands.map((command) => command.name()),
   );
-  throw new AgentAuthError("usage", `there is no help for ${quote(word, 80)}`, {
-    class: "usage",
-    hint: suggestion === undefined ? seeHelp() : `did you mean ${suggestion}?`,
-  });
+  throw usageError(
+    `there is no help for ${quote(word, 80)}`,
+    suggestion === undefined ? seeHelp() : `did you mean ${suggestion}?`,
+  );
+}
+
+const AGENTS = `If an AI agent runs agentauth:
+  - lists, status and the like are printed as JSON, as with -o json; token still prints the bare token
+  - errors are one line of JSON, the last line on stderr
+  - there is no prompt, no browser and no pager, as with --no-input --browser none
+  - lists and tree print the short form, as with --brief: 50 items in few columns, and on stderr the command for the next ones; --limit prints whole items
+  - commands prints names and summaries; with --json, or for one command, everything
+
+A line on stderr reports this mode, once per session of the agent. What is named means the same for everyone: with -o, --json, --jq, --columns, the output setting of a profile or a redirect to a file, a list is whole and in that form.
+Agents are detected by their environment variables; CI alone is not an agent.
+AGENTAUTH_AGENT=0 turns the mode off, AGENTAUTH_AGENT=1 on.
+
+The user logs in with two commands, and the agent is free between them:
+  agentauth login <mcp_url> --no-wait --json       prints the login URL (with --flow device: the code) and exits
+  agentauth login <mcp_url> --wait <login_id>      waits until the user has logged in
+A process holds the callback in between. A plain login does the same as the first command, unless --browser or --flow is
+given. A callback that the user copies: agentauth login <mcp_url> --wait <login_id> --callback-url - (on stdin).
+
+Every command with its flags as data: agentauth commands --json; the output types: agentauth schema`;
+
+function table(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, about]) => `  ${name.padEnd(width)}  ${about}`).join("\n");
+}
+
+const TOPICS: readonly { name: string; about: string; text: (root: Command) => string }[] = [
+  {
+    name: "flags",
+    about: "Flags of every command",
+    text: (root) => `Flags of every command:\n${table(globalFlagRows(root))}`,
+  },
+  {
+    name: "exit-codes",
+    about: "Meaning of each exit code",
+    text: () =>
+      `Exit codes:\n${table(Object.entries(EXIT_CODES).map(([name, code]) => [String(code), EXIT_CODE_MEANINGS[name as Outcome]] as const))}`,
+  },
+  {
+    name: "environment",
+    about: "Environment variables",
+    text: () =>
+      `Environment variables:\n${table(ENVIRONMENT)}\n\nA flag takes precedence over the environment, the environment over the profile.\nAn empty variable counts as unset.`,
+  },
+  {
+    name: "agents",
+    about: "Behaviour if an AI agent runs agentauth",
+    text: () => AGENTS,
+  },
+  {
+    name: "formats",
+    about: "Output formats",
+    text: () =>
+      `Output formats (-o):\n${table(Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => [name, about]))}`,
+  },
+];
+
+/** The topics of `help`: hidden commands. */
+function declareHelpTopics({ root, context, action }: Registry): void {
+  for (const topic of TOPICS) {
+    const command = root.command(topic.name, { hidden: true }).description(topic.about);
+    const text = () => `${prose(topic.text(root), Math.min(context.io.stdout.columns, WIDEST_HELP)).join("\n")}\n`;
+    command.helpInformation = text;
+    command.action(action(async () => void (await context.io.stdout.write(text()))));
+  }
+  const names = TOPICS.map(({ name, about }) => `  ${`help ${name}`.padEnd(18)}  ${about}`);
+  root.addHelpText("after", `\nTopics:\n${names.join("\n")}`);
 }

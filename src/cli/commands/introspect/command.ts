@@ -1,8 +1,6 @@
-import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
@@ -23,10 +21,5 @@ function declareIntrospect(registry: Registry): void {
     .argument("<mcp_url>", "URL of the MCP server")
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
-    .action(
-      registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runIntrospect(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runIntrospect", "url"));
 }

@@ -1,10 +1,9 @@
 import { type Command, Option } from "commander";
 import { addDeviceFilters, addListFlags, type ListFlags } from "../../flags/list.js";
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
+import { addFlags, duration } from "../../flags/values.js";
 import type { ListKind } from "../../listing/kinds.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import { duration } from "./watch/duration.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
@@ -59,7 +58,7 @@ function declareLists(registry: Registry): void {
       .action(
         registry.action<ListFlags>(async (options, deps) => {
           if (hasWatchFlags(options)) {
-            const { runWatch } = await import("./watch/run.js");
+            const { runWatch } = await import("./watch.js");
             return runWatch(kind, options, deps);
           }
           const { runList } = await import("../../listing/print-list.js");
@@ -76,25 +75,17 @@ function hasWatchFlags({ watch, until, watchTimeout }: ListFlags): boolean {
 }
 
 function addWatchFlags(command: Command): Command {
-  return command
-    .addOption(
-      new Option("--watch [interval]", "Refresh at an interval (default: 5s); in a pipe, one JSON event per line")
-        .preset("5s")
-        .argParser(duration)
-        .helpGroup("Watching:"),
-    )
-    .addOption(
-      new Option(
-        "--until <expression>",
-        "Watch until this jq expression over the array of items is neither false nor null",
-      ).helpGroup("Watching:"),
-    )
-    .addOption(
-      new Option("--watch-timeout <time>", "Stop watching after this time (5m, or seconds) with exit code 5")
-        .argParser(duration)
-        .helpGroup("Watching:"),
-    );
+  const interval = new Option(
+    "--watch [interval]",
+    "Refresh at an interval (default: 5s); in a pipe, one JSON event per line",
+  );
+  return addFlags(command.addOption(interval.preset("5s").argParser(duration).helpGroup(WATCHING)), WATCHING, [
+    ["--until <expression>", "Watch until this jq expression over the array of items is neither false nor null"],
+    ["--watch-timeout <time>", "Stop watching after this time (5m, or seconds) with exit code 5", duration],
+  ]);
 }
+
+const WATCHING = "Watching:";
 
 function declareGet(group: Command, kind: ListKind, registry: Registry): void {
   const { noun, scope } = kind;
@@ -106,10 +97,10 @@ function declareGet(group: Command, kind: ListKind, registry: Registry): void {
     .addOption(pagerOption())
     .addHelpText("after", `\nExample:\n  $ agentauth ${noun} get <${singular}_id> --${scope} <${scope}_id> -o json`)
     .action(
-      registry.action<ListFlags & { id: string }>(async (options, deps) => {
-        const { runGet } = await import("./run.js");
-        return runGet(kind, options, deps);
-      }, "id"),
+      registry.action<ListFlags & { id: string }>(
+        async (options, context) => (await import("./run.js")).runGet(kind, options, context),
+        "id",
+      ),
     );
 }
 

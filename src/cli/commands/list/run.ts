@@ -1,12 +1,12 @@
-import { AgentAuthError, isAgentAuthError, withHint } from "../../../errors.js";
+import { isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import { shellWord } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { ListKind } from "../../listing/kinds.js";
 import { checkIdentifier, requireScope } from "../../listing/scope.js";
 import { COLUMNS, getItem, readOptions } from "../../listing/source.js";
-import { formatOf } from "../../output/chosen-format.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
+import { formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { operand } from "../../runtime/pasted-words.js";
 
@@ -19,7 +19,7 @@ export async function runGet(
   const settings = context.settings();
   const { id } = options;
   const singular = noun.slice(0, -1);
-  if (id === "") throw new AgentAuthError("usage", `the ${singular} id is empty`, { class: "usage" });
+  if (id === "") throw usageError(`the ${singular} id is empty`);
   checkIdentifier(id, `the ${singular} id`);
   const scopeId = requireScope(scope, settings, `${noun} get ${operand(id)}`);
   const service = await context.management();

@@ -1,7 +1,6 @@
 import { Option } from "commander";
 import { addAgentFlags, RECEIVE_CALLBACK, type TokenFlags } from "../../flags/agent.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 1, names: ["login"], declare: declareLogin };

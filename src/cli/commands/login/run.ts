@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
@@ -90,12 +90,15 @@ async function logInAtIdp(idp: string, options: TokenFlags, context: CommandCont
     "--grant": grant,
   };
   const found = Object.entries(apart).find(([, value]) => value !== undefined && value !== true)?.[0];
-  if (found !== undefined) throw idpUsage(`--idp and ${found} do not go together`, "leave out one of the two");
+  if (found !== undefined) throw usageError(`--idp and ${found} do not go together`, "leave out one of the two");
   if (clientId !== undefined)
-    throw idpUsage("--client-id is the client of a server", "name that of the identity provider: --idp-client-id <id>");
+    throw usageError(
+      "--client-id is the client of a server",
+      "name that of the identity provider: --idp-client-id <id>",
+    );
   const reason = whyTwoSteps(options, context);
   if (reason !== undefined)
-    throw idpUsage(`login --idp waits for the user, and ${reason}`, "--browser none prints the URL, and waits");
+    throw usageError(`login --idp waits for the user, and ${reason}`, "--browser none prints the URL, and waits");
   const agent = await context.agent({ login: "always" });
   const { scope } = options;
   const login = printedLogin(await agent.loginIdp({ scope, signal: context.signal }));
@@ -104,10 +107,6 @@ async function logInAtIdp(idp: string, options: TokenFlags, context: CommandCont
   const next = "agentauth token <mcp_url> needs no login where the issuer takes assertions of this identity provider";
   const lasting = login.refreshable ? "" : `; without a refresh token, the next login is due at ${login.expires_at}`;
   context.io.say(`logged in at the identity provider ${escapeText(idp)}: ${next}${lasting}`);
-}
-
-function idpUsage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }
 
 async function reportLogin(

@@ -1,8 +1,6 @@
-import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 4, names: ["logout"], declare: declareLogout };
@@ -33,10 +31,5 @@ Examples:
   $ agentauth logout https://mcp.example/mcp
   $ agentauth logout --all --json`,
     )
-    .action(
-      registry.action<StoredLoginFlags>(
-        async (options, deps) => (await import("./run.js")).runLogout(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runLogout", "url"));
 }

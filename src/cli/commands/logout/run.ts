@@ -1,32 +1,29 @@
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
+import type { AgentClient } from "../../../oauth/agent.js";
+import type { LoginStatus } from "../../../oauth/login-status.js";
 import { shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import { formatOf } from "../../output/chosen-format.js";
-import { createWriter } from "../../output/writer.js";
+import type { ColumnSet } from "../../output/columns.js";
+import { isOutputGiven, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { LOGOUT_COLUMNS, logout, logoutOfAll, logoutOfIdp } from "./logout.js";
 
 /** `logout`: deletes the local login first, whatever the issuer returns. */
 export async function runLogout(options: StoredLoginFlags, context: CommandContext): Promise<number | undefined> {
   const { idp } = options;
   if ([options.url, options.all, idp].filter((one) => one !== undefined).length !== 1) {
-    throw new AgentAuthError("usage", "give one MCP server, --idp, or --all", {
-      class: "usage",
-      hint: "agentauth status lists the servers",
-    });
+    throw usageError("give one MCP server, --idp, or --all", "agentauth status lists the servers");
   }
   if (options.all && options.accountHint !== undefined) {
-    throw new AgentAuthError("usage", "--all covers every account, and --account-hint names one", {
-      class: "usage",
-      hint: `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
-    });
+    throw usageError(
+      "--all covers every account, and --account-hint names one",
+      `leave out --all: agentauth logout <mcp_url> --account-hint ${shellWord(options.accountHint)}`,
+    );
   }
-  const settings = context.settings();
   const agent = await context.agent();
-  const profile = settings.profile.value;
+  const profile = context.settings().profile.value;
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { logouts, failure } =
@@ -38,17 +35,156 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
             logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
             failure: undefined,
           };
-  if (options.output !== undefined || options.json === true || options.jq !== undefined) {
-    const format = formatOf(options, settings, context.io);
-    const writer = createWriter(
-      format,
-      { ...LOGOUT_COLUMNS, bounded: true, jq: options.jq, now: context.now },
-      context.io,
-    );
-    await writer.write(logouts);
-    await writer.end();
-  }
+  if (isOutputGiven(options)) await printRows(logouts, LOGOUT_COLUMNS, options, context);
   warnOfUnusable(unusable, context);
   if (failure) throw failure;
   return unusable.length > 0 ? EXIT_CODES.store : undefined;
+}
+
+/** The result of one logout, as `logout -o json` prints it. */
+interface LogoutResult {
+  /** The MCP server. */
+  server: string;
+  /** The profile that the login belonged to. */
+  profile: string;
+  /** The account that the login was for; null where none was named. */
+  account: string | null;
+  /** Whether a stored login was deleted. */
+  removed: boolean;
+  /** Whether the issuer revoked the tokens (RFC 7009); null if it has no revocation endpoint, or was not called. */
+  revoked: boolean | null;
+  /**
+   * Whether the issuer accepted the request to end the session of the user, which need not revoke a token; null if that
+   * was not requested, or was answered with a page, which may ask the user first.
+   */
+  session_ended: boolean | null;
+  /** RFC 3339: until when the access token stays valid; null if it was revoked, or if the issuer did not say. */
+  expires_at: string | null;
+  /** Why the login is still stored, why revocation failed, or why the session was not ended. */
+  error: string | null;
+}
+
+const COLUMNS = [
+  { path: "server", header: "SERVER" },
+  { path: "removed", header: "REMOVED", kind: "bool" },
+  { path: "revoked", header: "REVOKED", kind: "bool" },
+  { path: "error", header: "ERROR" },
+] as const;
+
+/** The columns of logouts. */
+const LOGOUT_COLUMNS: ColumnSet = {
+  columns: COLUMNS,
+  wideColumns: [
+    ...COLUMNS,
+    { path: "session_ended", header: "SESSION ENDED", kind: "bool" },
+    { path: "expires_at", header: "EXPIRES", kind: "time" },
+    { path: "account", header: "ACCOUNT" },
+    { path: "profile", header: "PROFILE" },
+  ],
+  fields: ["server", "profile", "account", "removed", "revoked", "session_ended", "expires_at", "error"],
+};
+
+const MAX_REASON = 160;
+
+/** The login to remove: of the given account, if the server has several. */
+type LoggedIn = Pick<LoginStatus, "server"> & Partial<Pick<LoginStatus, "account">>;
+
+/** Logs out of one server and reports the result. Throws if the local login cannot be removed. */
+export async function logout(
+  agent: Pick<AgentClient, "logout">,
+  { server, account }: LoggedIn,
+  profile: string,
+  { io, signal, redactor, now }: CommandContext,
+): Promise<LogoutResult> {
+  const { removed, revoked, sessionEnded, expiresAt, error } = await agent.logout(server, { account, signal });
+  const why = revoked === false || sessionEnded === false ? redactor.redact(reasonOf(error)) : null;
+  const where = account == null ? server : `${server} (account ${account})`;
+  const remaining = remainingLife(expiresAt, now());
+  if (!removed) io.say(`not logged in at ${where}`);
+  else if (revoked === true) io.say(`logged out of ${where}`);
+  else if (revoked === false) io.warn(`logged out of ${where} locally, but revocation failed (${why}): ${remaining}`);
+  else if (sessionEnded === false) {
+    const failure = `its session was not ended (${why}), and its issuer has no revocation endpoint`;
+    io.warn(`logged out of ${where} locally, but ${failure}: ${remaining}`);
+  } else {
+    const session = sessionEnded ? "accepted the request to end the session, but " : "";
+    io.say(`logged out of ${where}; its issuer ${session}has no revocation endpoint: ${remaining}`);
+  }
+  return {
+    server,
+    profile,
+    account: account ?? null,
+    removed,
+    revoked,
+    session_ended: sessionEnded,
+    expires_at: expiresAt?.toISOString() ?? null,
+    error: why,
+  };
+}
+
+/** Logs out of the identity provider and of all servers whose tokens came from it, and reports each. */
+async function logoutOfIdp(
+  agent: Pick<AgentClient, "logoutIdp">,
+  profile: string,
+  context: CommandContext,
+): Promise<LogoutResult[]> {
+  const ended = await agent.logoutIdp({ signal: context.signal });
+  if (ended.length === 0) context.io.say("not logged in at an identity provider");
+  return Promise.all(ended.map((one) => logout({ logout: async () => one }, one, profile, context)));
+}
+
+/** Until when a token is valid that was not revoked. */
+function remainingLife(expiresAt: Date | undefined, now: number): string {
+  if (expiresAt === undefined) return "the access token stays valid until it expires";
+  const isValid = expiresAt.getTime() > now;
+  return `the access token ${isValid ? "stays valid until" : "expired at"} ${expiresAt.toISOString()}`;
+}
+
+/**
+ * Logs out of several servers at the same time: an issuer that is down does not delay the others, and a login that
+ * cannot be removed does not stop the others.
+ *
+ * @returns the result of each, and the error that the command ends with
+ */
+export async function logoutOfAll(
+  agent: Pick<AgentClient, "logout">,
+  logins: readonly LoggedIn[],
+  profile: string,
+  context: CommandContext,
+): Promise<{ logouts: LogoutResult[]; failure: AgentAuthError | undefined }> {
+  const failures: AgentAuthError[] = [];
+  const attempt = async (login: LoggedIn): Promise<LogoutResult> => {
+    const { server, account = null } = login;
+    try {
+      return await logout(agent, login, profile, context);
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      failures.push(error);
+      const why = context.redactor.redact(error.message);
+      context.io.warn(`still logged in at ${server}: ${why}`);
+      const notCalled = { removed: false, revoked: null, session_ended: null, expires_at: null };
+      return { server, profile, account, ...notCalled, error: why };
+    }
+  };
+  const logouts = await Promise.all(logins.map(attempt));
+  const unrevoked = logouts.filter(({ revoked }) => revoked === false).length;
+  if (logouts.length === 0) context.io.say("not logged in");
+  if (logouts.length > 1 && unrevoked > 0)
+    context.io.say(`revocation failed at ${unrevoked} of ${logouts.length} issuers`);
+  return { logouts, failure: summaryOf(failures, logouts.length) };
+}
+
+function summaryOf(failures: readonly AgentAuthError[], count: number): AgentAuthError | undefined {
+  const [first] = failures;
+  if (first === undefined) return undefined;
+  const message = `${failures.length} of ${count} logins could not be removed, the first of them: ${first.message}`;
+  const { code, class: kind, hint, remedy } = first;
+  return new AgentAuthError(code, message, { class: kind, hint, remedy, cause: first });
+}
+
+/** A short reason; an unexpected error is an error response of the issuer. */
+function reasonOf(error: unknown): string {
+  if (!isAgentAuthError(error)) return "it responded with an error";
+  const { message } = error;
+  return message.length > MAX_REASON ? `${message.slice(0, MAX_REASON)}…` : message;
 }

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import { repeatable, seconds } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";
 import type { ProxyFlags } from "./run-proxy.js";
 import type { McpFlags } from "./session.js";
@@ -58,16 +58,35 @@ Examples:
 
 function declareProxy(group: Command, registry: Registry): void {
   addAgentFlags(group.command("proxy").description("Expose a remote MCP server over stdio, with authentication"))
-    .argument("<mcp_url>", "URL of the MCP server")
+    .argument("[mcp_url]", "URL of the MCP server")
+    .option(
+      "--server <name=url>",
+      "One of several MCP servers; its tools are named <name>__<tool> (repeatable)",
+      repeatable,
+    )
+    .option(
+      "--header <name: value>",
+      "HTTP header of each request; a secret as env:NAME or file:PATH (repeatable)",
+      repeatable,
+    )
+    .option("--header-file <file>", "Private file with such headers, one per line; # begins a comment")
+    .option("--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", repeatable)
+    .option("--hide-tool <glob>", "Tool that the host may neither list nor call (repeatable)", repeatable)
+    .option(
+      "--keep-alive [seconds]",
+      "Send a ping at an interval, so that an idle session lasts (default: 30)",
+      seconds,
+    )
     .option("--login", "Log in if needed, in a browser")
     .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `
 An MCP host starts this command and speaks MCP over its standard input and
-output. Every message is passed on unchanged, with a token that is refreshed as
-needed. Unless --login or --browser is given, the proxy does not log in: it
-reports the login command to the host and exits with 4.
+output. Every message is passed on, with a token that is refreshed as needed.
+Unless --login or --browser is given, the proxy does not log in: it reports the
+login command to the host and exits with 4. A header Authorization replaces the
+login.
 
 It exits with 0 when the host closes standard input. -v logs the messages that
 pass to stderr.
@@ -75,12 +94,7 @@ pass to stderr.
 Examples:
   $ agentauth login https://mcp.example/mcp
   $ agentauth mcp add claude-code https://mcp.example/mcp
-  $ agentauth mcp proxy https://mcp.example/mcp`,
+  $ agentauth mcp proxy https://mcp.example/mcp --hide-tool 'delete_*'`,
     )
-    .action(
-      registry.action<ProxyFlags>(
-        async (options, deps) => (await import("./run-proxy.js")).runProxy(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run-proxy.js"), "runProxy", "url"));
 }

@@ -1,9 +1,12 @@
 import { AgentAuthError } from "../../../errors.js";
+import { HttpRequest, type HttpRequestInit } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
-import { runStdioProxy } from "../../../mcp/stdio-proxy.js";
+import type { SendRequest } from "../../../mcp/http-exchange.js";
+import { type ProxiedServer, runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { loginRequired } from "../../../oauth/grant/login-required.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
+import { quote } from "../../../redact.js";
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
@@ -12,30 +15,73 @@ import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint, diagnosed } from "../../runtime/hints.js";
+import { type HeaderFlags, readHeaders } from "./headers.js";
 
 /** Options of `mcp proxy`. */
-export interface ProxyFlags extends Omit<AgentFlags, "output"> {
-  url: string;
+export interface ProxyFlags extends Omit<AgentFlags, "output">, HeaderFlags {
+  url?: string;
+  server?: string[];
+  allowTool?: string[];
+  hideTool?: string[];
+  keepAlive?: number | true;
 }
 
-/** `mcp proxy`: connects a host that speaks over standard input and output to a server that requires a token. */
+const DEFAULT_KEEP_ALIVE_S = 30;
+
+/** `mcp proxy`: connects a host that speaks over standard input and output to servers that require a token. */
 export async function runProxy(options: ProxyFlags, context: CommandContext): Promise<number> {
-  const url = parseMcpUrlArgument(options.url);
+  const addresses = serversOf(options);
   checkStdin(options);
+  const headers = readHeaders(options, context);
   const { io, redactor, signal } = context;
   const { stdin, stdout } = io;
+  const { allowTool: allow, hideTool: hide, keepAlive, verbose, debug } = options;
+  const seconds = keepAlive === true ? DEFAULT_KEEP_ALIVE_S : keepAlive;
   await runStdioProxy({
-    url,
-    fetch: await fetchOf(url, options, context),
+    servers: await Promise.all(
+      addresses.map(async ({ name, url }) => ({ name, url, ...(await sendersOf(url, { options, headers, context })) })),
+    ),
+    tools: { allow, hide },
+    keepAliveMs: seconds && seconds * 1000,
     input: stdin.stream,
     // On a terminal, control characters in the JSON are escaped; a host gets it unchanged.
     write: (text) => stdout.write(stdout.isTTY ? escapeJson(text) : text),
     signal,
     mask: (text) => redactor.redact(text),
     onWarning: (text) => io.warn(redactor.redact(text)),
-    onLog: (text) => io.verbose(redactor.redact(text)),
+    onLog: verbose || debug ? (text) => io.verbose(redactor.redact(text)) : () => undefined,
   });
   return EXIT_CODES.ok;
+}
+
+/** A server's name stands before that of each of its tools, which hosts limit to letters, digits, "_" and "-". */
+const SERVER = /^([a-z0-9][a-z0-9-]{0,31})=(.+)$/is;
+
+/** The servers that were named, each with another name. */
+function serversOf(options: ProxyFlags): { name: string; url: string }[] {
+  const { url, server = [] } = options;
+  if (url !== undefined && server.length > 0)
+    throw usage("<mcp_url> and --server do not go together", "name each server with --server <name>=<url>");
+  if (url !== undefined) return [{ name: "", url: parseMcpUrlArgument(url) }];
+  if (server.length === 0) throw usage("the URL of the MCP server is missing", "agentauth mcp proxy <mcp_url>");
+  const found = new Map<string, string>();
+  for (const text of server) {
+    const [, name = "", address = ""] = SERVER.exec(text) ?? [];
+    const hint = "for example --server docs=https://mcp.example/mcp: a name has up to 32 letters, digits and hyphens";
+    if (name === "") throw usage(`--server ${quote(text, 80)} is not <name>=<url>`, hint);
+    if (found.has(name)) throw usage(`--server ${quote(name)} is given twice`, "give each server a name of its own");
+    found.set(name, parseMcpUrlArgument(address));
+  }
+  const forOne = (["header", "headerFile", "resource", "resourceMetadata"] as const).find((name) => options[name]);
+  if (found.size > 1 && forOne !== undefined) {
+    const flag = `--${forOne.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    throw usage(`${flag} is for one server, and would go to all of them`, "start a proxy of its own for that server");
+  }
+  return [...found].map(([name, address]) => ({ name, url: address }));
+}
+
+function usage(message: string, hint: string): AgentAuthError {
+  return new AgentAuthError("usage", message, { class: "usage", hint });
 }
 
 /** Standard input carries the host's messages: no secret may be read from it. */
@@ -43,50 +89,76 @@ function checkStdin(flags: ProxyFlags): void {
   const given = stdinFlag(flags);
   const taken = flags.flow === "paste" ? "--flow paste" : given && `${given} -`;
   if (taken === undefined) return;
-  throw new AgentAuthError("usage", `${taken} reads standard input, which carries the MCP host's messages`, {
-    class: "usage",
-    hint:
-      taken === "--flow paste" ? "log in beforehand: agentauth login <mcp_url> --flow paste" : "give a private file",
-  });
+  throw usage(
+    `${taken} reads standard input, which carries the MCP host's messages`,
+    taken === "--flow paste" ? "log in beforehand: agentauth login <mcp_url> --flow paste" : "give a private file",
+  );
+}
+
+interface Sending {
+  options: ProxyFlags;
+  /** More headers of each request. */
+  headers: Record<string, string>;
+  context: CommandContext;
+}
+
+/** How requests are sent: with the headers of the flags, and with the token unless they have one of their own. */
+async function sendersOf(url: string, sending: Sending): Promise<Pick<ProxiedServer, "fetch" | "unattended">> {
+  const { headers, context, options } = sending;
+  if (!("authorization" in headers)) {
+    // Never prompts, even on a terminal: standard input is for the server.
+    const unattended = context.with({ io: { ...context.io, stdin: { ...context.io.stdin, isTTY: false } } });
+    // A tool may take longer than the usual idle timeout, and a notification stream may be silent for hours.
+    const agent = await unattended.agent({ idleTimeoutMs: 0 });
+    const withoutLogin = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
+    const senderOf = (sender: AgentClient) => withToken(url, { ...sending, sender, withoutLogin });
+    return { fetch: senderOf(agent), unattended: senderOf(withoutLogin) };
+  }
+  const network = await context.network({ idleTimeoutMs: 0 });
+  const connection = network.connectTo(new URL(url), options.allowPrivateNetwork ? "all" : new Set());
+  const withHint = context.withHint ?? cliHint;
+  return {
+    fetch: async (address, { signal = null, ...init }) => {
+      const request = new HttpRequest(address, withHeaders(init, headers));
+      return connection.fetch(request, { signal }).catch((error: unknown) => {
+        throw signal?.aborted ? error : diagnosed(withHint(networkError(error, url)));
+      });
+    },
+  };
+}
+
+function withHeaders(init: HttpRequestInit, more: Record<string, string>): HttpRequestInit {
+  return { ...init, headers: { ...(init.headers as Record<string, string>), ...more } };
+}
+
+interface TokenSending extends Sending {
+  sender: AgentClient;
+  withoutLogin: AgentClient;
 }
 
 /** A fetch with the token, and with hints in its errors. */
-async function fetchOf(url: string, options: ProxyFlags, context: CommandContext): Promise<typeof globalThis.fetch> {
-  // Never prompts, even on a terminal: standard input is for the server.
-  const unattended = context.with({ io: { ...context.io, stdin: { ...context.io.stdin, isTTY: false } } });
-  // A tool may take longer than the usual idle timeout, and a notification stream may be silent for hours.
-  const agent = await unattended.agent({ idleTimeoutMs: 0 });
-  // For the end of a session, which must not start a login.
-  const withoutLogin = unattended.mayLogin() ? await unattended.agent({ login: "never" }) : agent;
+function withToken(url: string, { options, headers, context, sender, withoutLogin }: TokenSending): SendRequest {
   const key = {
     profile: context.settings().profile.value,
     server: parseMcpUrl(url).resource,
     account: options.accountHint,
   };
   const withHint = context.withHint ?? cliHint;
-  return async (input, init) => {
-    const endsSession = init?.method === "DELETE";
-    const response = await send(endsSession ? withoutLogin : agent, options.scope, input, init).catch(
-      (error: unknown) => {
-        throw init?.signal?.aborted ? error : diagnosed(withHint(networkError(error, url)));
-      },
-    );
+  return async (address, { signal = null, ...init }) => {
+    const send = async () => {
+      const { scope } = options;
+      if (scope !== undefined) await loginFirst(sender, address, { scope, signal: signal ?? undefined });
+      return sender.fetch(new HttpRequest(address, withHeaders(init, headers)), { signal });
+    };
+    const response = await send().catch((error: unknown) => {
+      throw signal?.aborted ? error : diagnosed(withHint(networkError(error, url)));
+    });
     if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
     // With a machine grant, the server's own message is more useful.
     if (response.status !== 401 || options.grant !== undefined) return response;
     await response.body?.cancel().catch(() => undefined);
     throw withHint(loginRequired(key, "the server rejected the token (HTTP 401)"));
   };
-}
-
-async function send(
-  agent: AgentClient,
-  scope: string | undefined,
-  input: string | URL | Request,
-  init: RequestInit | undefined,
-): Promise<Response> {
-  if (scope !== undefined) await loginFirst(agent, String(input), { scope, signal: init?.signal ?? undefined });
-  return agent.fetch(input, init);
 }
 
 /** An error response is passed on to the host, and the server may echo the token in it. */

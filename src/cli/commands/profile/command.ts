@@ -1,7 +1,5 @@
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { ProfileOptions } from "./run.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = {
@@ -22,27 +20,20 @@ function declareProfile(registry: Registry): void {
 The first setting creates a profile: agentauth config set base_url <url> --profile <name>
 The profile "sandbox" is reserved for the running sandbox.`,
     );
-  const run = (verb: "list" | "use" | "delete", ...positional: "name"[]) =>
-    registry.action<ProfileOptions>(
-      async (options, deps) => {
-        const { PROFILE_RUNS } = await import("./run.js");
-        return PROFILE_RUNS[verb](options, deps);
-      },
-      ...positional,
-    );
+  const load = async () => (await import("./run.js")).PROFILE_RUNS;
   addOutputFlags(group.command("list").description("List the profiles and show which one is used"))
     .addHelpText("after", "\nExample:\n  $ agentauth profile list")
-    .action(run("list"));
+    .action(registry.run(load, "list"));
   group
     .command("use")
     .description("Select the profile to use from now on")
     .argument("<name>", "Name of the profile")
     .addHelpText("after", "\nExample:\n  $ agentauth profile use staging")
-    .action(run("use", "name"));
+    .action(registry.run(load, "use", "name"));
   group
     .command("delete")
     .description("Delete a profile and its settings")
     .argument("<name>", "Name of the profile")
     .addHelpText("after", "\nExample:\n  $ agentauth profile delete staging")
-    .action(run("delete", "name"));
+    .action(registry.run(load, "delete", "name"));
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import { profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
@@ -9,12 +9,10 @@ import { changeConfig } from "../../config/change.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-
-type Run = (options: ProfileOptions, context: CommandContext) => Promise<number | undefined>;
+import type { CommandRun } from "../../runtime/declaration.js";
 
 const COLUMNS = [
   { path: "name", header: "PROFILE" },
@@ -37,7 +35,7 @@ interface ProfileRow {
 }
 
 /** The verbs of `profile`. */
-export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
+export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", CommandRun<ProfileOptions>>> = {
   async list(options, context) {
     const home = context.home();
     const config = readConfig(home);
@@ -54,13 +52,9 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", Run>> = {
       context.io.warn(`${used.source} names the profile ${quote(used.value)}, which does not exist`);
     }
     const { output } = writtenProfile("default", config).entries;
-    const writer = createWriter(
-      formatOf(options, { output: output ? { value: output, source: "profile default" } : undefined }, context.io),
-      { ...PROFILES, bounded: true, jq: options.jq },
-      context.io,
-    );
-    await writer.write(rows);
-    await writer.end();
+    // The settings of an unknown profile cannot be resolved.
+    const settings = () => ({ output: output ? { value: output, source: "profile default" } : undefined });
+    await printRows(rows, PROFILES, options, { ...context, settings });
     return undefined;
   },
 
@@ -107,10 +101,10 @@ function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, con
 function requireProfile(name: string, config: Config, names: readonly string[]): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;
   const suggestion = suggest(name, names);
-  throw new AgentAuthError("usage", `unknown profile ${quote(name)}`, {
-    class: "usage",
-    hint: suggestion === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${suggestion}?`,
-  });
+  throw usageError(
+    `unknown profile ${quote(name)}`,
+    suggestion === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${suggestion}?`,
+  );
 }
 
 /** Options of the `profile` commands. */

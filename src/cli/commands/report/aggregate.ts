@@ -1,7 +1,7 @@
-import { type Facts, type Moment, readFacts } from "./fields.js";
+import { countText, DAY_SECONDS, dateOf } from "./charts.js";
+import { type Facts, readFacts } from "./fields.js";
 import { createFindings } from "./findings.js";
 import type { Report, Tally, TimeSeries } from "./model.js";
-import { countText, DAY_SECONDS, dateOf } from "./numbers.js";
 
 /** The number of distinct values that a counter stores, so that invented values cannot exhaust memory. */
 const MOST_DISTINCT = 10_000;
@@ -9,7 +9,7 @@ const MOST_DISTINCT = 10_000;
 const MOST_COUNTRIES = 26 * 26;
 const MOST_VALUES = 50;
 
-/** The fields that are counted by their values. */
+/** The fields of the report that count values of the devices. */
 const COUNTED = {
   status: ({ status }: Facts) => status,
   session_type: ({ sessionType }: Facts) => sessionType,
@@ -19,63 +19,47 @@ const COUNTED = {
   fingerprints: ({ last }: Facts) => last.fingerprint,
 };
 
-/** The context of the numbers. */
-export interface ReportContext {
-  poolId: string;
-  poolTitle: string | undefined;
-  complete: boolean;
-  /** Devices read, including those that do not match the filter. */
-  read: number;
-  /** Devices in the pool, if the service reports it. */
-  total: number | undefined;
-  notes: readonly string[];
-}
-
-/** Counts devices. Each device is read once and not stored, so memory is bounded. */
-export interface Aggregate {
-  add(device: object): void;
-  report(about: ReportContext): Report;
-}
-
 /**
- * An aggregate of no devices.
+ * Counts devices, and judges them by the rules of findings. Each device is read once and not stored, so memory is bounded.
  *
  * @param now milliseconds since the epoch, for rules about age
  */
-export function createAggregate(now: number): Aggregate {
+export function createAggregate(now: number) {
   const seconds = now / 1000;
   const fields = Object.entries(COUNTED).map(([name, read]) => ({ name, read, counter: createCounter() }));
-  const moments = { first: createMomentCounts(), last: createMomentCounts() };
+  const seen = { first: createMomentCounts(), last: createMomentCounts() };
   const findings = createFindings(seconds);
   const counts = { counted: 0, seen_within_7_days: 0, seen_within_30_days: 0 };
   return {
-    add(device) {
+    add(device: object): void {
       const facts = readFacts(device, seconds);
       counts.counted++;
       const age = facts.last.at === undefined ? Number.POSITIVE_INFINITY : seconds - facts.last.at;
       if (age <= 7 * DAY_SECONDS) counts.seen_within_7_days++;
       if (age <= 30 * DAY_SECONDS) counts.seen_within_30_days++;
       for (const { read, counter } of fields) counter.add(read(facts));
-      moments.first.add(facts.first);
-      moments.last.add(facts.last);
+      seen.first.add(facts.first);
+      seen.last.add(facts.last);
       findings.add(facts);
     },
-    report({ poolId, poolTitle, complete, read, total, notes }) {
+    /** @param about how the devices were read: what the report says beside the numbers */
+    report(
+      about: Pick<Report, "pool_id" | "pool_title" | "complete" | "notes"> & Pick<Report["devices"], "read" | "total">,
+    ): Report {
+      const { read, total, notes, ...pool } = about;
       const tallies = fields.map(({ name, counter }) => [name, counter.tally(MOST_VALUES)] as const);
       const full = tallies.flatMap(([name, { uncounted }]) => fullNote(name.replace("_", " "), uncounted));
       const found = findings.report();
       return {
         type: "device_report",
-        pool_id: poolId,
-        pool_title: poolTitle ?? null,
+        ...pool,
         generated_at: new Date(now).toISOString(),
-        complete,
         notes: [...notes, ...full, ...fullNote("addresses with a fingerprint", found.uncounted)],
-        devices: { read, total: total ?? null, ...counts },
+        devices: { read, total, ...counts },
         ...(Object.fromEntries(tallies) as Record<keyof typeof COUNTED, Tally>),
-        countries: { first_seen: moments.first.countries(), last_seen: moments.last.countries() },
-        first_seen: moments.first.days(),
-        last_seen: moments.last.days(),
+        countries: { first_seen: seen.first.countries(), last_seen: seen.last.countries() },
+        first_seen: seen.first.days(),
+        last_seen: seen.last.days(),
         findings: found.findings,
       };
     },
@@ -87,26 +71,19 @@ function fullNote(what: string, uncounted: number): string[] {
   return [`too many distinct ${what}: ${countText(uncounted, "device")} could not be counted`];
 }
 
-/** Counts how often each value comes, exactly, in bounded memory. */
-export interface Counter {
-  /** Counts one; undefined is a value that is not known. */
-  add(value: string | undefined): void;
-  /** The counts so far, with at most `most` of the values. */
-  tally(most: number): Tally;
-}
-
-/** A counter that has counted nothing. */
-export function createCounter(mostDistinct = MOST_DISTINCT): Counter {
+/** Counts how often each value comes, exactly, in bounded memory. An undefined value is not known. */
+export function createCounter(mostDistinct = MOST_DISTINCT) {
   const counts = new Map<string, number>();
   let unknown = 0;
   let uncounted = 0;
   return {
-    add(value) {
+    add(value: string | undefined): void {
       if (value === undefined) unknown++;
       else if (counts.has(value) || counts.size < mostDistinct) counts.set(value, (counts.get(value) ?? 0) + 1);
       else uncounted++;
     },
-    tally(most) {
+    /** The counts so far, with at most `most` of the values. */
+    tally(most: number): Tally {
       const all = [...counts].map(([value, count]) => ({ value, count }));
       // Equal counts by the code units of their values, so that the same devices yield the same report.
       all.sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
@@ -121,7 +98,7 @@ function createMomentCounts() {
   const countries = createCounter();
   const days = createCounter(Number.POSITIVE_INFINITY);
   return {
-    add({ country, at }: Moment) {
+    add({ country, at }: Facts["last"]): void {
       countries.add(country);
       // A date is made once for a day, not once for a device.
       days.add(at === undefined ? undefined : String(Math.floor(at / DAY_SECONDS)));

@@ -1,28 +1,26 @@
-import { Option } from "commander";
 import { addDeviceFilters, addReadFlags } from "../../flags/list.js";
-import { pagerOption } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import { REPORT_FORMATS, type ReportFlags } from "./options.js";
+import { DOCUMENT_FORMATS, pagerOption } from "../../flags/output.js";
+import { addFlags } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Lists:", order: 2, names: ["devices"], declare: declareReport };
 
 /** `devices report`. It has no `--show-secrets`: its output is made to be shared. */
-function declareReport({ root, action }: Registry): void {
+function declareReport({ root, run }: Registry): void {
   const group = root.commands.find((command) => command.name() === "devices");
   if (group === undefined) throw new TypeError("declareLists comes before declareReport");
-  const output = (name: string, about: string) => new Option(name, about).helpGroup("Output:");
   const report = group
     .command("report")
     .description("Report the devices of a pool in numbers, with findings")
-    .option("--pool <pool_id>", "ID of the pool (default: the profile's)")
-    .addOption(output("--html <file>", "Write one self-contained HTML page (- for stdout)"))
-    .addOption(output("--force", "Overwrite the file of --html"))
-    .addOption(output("-o, --output <format>", "Output format (default: text for reading)").choices(REPORT_FORMATS))
-    .addOption(output("--json", "Same as -o json"))
-    .addOption(output("--jq <expression>", "Filter JSON with a jq expression"))
-    .addOption(pagerOption());
+    .option("--pool <pool_id>", "ID of the pool (default: the profile's)");
+  addFlags(report, "Output:", [
+    ["--html <file>", "Write one self-contained HTML page (- for stdout)"],
+    ["--force", "Overwrite the file of --html"],
+    ["-o, --output <format>", "Output format (default: text for reading)", DOCUMENT_FORMATS],
+    ["--json", "Same as -o json"],
+    ["--jq <expression>", "Filter JSON with a jq expression"],
+  ]).addOption(pagerOption());
   addDeviceFilters(addReadFlags(report))
     .addHelpText(
       "after",
@@ -37,10 +35,5 @@ Examples:
   $ agentauth devices report --pool <pool_id> --status active --seen-after 30d
   $ agentauth devices report --pool <pool_id> --jq '.findings[] | {code, count}'`,
     )
-    .action(
-      action<ReportFlags>(async (options, deps) => {
-        const { runReport } = await import("./run.js");
-        return runReport(options, deps);
-      }),
-    );
+    .action(run(() => import("./run.js"), "runReport"));
 }

@@ -1,36 +1,7 @@
-/** The fields of a device as the report needs them: each may be missing, null or of another type. */
+import { readPath } from "../../output/value.js";
 
-/** A place on earth, in degrees. */
-export interface Point {
-  latitude: number;
-  longitude: number;
-}
-
-/** What is known of a device at one moment; undefined for what the service did not say, or not in its documented form. */
-export interface Moment {
-  /** Unix seconds, after 1970 and not in the future. */
-  at: number | undefined;
-  /** ISO 3166-1 alpha-2. */
-  country: string | undefined;
-  asn: number | undefined;
-  point: Point | undefined;
-  address: string | undefined;
-  fingerprint: string | undefined;
-}
-
-/** What is known of a device. Its client secret is never read. */
-export interface Facts {
-  id: string | undefined;
-  title: string | undefined;
-  status: string | undefined;
-  sessionType: string | undefined;
-  client: string | undefined;
-  authProfile: string | undefined;
-  pkceRequired: boolean | undefined;
-  redirectUris: readonly string[] | undefined;
-  first: Moment;
-  last: Moment;
-}
+/** What is known of a device; undefined for what the service did not say, or not in its documented form. */
+export type Facts = ReturnType<typeof readFacts>;
 
 /** The longest text that is kept of a field. */
 const LONGEST = 200;
@@ -38,40 +9,48 @@ const LONGEST = 200;
 const CLOCK_SKEW_SECONDS = 86_400;
 
 /**
- * Reads what the report needs of a device.
+ * Reads what the report needs of a device. Its client secret is never read.
  *
  * @param now Unix seconds
  */
-export function readFacts(device: object, now: number): Facts {
-  const client = field(device, "dynamic_client_details");
-  const pkce = field(client, "pkce_required");
+export function readFacts(device: object, now: number) {
+  const text = (path: string) => textOf(readPath(device, path));
+  const pkce = readPath(device, "dynamic_client_details.pkce_required");
+  const moment = (path: "first_seen" | "last_seen") => ({
+    at: timeOf(readPath(device, `${path}.at`), now),
+    country: /^[A-Z]{2}$/.exec(text(`${path}.country_code`) ?? "")?.[0],
+    asn: asnOf(readPath(device, `${path}.asn`)),
+    point: pointOf(readPath(device, `${path}.lat_long`)),
+    address: text(`${path}.remote_ip`),
+    fingerprint: text(`${path}.ja4_fingerprint`),
+  });
   return {
-    id: textOf(field(device, "id")),
-    title: textOf(field(device, "title")),
-    status: textOf(field(device, "status")),
-    sessionType: textOf(field(device, "session_type")),
-    client: textOf(field(client, "title")),
-    authProfile: textOf(field(client, "auth_profile")),
+    id: text("id"),
+    title: text("title"),
+    status: text("status"),
+    sessionType: text("session_type"),
+    client: text("dynamic_client_details.title"),
+    authProfile: text("dynamic_client_details.auth_profile"),
     pkceRequired: typeof pkce === "boolean" ? pkce : undefined,
-    redirectUris: textsOf(field(client, "redirect_uris")),
-    first: momentOf(field(device, "first_seen"), now),
-    last: momentOf(field(device, "last_seen"), now),
+    redirectUris: textsOf(readPath(device, "dynamic_client_details.redirect_uris")),
+    first: moment("first_seen"),
+    last: moment("last_seen"),
   };
 }
 
-function momentOf(details: unknown, now: number): Moment {
-  const at = field(details, "at");
-  const country = field(details, "country_code");
-  const asn = field(details, "asn");
-  const latest = now + CLOCK_SKEW_SECONDS;
-  return {
-    at: typeof at === "number" && at > 0 && at <= latest ? at : undefined,
-    country: typeof country === "string" && /^[A-Z]{2}$/.test(country) ? country : undefined,
-    asn: Number.isSafeInteger(asn) && (asn as number) >= 1 ? (asn as number) : undefined,
-    point: pointOf(field(details, "lat_long")),
-    address: textOf(field(details, "remote_ip")),
-    fingerprint: textOf(field(details, "ja4_fingerprint")),
-  };
+/** Unix seconds, after 1970 and not in the future. */
+function timeOf(value: unknown, now: number): number | undefined {
+  return typeof value === "number" && value > 0 && value <= now + CLOCK_SKEW_SECONDS ? value : undefined;
+}
+
+function asnOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? value : undefined;
+}
+
+/** A place on earth, in degrees. */
+export interface Point {
+  latitude: number;
+  longitude: number;
 }
 
 function pointOf(value: unknown): Point | undefined {
@@ -79,11 +58,6 @@ function pointOf(value: unknown): Point | undefined {
   const [latitude, longitude] = value as unknown[];
   if (typeof latitude !== "number" || typeof longitude !== "number") return undefined;
   return Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180 ? { latitude, longitude } : undefined;
-}
-
-function field(holder: unknown, key: string): unknown {
-  if (typeof holder !== "object" || holder === null || !Object.hasOwn(holder, key)) return undefined;
-  return (holder as Record<string, unknown>)[key];
 }
 
 function textOf(value: unknown): string | undefined {

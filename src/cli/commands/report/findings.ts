@@ -1,8 +1,8 @@
 import { isLoopbackHost } from "../../../http/address.js";
 import { parseUrl } from "../../../http/url.js";
+import { DAY_SECONDS, dateOf, numberText } from "./charts.js";
 import type { Facts, Point } from "./fields.js";
 import type { Finding } from "./model.js";
-import { DAY_SECONDS, dateOf, numberText } from "./numbers.js";
 
 /** The result of a rule: undefined if the device lacks the data, false for no finding, else a short detail. */
 type Judgement = string | false | undefined;
@@ -127,27 +127,21 @@ function insecurePart(address: string): string | undefined {
   return DANGEROUS.has(protocol) ? protocol : undefined;
 }
 
-/** Collects what the rules find on devices. */
-export interface Findings {
-  add(facts: Facts): void;
-  /** The findings, the most urgent first, and the devices whose origin came after the origins were full. */
-  report(): { findings: Finding[]; uncounted: number };
-}
-
 /**
- * Findings on no device.
+ * Collects what the rules find on devices.
  *
  * @param now Unix seconds
  */
-export function createFindings(now: number, mostOrigins = MOST_ORIGINS): Findings {
+export function createFindings(now: number, mostOrigins = MOST_ORIGINS) {
   const rules = RULES.map(({ judge, ...text }) => ({ judge, finding: emptyFinding(text) }));
   const origins = createSharedOrigins(mostOrigins);
   return {
-    add(facts) {
+    add(facts: Facts): void {
       for (const { judge, finding } of rules) addJudgement(finding, judge(facts, now), facts);
       origins.add(facts);
     },
-    report() {
+    /** The findings, the most urgent first, and the devices whose origin came after the origins were full. */
+    report(): { findings: Finding[]; uncounted: number } {
       const { finding, uncounted } = origins.report();
       const rank = { high: 0, medium: 1, low: 2 };
       const findings = [...rules.map(({ finding }) => finding), finding];
@@ -161,7 +155,7 @@ function emptyFinding(text: RuleText): Finding {
   return { ...text, count: 0, active: 0, judged: 0, not_judged: 0, examples: [] };
 }
 
-function addJudgement(finding: Finding, judgement: Judgement, facts: Facts): void {
+function addJudgement(finding: Finding, judgement: Judgement, facts: Facts, mostExamples = MOST_EXAMPLES): void {
   if (judgement === undefined) {
     finding.not_judged++;
     return;
@@ -170,25 +164,21 @@ function addJudgement(finding: Finding, judgement: Judgement, facts: Facts): voi
   if (judgement === false) return;
   finding.count++;
   if (facts.status === "active") finding.active++;
-  if (finding.examples.length < MOST_EXAMPLES) finding.examples.push(...exampleOf(facts, judgement));
-}
-
-/** What names a device to a reader; nothing without an id. */
-function exampleOf({ id, title, client, last }: Facts, detail: string): Finding["examples"] {
-  if (id === undefined) return [];
-  return [{ id, title: title ?? null, client: client ?? null, country: last.country ?? null, detail }];
+  const { id, title = null, client = null, last } = facts;
+  if (id === undefined || finding.examples.length >= mostExamples) return;
+  finding.examples.push({ id, title, client, country: last.country ?? null, detail: judgement });
 }
 
 /**
  * Finds many devices of one origin: an address together with a TLS fingerprint. The fingerprint alone names a program,
- * not a machine, and thousands of devices rightly share it.
+ * not a machine, and thousands of devices rightly share it. The examples are one device of each origin.
  */
 function createSharedOrigins(mostOrigins: number) {
   const origins = new Map<string, Finding>();
-  let unknown = 0;
   let uncounted = 0;
+  let unknown = 0;
   return {
-    add(facts: Facts) {
+    add(facts: Facts): void {
       const { address, fingerprint } = facts.last;
       const key = JSON.stringify([address, fingerprint]);
       if (address === undefined || fingerprint === undefined) unknown++;
@@ -196,28 +186,20 @@ function createSharedOrigins(mostOrigins: number) {
       else {
         const origin = origins.get(key) ?? emptyFinding(SHARED_FINGERPRINT);
         origins.set(key, origin);
-        addJudgement(origin, `from ${address} with ${fingerprint}`, facts);
+        addJudgement(origin, `from ${address} with ${fingerprint}`, facts, 1);
       }
     },
     report() {
       const shared = [...origins.values()].filter(({ count }) => count >= MANY).sort((a, b) => b.count - a.count);
-      const sum = (all: Iterable<Finding>, key: "count" | "active") =>
-        [...all].reduce((total, one) => total + one[key], 0);
-      // One device of each origin before a second one of any.
-      const turns = Array.from({ length: MOST_EXAMPLES }, (_, turn) =>
-        shared.flatMap(({ examples, count }) =>
-          examples.slice(turn, turn + 1).map((one) => ({ ...one, detail: `${count} ${one.detail}` })),
-        ),
-      );
-      const finding: Finding = {
-        ...SHARED_FINGERPRINT,
-        count: sum(shared, "count"),
-        active: sum(shared, "active"),
-        judged: sum(origins.values(), "count"),
-        not_judged: unknown + uncounted,
-        examples: turns.flat().slice(0, MOST_EXAMPLES),
-      };
-      return { finding, uncounted };
+      const finding = emptyFinding(SHARED_FINGERPRINT);
+      for (const { count } of origins.values()) finding.judged += count;
+      finding.not_judged = unknown + uncounted;
+      for (const { count, active, examples } of shared) {
+        finding.count += count;
+        finding.active += active;
+        finding.examples.push(...examples.map((one) => ({ ...one, detail: `${count} ${one.detail}` })));
+      }
+      return { finding: { ...finding, examples: finding.examples.slice(0, MOST_EXAMPLES) }, uncounted };
     },
   };
 }

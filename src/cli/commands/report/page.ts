@@ -1,10 +1,18 @@
 import { createHash } from "node:crypto";
 import { VERSION } from "../../../http/user-agent.js";
-import { type Chart, type ChartRow, type ChartSection, chartsOf, restOf } from "./charts.js";
+import { escapeHtml } from "../../../redact.js";
+import {
+  type Chart,
+  type ChartRow,
+  type ChartSection,
+  chartsOf,
+  countText,
+  numberText,
+  restOf,
+  shareText,
+} from "./charts.js";
 import { activeText, notJudgedText } from "./findings.js";
-import { html, isolated, type Markup, trusted } from "./markup.js";
 import type { Finding, Report } from "./model.js";
-import { countText, numberText, shareText } from "./numbers.js";
 import { REPORT_STYLE } from "./style.js";
 
 /** Loads nothing, runs no script, and allows only the style below. */
@@ -122,4 +130,38 @@ function bar(count: number, greatest: number): Markup {
   if (count === 0) return html``;
   const width = `${Math.max(0.5, Math.round((count / greatest) * 1000) / 10)}%`;
   return html`<svg aria-hidden="true" height="8"><rect class="bar" width="${width}" height="8" rx="4"/></svg>`;
+}
+
+/** Text that is HTML already. Only {@link html} and {@link trusted} create it. */
+interface Markup {
+  readonly markup: string;
+}
+
+/** A value in a template: text and numbers are escaped, markup is not. */
+type Part = string | number | Markup | readonly Part[];
+
+/**
+ * HTML in which every inserted text is escaped: HTML characters for the browser, and invisible and bidirectional
+ * characters for readers. Insert text only between tags or in quoted attributes.
+ */
+export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Markup {
+  return {
+    markup: strings.map((text, index) => text + (index < parts.length ? render(parts[index] ?? "") : "")).join(""),
+  };
+}
+
+/** Markup from elsewhere, made only of our own text and numbers. */
+function trusted(markup: string): Markup {
+  return { markup };
+}
+
+/** Text from the service, isolated so that its writing direction does not affect its neighbours. */
+function isolated(text: string): Markup {
+  return html`<bdi>${text}</bdi>`;
+}
+
+function render(part: Part): string {
+  if (typeof part === "string") return escapeHtml(part);
+  if (typeof part === "number") return String(part);
+  return "markup" in part ? part.markup : part.map(render).join("");
 }

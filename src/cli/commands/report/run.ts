@@ -1,25 +1,32 @@
 import { basename, dirname, extname, join } from "node:path";
-import { AgentAuthError, withHint } from "../../../errors.js";
+import type { ManagementClient } from "../../../api/client.js";
+import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import type { Format } from "../../../profile/output-formats.js";
 import type { Settings } from "../../../profile/settings.js";
 import { quote } from "../../../redact.js";
+import type { ListFlags } from "../../flags/list.js";
+import { DOCUMENT_FORMATS } from "../../flags/output.js";
 import { buildFilter, type Filter } from "../../listing/filters.js";
 import { resumeCommand } from "../../listing/resume-command.js";
-import { requireScope } from "../../listing/scope.js";
-import { unusableHint } from "../../listing/service-flags.js";
-import { documentedValues } from "../../listing/source.js";
+import { requireScope, unusableHint } from "../../listing/scope.js";
+import { documentedValues, parseSort } from "../../listing/source.js";
+import { type ListEnding, readList } from "../../listing/summary.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { createAggregate } from "./aggregate.js";
+import { countText, numberText } from "./charts.js";
 import { checkHtmlFile, writeHtmlFile } from "./html-file.js";
 import type { Report } from "./model.js";
-import { countText, numberText } from "./numbers.js";
-import { REPORT_FORMATS, type ReportFlags } from "./options.js";
-import { type Reading, readPool, readPoolTitle } from "./read-pool.js";
 import { reportText } from "./text.js";
 
 const STDOUT = "-";
+
+/** Options of `devices report`. */
+interface ReportFlags extends ListFlags {
+  html?: string;
+  force?: boolean;
+}
 
 /** `devices report`. */
 export async function runReport(options: ReportFlags, context: CommandContext): Promise<undefined> {
@@ -33,11 +40,11 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const aggregate = createAggregate(context.now());
   const reading = await readPool(service, { poolId, filter, options }, aggregate.add, context);
   const report = aggregate.report({
-    poolId,
-    poolTitle: await readPoolTitle(service, poolId, reading, context.signal),
+    pool_id: poolId,
+    pool_title: (await readPoolTitle(service, poolId, reading, context.signal)) ?? null,
     complete: isComplete(reading),
     read: reading.yielded,
-    total: reading.total,
+    total: reading.total ?? null,
     notes: notesOf(reading, filter, options),
   });
   if (html !== undefined) await writePage(report, html, force, context);
@@ -73,20 +80,16 @@ function formatOf(options: ReportFlags, settings: Settings): Format | undefined 
   const { html, force, output, json, jq } = options;
   const requested = output ?? (json || jq !== undefined ? "json" : undefined);
   if (force && (html === undefined || html === STDOUT)) {
-    throw usage("--force needs --html <file>", "add --html <file>, or leave --force out");
+    throw usageError("--force needs --html <file>", "add --html <file>, or leave --force out");
   }
   if (html !== undefined && requested === undefined) return undefined;
   if (html === STDOUT) {
     const hint = "give a file for --html, or leave out -o, --json and --jq";
-    throw usage("--html - and an output format both write to standard output", hint);
+    throw usageError("--html - and an output format both write to standard output", hint);
   }
   if (requested !== undefined) return requested;
   // A report does not support every list format that a profile may name.
-  return REPORT_FORMATS.find((format) => format === settings.output?.value) ?? "table";
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
+  return DOCUMENT_FORMATS.find((format) => format === settings.output?.value) ?? "table";
 }
 
 async function writePage(report: Report, path: string, force: boolean, { io }: CommandContext): Promise<void> {
@@ -138,4 +141,73 @@ function withOtherFile(argv: readonly string[], path: string, offset: number): s
     if (word === `--html=${path}`) return `--html=${other}`;
     return argv[index - 1] === "--html" ? other : word;
   });
+}
+
+/** The result of reading a pool. */
+interface Reading extends ListEnding {
+  /** Devices in the pool, as the service reports. */
+  total: number | undefined;
+  /** The domain of the pool, as its first device has it. */
+  domainId: unknown;
+  /** The error that ended it early, after some devices were read. */
+  failure: AgentAuthError | undefined;
+}
+
+const DEVICES = { noun: "devices", scope: "pool" } as const;
+
+/**
+ * Reads a pool page by page.
+ *
+ * @param add receives each device that matches the filter
+ * @throws `AgentAuthError` if the first page fails, and for a signal; a later error is in the result
+ */
+async function readPool(
+  service: ManagementClient,
+  { poolId, filter, options }: { poolId: string; filter: Filter | undefined; options: ReportFlags },
+  add: (device: object) => void,
+  context: CommandContext,
+): Promise<Reading> {
+  const sorting = options.sort === undefined ? undefined : parseSort(options.sort, DEVICES.noun);
+  const request = { kind: DEVICES, scopeId: poolId, sorting, filter, options };
+  const { end, selections } = readList(service, request, context);
+  let total: number | undefined;
+  let domainId: unknown;
+  let failure: AgentAuthError | undefined;
+  try {
+    for await (const { page, items } of selections) {
+      const { item_count: count } = page.pagination;
+      if (typeof count === "number") total = count;
+      domainId ??= page.items[0]?.domain_id;
+      items.forEach(add);
+    }
+  } catch (thrown) {
+    if (!isAgentAuthError(thrown) || thrown.class !== "partial") throw thrown;
+    failure = thrown;
+  }
+  return { ...end, total, domainId, failure };
+}
+
+/** Pools among which the title is looked for. */
+const MOST_POOLS = 1000;
+
+/**
+ * The title of a pool, from the list of its domain, since no operation reads one pool; undefined if it is not found in one
+ * try. The report is whole without it.
+ */
+async function readPoolTitle(
+  service: ManagementClient,
+  poolId: string,
+  { domainId, failure }: Reading,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (typeof domainId !== "string" || failure !== undefined) return undefined;
+  try {
+    const options = { pageSize: MOST_POOLS, maxItems: MOST_POOLS, maxRetries: 0, signal };
+    for await (const { id, title } of service.pools.list({ domain_id: domainId }, options)) {
+      if (id === poolId) return typeof title === "string" && title !== "" ? title : undefined;
+    }
+  } catch (error) {
+    if (signal.aborted) throw error;
+  }
+  return undefined;
 }

@@ -4,13 +4,11 @@ import type { Env } from "../../../platform/environment.js";
 import { escapeText } from "../../../redact.js";
 import type { OutStream } from "../../io/stream.js";
 import { isAscii } from "../../io/terminal-features.js";
-import { cutText, textWidth } from "../../io/width.js";
+import { cutText, textWidth, wrap } from "../../io/width.js";
 import { isolate } from "../../output/paint.js";
-import { wrap } from "../../output/wrap.js";
-import { type Chart, type ChartRow, chartsOf, restOf } from "./charts.js";
+import { type Chart, type ChartRow, chartsOf, countText, numberText, restOf, shareText } from "./charts.js";
 import { activeText, notJudgedText } from "./findings.js";
 import type { Finding, Report } from "./model.js";
-import { countText, numberText, shareText } from "./numbers.js";
 
 /** The stream that the text is for. */
 export type Target = Pick<OutStream, "colors" | "columns" | "isTTY">;

@@ -1,7 +1,6 @@
 import { addAgentFlags } from "../../flags/agent.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { RequestFlags } from "./options.js";
+import { repeatable } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 6, names: ["request"], declare: declareRequest };
@@ -11,10 +10,7 @@ function declareRequest(registry: Registry): void {
   addAgentFlags(registry.root.command("request").description("Send one HTTP request to an MCP server, with its token"))
     .argument("<mcp_url>", "URL of the MCP server")
     .option("-X, --method <verb>", "HTTP method (default: GET, with --data POST)")
-    .option("-H, --header <name: value>", "HTTP header (repeatable)", (header: string, all: string[] = []) => [
-      ...all,
-      header,
-    ])
+    .option("-H, --header <name: value>", "HTTP header (repeatable)", repeatable)
     .option("-d, --data <text>", "Request body; @file reads a file, - reads stdin")
     .option("-i, --include", "Print the status line and the headers before the body")
     .option("--login", "Log in if needed, even without a terminal")
@@ -31,10 +27,5 @@ Examples:
   $ agentauth request https://mcp.example/mcp -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
   $ agentauth request https://mcp.example/files -X PUT -H "Content-Type: image/png" -d @picture.png -i`,
     )
-    .action(
-      registry.action<RequestFlags>(
-        async (options, deps) => (await import("./run.js")).runRequest(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runRequest", "url"));
 }

@@ -1,13 +1,23 @@
 import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
-import { AgentAuthError } from "../../../errors.js";
-import { HttpHeaders } from "../../../http/http-headers.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
+import { HttpHeaders, TOKEN } from "../../../http/http-headers.js";
 import { userAgent } from "../../../http/user-agent.js";
 import { quote } from "../../../redact.js";
+import { parseHeaderLine } from "../../clients/header-line.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import type { AgentFlags } from "../../flags/agent.js";
 import { stdinFlag } from "../../flags/grant.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { RequestFlags } from "./options.js";
+
+/** Options of `request`. */
+export interface RequestFlags extends Omit<AgentFlags, "output"> {
+  url: string;
+  method?: string;
+  header?: string[];
+  data?: string;
+  include?: boolean;
+}
 
 /** A request without its token. */
 export interface OutgoingRequest {
@@ -19,9 +29,6 @@ export interface OutgoingRequest {
 
 /** The body is buffered, since it is sent again after a rejected token. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
-
-/** A field name and a method are tokens (RFC 9110 section 5.6.2). */
-const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
 
 /** The types that an MCP server requires (Streamable HTTP transport), then anything else. */
 const ACCEPT = "application/json, text/event-stream, */*;q=0.5";
@@ -46,7 +53,7 @@ function addressOf(value: string): string {
   const url = parseMcpUrlArgument(value);
   // A fragment is never sent, so it is a mistake.
   if (value.includes("#")) {
-    throw usage(`the URL of the MCP server ${quote(value)} must not contain a fragment`, 'leave out the "#"');
+    throw usageError(`the URL of the MCP server ${quote(value)} must not contain a fragment`, 'leave out the "#"');
   }
   return url;
 }
@@ -54,12 +61,13 @@ function addressOf(value: string): string {
 function methodOf({ method, data }: RequestFlags): string {
   if (method === undefined) return data === undefined ? "GET" : "POST";
   const verb = method.toUpperCase();
-  if (!TOKEN.test(verb)) throw usage(`--method ${quote(method, 80)} is not an HTTP method`, "for example -X DELETE");
+  if (!TOKEN.test(verb))
+    throw usageError(`--method ${quote(method, 80)} is not an HTTP method`, "for example -X DELETE");
   if (["CONNECT", "TRACE", "TRACK"].includes(verb)) {
-    throw usage(`--method ${verb} is not supported with a token`, "for example -X DELETE");
+    throw usageError(`--method ${verb} is not supported with a token`, "for example -X DELETE");
   }
   if (data !== undefined && (verb === "GET" || verb === "HEAD")) {
-    throw usage(`--method ${verb} has no body, but --data is given`, "leave --method out to send it with POST");
+    throw usageError(`--method ${verb} has no body, but --data is given`, "leave --method out to send it with POST");
   }
   return verb;
 }
@@ -67,17 +75,11 @@ function methodOf({ method, data }: RequestFlags): string {
 function headersOf(lines: readonly string[]): Headers {
   const headers = new HttpHeaders();
   for (const line of lines) {
-    const [, name = "", value = ""] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? [];
-    // Shows only the start of an invalid header: the rest may be a secret.
-    const shown = `--header ${quote(line.split(/[:\s]/, 1)[0], 40)}`;
-    if (!TOKEN.test(name)) throw usage(`${shown} is not "name: value"`, 'for example -H "Accept: text/plain"');
+    const { name, value } = parseHeaderLine(line, "--header");
     if (name.toLowerCase() === "authorization") {
-      throw usage(`${shown} is reserved for the server's token`, "leave it out: the token is added to the request");
-    }
-    if (!/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw usage(
-        `${shown} has a character that is not allowed in a header value`,
-        "remove line breaks and control characters",
+      throw usageError(
+        `--header ${quote(name, 40)} is reserved for the server's token`,
+        "leave it out: the token is added to the request",
       );
     }
     headers.append(name, value);
@@ -93,7 +95,7 @@ async function bodyOf(
   if (data === "-" || data === "@-") {
     const other = stdinFlag(options);
     if (other !== undefined)
-      throw usage(`--data and ${other} cannot both read standard input`, "use a file for one of them");
+      throw usageError(`--data and ${other} cannot both read standard input`, "use a file for one of them");
     return readAll(io.stdin.stream, "standard input", signal);
   }
   if (data.startsWith("@")) return readAll(createReadStream(data.slice(1)), `the file ${quote(data.slice(1))}`, signal);
@@ -112,13 +114,13 @@ async function readAll(stream: Readable, name: string, signal: AbortSignal): Pro
       chunks.push(Buffer.from(chunk));
       size += chunk.length;
       if (size > MAX_BODY_BYTES)
-        throw usage(`--data: ${name} is longer than ${MAX_BODY_BYTES} bytes`, "send a shorter body");
+        throw usageError(`--data: ${name} is longer than ${MAX_BODY_BYTES} bytes`, "send a shorter body");
     }
   } catch (error) {
     if (signal.aborted) throw signal.reason;
     const code = (error as NodeJS.ErrnoException).code;
     if (error instanceof AgentAuthError || code === undefined) throw error;
-    throw usage(`--data: ${name} cannot be read (${code})`, '--data - sends a text that begins with "@"', error);
+    throw usageError(`--data: ${name} cannot be read (${code})`, '--data - sends a text that begins with "@"', error);
   } finally {
     signal.removeEventListener("abort", abort);
   }
@@ -138,8 +140,4 @@ function contentTypeOf(body: Uint8Array): string {
   } catch {
     return "text/plain;charset=utf-8";
   }
-}
-
-function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }

@@ -8,8 +8,7 @@ import { responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
 import type { Io } from "../../io/io.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type OutgoingRequest, readRequest } from "./input.js";
-import type { RequestFlags } from "./options.js";
+import { type OutgoingRequest, type RequestFlags, readRequest } from "./input.js";
 import { printResponse } from "./response-output.js";
 
 const DEFAULT_TIMEOUT_S = 30;

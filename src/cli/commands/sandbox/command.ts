@@ -1,9 +1,7 @@
 import { Option } from "commander";
 import { addOutputFlags } from "../../flags/output.js";
-import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { SandboxCommandOptions, VendorsOptions } from "./options.js";
+import { repeatable, wholeNumber } from "../../flags/values.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Sandbox:", order: 1, names: ["sandbox"], declare: declareSandbox };
@@ -22,15 +20,7 @@ While it runs, --profile sandbox uses it:
   $ agentauth sandbox fault 503:times=2
   $ agentauth sandbox stop`,
     );
-  const run = (verb: keyof typeof import("./run.js").SANDBOX_RUNS, ...positional: ("faults" | "change")[]) =>
-    registry.action<SandboxCommandOptions>(
-      async (options, deps) => {
-        const { SANDBOX_RUNS } = await import("./run.js");
-        return SANDBOX_RUNS[verb](options, deps);
-      },
-      ...positional,
-    );
-  const repeatable = (one: string, all: string[] = []) => [...all, one];
+  const load = async () => (await import("./run.js")).SANDBOX_RUNS;
   const output = () => new Option("-o, --output <format>", "Output format").choices(["text", "json"]);
   const json = () => new Option("--json", "Same as -o json");
   group
@@ -80,7 +70,7 @@ Examples:
 --like takes github, google-workspace, slack, atlassian, entra, cognito, figma, okta and more. To list them all:
   $ agentauth sandbox vendors`,
     )
-    .action(run("start"));
+    .action(registry.run(load, "start"));
   addOutputFlags(group.command("vendors").description("List the recorded servers that the sandbox can imitate"))
     .addHelpText(
       "after",
@@ -91,29 +81,25 @@ Examples:
   $ agentauth sandbox vendors
   $ agentauth sandbox vendors --jq '.[] | select(.by_default) | .id'`,
     )
-    .action(
-      registry.action<VendorsOptions>(async (options, deps) =>
-        (await import("./vendors.js")).runVendors(options, deps),
-      ),
-    );
+    .action(registry.run(() => import("./vendors.js"), "runVendors"));
   group
     .command("status")
     .description("Show whether the sandbox runs, and where")
     .addOption(output())
     .addOption(json())
     .addHelpText("after", "\nExits with 5 if no sandbox runs.\n\nExample:\n  $ agentauth sandbox status --json")
-    .action(run("status"));
+    .action(registry.run(load, "status"));
   group
     .command("stop")
     .description("Stop the sandbox")
     .addHelpText("after", "\nExample:\n  $ agentauth sandbox stop")
-    .action(run("stop"));
+    .action(registry.run(load, "stop"));
   group
     .command("clock")
     .description("Show the clock of the sandbox, or advance it")
     .argument("[change]", "Time to advance by, such as +90s, +30m, +1h or +2d")
     .addHelpText("after", "\nExample:\n  $ agentauth sandbox clock +1h")
-    .action(run("clock", "change"));
+    .action(registry.run(load, "clock", "change"));
   group
     .command("machine")
     .description("Print the credentials for machine grants as JSON, with secrets")
@@ -125,7 +111,7 @@ Requires a sandbox that was started with --machine-grants.
 Example:
   $ agentauth sandbox machine > machine.json`,
     )
-    .action(run("machine"));
+    .action(registry.run(load, "machine"));
   group
     .command("fault")
     .description("Inject faults; without arguments, list fault kinds and active faults")
@@ -141,5 +127,5 @@ Examples:
   $ agentauth sandbox fault delete:count=3,after=1,path=device
   $ agentauth sandbox fault --clear`,
     )
-    .action(run("fault", "faults"));
+    .action(registry.run(load, "fault", "faults"));
 }

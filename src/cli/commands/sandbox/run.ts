@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
@@ -10,15 +10,46 @@ import {
   writeSandboxState,
 } from "../../../profile/sandbox-state.js";
 import { quote, shellWord } from "../../../redact.js";
+import type { GlobalFlags } from "../../flags/global.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import type { SandboxCommandOptions } from "./options.js";
 import { loginCommandOf } from "./vendor-command.js";
 
 type SandboxOptions = import("../../../sandbox/sandbox-settings.js").SandboxOptions;
 type ServerShape = import("../../../sandbox/vendors/shape.js").ServerShape;
-type Run = (options: SandboxCommandOptions, context: CommandContext) => Promise<number | undefined>;
+
+/** Options of the `sandbox` commands. */
+export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
+  output?: "text" | "json";
+  json?: boolean;
+  host?: string;
+  allowNonLoopback?: boolean;
+  allowOrigin?: string[];
+  port?: number;
+  like?: string;
+  seed?: number;
+  accounts?: number;
+  domains?: number;
+  pools?: number;
+  devices?: number;
+  latency?: number;
+  fault?: string[];
+  faults: string[];
+  clear?: boolean;
+  metadata?: "appended" | "rfc8414" | "both";
+  autoApprove?: boolean;
+  iss?: boolean;
+  deviceFlow?: boolean;
+  clientMetadataDocuments?: boolean;
+  machineGrants?: boolean;
+  opaque?: boolean;
+  accessTokenTtl?: number;
+  dpop?: "off" | "supported" | "required";
+  dpopNonces?: boolean;
+  change?: string;
+}
 
 /** The output of `sandbox start` (`ready`) and `sandbox status` (`running`) with `-o json`. */
 interface PrintedSandbox extends Partial<Omit<SandboxState, "control_token">> {
@@ -65,19 +96,17 @@ interface MachineCredentials {
 }
 
 /** The verbs of `sandbox`. */
-export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", Run>> = {
+export const SANDBOX_RUNS: Readonly<
+  Record<"start" | "status" | "stop" | "fault" | "clock" | "machine", CommandRun<SandboxCommandOptions>>
+> = {
   async start(options, context) {
     const home = context.home();
     const running = readSandboxState(home);
     // Another process may have the process ID of a killed sandbox.
     if (running && (await isHealthy(running, context))) {
-      throw new AgentAuthError(
-        "usage",
+      throw usageError(
         `a sandbox is already running, at ${running.base_url} (process ${running.pid})`,
-        {
-          class: "usage",
-          hint: "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
-        },
+        "agentauth sandbox stop, or set another AGENTAUTH_HOME for a second one",
       );
     }
     if (options.like !== undefined) (await import("./vendors.js")).checkVendor(options.like);
@@ -143,8 +172,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
 
   async clock(options, context) {
     const state = readSandboxState(context.home());
-    if (!state)
-      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+    if (!state) throw usageError("no sandbox is running", "agentauth sandbox start");
     const { change } = options;
     const body = change === undefined ? undefined : { advance_ms: parseAdvance(change) };
     const { now } = (await control(state, body ? "POST" : "GET", "/_sandbox/clock", body, context)) as { now: number };
@@ -157,10 +185,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     const reply = state ? await control(state, "GET", "/_sandbox/machine", undefined, context) : {};
     const { machine } = reply as { machine?: MachineCredentials | null };
     if (!machine) {
-      throw new AgentAuthError("usage", "no sandbox with machine grants is running", {
-        class: "usage",
-        hint: "agentauth sandbox start --machine-grants",
-      });
+      throw usageError("no sandbox with machine grants is running", "agentauth sandbox start --machine-grants");
     }
     await context.io.stdout.write(`${JSON.stringify(machine)}\n`);
     return undefined;
@@ -177,7 +202,7 @@ export const SANDBOX_RUNS: Readonly<Record<"start" | "status" | "stop" | "fault"
     };
     if (!state) {
       if (faults.length === 0 && !options.clear) return void (await kinds());
-      throw new AgentAuthError("usage", "no sandbox is running", { class: "usage", hint: "agentauth sandbox start" });
+      throw usageError("no sandbox is running", "agentauth sandbox start");
     }
     if (options.clear) await control(state, "DELETE", "/_sandbox/faults", undefined, context);
     if (faults.length > 0) await control(state, "POST", "/_sandbox/faults", faults, context);
@@ -223,10 +248,10 @@ function parseAdvance(text: string): number {
   const found = /^\+(\d{1,6})([smhd])$/.exec(text);
   const unit = UNITS_MS[found?.[2] ?? ""];
   if (found && unit !== undefined) return Number(found[1]) * unit;
-  throw new AgentAuthError("usage", `${quote(text)} is not a valid time step`, {
-    class: "usage",
-    hint: "use a time such as +90s, +30m, +1h or +2d; the clock only moves forward",
-  });
+  throw usageError(
+    `${quote(text)} is not a valid time step`,
+    "use a time such as +90s, +30m, +1h or +2d; the clock only moves forward",
+  );
 }
 
 function wantsJson(options: SandboxCommandOptions): boolean {

@@ -1,13 +1,13 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { nearest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { SERVER_SHAPES } from "../../../sandbox/vendors/catalogue.gen.js";
 import type { ServerShape } from "../../../sandbox/vendors/shape.js";
-import { formatOf } from "../../output/chosen-format.js";
+import type { GlobalFlags } from "../../flags/global.js";
+import type { OutputFlags } from "../../flags/output.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { VendorsOptions } from "./options.js";
 import { loginCommandOf } from "./vendor-command.js";
 
 /** A recorded server, as `sandbox vendors -o json` prints it. */
@@ -48,11 +48,8 @@ const VENDORS: ColumnSet = {
 };
 
 /** `sandbox vendors`. */
-export async function runVendors(options: VendorsOptions, context: CommandContext): Promise<undefined> {
-  const format = formatOf(options, context.settings(), context.io);
-  const writer = createWriter(format, { ...VENDORS, jq: options.jq, now: context.now }, context.io);
-  await writer.write(SERVER_SHAPES.map(rowOf));
-  await writer.end();
+export async function runVendors(options: GlobalFlags & OutputFlags, context: CommandContext): Promise<undefined> {
+  await printRows(SERVER_SHAPES.map(rowOf), VENDORS, options, context);
   return undefined;
 }
 
@@ -60,10 +57,10 @@ export async function runVendors(options: VendorsOptions, context: CommandContex
 export function checkVendor(id: string): void {
   const ids = SERVER_SHAPES.map((shape) => shape.id);
   if (ids.includes(id)) return;
-  throw new AgentAuthError("usage", `--like ${quote(id)} is not a recorded server`, {
-    class: "usage",
-    hint: `the nearest names are ${nearest(id, ids).join(", ")}; all of them: agentauth sandbox vendors`,
-  });
+  throw usageError(
+    `--like ${quote(id)} is not a recorded server`,
+    `the nearest names are ${nearest(id, ids).join(", ")}; all of them: agentauth sandbox vendors`,
+  );
 }
 
 function rowOf(shape: ServerShape): VendorRow {

@@ -1,7 +1,5 @@
 import { OUTPUT_TYPES } from "../../output/output-types.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { SchemaOptions } from "./run.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Help:", order: 3, names: ["schema"], declare: declareSchema };
@@ -25,10 +23,5 @@ Examples:
   $ agentauth schema
   $ agentauth schema device > device.schema.json`,
     )
-    .action(
-      registry.action<SchemaOptions>(
-        async (options, context) => (await import("./run.js")).runSchema(options, context),
-        "type",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runSchema", "type"));
 }

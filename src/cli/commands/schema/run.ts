@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { OUTPUT_TYPES, type OutputTypeName } from "../../output/output-types.js";
@@ -45,10 +45,10 @@ export async function runSchema({ type }: SchemaOptions, { io }: CommandContext)
   if (!isOutputType(type)) {
     const names = Object.keys(OUTPUT_TYPES);
     const meant = suggest(type, names);
-    throw new AgentAuthError("usage", `there is no output type ${quote(type, 80)}`, {
-      class: "usage",
-      hint: meant === undefined ? `types: ${names.join(", ")}` : `did you mean ${meant}?`,
-    });
+    throw usageError(
+      `there is no output type ${quote(type, 80)}`,
+      meant === undefined ? `types: ${names.join(", ")}` : `did you mean ${meant}?`,
+    );
   }
   const { about, version } = OUTPUT_TYPES[type];
   const schema = {

@@ -1,7 +1,5 @@
-import type { StoredLoginFlags } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 3, names: ["status"], declare: declareStatus };
@@ -20,10 +18,5 @@ function declareStatus(registry: Registry): void {
       "after",
       "\nExits with 4 if not logged in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",
     )
-    .action(
-      registry.action<StoredLoginFlags & { tenant?: string }>(
-        async (options, deps) => (await import("./run.js")).runStatus(options, deps),
-        "url",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runStatus", "url"));
 }

@@ -1,18 +1,20 @@
 import type { AgentAuthError } from "../../../errors.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
+import { profileOf } from "../../../profile/profile.js";
+import type { Settings } from "../../../profile/settings.js";
+import { isEngine, storeChoiceOf } from "../../../profile/store-choice.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { type PrintedLogin, printedLogin, printedPendingLogin } from "../../clients/printed-login.js";
 import { finishCommand, type PendingLogin, pendingLogins } from "../../clients/started-logins.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
+import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import { formatOf } from "../../output/chosen-format.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { sourcesLine } from "./status-line.js";
 
 const COLUMNS = [
   { path: "server", header: "SERVER", kind: "name" },
@@ -82,7 +84,6 @@ export async function runStatus(
   const home = context.home();
   const logins = [...stored.map(printedLogin).sort(byName), ...pending.map((one) => printedPendingLogin(one, home))];
   const settings = context.settings();
-  const format = formatOf(options, settings, io);
   const columns = [
     ...(all ? [PROFILE] : []),
     ...COLUMNS,
@@ -90,9 +91,7 @@ export async function runStatus(
     ...(logins.some(({ exceptions }) => exceptions.length > 0) ? [EXCEPTIONS] : []),
     ...(pending.length > 0 ? PENDING : []),
   ];
-  const writer = createWriter(format, { ...LOGINS, bounded: true, columns, jq: options.jq, now: context.now }, io);
-  await writer.write(logins);
-  await writer.end();
+  await printRows(logins, { ...LOGINS, columns }, options, { ...context, io });
   io.say(sourcesLine(settings, context, { all, location: stored[0]?.stored_in ?? (await context.store()).location }));
   for (const login of logins) {
     warnOfLostRefresh(login, io);
@@ -150,4 +149,29 @@ function warnOfLostRefresh({ server, refresh_lost_at: at, state }: PrintedLogin,
 
 function isUsable(login: PrintedLogin): boolean {
   return login.state === "valid" || (login.state === "expired" && login.refreshable);
+}
+
+/**
+ * The logins that a command read, and the sources of that choice, in one line.
+ *
+ * @param location the location that the store reports; default: the home folder
+ */
+export function sourcesLine(
+  { profile, issuer }: Settings,
+  context: CommandContext,
+  { all = false, location = context.home() } = {},
+): string {
+  const home = context.home();
+  const store = storeChoiceOf(profile.value, context.io.env, home);
+  const { value, source } = profileOf(profile, home);
+  const whose = all ? "all profiles (--all)" : `profile ${value} (${source})`;
+  // Who can read the folder is no matter of a store elsewhere.
+  const access = isEngine(store.value) ? undefined : homeAccess(home);
+  const accessText =
+    access === undefined
+      ? ""
+      : `, ${access === "private" || access === "unchecked" ? "" : "which "}${ACCESS_TEXT[access]}`;
+  const stored = store.value === "memory" ? "nothing is stored after a command ends" : `${location}${accessText}`;
+  const only = issuer === undefined ? "" : `, issuer ${issuer.value} (${issuer.source})`;
+  return `${whose}${only}, store ${store.value} (${store.source}): ${stored}`;
 }

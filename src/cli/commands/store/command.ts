@@ -1,7 +1,5 @@
 import { addOutputFlags } from "../../flags/output.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { StoreOptions, StoreVerb } from "./run.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 5, names: ["store"], declare: declareStore };
@@ -18,20 +16,13 @@ AGENTAUTH_STORE=redis or postgres stores logins in an engine that many machines 
 address and AGENTAUTH_STORE_KEYS the key ring that seals the logins: each the secret itself, or file:PATH. The client
 package is yours: redis, ioredis or iovalkey; pg or postgres.`,
     );
-  const run = (verb: StoreVerb, ...positional: "path"[]) =>
-    registry.action<StoreOptions>(
-      async (options, deps) => {
-        const { STORE_RUNS } = await import("./run.js");
-        return STORE_RUNS[verb](options, deps);
-      },
-      ...positional,
-    );
+  const load = async () => (await import("./run.js")).STORE_RUNS;
   addOutputFlags(group.command("health").description("Check the engine: durability, eviction, clock and keys"))
     .addHelpText(
       "after",
       "\nExits with 8 if the engine must not be used, with 5 if it does not answer.\n\nExample:\n  $ agentauth store health --json",
     )
-    .action(run("health"));
+    .action(registry.run(load, "health"));
   addOutputFlags(group.command("keys").description("Make a key ring that seals logins"))
     .argument("[path]", "New file for it, which only you can read (default: standard output)")
     .addHelpText(
@@ -43,15 +34,15 @@ the first one. name_key never changes.
 Example:
   $ agentauth store keys store-keys.json`,
     )
-    .action(run("keys", "path"));
+    .action(registry.run(load, "keys", "path"));
   addOutputFlags(group.command("reseal").description("Seal each record with the current key of the key ring"))
     .addHelpText("after", "\nRuns beside processes that use the store.\n\nExample:\n  $ agentauth store reseal")
-    .action(run("reseal"));
+    .action(registry.run(load, "reseal"));
   group
     .command("sql")
     .description("Print the SQL that creates the tables in PostgreSQL")
     .addHelpText("after", "\nExample:\n  $ agentauth store sql > tables.sql")
-    .action(run("sql"));
+    .action(registry.run(load, "sql"));
   addOutputFlags(group.command("export").description("Write all logins, clients and bindings to a sealed file"))
     .argument("<path>", "New file, which only you can read")
     .addHelpText(
@@ -63,7 +54,7 @@ export has other tokens than the file.
 Example:
   $ AGENTAUTH_STORE=file agentauth store export logins.ndjson`,
     )
-    .action(run("export", "path"));
+    .action(registry.run(load, "export", "path"));
   addOutputFlags(group.command("import").description("Read what store export wrote into the store"))
     .argument("<path>", "File of store export")
     .addHelpText(
@@ -75,5 +66,5 @@ changes nothing.
 Example:
   $ AGENTAUTH_STORE=redis agentauth store import logins.ndjson`,
     )
-    .action(run("import", "path"));
+    .action(registry.run(load, "import", "path"));
 }

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { AgentAuthError } from "../../../errors.js";
+import { type AgentAuthError, usageError } from "../../../errors.js";
 import { settingVariable } from "../../../platform/shell.js";
 import { engineReport } from "../../../profile/engine/health.js";
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
@@ -15,12 +15,11 @@ import { engineHost } from "../../clients/store.js";
 import { warnOfUnusable } from "../../clients/unusable-logins.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { formatOf } from "../../output/chosen-format.js";
-import { printObject } from "../../output/object.js";
+import { printResult } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
+import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
-import { exportStore } from "./export.js";
-import { importStore } from "./import.js";
+import { exportStore, importStore } from "./transfer.js";
 
 /** Options of the `store` commands. */
 export interface StoreOptions extends GlobalFlags, OutputFlags {
@@ -31,16 +30,14 @@ export interface StoreOptions extends GlobalFlags, OutputFlags {
 /** A command of `store`. */
 export type StoreVerb = "health" | "reseal" | "sql" | "export" | "import" | "keys";
 
-type Run = (options: StoreOptions, context: CommandContext) => Promise<number | undefined>;
-
 /** Numbers of records, as `store reseal -o json` prints them. */
 export interface ResealRow extends ResealReport {}
 
 /** The verbs of `store`. */
-export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
+export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> = {
   async health(options, context) {
     const report = await engineReport(engineOf(context), context.signal);
-    await print(report, options, context);
+    await printResult(report, options, context);
     for (const risk of report.risks) context.io.warn(risk);
     for (const error of report.errors) context.io.warn(`the store cannot be used safely: ${error}`);
     return report.usable ? undefined : EXIT_CODES.store;
@@ -48,10 +45,10 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
 
   async reseal(options, context) {
     const { driver, ring } = engineOf(context);
-    if (ring === "none") throw wrong("store_keys is none: nothing is sealed", "agentauth store keys <path>");
+    if (ring === "none") throw usageError("store_keys is none: nothing is sealed", "agentauth store keys <path>");
     const unusable: AgentAuthError[] = [];
     const report = await reseal(driver, ring, { signal: context.signal, onUnusable: (one) => unusable.push(one) });
-    await print(report satisfies ResealRow, options, context);
+    await printResult(report satisfies ResealRow, options, context);
     warnOfUnusable(unusable, context);
     return report.unusable > 0 ? EXIT_CODES.store : undefined;
   },
@@ -79,7 +76,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
     refuseMemory(context);
     const unusable: AgentAuthError[] = [];
     const report = await exportStore(await context.store(), { path, ring, onUnusable: (one) => unusable.push(one) });
-    await print(report, options, context);
+    await printResult(report, options, context);
     if (ring === "none") context.io.warn(`store_keys is none: the tokens in ${path} are not sealed`);
     warnOfUnusable(unusable, context);
     return unusable.length > 0 ? EXIT_CODES.store : undefined;
@@ -90,7 +87,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, Run>> = {
     const ring = keysOf("store import", context);
     refuseMemory(context);
     const report = await importStore(await context.store(), { path, ring });
-    await print(report, options, context);
+    await printResult(report, options, context);
     for (const { record, reason } of report.skipped_records) context.io.warn(`skipped the ${record}: ${reason}`);
     return undefined;
   },
@@ -102,7 +99,7 @@ function engineOf(context: CommandContext): EngineStore {
   if (value === "redis" || value === "postgres") {
     return openEngine(value, engine, engineHost(context));
   }
-  throw wrong(
+  throw usageError(
     `this command is about the stores redis and postgres, and the store is ${value} (${source})`,
     "set AGENTAUTH_STORE; agentauth doctor checks the other stores",
   );
@@ -119,21 +116,13 @@ function keysOf(purpose: string, { io, home, settings, redactor }: CommandContex
 
 function refuseMemory(context: CommandContext): void {
   const { value, source } = choiceOf(context);
-  if (value === "memory") throw wrong(`the store is memory (${source}): it has nothing beyond this command`, undefined);
+  if (value === "memory")
+    throw usageError(`the store is memory (${source}): it has nothing beyond this command`, undefined);
 }
 
 /** The path of a file that does not exist yet: what is there may be the only copy. */
 function newFile(path: string): string {
   const file = resolve(path);
   if (!existsSync(file)) return file;
-  throw wrong(`the file ${file} exists already`, "name another one, or move it away");
-}
-
-async function print(report: object, options: StoreOptions, context: CommandContext): Promise<void> {
-  const { io, now, settings } = context;
-  await printObject(io, formatOf(options, settings(), io), report, { jq: options.jq, now });
-}
-
-function wrong(message: string, hint: string | undefined): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
+  throw usageError(`the file ${file} exists already`, "name another one, or move it away");
 }

@@ -1,8 +1,7 @@
 import { Option } from "commander";
-import { addAgentFlags, TOKEN_FORMATS, type TokenFlags } from "../../flags/agent.js";
+import { addAgentFlags, TOKEN_FORMATS } from "../../flags/agent.js";
 import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 2, names: ["token"], declare: declareToken };
@@ -38,11 +37,5 @@ Examples:
   $ agentauth token https://mcp.example/mcp --grant client-credentials --client-id my-service --issuer https://as.example
   $ git config credential.https://mcp.example.helper '!agentauth token https://mcp.example/mcp --format git'`,
     )
-    .action(
-      registry.action<TokenFlags>(
-        async (options, deps) => (await import("./run.js")).runToken(options, deps),
-        "url",
-        "operation",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runToken", "url", "operation"));
 }

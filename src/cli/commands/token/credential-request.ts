@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { parseUrl } from "../../../http/url.js";
 import { quote, shellWord } from "../../../redact.js";
@@ -27,12 +27,15 @@ export async function readCredentialRequest(
   const now = context.now();
   if (format !== "git" && format !== "bazel") {
     if (operation !== undefined) {
-      throw usage(`the operation ${quote(operation, 80)} needs --format git or bazel`, "leave it out, or add --format");
+      throw usageError(
+        `the operation ${quote(operation, 80)} needs --format git or bazel`,
+        "leave it out, or add --format",
+      );
     }
     return { now, ...UNKNOWN_ASKER, ...(format === "k8s" && { apiVersion: apiVersionOf(context.io.env) }) };
   }
   if (operation !== undefined && !OPERATIONS.includes(operation)) {
-    throw usage(
+    throw usageError(
       `the operation ${quote(operation, 80)} must be one of ${OPERATIONS.join(", ")}`,
       `${format} appends the operation itself`,
     );
@@ -59,7 +62,7 @@ async function requestText(
 ): Promise<string | undefined> {
   const taken = stdinFlag(options);
   if (taken !== undefined)
-    throw usage(`${taken} "-" reads standard input, which carries the request of ${format}`, `${taken} <file>`);
+    throw usageError(`${taken} "-" reads standard input, which carries the request of ${format}`, `${taken} <file>`);
   return io.stdin.isTTY ? undefined : io.stdin.text({ maxBytes: MAX_REQUEST_BYTES, signal });
 }
 
@@ -98,7 +101,11 @@ function checkBazel(text: string | undefined, server: URL, isAsked: boolean): vo
 
 function uriOf(text: string): string {
   const complain = (rule: string, cause?: unknown) =>
-    usage(`bazel's request on standard input ${rule}`, 'send JSON such as {"uri":"https://mcp.example/mcp"}', cause);
+    usageError(
+      `bazel's request on standard input ${rule}`,
+      'send JSON such as {"uri":"https://mcp.example/mcp"}',
+      cause,
+    );
   let request: unknown;
   try {
     request = parseStrictJson(text);
@@ -122,16 +129,12 @@ function apiVersionOf(env: CommandContext["io"]["env"]): string {
   try {
     info = parseStrictJson(text);
   } catch (cause) {
-    throw usage(`KUBERNETES_EXEC_INFO is not JSON: ${cause instanceof Error ? cause.message : ""}`, hint, cause);
+    throw usageError(`KUBERNETES_EXEC_INFO is not JSON: ${cause instanceof Error ? cause.message : ""}`, hint, cause);
   }
   const version = isJsonObject(info) ? info["apiVersion"] : undefined;
   if (typeof version === "string" && API_VERSIONS.includes(version)) return version;
-  throw usage(
+  throw usageError(
     `KUBERNETES_EXEC_INFO has the apiVersion ${quote(version)}, which must be one of ${API_VERSIONS.join(", ")}`,
     hint,
   );
-}
-
-function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }

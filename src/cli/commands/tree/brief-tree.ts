@@ -1,6 +1,6 @@
 import { shellWord } from "../../../redact.js";
 import { BRIEF_ITEMS, type BriefNotice } from "../../listing/brief.js";
-import { type ServiceSettings, serviceFlags } from "../../listing/service-flags.js";
+import { type ServiceSettings, serviceFlags } from "../../listing/scope.js";
 import type { Walk } from "./walk.js";
 
 /** Devices of each pool, as the text of a tree has them. */

@@ -1,8 +1,6 @@
 import { addOutputFlags, pagerOption } from "../../flags/output.js";
 import { wholeNumber } from "../../flags/values.js";
-import type { CommandDeclaration } from "../../runtime/declaration.js";
-import type { Registry } from "../../runtime/registry.js";
-import type { TreeOptions } from "./run.js";
+import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Lists:", order: 3, names: ["tree"], declare: declareTree };
@@ -34,10 +32,5 @@ Examples:
   $ agentauth tree --account <account_id> --limit 0
   $ agentauth tree --account <account_id> -o json`,
     )
-    .action(
-      registry.action<TreeOptions>(async (options, deps) => {
-        const { runTree } = await import("./run.js");
-        return runTree(options, deps);
-      }),
-    );
+    .action(registry.run(() => import("./run.js"), "runTree"));
 }

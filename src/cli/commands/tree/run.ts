@@ -1,22 +1,23 @@
 import type { Domain } from "../../../api/types.js";
-import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
 import type { Format } from "../../../profile/output-formats.js";
 import type { Settings } from "../../../profile/settings.js";
 import { escapeText, quote } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
-import type { OutputFlags } from "../../flags/output.js";
+import { DOCUMENT_FORMATS, type OutputFlags } from "../../flags/output.js";
+import type { OutStream } from "../../io/io.js";
+import { textWidth } from "../../io/width.js";
 import { sayBrief } from "../../listing/brief.js";
-import { requireScope } from "../../listing/scope.js";
-import { unusableHint } from "../../listing/service-flags.js";
-import { formatOf } from "../../output/chosen-format.js";
+import { requireScope, unusableHint } from "../../listing/scope.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
+import { isolate } from "../../output/paint.js";
+import { formatOf } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { readBriefTree } from "./brief-tree.js";
-import { branches, type Line, treeLine } from "./tree-line.js";
 import { type UnusableList, Walk } from "./walk.js";
 
-const FORMATS: readonly Format[] = ["table", "plain", "json", "ndjson", "yaml"];
+const FORMATS: readonly Format[] = DOCUMENT_FORMATS;
 
 /** `tree`: prints domains, pools and devices as they arrive, so that a large account shows at once. */
 export async function runTree(options: TreeOptions, context: CommandContext): Promise<undefined> {
@@ -25,16 +26,13 @@ export async function runTree(options: TreeOptions, context: CommandContext): Pr
   const isFormatOpen = options.output === undefined && settings.output === undefined;
   const format = options.brief && isFormatOpen ? "json" : formatOf(options, settings, context.io);
   if (!FORMATS.includes(format)) {
-    throw new AgentAuthError("usage", `tree does not support the format ${quote(format)}`, {
-      class: "usage",
-      hint: `formats of a tree: ${FORMATS.join(", ")}`,
-    });
+    throw usageError(`tree does not support the format ${quote(format)}`, `formats of a tree: ${FORMATS.join(", ")}`);
   }
   if (options.brief && (format === "table" || format === "plain")) {
-    throw new AgentAuthError("usage", `tree --brief does not support the format ${quote(format)}`, {
-      class: "usage",
-      hint: "leave --brief out: these formats print at most 5 devices of a pool; its formats are json, ndjson, yaml",
-    });
+    throw usageError(
+      `tree --brief does not support the format ${quote(format)}`,
+      "leave --brief out: these formats print at most 5 devices of a pool; its formats are json, ndjson, yaml",
+    );
   }
   const service = await context.management();
   const walk = new Walk(service, context, options.concurrency);
@@ -150,4 +148,65 @@ export interface TreeOptions extends GlobalFlags, OutputFlags {
   concurrency?: number;
   /** `false` for `--no-pager`. */
   pager?: boolean;
+}
+
+/** One line of the tree. */
+interface Line {
+  depth: number;
+  last: boolean;
+  kind: string;
+  id: string;
+  title: string;
+  note: string;
+}
+
+/** A word, and what is printed for it. */
+interface Word {
+  text: string;
+  painted: string;
+  /** Blanks before it. */
+  gap: number;
+}
+
+/** A line of the tree; on a terminal it continues between two words, beside the branches. */
+export function treeLine(line: Line, open: readonly boolean[], { isTTY, columns, colors }: OutStream): string {
+  const isRoot = line.depth === 0;
+  const words = (text: string, paint: (word: string) => string): Word[] =>
+    escapeText(text)
+      .split(" ")
+      .map((word, index) => ({ text: word, painted: paint(word), gap: index === 0 ? 2 : 1 }));
+  const shown = isRoot ? `account ${line.id}` : line.title || line.id;
+  const all = [
+    ...words(shown, isTTY ? isolate : (word) => word),
+    ...(isRoot || line.title === "" ? [] : words(line.id, colors.dim)),
+    ...(line.note === "" ? [] : words(`(${line.note})`, colors.dim)),
+  ];
+  const first = isRoot ? "" : branches(open, line.last);
+  const further = isRoot ? "" : `${stems(open)}${line.last ? "    " : "│   "}`;
+  const lines: string[] = [];
+  let text = first;
+  let used = textWidth(first);
+  let isStart = true;
+  for (const { text: word, painted, gap } of all) {
+    const blanks = isStart ? 0 : gap;
+    if (isTTY && !isStart && used + blanks + textWidth(word) > columns) {
+      lines.push(text);
+      text = `${further}  ${painted}`;
+      used = textWidth(further) + 2 + textWidth(word);
+    } else {
+      text += " ".repeat(blanks) + painted;
+      used += blanks + textWidth(word);
+    }
+    isStart = false;
+  }
+  return `${[...lines, text].join("\n")}\n`;
+}
+
+/** The lines to the left of an entry, and the one that leads to it. */
+function branches(open: readonly boolean[], last: boolean): string {
+  return `${stems(open)}${last ? "└── " : "├── "}`;
+}
+
+function stems(open: readonly boolean[]): string {
+  return open.map((more) => (more ? "│   " : "    ")).join("");
 }

@@ -1,6 +1,5 @@
 import type { Command, Option } from "commander";
-import { type HelpLayout, moreOf, readHelpText } from "./parts.js";
-import { commandLine, fill, type HelpRow, prose, rows } from "./text.js";
+import { commandLine, fill, type HelpLayout, type HelpRow, moreOf, prose, readHelpText, rows } from "./text.js";
 
 /** The lines that a page has at most, unless everything is asked for. */
 const MOST_LINES = 40;

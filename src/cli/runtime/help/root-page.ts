@@ -1,13 +1,37 @@
-import type { Command } from "commander";
-import { commandRows, globalFlagRows, visibleCommands } from "./page.js";
-import { type HelpLayout, moreOf } from "./parts.js";
-import { fill, type HelpRow, prose, rows } from "./text.js";
+import { type AddHelpTextContext, type AddHelpTextPosition, Command } from "commander";
+import { commandPage, commandRows, globalFlagRows, visibleCommands } from "./page.js";
+import { fill, type HelpedText, type HelpLayout, type HelpRow, moreOf, prose, rows } from "./text.js";
+
+/** A command whose help comes in the order of need: usage, examples, subcommands, flags, and the rare flags by name. */
+export class HelpedCommand extends Command implements HelpedText {
+  more = "";
+  readonly #layout: HelpLayout;
+
+  constructor(name: string, layout: HelpLayout) {
+    super(name);
+    this.#layout = layout;
+  }
+
+  override createCommand(name = ""): HelpedCommand {
+    return new HelpedCommand(name, this.#layout);
+  }
+
+  override addHelpText(_position: AddHelpTextPosition, text: string | ((context: AddHelpTextContext) => string)): this {
+    this.more += typeof text === "string" ? text : text({ error: false, command: this });
+    return this;
+  }
+
+  override helpInformation(): string {
+    const page = this.parent === null ? rootPage : commandPage;
+    return `${page(this, this.#layout).join("\n")}\n`;
+  }
+}
 
 /** The commands that a new user needs first. */
 const FIRST = ["demo", "login", "token", "devices list"];
 
 /** The help of the program: a screen of 24 lines, or every command with its summary and the global flags. */
-export function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
+function rootPage(root: Command, { width, isFull }: HelpLayout): string[] {
   const visible = visibleCommands(root);
   const groups = [...new Set(visible.map((command) => command.helpGroup()))].map(
     (heading) => [heading, visible.filter((command) => command.helpGroup() === heading)] as const,

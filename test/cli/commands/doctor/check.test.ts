@@ -26,14 +26,14 @@ import {
   proxySecrets,
   shownProxy,
 } from "../../../../src/cli/commands/doctor/network-checks.js";
-import { redactReport } from "../../../../src/cli/commands/doctor/report.js";
+import { checkTls, checkVariables, KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/settings-checks.js";
 import {
   checkFiles,
   checkKeychain,
   checkLeftovers,
   checkStore,
 } from "../../../../src/cli/commands/doctor/store-checks.js";
-import { checkTls, checkVariables, KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/variable-checks.js";
+import { redactReport } from "../../../../src/cli/commands/doctor/text.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { locateHome } from "../../../../src/profile/home.js";
 import { Redactor } from "../../../../src/redact.js";

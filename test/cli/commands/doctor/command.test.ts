@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect } from "vitest";
-import type { Report } from "../../../../src/cli/commands/doctor/report.js";
+import type { DoctorReport } from "../../../../src/cli/commands/doctor/text.js";
 import { FORMATS } from "../../../../src/profile/output-formats.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
@@ -20,7 +20,7 @@ function run(args: readonly string[] = [], env: RunOptions["env"] = {}) {
 
 async function report(args: readonly string[] = [], env: RunOptions["env"] = {}) {
   const { code, stdout } = await run(["--json", ...args], env);
-  const { checks, settings } = JSON.parse(stdout) as Report;
+  const { checks, settings } = JSON.parse(stdout) as DoctorReport;
   return {
     code,
     check: (name: string) => checks.find((one) => one.name === name),

@@ -3,12 +3,12 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { DoctorFlags } from "../../../../src/cli/commands/doctor/check.js";
 import { checkHome } from "../../../../src/cli/commands/doctor/home-checks.js";
-import type { DoctorFlags } from "../../../../src/cli/commands/doctor/options.js";
-import type { Report } from "../../../../src/cli/commands/doctor/report.js";
 import { runDoctor } from "../../../../src/cli/commands/doctor/run.js";
 import { knownSettings } from "../../../../src/cli/commands/doctor/settings-checks.js";
-import { sourcesLine } from "../../../../src/cli/commands/status/status-line.js";
+import type { DoctorReport } from "../../../../src/cli/commands/doctor/text.js";
+import { sourcesLine } from "../../../../src/cli/commands/status/run.js";
 import { type Sandbox, startSandbox } from "../../../../src/sandbox/index.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
@@ -36,7 +36,7 @@ async function examine(situation: Situation = {}) {
   const flags: Partial<DoctorFlags> = { json: true, retries: 0, ...situation.flags };
   const { context, io, home } = contextOf({ ...situation, flags });
   const code = await runDoctor(flags as DoctorFlags, context);
-  const report = JSON.parse(io.out()) as Report;
+  const report = JSON.parse(io.out()) as DoctorReport;
   return {
     code,
     home,
@@ -321,7 +321,7 @@ describe("online", () => {
     const code = await runDoctor({ json: true, ...flags } as DoctorFlags, context);
     for (const socket of taken) socket.destroy();
     silent.close();
-    const { checks } = JSON.parse(io.out()) as Report;
+    const { checks } = JSON.parse(io.out()) as DoctorReport;
     const stateOf = (name: string) => checks.find((one) => one.name === name)?.state;
     expect([code, ...["service", "clock", "server clock", "discovery"].map(stateOf)]).toEqual([
       5,

@@ -1,7 +1,7 @@
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
 import { reportText } from "../../../../src/cli/commands/doctor/text.js";
-import { createMemoryIo } from "../../../../src/cli/io/io.js";
+import { createMemoryIo } from "../../../helpers/memory-io.js";
 
 const REPORT = {
   version: "0.1.0",

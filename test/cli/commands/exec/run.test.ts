@@ -2,13 +2,13 @@ import { EventEmitter, once } from "node:events";
 import { chmodSync, existsSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PassThrough, Writable } from "node:stream";
-import { expect } from "vitest";
-import { runExec } from "../../../../src/cli/commands/exec/run.js";
+import { describe, expect } from "vitest";
+import { commandOf, runExec } from "../../../../src/cli/commands/exec/run.js";
 import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { type Clock, systemClock } from "../../../../src/http/deadline.js";
 import { memoryStore } from "../../../../src/store/memory.js";
-import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
+import { collect, runCli, temporaryFolder, until } from "../../../helpers/cli.js";
 import { startRun } from "../../run-support.js";
 import { deskTest, startDesk } from "../desk.js";
 
@@ -210,4 +210,68 @@ it("refreshes the file of the token while the command runs, and warns where it c
   await until(() => err().includes("warning: the token file cannot be refreshed; trying again: "));
   writeFileSync(refused, "");
   expect([(await closed)[0], out()]).toEqual([0, "kept\n"]);
+});
+
+const URL = "https://mcp.example/mcp";
+
+describe("the words of the command", () => {
+  it.each<[string, string[]]>([
+    ["everything after the first --", ["make", "-j", "2", "test"]],
+    ["flags that are ours too", ["agent", "--verbose", "--as", "x", "-q", "--help"]],
+    ["another --", ["git", "log", "--", "file"]],
+    ["words that a shell would read otherwise", ["echo", "$HOME", "*", "a b", "", "'"]],
+  ])("%s", (_what, words) => {
+    expect(commandOf({ url: URL, command: words }, ["exec", URL, "--", ...words])).toEqual(words);
+  });
+
+  it.each<[string, string[], string[], { message: string; hint: string }]>([
+    [
+      "no --",
+      ["exec", "-v", URL, "make", "--jobs", "two words"],
+      ["make", "--jobs", "two words"],
+      {
+        message: 'the command must follow "--"',
+        hint: `agentauth exec -v ${URL} -- make --jobs 'two words'`,
+      },
+    ],
+    ["no word at all", ["exec", URL], [], { message: "the command is missing", hint: expect.any(String) }],
+    [
+      "nothing after --",
+      ["exec", URL, "--"],
+      [],
+      { message: 'there is no command after "--"', hint: expect.any(String) },
+    ],
+    [
+      "a word before --",
+      ["exec", URL, "x", "--", "y"],
+      ["x", "y"],
+      { message: 'unexpected argument "x" before "--"', hint: expect.any(String) },
+    ],
+    [
+      "an empty word",
+      ["exec", URL, "--", ""],
+      [""],
+      { message: "the command is an empty word", hint: expect.any(String) },
+    ],
+  ])("%s is a mistake that is reported", (_what, argv, command, reported) => {
+    expect(() => commandOf({ url: URL, command }, argv)).toThrow(
+      expect.objectContaining({ class: "usage", ...reported }),
+    );
+  });
+
+  it("a command without an address before it is a mistake too", () => {
+    expect(() => commandOf({ url: "make", command: [] }, ["exec", "--", "make"])).toThrow(
+      'no MCP server is named before "--"',
+    );
+  });
+});
+
+describe("--as", () => {
+  it.each(["", "env", "file", "env:", "file:", "2x", "env:A=B", "env:A B", "header:X", "env:A\n", "env:\u00c4"])(
+    "%j is no target",
+    async (value) => {
+      const { code, stderr } = await runCli(["exec", URL, "--as", value, "--", "true"]);
+      expect([code, stderr]).toEqual([2, expect.stringContaining("must be env:NAME or file:NAME")]);
+    },
+  );
 });

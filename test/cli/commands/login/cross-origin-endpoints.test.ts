@@ -2,10 +2,10 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { runLogin } from "../../../../src/cli/commands/login/run.js";
 import { runToken } from "../../../../src/cli/commands/token/run.js";
 import type { TokenFlags } from "../../../../src/cli/flags/agent.js";
-import type { MemoryIoOptions } from "../../../../src/cli/io/io.js";
 import { FETCH_BROWSER } from "../../../flow/support.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
 import { type Scene, startScene, type TestIssuer } from "../../../helpers/issuer.js";
+import type { MemoryIoOptions } from "../../../helpers/memory-io.js";
 import { remedy } from "../../../helpers/remedy.js";
 import { startRun } from "../../run-support.js";
 

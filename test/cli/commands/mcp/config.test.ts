@@ -2,15 +2,15 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { MCP_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
 import { COMMANDS } from "../../../../src/cli/commands/all.gen.js";
-import { createMemoryIo } from "../../../../src/cli/io/io.js";
 import { buildProgram } from "../../../../src/cli/program.js";
 import { createPendingSaves } from "../../../../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../../../../src/cli/runtime/signals.js";
-import { usageError } from "../../../../src/cli/runtime/usage-error.js";
+import { usageErrorOf } from "../../../../src/cli/runtime/usage-error.js";
 import { isAgentAuthError } from "../../../../src/errors.js";
 import { systemClock } from "../../../../src/http/deadline.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/folder.js";
+import { createMemoryIo } from "../../../helpers/memory-io.js";
 
 const URL_OF_SERVER = "https://mcp.example.com/mcp";
 
@@ -40,7 +40,7 @@ async function refusal(args: readonly string[]) {
     () => undefined,
     (error: unknown) => error,
   );
-  return isAgentAuthError(thrown) ? thrown : usageError(thrown as never);
+  return isAgentAuthError(thrown) ? thrown : usageErrorOf(thrown as never);
 }
 
 const json = async (...args: string[]) => JSON.parse((await config(args)).out) as unknown;

@@ -61,7 +61,14 @@ export function reportOn(devices: readonly object[], notes: readonly string[] = 
   const aggregate = createAggregate(NOW);
   for (const one of devices) aggregate.add(one);
   const read = devices.length;
-  return aggregate.report({ poolId: "pool_1", poolTitle: undefined, complete: true, read, total: read, notes });
+  return aggregate.report({
+    pool_id: "pool_1",
+    pool_title: null,
+    complete: true,
+    read,
+    total: read,
+    notes: [...notes],
+  });
 }
 
 /** One finding of a report. */

@@ -170,15 +170,13 @@ describe("many devices from one fingerprint", () => {
     expect(shared(...from("192.0.2.1", "a", 4), ...from("192.0.2.1", "b", 4))).toBe(0);
   });
 
-  it("names a device of each origin before a second of any", () => {
+  it("names one device of each origin, of the one with the most devices first", () => {
     const [few, many] = [from("192.0.2.1", "a", 5), from("192.0.2.2", "b", 7)];
     const { examples } = findingOf(reportOn([...few, ...many]), "shared_fingerprint");
-    expect(examples.slice(0, 3)).toMatchObject([
+    expect(examples).toMatchObject([
       { id: many[0]?.["id"], detail: "7 from 192.0.2.2 with b" },
       { id: few[0]?.["id"], detail: "5 from 192.0.2.1 with a" },
-      { id: many[1]?.["id"], detail: "7 from 192.0.2.2 with b" },
     ]);
-    expect(examples).toHaveLength(10);
   });
 
   it("says how many came after it was full", () => {

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { chartsOf } from "../../../../src/cli/commands/report/charts.js";
 import type { Report } from "../../../../src/cli/commands/report/model.js";
 import { reportText } from "../../../../src/cli/commands/report/text.js";
-import { createMemoryIo } from "../../../../src/cli/io/io.js";
+import { createMemoryIo } from "../../../helpers/memory-io.js";
 import { unsafeCharacters } from "../../../helpers/unsafe.js";
 import { daysAgo, device, reportOn, TOKYO } from "./report-devices.js";
 

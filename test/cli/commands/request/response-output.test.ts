@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { printResponse } from "../../../../src/cli/commands/request/response-output.js";
-import { terminalText } from "../../../../src/cli/commands/request/terminal-text.js";
-import { createMemoryIo } from "../../../../src/cli/io/io.js";
+import { printResponse, terminalText } from "../../../../src/cli/commands/request/response-output.js";
 import { unsafeIn } from "../../../helpers/cli.js";
+import { createMemoryIo } from "../../../helpers/memory-io.js";
 import { fc } from "../../../helpers/properties.js";
 
 const encode = (text: string) => new TextEncoder().encode(text);

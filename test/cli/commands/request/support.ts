@@ -1,5 +1,5 @@
-import type { MemoryIo, MemoryIoOptions } from "../../../../src/cli/io/io.js";
 import type { CommandContext } from "../../../../src/cli/runtime/context.js";
+import type { MemoryIo, MemoryIoOptions } from "../../../helpers/memory-io.js";
 import { startRun } from "../../run-support.js";
 
 /** What a command works with, all of it in memory, and what it has printed. */

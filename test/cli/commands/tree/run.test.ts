@@ -1,6 +1,8 @@
 import { describe, expect } from "vitest";
+import { treeLine } from "../../../../src/cli/commands/tree/run.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { allIds, linesOf, runCli, temporaryFolder } from "../../../helpers/cli.js";
+import { createMemoryIo } from "../../../helpers/memory-io.js";
 
 const it = benchTest({ devices: 12 }).extend("tree", ({ bench }) => {
   return (...args: string[]) => bench.run(["tree", "--account", bench.sandbox.ids.account, ...args]);
@@ -148,4 +150,30 @@ describe("a tree that cannot be printed", () => {
     });
     expect([code, stdout.startsWith("account\t"), stderr]).toEqual([130, true, "error: ended by SIGINT\n"]);
   });
+});
+
+const LINE = {
+  depth: 3,
+  last: false,
+  kind: "device",
+  id: "dev_0123456789abcd",
+  title: "MacBook Pro of the second floor",
+  note: "browser, active",
+};
+
+it("continues a line of the tree between two words, beside its branches", () => {
+  const { stdout } = createMemoryIo({ tty: true, columns: 40, env: { NO_COLOR: "1" } });
+  expect(treeLine(LINE, [true, false], stdout)).toBe(
+    [
+      "│       ├── MacBook Pro of the second",
+      "│       │     floor  dev_0123456789abcd",
+      "│       │     (browser, active)",
+      "",
+    ].join("\n"),
+  );
+});
+
+it("keeps the line whole in a pipe", () => {
+  const { stdout } = createMemoryIo({ columns: 40 });
+  expect(treeLine(LINE, [true, false], stdout).split("\n")).toHaveLength(2);
 });

@@ -2,7 +2,7 @@ import { Argument, type Command, InvalidArgumentError, Option } from "commander"
 import { HOST_SCOPES } from "../../../clients/mcp-hosts/host.js";
 import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../clients/mcp-hosts/hosts.js";
 import { addOutputFlags } from "../../../flags/output.js";
-import type { Registry } from "../../../runtime/registry.js";
+import type { Registry } from "../../../runtime/declaration.js";
 import type { McpAddFlags, McpConfigFlags, McpListFlags, McpRemoveFlags } from "./run.js";
 
 const DRY_RUN = ["--dry-run", "Print the change to stdout, and change nothing"] as const;

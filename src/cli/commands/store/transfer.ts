@@ -1,0 +1,135 @@
+import type { AgentAuthError } from "../../../errors.js";
+import { redirectForm } from "../../../oauth/client/registration.js";
+import type { ClientBinding } from "../../../oauth/model/client-binding.js";
+import type { ClientRecord, Grant } from "../../../oauth/model/grant.js";
+import type { GrantStore } from "../../../oauth/model/grant-store.js";
+import { writeSecretFile } from "../../../profile/secret-file.js";
+import { quote } from "../../../redact.js";
+import type { KeyRing } from "../../../store/seal/key-ring.js";
+import { encodeRecords, readRecords } from "./records-file.js";
+
+/** What was exported, as `store export -o json` prints it. */
+interface ExportReport {
+  /** The file. */
+  path: string;
+  /** Whether the file is sealed. */
+  sealed: boolean;
+  /** The number of logins. */
+  logins: number;
+  /** The number of registered clients. */
+  clients: number;
+  /** The number of bindings of clients to issuers. */
+  bindings: number;
+}
+
+/** Writes every login, client and binding of every profile to a file that only this user can read. */
+export async function exportStore(
+  store: GrantStore,
+  { path, ring, onUnusable }: { path: string; ring: KeyRing | "none"; onUnusable: (error: AgentAuthError) => void },
+): Promise<ExportReport> {
+  const grants = await store.list({}, onUnusable);
+  const clients = (await store.listClients?.()) ?? [];
+  const bindings = await store.listBindings();
+  writeSecretFile(path, await encodeRecords({ grants, clients, bindings }, ring));
+  const counts = { logins: grants.length, clients: clients.length, bindings: bindings.length };
+  return { path, sealed: ring !== "none", ...counts };
+}
+
+/** A record that was not imported. */
+interface SkippedRecord {
+  /** What it is. */
+  record: string;
+  /** Why it was not imported. */
+  reason: string;
+}
+
+/** What was imported, as `store import -o json` prints it. */
+export interface ImportReport {
+  /** The number of imported logins. */
+  logins: number;
+  /** The number of imported clients. */
+  clients: number;
+  /** The number of imported bindings of clients to issuers. */
+  bindings: number;
+  /** The number of records that the store has already. */
+  unchanged: number;
+  /** The records that were not imported. */
+  skipped_records: SkippedRecord[];
+}
+
+/** What became of a record: the reason why it was skipped, else one of these. */
+type Outcome = "imported" | "unchanged" | { reason: string };
+
+const TRIES = 5;
+
+/** Reads a file of `store export` into a store. It replaces no newer login, no newer client and no binding. */
+export async function importStore(
+  store: GrantStore,
+  { path, ring }: { path: string; ring: KeyRing | "none" },
+): Promise<ImportReport> {
+  const { grants, clients, bindings } = await readRecords(path, ring);
+  const report: ImportReport = { logins: 0, clients: 0, bindings: 0, unchanged: 0, skipped_records: [] };
+  const note = (kind: "logins" | "clients" | "bindings", record: string, outcome: Outcome) => {
+    if (outcome === "imported") report[kind]++;
+    else if (outcome === "unchanged") report.unchanged++;
+    else report.skipped_records.push({ record, reason: outcome.reason });
+  };
+  // A login must find the binding of its client.
+  for (const binding of bindings) {
+    note("bindings", `binding of ${quote(binding.clientId)}`, await importBinding(store, binding));
+  }
+  for (const client of clients) {
+    note("clients", `client ${quote(client.clientId)}`, await importClient(store, client));
+  }
+  for (const grant of grants) note("logins", nameOf(grant), await importGrant(store, grant));
+  return report;
+}
+
+function nameOf({ server, profile, account }: Grant): string {
+  return `login at ${quote(server)} of profile ${profile}${account === undefined ? "" : `, account ${quote(account)}`}`;
+}
+
+async function importGrant(store: GrantStore, grant: Grant): Promise<Outcome> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const stored = await store.read(grant);
+    if (stored && isSame(stored, grant)) return "unchanged";
+    if (stored && isNewer(stored, grant)) return { reason: "the store has a newer one" };
+    // The generations of another login begin again.
+    const generation = Math.max(grant.generation, (stored?.generation ?? -1) + 1);
+    if (await store.save({ ...grant, generation }, stored?.generation)) return "imported";
+  }
+  return { reason: "other processes change it at the same time" };
+}
+
+function isSame(one: Grant, other: Grant): boolean {
+  return (
+    one.signedInAt === other.signedInAt &&
+    one.tokens.accessToken.reveal() === other.tokens.accessToken.reveal() &&
+    one.generation >= other.generation
+  );
+}
+
+function isNewer(one: Grant, other: Grant): boolean {
+  return one.signedInAt === other.signedInAt ? one.generation >= other.generation : one.signedInAt > other.signedInAt;
+}
+
+async function importClient(store: GrantStore, client: ClientRecord): Promise<Outcome> {
+  if (client.redirectUri === undefined) return { reason: "it has no redirect address" };
+  const form = redirectForm(client.redirectUri);
+  const stored = await store.readClient(client.issuer, form);
+  if (stored?.clientId === client.clientId) return "unchanged";
+  if (stored && registeredAt(stored) >= registeredAt(client)) return { reason: "the store has a newer one" };
+  await store.saveClient(client, form);
+  return "imported";
+}
+
+function registeredAt({ registeredAt: times = [] }: ClientRecord): number {
+  return Math.max(0, ...times);
+}
+
+async function importBinding(store: GrantStore, binding: ClientBinding): Promise<Outcome> {
+  const stored = await store.readBinding(binding);
+  if (stored?.issuer === binding.issuer) return "unchanged";
+  const after = stored ?? (await store.saveBinding(binding, undefined));
+  return after.issuer === binding.issuer ? "imported" : { reason: `it is bound to ${quote(after.issuer)}` };
+}

@@ -1,0 +1,305 @@
+import { AgentAuthError } from "../errors.js";
+import { systemClock } from "../http/deadline.js";
+import { escapeText, quote } from "../redact.js";
+import { events, textParts } from "./event-stream.js";
+import {
+  bodyParts,
+  httpFailure,
+  isEventStream,
+  isJsonResponse,
+  isTooLong,
+  POST_HEADERS,
+  type Ready,
+  readBody,
+  type SendRequest,
+  sendWithinOrigin,
+  tooLong,
+} from "./http-exchange.js";
+import { checkMessage, INITIALIZE, INITIALIZED, isResponse, type RpcMessage, type RpcRequest } from "./json-rpc.js";
+
+/** Attempts to resume a broken stream before it is lost, and the waits before them unless the server names one. */
+const MAX_RECONNECTIONS = 5;
+const RECONNECT_AFTER_MS = 1000;
+const MAX_RECONNECTION_DELAY_MS = 10_000;
+/** How long what follows a response is read. */
+const MAX_TRAILER_MS = 5000;
+
+/** Where an {@link HttpChannel} leads, and what it reports to. */
+export interface HttpChannelOptions {
+  url: string;
+  fetch: SendRequest;
+  /** As `fetch`, for what the host has not asked for: it never begins a login. Default: `fetch`. */
+  unattended?: SendRequest | undefined;
+  /** Resolves when the host accepts more: nothing is read faster. */
+  ready: Ready;
+  /** The longest message, in bytes. */
+  maxBytes: number;
+  /** Masks secrets in a text of the server. */
+  mask(text: string): string;
+  /** Called with each warning. */
+  onWarning(text: string): void;
+  /** Called with a log line for each message and each broken connection, without content. */
+  onLog(text: string): void;
+}
+
+/** Takes a message of the server. */
+export type Receive = (message: RpcMessage) => void;
+
+/** How a request is sent. */
+export interface ChannelRequest {
+  /** Ends the request. */
+  abort: AbortController;
+  /** Whether the host has not asked for it. */
+  isUnattended?: boolean;
+  /** More headers. */
+  headers?: Record<string, string>;
+  /** Takes each message that the response carries. */
+  receive: Receive;
+  /** Called when the server has the request. */
+  onAccepted?(): void;
+}
+
+/** What one stream is read for. */
+interface StreamReader {
+  abort: AbortController;
+  receive: Receive;
+  /** Whether it can be resumed without a place: it belongs to no request. */
+  isNotifications: boolean;
+}
+
+/** Carries the messages of one session to a server over streamable HTTP, and those of the server back. */
+export class HttpChannel {
+  readonly #options: HttpChannelOptions;
+  readonly #receive: Receive;
+  /** What is being sent or read. */
+  readonly #open = new Set<AbortController>();
+  /** Milliseconds that the server asks for before a reconnection. */
+  #retryMs: number | undefined;
+  #isStreamLost = false;
+  /** The id of the session; undefined before it began, and at servers without sessions. */
+  sessionId: string | undefined;
+  /** The revision that both sides agreed on. */
+  revision: string | undefined;
+
+  /** @param receive takes the messages of the server's notification stream */
+  constructor(options: HttpChannelOptions, receive: Receive) {
+    this.#options = options;
+    this.#receive = receive;
+  }
+
+  /** Sends a message without a response; resolves when the server has accepted it. */
+  async notify(message: RpcMessage): Promise<void> {
+    await this.#during(new AbortController(), async (abort) => {
+      const response = await this.#post(message, {}, abort);
+      await response.body?.cancel();
+      if (message.method === INITIALIZED && response.status === 202) void this.#listen();
+    });
+  }
+
+  /**
+   * Sends a request; resolves when the server has sent all that its HTTP response carries, which may lack the response.
+   *
+   * @throws `HttpFailure`, `AgentAuthError`, `SyntaxError`, and the errors of `fetch`
+   */
+  async request(message: RpcRequest, how: ChannelRequest): Promise<void> {
+    const { abort, headers = {}, receive, onAccepted, isUnattended = false } = how;
+    await this.#during(abort, async () => {
+      const response = await this.#post(message, headers, abort, isUnattended);
+      onAccepted?.();
+      // JSON comes first: to ask for the stream of a body makes one.
+      if (isJsonResponse(response)) {
+        const parsed: unknown = JSON.parse(await readBody(response, this.#options.maxBytes, this.#options.ready));
+        for (const one of Array.isArray(parsed) ? parsed : [parsed]) receive(readServerMessage(one));
+      } else if (isEventStream(response) && response.body !== null) {
+        await this.#readStream(response.body, { abort, receive, isNotifications: false });
+      } else {
+        await response.body?.cancel();
+        if (response.status === 202) return;
+        throw new SyntaxError(`Unexpected content type: ${response.headers.get("content-type")}`);
+      }
+    });
+  }
+
+  /** Called after each response of the server: a lost notification stream is opened again. */
+  onResponse(): void {
+    if (this.#isStreamLost) void this.#listen();
+  }
+
+  /** Ends the session at the server. */
+  async terminate(): Promise<void> {
+    if (this.sessionId === undefined) return;
+    await this.#during(new AbortController(), async (abort) => {
+      const response = await this.#fetch({ method: "DELETE", headers: this.#headers() }, abort, true);
+      await response.body?.cancel();
+    });
+  }
+
+  /** Ends all that is being sent or read. */
+  close(): void {
+    for (const abort of this.#open) abort.abort();
+  }
+
+  async #during(abort: AbortController, work: (abort: AbortController) => Promise<void>): Promise<void> {
+    this.#open.add(abort);
+    try {
+      await work(abort);
+    } finally {
+      this.#open.delete(abort);
+    }
+  }
+
+  /** Reads the notification stream until the channel closes, the server ends it for good, or it is lost. */
+  async #listen(): Promise<void> {
+    const { onWarning } = this.#options;
+    const wasLost = this.#isStreamLost;
+    this.#isStreamLost = false;
+    await this.#during(new AbortController(), async (abort) => {
+      try {
+        const body = await this.#openStream(undefined, abort);
+        if (body) await this.#readStream(body, { abort, receive: this.#receive, isNotifications: true });
+      } catch (error) {
+        if (abort.signal.aborted) return;
+        this.#logFailure(error);
+        if (error instanceof StreamLost) {
+          this.#isStreamLost = true;
+          onWarning("the server's notification stream was lost; it is reopened after the next response");
+        } else if (wasLost) this.#options.onLog("server: the notification stream cannot be reopened");
+      }
+    });
+  }
+
+  /**
+   * Reads a stream, and resumes it where it breaks: that of a request until its response, if it has named a place.
+   *
+   * @throws `StreamLost` if it cannot be resumed, or ends before the response
+   */
+  async #readStream(first: ReadableStream<Uint8Array>, reader: StreamReader): Promise<void> {
+    const { abort, receive, isNotifications } = reader;
+    const { ready, maxBytes } = this.#options;
+    let body = first;
+    let place: string | undefined;
+    let isAnswered = false;
+    let trailer: NodeJS.Timeout | undefined;
+    const take = (text: string) => {
+      const message = readServerMessage(JSON.parse(text));
+      receive(message);
+      if (isNotifications || isAnswered || !isResponse(message)) return;
+      isAnswered = true;
+      // Nothing follows the response, even if the server leaves its stream open.
+      trailer = setTimeout(() => abort.abort(), MAX_TRAILER_MS).unref();
+    };
+    const oversized = () => tooLong(isNotifications ? "a message" : "the response", maxBytes);
+    try {
+      for (;;) {
+        let reason: unknown;
+        try {
+          for await (const event of events(textParts(bodyParts(body, ready)), maxBytes, oversized)) {
+            place = event.id || place;
+            this.#retryMs = event.retry ?? this.#retryMs;
+            if (event.data === "" || (event.type ?? "message") !== "message") continue;
+            try {
+              take(event.data);
+            } catch (error) {
+              reason = error;
+              this.#logFailure(error);
+            }
+          }
+        } catch (error) {
+          if (abort.signal.aborted) throw error;
+          if (isTooLong(error) && !isNotifications) throw error;
+          reason = error;
+          this.#logFailure(error);
+        }
+        if (isAnswered) return;
+        const resumed = isNotifications || place !== undefined ? await this.#resume(place, abort) : undefined;
+        if (resumed === undefined && isNotifications) return;
+        if (resumed === undefined) throw new StreamLost(this.#options.url, reason);
+        body = resumed;
+      }
+    } finally {
+      clearTimeout(trailer);
+    }
+  }
+
+  /** @returns undefined if the server offers no stream. @throws `StreamLost` after the last attempt */
+  async #resume(place: string | undefined, abort: AbortController): Promise<ReadableStream<Uint8Array> | undefined> {
+    for (let attempt = 0, failed: unknown; ; attempt++) {
+      if (attempt === MAX_RECONNECTIONS) throw new StreamLost(this.#options.url, failed);
+      const wait = Math.min(this.#retryMs ?? RECONNECT_AFTER_MS * 1.5 ** attempt, MAX_RECONNECTION_DELAY_MS);
+      await systemClock.sleep(wait, abort.signal);
+      try {
+        return await this.#openStream(place, abort);
+      } catch (error) {
+        if (abort.signal.aborted) throw error;
+        failed = error;
+        this.#logFailure(error);
+      }
+    }
+  }
+
+  /** @returns undefined if the server offers no stream */
+  async #openStream(
+    place: string | undefined,
+    abort: AbortController,
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
+    const from = place === undefined ? {} : { "last-event-id": place };
+    const headers = { ...this.#headers(), accept: "text/event-stream", ...from };
+    const response = await this.#fetch({ method: "GET", headers }, abort);
+    if (response.ok) return response.body ?? undefined;
+    if (response.status !== 405) throw await httpFailure(response);
+    await response.body?.cancel();
+    return undefined;
+  }
+
+  async #post(
+    message: RpcMessage,
+    more: Record<string, string>,
+    abort: AbortController,
+    isUnattended = false,
+  ): Promise<Response> {
+    const begins = message.method === INITIALIZE;
+    // A host that begins again offers its own revision, not the one of the session before.
+    if (begins) this.revision = undefined;
+    const own = begins ? {} : this.#headers();
+    const headers = { ...own, ...more, ...POST_HEADERS };
+    const init = { method: "POST", headers, body: JSON.stringify(message) };
+    const response = await this.#fetch(init, abort, isUnattended);
+    if (!response.ok) throw await httpFailure(response);
+    if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;
+    return response;
+  }
+
+  #fetch(init: Parameters<SendRequest>[1], { signal }: AbortController, isUnattended = false): Promise<Response> {
+    const { fetch, unattended = fetch, url } = this.#options;
+    return sendWithinOrigin(isUnattended ? unattended : fetch, url, { ...init, signal });
+  }
+
+  #headers(): Record<string, string> {
+    const { sessionId, revision } = this;
+    return {
+      ...(sessionId !== undefined && { "mcp-session-id": sessionId }),
+      ...(revision !== undefined && { "mcp-protocol-version": revision }),
+    };
+  }
+
+  #logFailure(error: unknown): void {
+    const { onLog, mask } = this.#options;
+    const text = error instanceof Error ? error.message : String(error);
+    onLog(`connection: ${escapeText(mask(text)).slice(0, 300)}`);
+  }
+}
+
+/** A stream that ended too early, and why. */
+class StreamLost extends AgentAuthError {
+  constructor(url: string, reason: unknown) {
+    const why = reason instanceof Error ? `: ${escapeText(reason.message).slice(0, 300)}` : "";
+    const text = `the connection to the MCP server ${quote(url)} closed before the response arrived${why}`;
+    super("connection_reset", text, { class: "unavailable", cause: reason });
+  }
+}
+
+function readServerMessage(value: unknown): RpcMessage {
+  const read = checkMessage(value);
+  if ("message" in read) return read.message;
+  throw new SyntaxError(`a message of the server is invalid: ${quote(read.failure.error?.message ?? "", 200)}`);
+}

@@ -1,0 +1,100 @@
+import { AgentAuthError } from "../errors.js";
+import type { HttpRequestInit } from "../http/http-request.js";
+import { HttpResponse } from "../http/http-response.js";
+import { HttpFailure } from "./failures.js";
+
+/** The longest message that is forwarded, in bytes: a line of the host, a response or an event of the server. */
+export const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+const MAX_ERROR_BYTES = 256 * 1024;
+const MAX_REDIRECTS = 5;
+/** A body that says that it is shorter than this is read at once, without a stream. */
+const SHORT_BYTES = 256 * 1024;
+
+/** The headers of a message that is posted. */
+export const POST_HEADERS = {
+  "content-type": "application/json",
+  accept: "application/json, text/event-stream",
+} as const;
+
+/** Sends a request with the token. */
+export type SendRequest = (url: string, init: HttpRequestInit) => Promise<Response>;
+
+/** Resolves when the reader of a body accepts more of it. */
+export type Ready = () => Promise<void> | undefined;
+
+/** Follows redirects that keep the method within the origin: a message may hold what another server must not see. */
+export async function sendWithinOrigin(fetch: SendRequest, server: string, init: HttpRequestInit): Promise<Response> {
+  let url = server;
+  for (let redirects = 0; ; redirects++) {
+    const response = await fetch(url, { ...init, redirect: "manual" });
+    if (response.status !== 307 && response.status !== 308) return response;
+    const location = response.headers.get("location");
+    const next = location === null || !URL.canParse(location, url) ? undefined : new URL(location, url);
+    if (next?.origin !== new URL(server).origin || redirects === MAX_REDIRECTS) return response;
+    await response.body?.cancel();
+    url = next.href;
+  }
+}
+
+/** Whether a response is a stream of events. */
+export function isEventStream({ headers }: Response): boolean {
+  return /^text\/event-stream\b/i.test(headers.get("content-type") ?? "");
+}
+
+/** Whether a response is JSON. */
+export function isJsonResponse({ headers }: Response): boolean {
+  return /^application\/json\b/i.test(headers.get("content-type") ?? "");
+}
+
+/** An HTTP error with its body. */
+export async function httpFailure(response: Response): Promise<HttpFailure> {
+  return new HttpFailure(response.status, await readBody(response, MAX_ERROR_BYTES));
+}
+
+/** The parts of a body, read no faster than the reader accepts them. */
+export async function* bodyParts(
+  body: ReadableStream<Uint8Array>,
+  ready: Ready = () => undefined,
+): AsyncGenerator<Uint8Array> {
+  const reader = body.getReader();
+  try {
+    for (;;) {
+      await ready();
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** A body as text. @throws `AgentAuthError` `body_too_large` */
+export async function readBody(response: Response, maxBytes: number, ready?: Ready): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  const take = (part: Uint8Array) => {
+    size += part.length;
+    if (size > maxBytes) throw tooLong("the response", maxBytes);
+    parts.push(part);
+  };
+  const declared = Number(response.headers.get("content-length") ?? Number.NaN);
+  if (response instanceof HttpResponse && declared <= SHORT_BYTES) {
+    await ready?.();
+    await response.readTo(take);
+  } else if (response.body !== null) for await (const part of bodyParts(response.body, ready)) take(part);
+  const text = Buffer.concat(parts, size).toString("utf8");
+  return text.startsWith("\u{feff}") ? text.slice(1) : text;
+}
+
+/** The error for what is longer than a limit. */
+export function tooLong(what: string, maxBytes: number): AgentAuthError {
+  return new AgentAuthError("body_too_large", `${what} of the MCP server is longer than ${maxBytes} bytes`, {
+    class: "refused",
+  });
+}
+
+/** Whether a body was longer than its limit. */
+export function isTooLong(error: unknown): boolean {
+  return error instanceof AgentAuthError && error.code === "body_too_large";
+}

@@ -1,1 +1,0 @@
-export { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";

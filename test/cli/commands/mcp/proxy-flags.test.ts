@@ -1,0 +1,188 @@
+import { once } from "node:events";
+import { chmodSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { fileStore } from "../../../../src/store/file/file.js";
+import { collect, linesOf, type RunOptions, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
+import { madeGrant } from "../../../helpers/grant.js";
+import { type PlainAnswer, sendResult, startPlainServer } from "../../../mcp/plain-server.js";
+import { HELLO, type HostMessage } from "../../../mcp/stdio-host.js";
+
+const TOOLS = ["read_a", "delete_a", "evil\u001b[2J"].map((name) => ({ name, inputSchema: { type: "object" } }));
+const answerTools: PlainAnswer = ({ id, method }, response) =>
+  sendResult(response, id, method === "tools/list" ? { tools: TOOLS } : { content: [] });
+
+/** A host that starts the program with a login at the server. */
+async function hostOf(answer: PlainAnswer, flags: (url: string) => string[], env: RunOptions["env"] = {}) {
+  const server = await startPlainServer(answer);
+  const home = temporaryFolder();
+  const grant = madeGrant({ server: server.url, resource: server.url, requestedScope: undefined });
+  const expiresAt = Date.now() + 3_600_000;
+  const tokens = { ...grant.tokens, refreshToken: undefined, expiresAt, obtainedAt: Date.now() };
+  await fileStore(home).save({ ...grant, tokens }, undefined);
+  const run = startCli(["mcp", "proxy", ...flags(server.url)], { env: { AGENTAUTH_HOME: home, ...env } });
+  const [out, err] = [collect(run.stdout), collect(run.stderr)];
+  const messages = () => linesOf(out()).map((line) => JSON.parse(line) as HostMessage);
+  const send = (message: object) => void run.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  const ask = async (id: number, method: string, params: object = {}) => {
+    send({ id, method, params });
+    await until(() => messages().some((one) => one.id === id));
+    return messages().find((one) => one.id === id);
+  };
+  const end = async () => {
+    const closed = once(run, "close");
+    run.stdin?.end();
+    await closed;
+    return { code: run.exitCode, stderr: err() };
+  };
+  return { server, ask, send, end, token: grant.tokens.accessToken.reveal(), err };
+}
+
+/** A private file. */
+function fileOf(text: string): string {
+  const path = join(temporaryFolder(), "headers");
+  writeFileSync(path, text, { mode: 0o600 });
+  return path;
+}
+
+const proxy = (...args: string[]) =>
+  runCli(["mcp", "proxy", ...args], {
+    env: { AGENTAUTH_HOME: temporaryFolder(), KEY: "from-env-123", BAD: "a\r\nX-Evil: 1" },
+  });
+const URL_ = "https://mcp.example/mcp";
+
+describe("the tools of mcp proxy", () => {
+  it("that are hidden or not allowed are neither listed nor called", async () => {
+    const host = await hostOf(answerTools, (url) => [url, "--allow-tool", "*_a", "--hide-tool", "delete_*"]);
+    await host.ask(1, "initialize", HELLO);
+    expect((await host.ask(2, "tools/list"))?.result).toMatchObject({ tools: [{ name: "read_a" }] });
+    expect((await host.ask(3, "tools/call", { name: "Delete_A" }))?.error).toEqual({
+      code: -32_602,
+      message: 'refused by the tool policy: the tool "Delete_A" is hidden by "delete_*"',
+      data: { code: "tool_refused" },
+    });
+    const { message } = (await host.ask(4, "tools/call", { name: "evil\u001b[2J" }))?.error ?? {};
+    expect(message).toContain('"evil\\e[2J" has a control character');
+    host.send({ method: "tools/call", params: { name: "delete_a" } });
+    expect((await host.ask(5, "tools/call", { name: "read_a" }))?.result).toEqual({ content: [] });
+    const { code, stderr } = await host.end();
+    const calls = host.server.requests.filter(({ body }) => body.includes("tools/call"));
+    expect([code, calls.length, stderr.match(/refused: /g)?.length]).toEqual([0, 1, 3]);
+    expect(stderr).not.toContain("\u001b");
+  });
+});
+
+describe("the headers of mcp proxy", () => {
+  it("go with each request, beside the token, and are shown nowhere", async () => {
+    const file = fileOf("# of the tenant\nX-Api-Key: file-secret-1\r\n\nX-Other: env:KEY\n");
+    const answer: PlainAnswer = (_call, response) =>
+      response.writeHead(500).end("no file-secret-1 from-env-123 plain-value");
+    const host = await hostOf(
+      answer,
+      (url) => [
+        url,
+        "--debug",
+        "--header",
+        "X-Tenant: plain-value",
+        "--header",
+        "X-Token: env:KEY",
+        "--header-file",
+        file,
+      ],
+      { KEY: "from-env-123" },
+    );
+    await host.ask(1, "initialize", HELLO);
+    const { error } = (await host.ask(2, "ping")) ?? {};
+    const { stderr } = await host.end();
+    for (const { headers } of host.server.requests.filter(({ method }) => method === "POST")) {
+      expect(headers).toMatchObject({
+        "x-tenant": "plain-value",
+        "x-token": "from-env-123",
+        "x-other": "from-env-123",
+      });
+      expect(headers).toMatchObject({ "x-api-key": "file-secret-1", authorization: `Bearer ${host.token}` });
+    }
+    expect(error?.message).toContain("HTTP 500");
+    expect(`${error?.message}${stderr}`).not.toMatch(/file-secret-1|from-env-123|plain-value/);
+  });
+
+  it("may replace the login", async () => {
+    const flags = (url: string) => [url, "--header", "Authorization: Bearer env:KEY", "--allow-private-network"];
+    const host = await hostOf(answerTools, flags, { KEY: "own-token-123" });
+    await host.ask(1, "initialize", HELLO);
+    await host.end();
+    expect(host.server.requests.map(({ headers }) => headers.authorization)).toEqual(["Bearer own-token-123"]);
+  });
+
+  it.each<[string, string[], RegExp]>([
+    [
+      "a secret on the command line",
+      ["--header", "Authorization: Bearer abcdefgh"],
+      /must not be on the command line.*env:NAME/s,
+    ],
+    ["a key on the command line", ["--header", "X-Api-Key: abcdefgh"], /must not be on the command line/],
+    ["no header", ["--header", "abcdefgh"], /is not "name: value"/],
+    ["a name with a space", ["--header", "X y: abcdefgh"], /is not "name: value"/],
+    ["a second header in a value", ["--header", "X-A: a\r\nX-B: abcdefgh"], /not allowed in a header value/],
+    ["a second header in a variable", ["--header", "X-A: env:BAD"], /not allowed in a header value/],
+    [
+      "a second header in a file",
+      ["--header-file", fileOf("X-A: a\u0000b\n")],
+      /line 1.*not allowed in a header value/,
+    ],
+    ["a variable that is not set", ["--header", "X-Token: env:MISSING"], /MISSING.*is not set/],
+    ["the session", ["--header", "Mcp-Session-Id: abcdefgh"], /set by the proxy itself/],
+    ["the host", ["--header", "HOST: abcdefgh"], /set by the proxy itself/],
+    ["a header twice", ["--header", "X-A: 1", "--header", "x-a: 2"], /given twice/],
+  ])("are refused: %s", async (_what, flags, message) => {
+    const { code, stderr } = await proxy(URL_, ...flags);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(message)]);
+    expect(stderr).not.toContain("abcdefgh");
+  });
+
+  it.skipIf(process.platform === "win32")("are refused in a file that other users can read", async () => {
+    const file = fileOf("X-Api-Key: file-secret-1\n");
+    chmodSync(file, 0o644);
+    const { code, stderr } = await proxy(URL_, "--header-file", file);
+    expect([code, stderr]).toEqual([8, expect.stringMatching(/can be read by others.*chmod 600/s)]);
+    expect(stderr).not.toContain("file-secret-1");
+  });
+});
+
+describe("the servers of mcp proxy", () => {
+  it("offer their tools under their names", async () => {
+    const host = await hostOf(answerTools, (url) => ["--server", `one=${url}`, "--server", `two=${url}`]);
+    await host.ask(1, "initialize", HELLO);
+    const { result } = (await host.ask(2, "tools/list")) ?? {};
+    expect(result?.["tools"]).toMatchObject(
+      ["one", "two"].flatMap((server) => TOOLS.map(({ name }) => ({ name: `${server}__${name}` }))),
+    );
+    expect((await host.end()).code).toBe(0);
+  });
+
+  it.each<[string, string[], RegExp]>([
+    ["none", [], /URL of the MCP server is missing/],
+    ["one in two ways", [URL_, "--server", `a=${URL_}`], /do not go together/],
+    ["one without a name", ["--server", URL_], /is not <name>=<url>/],
+    ["a name that no tool can have", ["--server", `a_b=${URL_}`], /is not <name>=<url>/],
+    ["a name twice", ["--server", `a=${URL_}`, "--server", `a=${URL_}`], /given twice/],
+    ["no URL", ["--server", "a=x"], /URL/],
+    [
+      "headers for all of them",
+      ["--server", `a=${URL_}`, "--server", `b=${URL_}`, "--header", "X-A: 1"],
+      /--header is for one server/,
+    ],
+  ])("are refused: %s", async (_what, flags, message) => {
+    expect(await proxy(...flags)).toMatchObject({ code: 2, stderr: expect.stringMatching(message) });
+  });
+});
+
+it("mcp proxy keeps an idle session alive, and shows the host nothing of it", async () => {
+  const host = await hostOf(answerTools, (url) => [url, "--keep-alive", "0.02"]);
+  const pings = () => host.server.requests.filter(({ body }) => body.includes('"ping"')).length;
+  await host.ask(1, "initialize", HELLO);
+  await until(() => pings() > 1);
+  const { result } = (await host.ask(2, "tools/list")) ?? {};
+  expect(result?.["tools"]).toHaveLength(3);
+  expect(await host.end()).toEqual({ code: 0, stderr: "" });
+});

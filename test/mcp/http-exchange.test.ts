@@ -1,0 +1,98 @@
+import { describe, expect, it } from "vitest";
+import { HttpResponse } from "../../src/http/http-response.js";
+import { events, textParts } from "../../src/mcp/event-stream.js";
+import { bodyParts, httpFailure, readBody } from "../../src/mcp/http-exchange.js";
+
+const turns = async (count: number) => {
+  for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
+};
+
+/** What accepts nothing until it is opened. */
+function closedRoom() {
+  let open = () => {};
+  const room = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { room, open };
+}
+
+/** A body of 500 parts, and how many of them were read. */
+function countedBody() {
+  const counted = { pulled: 0 };
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      counted.pulled += 1;
+      if (counted.pulled > 500) controller.close();
+      else controller.enqueue(new Uint8Array(1024).fill(0x78));
+    },
+  });
+  return { counted, body };
+}
+
+describe("a body that is read with back-pressure", () => {
+  it.each([
+    [
+      "as a whole",
+      (body: ReadableStream<Uint8Array>, ready: () => Promise<void>) => readBody(new Response(body), 1e6, ready),
+    ],
+    [
+      "in parts",
+      async (body: ReadableStream<Uint8Array>, ready: () => Promise<void>) => {
+        let text = "";
+        for await (const part of textParts(bodyParts(body, ready))) text += part;
+        return text;
+      },
+    ],
+  ])("is read no faster than the reader accepts it: %s", async (_how, read) => {
+    const { counted, body } = countedBody();
+    const { room, open } = closedRoom();
+    const whole = read(body, () => room);
+    await turns(100);
+    expect(counted.pulled).toBeLessThan(5);
+    open();
+    expect(await whole).toHaveLength(500 * 1024);
+  });
+
+  it("is not begun before the reader accepts it, if it says that it is short", async () => {
+    const { room, open } = closedRoom();
+    const { counted, body } = countedBody();
+    const response = new HttpResponse(body, { headers: { "content-length": "1000" } });
+    const whole = readBody(response, 1e6, () => room);
+    await turns(100);
+    expect(counted.pulled).toBeLessThan(5);
+    open();
+    expect(await whole).toHaveLength(500 * 1024);
+  });
+
+  it.each([undefined, "10"])(
+    "is never longer than its limit, whatever it says (content-length: %s)",
+    async (length) => {
+      const response = new HttpResponse("x".repeat(2000), { headers: { ...(length && { "content-length": length }) } });
+      await expect(readBody(response, 1000)).rejects.toMatchObject({ code: "body_too_large" });
+    },
+  );
+
+  it("is read without its byte order mark, and whatever is no text is replaced", async () => {
+    const bytes = Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0xff, 0x7d);
+    expect(await readBody(new HttpResponse(bytes), 100)).toBe("{\u{fffd}}");
+    expect(await readBody(new HttpResponse(null), 100)).toBe("");
+  });
+
+  it("is no error of any size", async () => {
+    const answer = new Response("a part of an error\n\n".repeat(20_000), { status: 500 });
+    await expect(httpFailure(answer)).rejects.toMatchObject({ code: "body_too_large" });
+  });
+
+  it("measures each event, however the bytes are split", async () => {
+    const texts = ["data: aaaa\n\n", "data: bb\r\n\r\n", "data: cccc\r\r", "data: d\n\n"];
+    for (let size = 1; size <= 9; size++) {
+      const chunks = texts.join("").match(new RegExp(`[^]{1,${size}}`, "g")) ?? [];
+      const stream = ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
+      const found: string[] = [];
+      // One event with its end, and the piece in which it ends.
+      for await (const { data } of events(textParts(bodyParts(stream)), 14 + size, () => new Error("too long")))
+        found.push(data);
+      expect(found).toEqual(["aaaa", "bb", "cccc", "d"]);
+    }
+  });
+});
