@@ -111,7 +111,7 @@ export class AgentTokens {
       },
       nonces,
       // A machine requests a new token where the user would log in.
-      mayLogin: ofMachine !== undefined || own.idp !== undefined || own.login !== undefined,
+      mayLogin: ({ account }) => isMachineAccount(account) || own.login !== undefined,
       followsRefusal: (grant) => !isMachineAccount(grant.account) && ofUser.followsRefusal(grant),
     };
   }
