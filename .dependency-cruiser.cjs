@@ -54,7 +54,7 @@ const STORE = {
   redis: "redis|driver",
   postgres: "postgres|driver",
 };
-const STORE_SHARED = "^src/store/(lru|memory-leases|store-error)\\.ts$";
+const STORE_SHARED = "^src/store/(lru|store-error)\\.ts$";
 /** The folders of the command line that commands share; main, program and execute import all of them. */
 const CLI = {
   io: "io",
@@ -169,7 +169,7 @@ module.exports = {
         path: [
           "^src/(cli/config/settings|profile/resolve-settings)\\.ts$",
           "^src/cli/clients/(context|management|agent|network|trace)\\.ts$",
-          "^src/profile/(agent-network|network|certificate|open-store)\\.ts$",
+          "^src/profile/(network|certificate|open-store)\\.ts$",
         ],
       },
     ),

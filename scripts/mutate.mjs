@@ -16,7 +16,7 @@ if (!existsSync(installed) || statSync(installed).mtimeMs < statSync(join(folder
 const node = join(folder, "node_modules", "node", "bin", "node");
 // In a group of its own, since workers whose test hangs do not notice that Stryker has ended.
 const child = spawn(node, [join(folder, "run.mjs"), ...process.argv.slice(2)], { stdio: "inherit", detached: true });
-for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill("SIGKILL"));
+for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill("SIGTERM"));
 child.on("exit", (code) => {
   process.exitCode = code ?? 1;
   try {

@@ -5,8 +5,7 @@
  * @module
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
-export type { CallOptions } from "./api/call-options.js";
-export type { Check } from "./api/checks.js";
+export type { CallOptions, Check, SortingEncoding } from "./api/call-options.js";
 export {
   ManagementClient,
   type ManagementClientOptions,
@@ -15,7 +14,6 @@ export {
 } from "./api/client.js";
 export type { Listing, ListingResponse } from "./api/listing.js";
 export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page } from "./api/page.js";
-export type { SortingEncoding } from "./api/query.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
   Device,
@@ -45,12 +43,10 @@ export {
   isAgentAuthError,
   type UnusableItems,
 } from "./errors.js";
-export type { AddressClass, Exemptions } from "./http/address-class.js";
+export type { AddressClass, Exemptions, Network, NetworkConnection } from "./http/address-class.js";
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
-export type { Logger } from "./http/logger.js";
-export type { Network, NetworkConnection } from "./http/network.js";
-export type { CallLimits, TransportOptions } from "./http/transport.js";
+export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
 export {
   AgentClient,
   type AgentClientOptions,
@@ -108,7 +104,6 @@ export type {
 } from "./oauth/mcp-sdk/types.js";
 export type { AuthorizationParams } from "./oauth/model/authorization-params.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
-export type { BindingKey, BoundBy, ClientBinding } from "./oauth/model/client-binding.js";
 export type {
   AuthMethod,
   ClientRecord,
@@ -118,11 +113,18 @@ export type {
   GrantTokens,
   LostRefresh,
 } from "./oauth/model/grant.js";
-export type { GrantFilter, GrantStore, Reservation } from "./oauth/model/grant-store.js";
+export type {
+  BindingKey,
+  BoundBy,
+  ClientBinding,
+  GrantFilter,
+  GrantStore,
+  Reservation,
+  ShortLivedRecords,
+} from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
 export type { IdentityProvider, IdJagSubject, MachineGrant, MachineGrantType } from "./oauth/model/machine-grant.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";
-export type { ShortLivedRecords } from "./oauth/model/short-lived.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";
 export type { RemoteLogout } from "./oauth/token/revocation.js";

@@ -11,7 +11,7 @@ import { createPendingSaves } from "../src/cli/runtime/pending-saves.js";
 import { processSignals } from "../src/cli/runtime/signals.js";
 import { SERVICE_ERROR_CODES } from "../src/error-codes.js";
 import { systemClock } from "../src/http/deadline.js";
-import { FORMATS } from "../src/profile/output-formats.js";
+import { FORMATS } from "../src/profile/settings.js";
 import { PROFILE_KEYS } from "../src/profile/settings-file.js";
 import { Redactor } from "../src/redact.js";
 import { FAULT_KINDS } from "../src/sandbox/faults/faults.js";

@@ -10,6 +10,12 @@ const OPTIONS = { plugins: null, excludedMutations: [], ignorers: [] };
 /** Not what is generated, nor what only exports. */
 const isMutated = (name) => name.endsWith(".ts") && !/(?:\.gen|(?:^|\/)index)\.ts$/.test(name);
 
+/** What real engines run, in tests of processes (see `coverage` in vitest.config.ts): a sample cannot judge it. */
+const OF_ENGINES =
+  /^src\/(?:store\/(?:redis\/(?:connection|engine|redis-driver|scan|scripts)|postgres\/(?:client|watch))\.ts$|profile\/engine\/)/;
+
+export const isOfEngines = (name) => OF_ENGINES.test(name);
+
 /** The paths of the sources that are mutated below a path. */
 export function sourceFiles(root, path) {
   const full = join(root, path);
@@ -70,6 +76,12 @@ export function withoutEquivalents(path, files, mutants) {
     for (const mutant of named) left.delete(mutant);
   }
   return [...left];
+}
+
+/** @throws if a row names no mutant */
+export async function checkEquivalents(root, path) {
+  const files = [...readFileSync(path, "utf8").matchAll(/^# (.+)$/gm)].map(([, file]) => file);
+  withoutEquivalents(path, files, await mutantsOf(root, [...new Set(files)]));
 }
 
 /** The numbers of the lines of each source that differ from a commit, by default from where the branch left main; undefined in a checkout without history. */

@@ -4,7 +4,16 @@ import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
-import { changedLines, draw, keyOf, mutantsOf, sourceFiles, withoutEquivalents } from "./mutants.mjs";
+import {
+  changedLines,
+  checkEquivalents,
+  draw,
+  isOfEngines,
+  keyOf,
+  mutantsOf,
+  sourceFiles,
+  withoutEquivalents,
+} from "./mutants.mjs";
 import { listener } from "./plugin.mjs";
 import { allTests, distance } from "./tests.mjs";
 
@@ -12,6 +21,7 @@ import { allTests, distance } from "./tests.mjs";
 const CHANGED = { mutants: 60, ms: 165_000 };
 /** The least share of killed mutants of a sample, in percent. */
 const goalOf = (area) => (area === "api" || area === "cli" ? 80 : 85);
+const EQUIVALENTS = join(import.meta.dirname, "equivalents.txt");
 const KILLED = ["Killed", "Timeout", "RuntimeError"];
 
 const root = dirname(dirname(import.meta.dirname));
@@ -37,10 +47,12 @@ async function chooseMutants() {
     console.log("NOT RUN: this checkout has no commit to compare with");
     return [];
   }
-  const files = [...asked.keys()].sort();
+  const files = [...asked.keys()].filter((file) => !(values.sample && isOfEngines(file))).sort();
   const all = await mutantsOf(root, files);
+  // A row that names no mutant any more would end a sample that others draw.
+  if (values.changed) await checkEquivalents(root, EQUIVALENTS);
   const isAsked = ({ fileName, location: { start } }) => asked.get(fileName)?.has(start.line + 1) ?? true;
-  const mutants = withoutEquivalents(join(import.meta.dirname, "equivalents.txt"), files, all).filter(isAsked);
+  const mutants = withoutEquivalents(EQUIVALENTS, files, all).filter(isAsked);
   const size = Number(values.sample ?? (values.changed ? CHANGED.mutants : Number.POSITIVE_INFINITY));
   const drawn = draw(mutants, size, Number(values.seed));
   console.log(`${mutants.length} mutants in ${files.length} files, ${drawn.length} of them drawn`);
@@ -54,9 +66,9 @@ function linesOf(text) {
   return sourceFiles(root, path).map((file) => [file, lines || undefined]);
 }
 
-/** A sample is judged by all tests of its areas and all flows; a change has no time for those that are far. */
+/** A sample is judged by all tests of its areas too; a change has no time for those that are far. */
 function chooseTests(files) {
-  const farthest = values.sample === undefined ? 2 : 3;
+  const farthest = values.sample === undefined ? 2 : 4;
   return allTests(root).filter((test) => files.some((file) => distance(file, test) <= farthest));
 }
 
@@ -73,6 +85,7 @@ async function runStryker(tests) {
   };
   listener.onMutant = add;
   const timer = values.changed && setTimeout(stop, CHANGED.ms);
+  process.once("SIGTERM", stop);
   const runner = "node_modules/@stryker-mutator/vitest-runner/dist/src/index.js";
   try {
     await new Stryker({
@@ -128,7 +141,7 @@ function add(result) {
 }
 
 function stop() {
-  console.log(`\nstopped after ${CHANGED.ms / 1000} s: npm run mutate -- <file> runs the rest`);
+  console.log("\nstopped before the end: npm run mutate -- <file> runs the rest");
   finish();
   process.exit();
 }

@@ -11,20 +11,25 @@ export function allTests(root) {
     .filter((path) => !path.endsWith(".process.test.ts") && isOfSource(path));
 }
 
-/** How near: 0 the mirror of the file, 1 its folder, 2 a flow named like it, 3 any flow or its area, 4 neither. */
+/**
+ * How near: 0 the mirror of the file, 1 its folder, 2 a hostile table or a flow named like it, 3 a test of its whole area,
+ * 4 any test of it, 5 neither.
+ */
 export function distance(source, test) {
   const folder = dirname(source).replace(/^src/, "test");
-  const tested = basename(test, ".test.ts");
   if (test === `${folder}/${basename(source)}`.replace(/ts$/, "test.ts")) return 0;
-  if (dirname(test) === folder || test.startsWith(`${folder}/`)) return 1;
-  const isFlow = /^test\/(?:flow|hostile)\//.test(test);
-  const isNamedAlike = wordsOf(source).some((word) => wordsOf(tested).includes(word));
-  if (isFlow) return isNamedAlike ? 2 : 3;
-  return test.split("/")[1] === folder.split("/")[1] ? 3 : 4;
+  if (test.startsWith(`${folder}/`)) return 1;
+  if (/^test\/(?:flow|hostile)\//.test(test)) {
+    const words = wordsOf(basename(test, ".test.ts"));
+    return wordsOf(source).some((word) => words.includes(word)) ? 2 : 5;
+  }
+  if (test.split("/")[1] !== folder.split("/")[1]) return 5;
+  return test.split("/").length === 3 ? 3 : 4;
 }
 
+/** The words of a name by how they begin: a table about storage is named like the store. */
 const wordsOf = (path) =>
   path
-    .replace(/\.ts$/, "")
+    .replace(/^src\/(?:cli\/)?|\.ts$/g, "")
     .split(/[/-]/)
-    .filter((word) => !["src", "cli"].includes(word));
+    .map((word) => word.slice(0, 4));

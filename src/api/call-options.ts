@@ -1,5 +1,6 @@
 import { HttpHeaders } from "../http/http-headers.js";
 import { type CallLimits, checkLimits } from "../http/transport.js";
+import { quote } from "../redact.js";
 
 /** Options of one call of the management client; each replaces that of the client. */
 export interface CallOptions extends CallLimits {
@@ -15,4 +16,68 @@ export function callHeaders(options: CallOptions): Record<string, string> {
   const headers = new HttpHeaders(options.headers);
   for (const name of ["accept", "authorization", "user-agent"]) headers.delete(name);
   return Object.fromEntries(headers);
+}
+
+/**
+ * A check of `strict`. Each makes an error of what is otherwise read as it is:
+ *
+ * - `shape`: an answer or an item lacks a required field, or a field has another form than is documented
+ * - `order`: the answer does not name the requested order, or the items are in another one
+ * - `drift`: the list changes while it is read
+ * - `nulls`: an optional field is absent or null; includes `shape`
+ * - `fields`: there is a field that is not documented; includes `shape`
+ */
+export type Check = "shape" | "order" | "drift" | "nulls" | "fields";
+
+const STRICT: readonly Check[] = ["shape", "order", "drift"];
+const CHECKS: readonly Check[] = [...STRICT, "nulls", "fields"];
+
+/** The checks of the `strict` option: `true` are shape, order and drift. @throws TypeError for a name that is none */
+export function checksOf(strict: boolean | "all" | readonly Check[] = false): ReadonlySet<Check> {
+  const checks: readonly Check[] =
+    strict === "all" ? CHECKS : strict === true ? STRICT : strict === false ? [] : strict;
+  const unknown = checks.find((check) => !CHECKS.includes(check));
+  if (unknown !== undefined) throw new TypeError(`strict: ${quote(unknown)} is none of ${CHECKS.join(", ")}`);
+  return new Set(checks);
+}
+
+/**
+ * How `sorting` is sent, which the service does not document:
+ *
+ * - `deep`: `sorting[field]=title&sorting[direction]=asc`, like the pagination parameters
+ * - `json`: `sorting={"field":"title","direction":"asc"}`
+ * - `field:direction`: `sorting=title:asc`
+ */
+export type SortingEncoding = "deep" | "json" | "field:direction";
+
+/** The values of the `sorting` option. */
+export const SORTING_ENCODINGS: readonly SortingEncoding[] = ["deep", "json", "field:direction"];
+
+/**
+ * Serialises the query of a list. Names and values are percent-encoded: strict servers refuse raw brackets.
+ *
+ * @throws TypeError for an encoding that is none
+ */
+export function querySerializer(encoding: SortingEncoding = "deep"): (query: Record<string, unknown>) => string {
+  if (!SORTING_ENCODINGS.includes(encoding))
+    throw new TypeError(`sorting ${quote(encoding)} is none of ${SORTING_ENCODINGS.join(", ")}`);
+  return (query) =>
+    Object.entries(query)
+      .flatMap(([name, value]) => (isPresent(value) ? parameters(name, value, encoding) : []))
+      .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
+      .join("&");
+}
+
+function parameters(name: string, value: unknown, encoding: SortingEncoding): [name: string, value: string][] {
+  if (typeof value !== "object" || value === null) return [[name, String(value)]];
+  if (name === "sorting" && encoding === "json") return [[name, JSON.stringify(value)]];
+  const members = Object.entries(value).filter(([, member]) => isPresent(member));
+  if (name !== "sorting" || encoding === "deep")
+    return members.map(([key, member]) => [`${name}[${key}]`, String(member)]);
+  const { field = "", direction } = Object.fromEntries(members);
+  return [[name, isPresent(direction) ? `${field}:${direction}` : String(field)]];
+}
+
+function isPresent(value: unknown): boolean {
+  return value !== undefined && value !== null;
 }

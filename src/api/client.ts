@@ -1,28 +1,38 @@
 import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fetch";
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
-import { bindMethods } from "../http/bind-methods.js";
 import { forgetBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
-import type { Logger } from "../http/logger.js";
-import { checkOptionNames, type OptionNames } from "../http/option-names.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
-import { type CallLimits, createTransport, type Transport, type TransportOptions } from "../http/transport.js";
+import { bindMethods, checkOptionNames, type OptionNames } from "../http/public-class.js";
+import {
+  type CallLimits,
+  createTransport,
+  type Logger,
+  type Transport,
+  type TransportOptions,
+} from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
-import { type CallOptions, callHeaders } from "./call-options.js";
-import { checksOf } from "./checks.js";
-import { type ListedKind, mayRetry, readEnvelope, requireDocumented, serviceError } from "./envelope.js";
+import { type CallOptions, callHeaders, checksOf, querySerializer, type SortingEncoding } from "./call-options.js";
+import {
+  bufferedResponseOf,
+  hideSecretOf,
+  hideSecrets,
+  type ListedKind,
+  mayRetry,
+  readEnvelope,
+  replay,
+  requireDocumented,
+  serviceError,
+} from "./envelope.js";
 import { Listing } from "./listing.js";
-import { orderText } from "./order-check.js";
-import type { IgnoredSorting, ListOptions } from "./page.js";
+import { type IgnoredSorting, type ListOptions, ReceivedPage } from "./page.js";
+import { orderText } from "./page-checks.js";
 import { isUnusableItems, pageError } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
-import { querySerializer, type SortingEncoding } from "./query.js";
-import { bufferedResponseOf, hideSecretOf, hideSecrets, replay } from "./raw-response.js";
-import { ReceivedPage } from "./received-page.js";
 import type { paths } from "./schema.gen.js";
 import type { Device, DeviceSorting, Domain, OpenSorting, Pool } from "./types.js";
 

@@ -1,6 +1,6 @@
 import type { AgentAuthError } from "../errors.js";
 import type { Drift, Page, ReadOptions } from "./page.js";
-import { refusedPage } from "./pagination-checks.js";
+import { refusedPage } from "./page-checks.js";
 
 /** The changes of the pagination numbers over the pages of a listing. */
 export class DriftSummary {

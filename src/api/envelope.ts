@@ -1,10 +1,10 @@
 import { SERVICE_ERROR_CODES } from "../error-codes.js";
 import { type Advice, AgentAuthError, type ErrorClass } from "../errors.js";
-import { refusal } from "../http/body.js";
+import { badResponse } from "../http/body.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { escapeText, quote } from "../redact.js";
-import type { Check } from "./checks.js";
+import { escapeText, hideClientSecret, quote } from "../redact.js";
+import type { Check } from "./call-options.js";
 import { checkShape, SHAPES, type Shape } from "./shapes.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
@@ -42,24 +42,24 @@ export function readEnvelope<Item extends object>(
   const about = { response: reply.response, url: reply.url };
   if (reply.json === undefined) throw notJson(reply, mask);
   const body = reply.json;
-  if (!isJsonObject(body)) throw refusal("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
+  if (!isJsonObject(body)) throw badResponse("bad_envelope", `the body is ${kindOf(body)}, not an object`, about);
   if (body["status"] !== "success" && body["status"] != null) {
     const message = `status is ${quote(typeof body["status"] === "string" ? mask(body["status"]) : body["status"])}, neither "success" nor "error"`;
-    throw refusal("bad_envelope", message, about);
+    throw badResponse("bad_envelope", message, about);
   }
   const { summaries, pagination, sorting } = body;
   if (!Array.isArray(summaries)) {
-    throw refusal("bad_envelope", `summaries is ${kindOf(summaries)}, not an array`, about);
+    throw badResponse("bad_envelope", `summaries is ${kindOf(summaries)}, not an array`, about);
   }
   const invalidIndex = summaries.findIndex((item) => !isJsonObject(item));
   if (invalidIndex >= 0) {
     const message = `summaries[${invalidIndex}] is ${kindOf(summaries[invalidIndex])}, not an object`;
-    throw refusal("bad_envelope", message, about);
+    throw badResponse("bad_envelope", message, about);
   }
   // Without it the first page would pass for the whole list, and a listing must end complete or with an error.
   if (!isJsonObject(pagination)) {
     const what = `pagination is ${kindOf(pagination)}, not an object: the end of the list is unknown`;
-    throw refusal("bad_pagination", what, about);
+    throw badResponse("bad_pagination", what, about);
   }
   return {
     // The contract's type, read loosely: `strict` checks the members (see requireDocumented).
@@ -96,7 +96,7 @@ export function requireDocumented(kind: ListedKind, reply: BufferedResponse, che
   const problem = checkShape(RESPONSES[kind], reply.json, checks);
   if (problem === undefined) return;
   const value = problem.value === undefined ? "" : ` ${quote(problem.value)}`;
-  throw refusal("unexpected_shape", `${escapeText(problem.path)}${value} ${problem.rule}`, reply);
+  throw badResponse("unexpected_shape", `${escapeText(problem.path)}${value} ${problem.rule}`, reply);
 }
 
 /** The error of a response, or undefined for a success. The code in the body decides before the status. */
@@ -160,11 +160,11 @@ function errorBody(reply: BufferedResponse): { code: string | undefined; message
 
 function notJson(reply: BufferedResponse, mask: (text: string) => string): AgentAuthError {
   const about = { response: reply.response, url: reply.url };
-  if (reply.text === "") return refusal("bad_json", "the body is empty, where JSON was expected", about);
+  if (reply.text === "") return badResponse("bad_json", "the body is empty, where JSON was expected", about);
   const type = reply.response.headers.get("content-type");
   const message = `the answer is ${type === null ? "of no stated type" : quote(type, 80)}, not application/json; it begins with ${quote(mask(reply.text.slice(0, 4000)), 80)}`;
   const hint = "a proxy or a login page may have answered in place of the service; check the base URL";
-  return refusal("bad_content_type", message, { ...about, hint });
+  return badResponse("bad_content_type", message, { ...about, hint });
 }
 
 function kindOf(value: unknown): string {
@@ -175,4 +175,66 @@ function kindOf(value: unknown): string {
     : typeof value === "object"
       ? "an object"
       : `the ${typeof value} ${quote(value, 60)}`;
+}
+
+/** Sends one request and returns the whole response. */
+type SendRequest = (request: Request) => Promise<BufferedResponse>;
+
+/** The `fetch` option of a call of openapi-fetch. */
+type CallFetch = (request: Request) => Promise<Response>;
+
+/**
+ * Makes one call through openapi-fetch and returns its buffered response, which openapi-fetch does not pass on.
+ *
+ * @param call has to pass its argument on as the `fetch` of the call
+ * @throws TypeError where a middleware replaced the response
+ */
+export async function bufferedResponseOf(
+  call: (fetch: CallFetch) => Promise<{ response: Response }>,
+  send: SendRequest,
+): Promise<BufferedResponse> {
+  const read: { reply?: BufferedResponse } = {};
+  const { response } = await call(async (request) => {
+    read.reply = await send(request);
+    return read.reply.response;
+  });
+  if (read.reply?.response !== response) {
+    throw new TypeError("a middleware replaced a response; it must pass on the response that it was given");
+  }
+  return read.reply;
+}
+
+/** Makes the body of a consumed response readable again, any number of times; returns the same object. */
+export function replay(reply: BufferedResponse): BufferedResponse {
+  const { text, response } = reply;
+  const { status, statusText, headers, url } = response;
+  Object.defineProperties(response, {
+    body: { value: null },
+    bodyUsed: { value: false },
+    text: { value: async () => text },
+    json: { value: async () => hideSecrets(JSON.parse(text) as unknown) },
+    arrayBuffer: { value: async () => new TextEncoder().encode(text).buffer },
+    blob: { value: async () => new Blob([text]) },
+    bytes: { value: async () => new TextEncoder().encode(text) },
+    clone: {
+      value: () => {
+        const copy = new Response(null, { status, statusText, headers: [...headers] });
+        return replay({ ...reply, response: Object.defineProperty(copy, "url", { value: url }) }).response;
+      },
+    },
+  });
+  return reply;
+}
+
+/** Makes the client secrets in a list response print and serialise as a mask; returns the same value. */
+export function hideSecrets<T>(body: T): T {
+  if (!isJsonObject(body) || !Array.isArray(body["summaries"])) return body;
+  for (const item of body["summaries"]) if (isJsonObject(item)) hideSecretOf(item);
+  return body;
+}
+
+/** The same for one item of a list. */
+export function hideSecretOf(item: object): void {
+  const details = "dynamic_client_details" in item ? item.dynamic_client_details : undefined;
+  if (typeof details === "object" && details !== null) hideClientSecret(details);
 }

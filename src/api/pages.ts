@@ -1,9 +1,8 @@
 import { AgentAuthError, isAgentAuthError, type UnusableItems } from "../errors.js";
 import type { DriftSummary } from "./drift-log.js";
 import { DriftTracker } from "./drift-tracker.js";
-import { OrderCheck } from "./order-check.js";
 import type { ListingSummary, Page, ReadOptions } from "./page.js";
-import { refusedPage, validatePagination } from "./pagination-checks.js";
+import { OrderCheck, refusedPage, validatePagination } from "./page-checks.js";
 import { type FetchPage, type Pace, Prefetcher } from "./prefetcher.js";
 import { SeenIds } from "./seen-ids.js";
 

@@ -5,7 +5,7 @@
  */
 
 import { MASK } from "../redact.js";
-import type { Check } from "./checks.js";
+import type { Check } from "./call-options.js";
 import { shapes } from "./shapes.gen.js";
 
 /** The documented constraints of one value: the part of JSON Schema that `openapi.yaml` uses. */

@@ -5,7 +5,7 @@ import { HttpFormData } from "../http/http-form-data.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { isReference } from "../profile/secret-reference.js";
+import { isReference } from "../profile/secrets.js";
 import { Redactor } from "../redact.js";
 import { isNewSession } from "./config/agent-session.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";

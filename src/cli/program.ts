@@ -2,7 +2,7 @@ import type { Command, Option, OptionValues } from "commander";
 import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { VERSION } from "../http/user-agent.js";
 import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
-import type { Env } from "../platform/environment.js";
+import type { Env } from "../platform/system.js";
 import { quote } from "../redact.js";
 import { createCommandContext } from "./clients/context.js";
 import { withAgentDefaults } from "./config/agent-defaults.js";

@@ -1,6 +1,8 @@
 import ipaddr from "ipaddr.js";
+import { escapeText } from "../redact.js";
 import type { PolicyOption } from "../remedy.js";
-import { bareHost, isLoopbackHost } from "./address.js";
+import { bareHost, isLoopbackHost, parseUrl } from "./address.js";
+import { refused } from "./refuse.js";
 
 /**
  * The class of an address: on this machine, in a private network, public; or `forbidden`, where nothing is ever sent:
@@ -127,4 +129,64 @@ const RULES: Readonly<Record<AddressClass, string>> = {
 export function ruleOf(addressClass: AddressClass): { rule: string; override: PolicyOption | undefined } {
   const isOverridable = addressClass === "loopback" || addressClass === "private";
   return { rule: RULES[addressClass], override: isOverridable ? "allowPrivateNetwork" : undefined };
+}
+
+/** Which addresses a peer may name. */
+export interface PeerPolicy {
+  /** The hosts that the server may name. */
+  bounds: AddressPolicy;
+}
+
+/**
+ * Checks an address that a peer named before anything is sent to it: https (http only between servers on this
+ * machine), no host less public than the server itself, no user or password, no fragment, no invisible characters.
+ *
+ * @returns the address, unchanged
+ * @throws `AgentAuthError` `bad_address`
+ */
+export function checkAddress(value: unknown, field: string, from: string, policy: PeerPolicy): string {
+  const error = (rule: string, override?: PolicyOption) =>
+    refused("bad_address", { field, value, from, rule, override });
+  const url = parseUrl(value);
+  if (typeof value !== "string" || url === undefined) throw error("must be an absolute URL");
+  if (url.protocol !== "https:" && url.protocol !== "http:") throw error("must be an https address");
+  if (url.protocol === "http:" && !isLoopbackHost(url.hostname))
+    throw error("must be an https address (OAuth 2.1 section 1.5)");
+  const addressClass = classifyHost(url.hostname);
+  if (addressClass !== undefined && !policy.bounds(url.hostname, addressClass)) {
+    const { rule, override } = ruleOf(addressClass);
+    throw error(rule, override);
+  }
+  if (url.username !== "" || url.password !== "") throw error("must not contain a user name or password");
+  if (url.hash !== "" || value.includes("#")) throw error("must not have a fragment");
+  if (escapeText(value) !== value || /[\s\\]/.test(value))
+    throw error("must not contain blanks, backslashes or invisible characters");
+  return value;
+}
+
+/**
+ * The address checks of a runtime that can look names up. Without a `Network` an address is checked as it is written;
+ * with one, every connection is checked by the addresses that its name resolves to.
+ */
+export interface Network {
+  /**
+   * Connects to a server that the user named, and to the hosts that the server names in turn.
+   *
+   * @param server the server's address
+   * @param exemptions hosts that may be less public than the server, because the user said so
+   */
+  connectTo(server: URL, exemptions: Exemptions): NetworkConnection;
+}
+
+/** The connections on behalf of one server. */
+export interface NetworkConnection {
+  /**
+   * Connects only to addresses that the rules allow, whatever name or redirect leads there; the addresses that were
+   * checked are the ones connected to.
+   *
+   * It throws an `AgentAuthError` `bad_address` (class `refused`) that names the host, its address and the rule.
+   */
+  readonly fetch: typeof globalThis.fetch;
+  /** The class of the server's address: that of its connections, else of its name. An unknown one counts as public. */
+  addressClass(): Promise<AddressClass>;
 }

@@ -1,10 +1,10 @@
 import { type Advice, AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import { type ByteStream, readStream } from "./body-stream.js";
-import { requestIdOf, shownUrl } from "./buffered-response.js";
+import { type ByteStream, readStream } from "./body-content.js";
+import { type BufferedResponse, requestIdOf, shownUrl } from "./buffered-response.js";
 import { HttpResponse } from "./http-response.js";
 import { networkError } from "./network-error.js";
-import { parseStrictJson, StrictJsonError } from "./strict-json.js";
+import { isJsonObject, parseStrictJson, StrictJsonError } from "./strict-json.js";
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;
 
@@ -29,7 +29,7 @@ export async function readText(response: Response, url: string, cap: number, str
   if (coding?.includes(",")) {
     await cancel(response);
     const message = `the response is compressed more than once (content-encoding ${quote(coding)})`;
-    throw refusal("bad_content_type", message, { response, url });
+    throw badResponse("bad_content_type", message, { response, url });
   }
   if (declared > cap) {
     await cancel(response);
@@ -53,7 +53,7 @@ export async function readText(response: Response, url: string, cap: number, str
   } catch (cause) {
     // A response that was cut may end inside a character: as transient as cut JSON.
     const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
-    throw refusal("bad_json", message, { response, url, cause, retryable: true });
+    throw badResponse("bad_json", message, { response, url, cause, retryable: true });
   }
 }
 
@@ -81,7 +81,7 @@ export function parseJson(text: string, response: Response, url: string): unknow
     return JSON.parse(text);
   } catch {
     // Quotes neither the parser's message nor the body: both may hold a secret that masking does not recognise when cut.
-    throw refusal("bad_json", `the body is not JSON: ${whyNotJson(text)}`, { response, url, retryable: true });
+    throw badResponse("bad_json", `the body is not JSON: ${whyNotJson(text)}`, { response, url, retryable: true });
   }
 }
 
@@ -102,7 +102,7 @@ export async function cancel(response: Response): Promise<void> {
 function tooLarge(response: Response, url: string, cap: number): AgentAuthError {
   const message = `the response is larger than ${cap} bytes`;
   const remedy = { action: "configure", option: "pageSize" } as const;
-  return refusal("body_too_large", message, { response, url, hint: "ask for smaller pages", remedy });
+  return badResponse("body_too_large", message, { response, url, hint: "ask for smaller pages", remedy });
 }
 
 interface RefusalContext extends Advice {
@@ -113,9 +113,41 @@ interface RefusalContext extends Advice {
 }
 
 /** An error of class `refused` about one response. */
-export function refusal(code: string, message: string, context: RefusalContext): AgentAuthError {
+export function badResponse(code: string, message: string, context: RefusalContext): AgentAuthError {
   const { response, cause, retryable, hint, remedy } = context;
   const url = shownUrl(context.url);
   const about = { status: response.status, requestId: requestIdOf(response.headers), url, response };
   return new AgentAuthError(code, `${url}: ${message}`, { class: "refused", ...about, cause, retryable, hint, remedy });
+}
+
+/**
+ * Parses an OAuth document: of a JSON media type, without duplicate names, not nested too deep.
+ *
+ * @throws `AgentAuthError` `bad_content_type`, `bad_json`, `bad_envelope`
+ */
+export function strictObject(reply: BufferedResponse): Record<string, unknown> {
+  if (!saysJson(reply.response.headers)) {
+    const type = reply.response.headers.get("content-type") ?? "nothing";
+    const message = `the response says it is ${type.slice(0, 80)}, not application/json`;
+    const hint = /\bhtml\b/i.test(type)
+      ? "a proxy or a login page may have answered instead"
+      : "the server's owner must send it as application/json (RFC 8259 section 11)";
+    throw badResponse("bad_content_type", message, { ...reply, hint });
+  }
+  let value: unknown;
+  try {
+    value = parseStrictJson(reply.text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : "";
+    throw badResponse("bad_json", `not acceptable JSON: ${reason}`, { ...reply, cause });
+  }
+  if (!isJsonObject(value)) throw badResponse("bad_envelope", "the body is not a JSON object", reply);
+  return value;
+}
+
+/** The response, which must not be compressed: the request did not accept that. */
+export function uncompressed(reply: BufferedResponse): BufferedResponse {
+  const coding = reply.response.headers.get("content-encoding");
+  if (coding === null || coding === "identity") return reply;
+  throw badResponse("bad_content_type", "the response is compressed although that was not asked for", reply);
 }

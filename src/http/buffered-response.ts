@@ -1,5 +1,5 @@
+import { parseUrl } from "./address.js";
 import type { FollowingController } from "./deadline.js";
-import { parseUrl } from "./url.js";
 
 /** A whole response: headers and a body that has been read, capped and decoded. */
 export interface BufferedResponse {

@@ -1,9 +1,7 @@
-import type { BodyContent } from "./body-content.js";
-import type { ByteStream } from "./body-stream.js";
+import type { BodyContent, ByteStream } from "./body-content.js";
 import { HttpFormData } from "./http-form-data.js";
 import type { HttpHeaders } from "./http-headers.js";
-import { mimeTypeOf, serializeMimeType } from "./mime-type.js";
-import { parseForm } from "./multipart.js";
+import { mimeTypeOf, parseForm, serializeMimeType } from "./multipart.js";
 
 /** What a request and a response have in common: the interface mixin `Body` of the Fetch Standard. */
 export abstract class HttpBody {

@@ -1,5 +1,4 @@
-import { type BodyContent, extractBody, type GivenBody } from "./body-content.js";
-import type { ByteStream } from "./body-stream.js";
+import { type BodyContent, type ByteStream, extractBody, type GivenBody } from "./body-content.js";
 import type { AbortSource } from "./deadline.js";
 import { checkOptions, HttpBody } from "./http-body.js";
 import { freezeHeaders, HttpHeaders } from "./http-headers.js";

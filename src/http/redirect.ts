@@ -1,8 +1,8 @@
 import { quote } from "../redact.js";
-import { refusal } from "./body.js";
+import { parseUrl } from "./address.js";
+import { badResponse } from "./body.js";
 import { type Send, shownUrl } from "./buffered-response.js";
 import { HttpRequest } from "./http-request.js";
-import { parseUrl } from "./url.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 const MAX_HOPS = 3;
@@ -45,7 +45,7 @@ export function redirectTarget(
   response: Response,
   { method, url, hop, mayRepeat = false }: RedirectedRequest,
 ): string | undefined {
-  const refuse = (message: string) => refusal("redirect_refused", message, { response, url });
+  const refuse = (message: string) => badResponse("redirect_refused", message, { response, url });
   // A browser hides where a redirect leads.
   if (response.type === "opaqueredirect") throw refuse("the response is a redirect, which was not expected");
   const location = REDIRECTS.has(response.status) ? response.headers.get("location") : null;

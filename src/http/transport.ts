@@ -1,4 +1,6 @@
 import { AgentAuthError, abortedError } from "../errors.js";
+import { quote } from "../redact.js";
+import { parseUrl } from "./address.js";
 import { cancel, parseJson, readText, saysJson } from "./body.js";
 import {
   type BufferedResponse,
@@ -9,13 +11,10 @@ import {
   shownUrl,
 } from "./buffered-response.js";
 import { type AbortSource, type Clock, follow, systemClock, untilAborted } from "./deadline.js";
-import { eventReceiver, type Logger } from "./logger.js";
-import { maskError } from "./mask-error.js";
-import { networkError } from "./network-error.js";
+import { maskError, networkError } from "./network-error.js";
 import { withOwnClasses } from "./own-fetch.js";
 import { followSameOrigin } from "./redirect.js";
 import { withRetry } from "./retry.js";
-import { parseUrl } from "./url.js";
 
 /** How requests are sent: each option has a default. */
 export interface TransportOptions {
@@ -199,4 +198,44 @@ function timeoutError(url: string, within: string): AgentAuthError {
   const host = parseUrl(url)?.host ?? "";
   const message = `${host}: no complete response ${within}`;
   return new AgentAuthError("timeout", message, { class: "unavailable", url: shownUrl(url) });
+}
+
+/** Receives lines of a log, such as `console`, or a logger of pino or winston. Nothing in a line is secret. */
+export interface Logger {
+  /** Each request and each response. */
+  debug(message: string): void;
+  /** What is worth a line in production. */
+  info(message: string): void;
+  /** A failed attempt, a retry, and an order that the service ignored. */
+  warn(message: string): void;
+  /** An error that no caller receives. */
+  error(message: string): void;
+}
+
+/** What receives the events of a transport: the caller's function, and a logger, which gets no query. */
+function eventReceiver(
+  logger: Logger | undefined,
+  onEvent: ((event: HttpEvent) => void) | undefined,
+): ((event: HttpEvent) => void) | undefined {
+  if (logger === undefined) return onEvent;
+  return (event) => {
+    onEvent?.(event);
+    const isTrouble = event.type === "failure" || event.type === "retry";
+    logger[isTrouble ? "warn" : "debug"](lineOf(event));
+  };
+}
+
+function lineOf(event: HttpEvent): string {
+  switch (event.type) {
+    case "request":
+      return `${event.method} ${event.url}`;
+    case "response": {
+      const id = event.requestId === undefined ? "" : `, request id ${quote(event.requestId)}`;
+      return `${event.method} ${event.url}: HTTP ${event.status} in ${Math.round(event.ms)} ms${id}`;
+    }
+    case "failure":
+      return `${event.method} ${event.url}: ${event.code} after ${Math.round(event.ms)} ms`;
+    case "retry":
+      return `${event.url}: attempt ${event.attempt} in ${event.waitMs} ms (${event.reason})`;
+  }
 }

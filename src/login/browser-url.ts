@@ -1,7 +1,6 @@
 import { AgentAuthError } from "../errors.js";
-import { isLoopbackHost } from "../http/address.js";
+import { isLoopbackHost, parseUrl } from "../http/address.js";
 import { refused } from "../http/refuse.js";
-import { parseUrl } from "../http/url.js";
 import { escapeText } from "../redact.js";
 
 /** The longest address that every system's opener takes, in bytes. */

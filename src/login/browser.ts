@@ -1,8 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
-import { withoutOurs } from "../platform/environment.js";
-import { spawner } from "../platform/spawner.js";
-import { system } from "../platform/system.js";
+import { spawner, system, withoutOurs } from "../platform/system.js";
 import { checkBrowserUrl } from "./browser-url.js";
 import { commandWords } from "./command-words.js";
 

@@ -1,4 +1,4 @@
-import { parseUrl } from "../http/url.js";
+import { parseUrl } from "../http/address.js";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 
 /** What a pasted line must match. */

@@ -1,4 +1,4 @@
-import { parseUrl } from "../http/url.js";
+import { parseUrl } from "../http/address.js";
 import { DOCUMENT_PORTS } from "../oauth/client/metadata-document.js";
 
 /** How a host of this machine is spelled in a redirect address; authorization servers compare it letter by letter. */

@@ -20,8 +20,7 @@ export {
 export { fileStore } from "../store/file/file.js";
 export type { Keychain } from "../store/keychain/keychain.js";
 export { type KeyringStoreOptions, keyringStore } from "../store/keychain/keyring.js";
-export type { ClientCertificate } from "../transport/client-certificate.js";
-export type { DispatcherOptions } from "../transport/dispatcher.js";
+export type { ClientCertificate, ConnectOptions } from "../transport/http-send.js";
 export { type NodeNetworkOptions, nodeNetwork } from "../transport/network.js";
 export { type PrivateKeyOptions, readPrivateKey } from "../transport/private-key.js";
 export type { Proxies, ProxyOptions } from "../transport/proxies.js";

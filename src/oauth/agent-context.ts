@@ -4,7 +4,7 @@ import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer, loginSecre
 import { credentialOf } from "./client/issuer-binding.js";
 import { clientSecretOf } from "./client/pre-registered-client.js";
 import { issuerMismatchError } from "./discovery/issuer-choice.js";
-import { machineAccountError } from "./grant/login-required.js";
+import { machineAccountError } from "./grant/grant-requirements.js";
 import { Nonces } from "./http/nonces.js";
 import { ConnectionPool, type Remembered, type ServerConnection } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";

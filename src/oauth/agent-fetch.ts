@@ -2,10 +2,9 @@ import { isAgentAuthError } from "../errors.js";
 import { isRequest, isResponse } from "../http/own-fetch.js";
 import { quote, type Secret } from "../redact.js";
 import { noResourceMetadata } from "./discovery/resource-metadata.js";
-import { sendWithToken } from "./dpop/bound-fetch.js";
+import { type Replay, replayable, sendWithToken } from "./dpop/bound-fetch.js";
 import { chooseRecovery, recoverToken, type ServerTokens } from "./grant/rejected-token.js";
 import type { Nonces } from "./http/nonces.js";
-import { type Replay, replayable } from "./http/replay.js";
 import { bearerChallenge } from "./model/challenge.js";
 import type { Grant } from "./model/grant.js";
 

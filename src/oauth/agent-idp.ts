@@ -5,7 +5,7 @@ import { DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { isLoginNotRequired } from "./discovery/login-not-required.js";
 import type { GrantOptions, LoginOptions } from "./grant/grant-requirements.js";
-import { loginRequired } from "./grant/login-required.js";
+import { loginRequired } from "./grant/grant-requirements.js";
 import type { LoginContext } from "./login/login-context.js";
 import { TokenManager } from "./login/token-manager.js";
 import { fingerprintOf } from "./machine/machine-identity.js";

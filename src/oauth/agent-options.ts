@@ -1,6 +1,6 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
-import type { Network } from "../http/network.js";
-import { checkOptionNames, type OptionNames } from "../http/option-names.js";
+import type { Network } from "../http/address-class.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote, type Secret } from "../redact.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
 import type { PreRegisteredClient } from "./client/pre-registered-client.js";
@@ -17,7 +17,7 @@ import type { MachineGrant } from "./model/machine-grant.js";
 import type { Discovered } from "./model/metadata.js";
 import { parseScope } from "./model/scope.js";
 import { checkEndpoint } from "./token/token-call.js";
-import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-type.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-checks.js";
 
 /** The company's identity provider. */
 export interface IdpOptions {

@@ -1,5 +1,5 @@
 import { isAgentAuthError } from "../errors.js";
-import { bindMethods } from "../http/bind-methods.js";
+import { bindMethods } from "../http/public-class.js";
 import { AgentContext } from "./agent-context.js";
 import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import { type AgentRequestInit, fetchWithToken } from "./agent-fetch.js";
@@ -15,8 +15,7 @@ import { AgentTokens } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
-import type { GrantOptions, LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
-import { loginRequired } from "./grant/login-required.js";
+import { type GrantOptions, type LoginOptions, loginRequired, type TokenOptions } from "./grant/grant-requirements.js";
 import type { TraceEntry } from "./http/trace.js";
 import { finishDevice, finishInSession } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";

@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { parseUrl } from "../http/url.js";
+import { parseUrl } from "../http/address.js";
 import type { AgentClient } from "./agent.js";
 import { checkRedirectUri, cookiePath, readCookie, readQueryParameters, setCookie } from "./login/web-app.js";
 import { abandonedCookies, cookieName, savedCookieName, stateOf, WEB_LOGIN_LIFE_MS } from "./login/web-login.js";

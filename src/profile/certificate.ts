@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
 import { privately } from "../platform/shell.js";
 import { quote, shellWord } from "../redact.js";
-import type { ClientCertificate } from "../transport/client-certificate.js";
-import { readSecretFile } from "./secret-file.js";
+import type { ClientCertificate } from "../transport/http-send.js";
+import { readSecretFile } from "./secrets.js";
 import type { Settings, Sourced } from "./settings.js";
 
 /** The file of the client certificate, and that of its private key where it is another one. */

@@ -2,19 +2,17 @@
 
 import { MANAGEMENT_OPTIONS, ManagementClient, type ManagementClientOptions } from "../api/client.js";
 import { AgentAuthError } from "../errors.js";
-import { checkOptionNames, type OptionNames } from "../http/option-names.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { AgentClient, type AgentClientOptions } from "../oauth/agent.js";
 import { AGENT_OPTIONS } from "../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../oauth/client/pre-registered-client.js";
 import type { GrantStore } from "../oauth/model/grant-store.js";
-import type { Env } from "../platform/environment.js";
-import { lookupByPlatform } from "../platform/environment.js";
+import { type Env, lookupByPlatform } from "../platform/system.js";
 import { Redactor } from "../redact.js";
-import { agentNetwork } from "./agent-network.js";
 import { authorizationParamsOf } from "./authorization-params.js";
 import { certificateFiles } from "./certificate.js";
 import { homeFolder } from "./home.js";
-import { type NetworkOptions, networkFetch, sourced } from "./network.js";
+import { agentNetwork, type NetworkOptions, networkFetch, sourced } from "./network.js";
 import { openStore } from "./open-store.js";
 import { resolveSettings } from "./resolve-settings.js";
 import { requireBaseUrl, serviceOptions } from "./service-settings.js";

@@ -1,7 +1,6 @@
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
-import type { Env } from "../platform/environment.js";
-import { system } from "../platform/system.js";
+import { type Env, system } from "../platform/system.js";
 import type { Sourced } from "./settings.js";
 
 /** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */

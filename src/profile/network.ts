@@ -1,10 +1,13 @@
 import { readFileSync } from "node:fs";
 import { AgentAuthError } from "../errors.js";
+import { parseUrl, percentDecoded } from "../http/address.js";
+import type { Network } from "../http/address-class.js";
+import { HttpHeaders } from "../http/http-headers.js";
 import { isRequest, ownFetch } from "../http/own-fetch.js";
-import { parseUrl, percentDecoded } from "../http/url.js";
-import type { Env } from "../platform/environment.js";
+import type { Env } from "../platform/system.js";
 import { quote, type Redactor } from "../redact.js";
-import { createFetch, type DispatcherOptions } from "../transport/dispatcher.js";
+import type { ConnectOptions } from "../transport/http-send.js";
+import { createFetch, nodeNetwork } from "../transport/network.js";
 import type { Proxies } from "../transport/proxies.js";
 import { type CertificateFiles, readClientCertificate } from "./certificate.js";
 import type { Sourced } from "./settings.js";
@@ -46,7 +49,7 @@ export function networkFetch(options: NetworkOptions, redactor: Redactor): Fetch
 }
 
 /** Whether Node is set to accept every certificate. */
-export function isUnchecked(env: NetworkOptions["env"]): boolean {
+function isUnchecked(env: NetworkOptions["env"]): boolean {
   return env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0";
 }
 
@@ -54,7 +57,7 @@ export function isUnchecked(env: NetworkOptions["env"]): boolean {
  * Where Node is set to accept every certificate, nothing is sent over TLS: a request would either send tokens to any
  * server that responds, or fail at a certificate that the user believes is not checked.
  */
-export function withCertificates(send: Fetch): Fetch {
+function withCertificates(send: Fetch): Fetch {
   return ownFetch(async (input, init) => {
     const url = new URL(isRequest(input) ? input.url : String(input));
     if (url.protocol !== "https:") return send(input, init);
@@ -74,7 +77,7 @@ export function withCertificates(send: Fetch): Fetch {
 export function outletOf(
   { proxy, caFile, systemCa, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
   redactor: Redactor,
-): DispatcherOptions & { proxies: Proxies } {
+): ConnectOptions & { proxies: Proxies } {
   // Programs read these in small letters first, and an empty one is unset.
   const read = (name: string) => env[name.toLowerCase()] || env[name];
   const usesSystem = systemCa?.value === "yes";
@@ -198,4 +201,31 @@ function badAuthorities({ value, source }: Sourced, why: string, cause?: unknown
     hint: `name a file with the certificates of your authorities, in PEM form${flag}`,
     cause,
   });
+}
+
+/**
+ * The network for MCP servers and their issuers: it checks the address of each host (see {@link nodeNetwork}), uses
+ * the proxies and trusts the authorities that flags and environment name.
+ *
+ * @throws `AgentAuthError` `usage`
+ */
+export function agentNetwork(options: NetworkOptions, redactor: Redactor): Network {
+  const network = nodeNetwork(outletOf(options, redactor));
+  const isBare = isUnchecked(options.env);
+  return {
+    connectTo(server, exemptions) {
+      const connection = network.connectTo(server, exemptions);
+      const fetch = maskingCredentials(connection.fetch, redactor);
+      return { ...connection, fetch: isBare ? withCertificates(fetch) : fetch };
+    },
+  };
+}
+
+/** A server may repeat the credentials that it was sent: they are masked in every later message. */
+function maskingCredentials(fetch: typeof globalThis.fetch, redactor: Redactor): typeof globalThis.fetch {
+  return ownFetch(async (input, init) => {
+    const headers = new HttpHeaders(init?.headers ?? (isRequest(input) ? input.headers : undefined));
+    redactor.add(headers.get("authorization")?.replace(/^[\w-]+ +/, "") ?? "");
+    return fetch(input, init);
+  }, fetch);
 }

@@ -1,12 +1,11 @@
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
-import type { Env } from "../platform/environment.js";
+import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
 import { profileNames } from "./profile.js";
-import { readSandboxState } from "./sandbox-state.js";
-import { keepApart } from "./sandbox-token.js";
-import { referencedSecret } from "./secret-reference.js";
+import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
+import { referencedSecret } from "./secrets.js";
 import type { ApiTokenSetting, SettingFlags, Settings, Sourced } from "./settings.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
@@ -69,7 +68,7 @@ function withSandboxCheck(
 ): ApiTokenSetting | undefined {
   if (token === undefined || baseUrl === undefined) return token;
   const { source } = token;
-  return { ...token, read: () => keepApart({ value: token.read(), source }, baseUrl, home) };
+  return { ...token, read: () => checkSandboxToken({ value: token.read(), source }, baseUrl, home) };
 }
 
 function first(...candidates: [string | undefined, string][]): Sourced | undefined {

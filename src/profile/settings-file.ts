@@ -1,20 +1,48 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { SORTING_ENCODINGS } from "../api/query.js";
+import { SORTING_ENCODINGS } from "../api/call-options.js";
 import { AgentAuthError } from "../errors.js";
-import { parseBaseUrl } from "../http/address.js";
+import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { suggest } from "../http/suggest.js";
 import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
-import { withoutByteOrderMark } from "../platform/text.js";
+import { withoutByteOrderMark } from "../platform/files.js";
 import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
 import { readAuthorizationParams } from "./authorization-params.js";
 import { placeIn, type SettingsFile } from "./location.js";
-import { FORMATS } from "./output-formats.js";
-import { issuerAddress, must, nonEmpty, oneOf, type SettingRule } from "./rules.js";
-import { isReference } from "./secret-reference.js";
+import { isReference } from "./secrets.js";
+import { FORMATS } from "./settings.js";
+
+/** What a setting's value must be, as the end of a sentence that names the setting. */
+export type SettingRule = (value: string) => void;
+
+/** @throws `TypeError` with the rule, where it does not hold */
+function must(holds: boolean, rule: string): void {
+  if (!holds) throw new TypeError(rule);
+}
+
+/** One of several words. */
+function oneOf(allowed: readonly string[]): SettingRule {
+  return (value) => must(allowed.includes(value), `must be one of ${allowed.join(", ")}`);
+}
+
+/** Anything but nothing. */
+function nonEmpty(value: string): void {
+  must(value.trim() !== "", "must not be empty");
+}
+
+/** An issuer identifier (RFC 8414 section 2), over TLS or on this machine. */
+function issuerAddress(value: string): void {
+  const url = parseUrl(value);
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
+  const isPlain = !/[?#]/.test(value) && url?.username === "" && url.password === "";
+  must(
+    isSafe && isPlain,
+    "must be an https address without a query (http to this machine alone), as the issuer has it",
+  );
+}
 
 /** What a profile can set. */
 export interface Profile {

@@ -1,6 +1,6 @@
-import type { Env } from "../platform/environment.js";
+import type { Env } from "../platform/system.js";
 import { writtenProfile } from "./profile.js";
-import { isReference, referencedSecret, type SecretSetting } from "./secret-reference.js";
+import { isReference, referencedSecret, type SecretSetting } from "./secrets.js";
 import {
   checkSetting,
   type Profile,

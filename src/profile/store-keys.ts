@@ -2,11 +2,11 @@ import { randomBytes } from "node:crypto";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
+import { KEY_BYTES } from "../store/seal/aes-key.js";
 import { type KeyRing, type KeyRingOptions, keyRing } from "../store/seal/key-ring.js";
-import type { SecretSetting } from "./secret-reference.js";
+import type { SecretSetting } from "./secrets.js";
 import { NO_KEYS } from "./settings-file.js";
 
-const KEY_BYTES = 32;
 const MEMBERS = ["current", "keys", "name_key"] as const;
 
 /** The text of a new key ring with one key. */

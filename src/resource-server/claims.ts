@@ -1,4 +1,4 @@
-import { isScopeToken } from "../http/scope-token.js";
+import { isScopeToken } from "../http/oauth-syntax.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { quote, Secret } from "../redact.js";
 import { TokenRefusal } from "./refusal.js";

@@ -1,7 +1,7 @@
 import type { JWK } from "jose";
+import { parseUrl } from "../http/address.js";
 import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
-import { parseUrl } from "../http/url.js";
 import { escapeText, quote } from "../redact.js";
 import { decodePart, loadVerifier, mediaTypeOf } from "./jwt.js";
 import { TokenRefusal } from "./refusal.js";

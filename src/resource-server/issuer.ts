@@ -1,15 +1,13 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
-import { type AddressPolicy, classifyHost, policyFor } from "../http/address-class.js";
-import { saysJson } from "../http/body.js";
+import { type AddressPolicy, checkAddress, classifyHost, policyFor } from "../http/address-class.js";
+import { saysJson, strictObject, uncompressed } from "../http/body.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
-import { checkAddress } from "../http/peer-address.js";
+import { serverMetadataAddresses } from "../http/oauth-syntax.js";
 import { refused } from "../http/refuse.js";
-import { strictObject, uncompressed } from "../http/strict-object.js";
 import { createTransport } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
-import { serverMetadataAddresses } from "../http/well-known.js";
 import { quote, Secret } from "../redact.js";
 import type { IntrospectionOptions, ResourceServerOptions } from "./options.js";
 import { RefreshingCache } from "./refreshing-cache.js";

@@ -1,4 +1,4 @@
-import { resourceMetadataAddress } from "../http/well-known.js";
+import { resourceMetadataAddress } from "../http/oauth-syntax.js";
 import { type Answer, jsonAnswer } from "./challenge.js";
 import { PROOF_ALGORITHMS } from "./dpop-proof.js";
 import type { Settings } from "./options.js";

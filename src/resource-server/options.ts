@@ -1,8 +1,7 @@
 import { parseBaseUrl } from "../http/address.js";
-import { classifyHost } from "../http/address-class.js";
+import { classifyHost, type Network } from "../http/address-class.js";
 import { type Clock, systemClock } from "../http/deadline.js";
-import type { Network } from "../http/network.js";
-import { isScopeToken } from "../http/scope-token.js";
+import { isScopeToken } from "../http/oauth-syntax.js";
 import type { TransportOptions } from "../http/transport.js";
 import { quote, type Secret } from "../redact.js";
 import type { ResourceServerEvent } from "./refusal.js";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { AgentAuthError } from "../errors.js";
-import { checkOptionNames, type OptionNames } from "../http/option-names.js";
-import { parseUrl } from "../http/url.js";
+import { parseUrl } from "../http/address.js";
+import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote } from "../redact.js";
 import type { DataSize } from "./data/data.js";
 import { MAX_POOLS } from "./data/ids.js";

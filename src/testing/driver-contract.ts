@@ -1,12 +1,10 @@
 import type { StoreDriver } from "../store/driver/driver.js";
 import { type Cases, type DriverJob, freshKey, type Need } from "./bench.js";
-import { callCases, healthCases } from "./call-cases.js";
-import { brokenCases, restartCases } from "./engine-cases.js";
+import { brokenCases, callCases, healthCases, restartCases } from "./engine-cases.js";
 import { leaseCases, leaseTimeCases } from "./lease-cases.js";
-import { nameCases } from "./name-cases.js";
 import { processCases } from "./process-cases.js";
 import { expiryCases, recordCases } from "./record-cases.js";
-import { scanCases } from "./scan-cases.js";
+import { nameCases, scanCases } from "./scan-cases.js";
 import { watchCases, watchGapCases } from "./watch-cases.js";
 
 /** Declares a test: `test` of Vitest or `node:test`, `it` of Mocha or Jest. It must allow a test at least two minutes. */

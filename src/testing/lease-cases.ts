@@ -2,17 +2,20 @@ import type { LeaseBusy, LeaseHeld, RecordKey, StoreDriver } from "../store/driv
 import {
   type Bench,
   type Cases,
+  ContractViolation,
+  check,
+  checkEqual,
+  checkPresent,
   checkRising,
   checkStored,
   claimOf,
+  claimRefused,
   create,
   freshKey,
   LONG_MS,
-  refused,
   replace,
   take,
 } from "./bench.js";
-import { ContractViolation, check, checkEqual, checkPresent } from "./check.js";
 import { race } from "./record-cases.js";
 
 /** Cases about who holds a lease. */
@@ -40,10 +43,10 @@ export const leaseCases: Cases = {
     const claim = await take(driver, key, claimOf("holder", LONG_MS));
     const rule = "extend and release by a stranger change nothing";
     checkEqual(rule, await driver.extend(key, claimOf("stranger", 10 * LONG_MS)), false);
-    checkBusy(await refused(driver, key), "holder", claim);
+    checkBusy(await claimRefused(driver, key), "holder", claim);
     for (const note of ["of a stranger", undefined]) {
       await driver.release(key, { owner: "stranger", note });
-      checkBusy(await refused(driver, key), "holder", claim);
+      checkBusy(await claimRefused(driver, key), "holder", claim);
     }
     checkEqual("the holder extends its lease", await driver.extend(key, claimOf("holder")), true);
     await driver.release(key, { owner: "holder", note: "released" });
@@ -53,7 +56,7 @@ export const leaseCases: Cases = {
     checkEqual("a second release changes nothing", next.before?.note, "released");
     checkEqual(rule, await driver.extend(key, claimOf("holder")), false);
     for (const note of ["late", undefined]) await driver.release(key, { owner: "holder", note });
-    checkBusy(await refused(driver, key), "next", next);
+    checkBusy(await claimRefused(driver, key), "next", next);
     const free = freshKey("lease");
     checkEqual("a lease that was never claimed is not extended", await driver.extend(free, claimOf("holder")), false);
     await driver.release(free, { owner: "holder", note: "never held" });
@@ -64,10 +67,10 @@ export const leaseCases: Cases = {
   async "an extend counts from now and replaces the note"({ driver }) {
     const key = freshKey("lease");
     await take(driver, key, claimOf("holder", LONG_MS));
-    const { by: first } = await refused(driver, key);
+    const { by: first } = await claimRefused(driver, key);
     const extend = (ttlMs: number, note: string) => driver.extend(key, { owner: "holder", ttlMs, note });
     checkEqual("the holder extends its lease", await extend(10 * LONG_MS, "sent"), true);
-    const { by, leftMs } = await refused(driver, key);
+    const { by, leftMs } = await claimRefused(driver, key);
     const isLonger = leftMs > 9 * LONG_MS && leftMs <= 10 * LONG_MS;
     check("extend counts the time from now", isLonger, `at most ${10 * LONG_MS} ms`, leftMs);
     checkEqual("extend replaces the note", by.note, "sent");
@@ -75,7 +78,7 @@ export const leaseCases: Cases = {
     const same = { at: by.at, attempt: by.attempt, owner: by.owner };
     checkEqual("extend keeps the time and the number of the claim", same, { at, attempt, owner });
     await extend(LONG_MS, "");
-    const { leftMs: shorter } = await refused(driver, key);
+    const { leftMs: shorter } = await claimRefused(driver, key);
     check("extend may shorten a lease", shorter <= LONG_MS, `at most ${LONG_MS} ms`, shorter);
   },
 
@@ -121,13 +124,13 @@ export const leaseCases: Cases = {
     checkEqual("a lease makes no record", await driver.get(key), undefined);
     const first = await create(driver, key, "first");
     await driver.extend(key, claimOf("holder"));
-    checkEqual("a put changes no lease", (await refused(driver, key)).by.owner, "holder");
+    checkEqual("a put changes no lease", (await claimRefused(driver, key)).by.owner, "holder");
     const second = await replace(driver, key, "second", first);
     await driver.release(key, { owner: "holder", note: "released" });
     await take(driver, key, claimOf("next"));
     await checkStored("claim, extend and release change no record", driver, key, second, "second");
     checkEqual("a record is removed under a lease", await driver.delete(key, second), true);
-    checkEqual("a lease outlives its record", (await refused(driver, key)).by.owner, "next");
+    checkEqual("a lease outlives its record", (await claimRefused(driver, key)).by.owner, "next");
     checkEqual("a lease is extended without its record", await driver.extend(key, claimOf("next")), true);
     await driver.release(key, { owner: "next", note: "over" });
     const { before } = await take(driver, key, claimOf("last"));
@@ -181,7 +184,7 @@ export const leaseTimeCases: Cases = {
       await take(driver, key, claimOf("first", ttlMs));
       if (!(await driver.extend(key, claimOf("first", LONG_MS)))) continue;
       await wait(2 * ttlMs);
-      const { by } = await refused(driver, key);
+      const { by } = await claimRefused(driver, key);
       return checkEqual("an extended lease is not free after its first ttl", by.owner, "first");
     }
     throw new ContractViolation("the owner of a lease extends it before its ttl is over", "true", "false");

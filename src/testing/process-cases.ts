@@ -1,6 +1,15 @@
 import type { RecordKey, StoreDriver } from "../store/driver/driver.js";
-import { type Bench, type Cases, claimOf, create, type DriverJob, SOON_MS } from "./bench.js";
-import { check, checkEqual, eventually } from "./check.js";
+import {
+  type Bench,
+  type Cases,
+  check,
+  checkEqual,
+  claimOf,
+  create,
+  type DriverJob,
+  eventually,
+  SOON_MS,
+} from "./bench.js";
 
 const PROCESSES = 4;
 const TIMES = 100;

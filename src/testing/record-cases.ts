@@ -2,19 +2,21 @@ import type { StoreDriver, StoredRecord, Version } from "../store/driver/driver.
 import {
   type Bench,
   type Cases,
+  check,
+  checkEqual,
+  checkPresent,
   checkStored,
   checkUnique,
   claimOf,
+  claimRefused,
   create,
   freshKey,
   freshName,
   LONG_MS,
-  refused,
   replace,
   scanAll,
   take,
 } from "./bench.js";
-import { check, checkEqual, checkPresent } from "./check.js";
 
 /** Cases about single records. */
 export const recordCases: Cases = {
@@ -206,7 +208,7 @@ export const expiryCases: Cases = {
     await take(driver, key, claimOf("a"));
     await wait(2 * SHORT_MS);
     checkEqual("a record expires under a lease", await driver.get(key), undefined);
-    const { by } = await refused(driver, key);
+    const { by } = await claimRefused(driver, key);
     checkEqual("a lease does not expire with the record under its key", by.owner, "a");
   },
 };

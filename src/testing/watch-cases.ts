@@ -1,6 +1,5 @@
 import type { RecordKey, StoreDriver } from "../store/driver/driver.js";
-import { type Cases, claimOf, freshKey, SOON_MS, take } from "./bench.js";
-import { check, checkEqual, eventually, within } from "./check.js";
+import { type Cases, check, checkEqual, claimOf, eventually, freshKey, SOON_MS, take, within } from "./bench.js";
 
 /** Cases about the reports of changes. */
 export const watchCases: Cases = {

@@ -1,10 +1,9 @@
 import type { Agent, ClientRequestArgs } from "node:http";
-import type { LookupFunction, Socket } from "node:net";
+import { isIP, type LookupFunction, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions, SecureContext, SecureContextOptions } from "node:tls";
 import { withoutBrackets } from "../http/address.js";
-import { proxyAuthorization } from "./proxies.js";
-import { ProxyError } from "./proxy-failure.js";
+import { ProxyError, proxyAuthorization } from "./proxies.js";
 import type { SsrfGuard } from "./ssrf-guard.js";
 
 /** What a tunnel needs to know of the request that it is opened for. */
@@ -114,12 +113,15 @@ function connectThrough(
   const authorization = proxyAuthorization(proxy);
   const isTls = proxy.protocol === "https:";
   const { request } = httpModule(isTls);
+  const host = withoutBrackets(proxy.hostname);
+  // Node would verify the certificate against the Host header, which names the server behind the proxy.
+  const servername = isIP(host) === 0 ? host : "";
   return new Promise((resolve, reject) => {
     const asked = request({
-      ...(isTls && { ...tls, ALPNProtocols: ["http/1.1"] }),
+      ...(isTls && { ...tls, servername, ALPNProtocols: ["http/1.1"] }),
       agent: false,
       method: "CONNECT",
-      host: withoutBrackets(proxy.hostname),
+      host,
       port: proxy.port || (isTls ? 443 : 80),
       path: authority,
       headers: { host: authority, ...(authorization && { "proxy-authorization": authorization }) },
@@ -143,4 +145,19 @@ function connectThrough(
     });
     asked.end();
   });
+}
+
+// The ports of other protocols that no `fetch` connects to (Fetch Standard, "port blocking"): a server that listens there
+// could take a request for commands of its own protocol.
+const BLOCKED = new Set(
+  (
+    "1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110 111 113 115 117 119 123 135 137 " +
+    "139 143 161 179 389 427 465 512 513 514 515 526 530 531 532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720 " +
+    "1723 2049 3659 4045 4190 5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080"
+  ).split(" "),
+);
+
+/** Whether `fetch` refuses the port of an address. */
+export function isBlockedPort({ port }: URL): boolean {
+  return BLOCKED.has(port);
 }

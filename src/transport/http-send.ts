@@ -1,18 +1,43 @@
+import type { Channel } from "node:diagnostics_channel";
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { isAgentAuthError } from "../errors.js";
 import { withoutBrackets } from "../http/address.js";
-import { deadline } from "../http/deadline.js";
-import type { ArrivingBody, PlainRequest, PlainResponse, PlainSend } from "../http/plain.js";
-import { agentPool, httpModule, idleMs, type TunnelArgs } from "./agents.js";
-import { isBlockedPort } from "./blocked-ports.js";
-import type { ClientCertificate } from "./client-certificate.js";
+import type { ArrivingBody } from "../http/body-content.js";
+import { type AbortSource, deadline } from "../http/deadline.js";
+import { agentPool, httpModule, idleMs, isBlockedPort, type TunnelArgs } from "./agents.js";
 import { decoded } from "./content-coding.js";
-import { type ProxyOptions, proxyChooser } from "./proxies.js";
-import { explainProxyFailure, ProxyError } from "./proxy-failure.js";
-import { publish } from "./publish.js";
+import { explainProxyFailure, ProxyError, type ProxyOptions, proxyChooser } from "./proxies.js";
 import type { SsrfGuard } from "./ssrf-guard.js";
+
+/** A request in plain parts: it can be sent again as often as needed, unless its body is a stream. */
+export interface PlainRequest {
+  readonly method: string;
+  readonly url: string;
+  /** Names in small letters, each once. */
+  readonly headers: Iterable<readonly [name: string, value: string]>;
+  readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
+  readonly signal?: AbortSource | undefined;
+}
+
+/** The head of a response, and its body as it arrives. */
+export interface PlainResponse {
+  readonly status: number;
+  readonly statusText: string;
+  /** In the order and number in which they came. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Null where HTTP allows none. */
+  readonly body: ArrivingBody | null;
+}
+
+/**
+ * Sends one request and returns the response, a redirect too.
+ *
+ * It throws the reason of the signal, an `AgentAuthError` of the address policy, or a `TypeError` with the system's error
+ * as its cause, as `fetch` does.
+ */
+export type PlainSend = (request: PlainRequest) => Promise<PlainResponse>;
 
 /** How connections are made. */
 export interface ConnectOptions extends ProxyOptions {
@@ -267,4 +292,27 @@ function timedOut(message: string): Error {
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error("aborted", { cause: reason });
+}
+
+/**
+ * Publishes a message on a channel of `node:diagnostics_channel`, and keeps the channel: Node 20 collects one without
+ * subscribers, and what cleans up after it removes a later channel of the same name together with its subscribers.
+ */
+export function publish(name: string, message: object): void {
+  let channel = channels.get(name);
+  if (channel === undefined) {
+    channel = process.getBuiltinModule("node:diagnostics_channel").channel(name);
+    channels.set(name, channel);
+  }
+  channel.publish(message);
+}
+
+const channels = new Map<string, Channel>();
+
+/** The client certificate for servers that request one in the TLS handshake, PEM. */
+export interface ClientCertificate {
+  /** The certificate, with those between it and its authority where there are any. */
+  cert: string;
+  /** Its private key, not encrypted. */
+  key: string;
 }

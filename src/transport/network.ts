@@ -1,11 +1,16 @@
 import { lookup as dnsLookup } from "node:dns/promises";
-import type { Network } from "../http/network.js";
-import { createFetch, type DispatcherOptions } from "./dispatcher.js";
+import type { Network } from "../http/address-class.js";
+import { extractBody } from "../http/body-content.js";
+import { HttpHeaders } from "../http/http-headers.js";
+import { checkMethod, HttpRequest } from "../http/http-request.js";
+import { HttpResponse } from "../http/http-response.js";
+import { isRequest, ownFetch } from "../http/own-fetch.js";
+import { type ConnectOptions, createSend, type PlainRequest, type PlainResponse, type PlainSend } from "./http-send.js";
 import { proxyChooser } from "./proxies.js";
-import { createSsrfGuard, type Lookup } from "./ssrf-guard.js";
+import { createSsrfGuard, type Lookup, type SsrfGuard } from "./ssrf-guard.js";
 
 /** How {@link nodeNetwork} reaches the network. */
-export interface NodeNetworkOptions extends DispatcherOptions {
+export interface NodeNetworkOptions extends ConnectOptions {
   /** Looks up every address of a name. Default: the system resolver, hosts file included. For tests. */
   lookup?: Lookup | undefined;
 }
@@ -32,4 +37,96 @@ export function nodeNetwork(options: NodeNetworkOptions = {}): Network {
       return { fetch: createFetch(options, guard), addressClass: guard.addressClass };
     },
   };
+}
+
+/** A `fetch` that uses the proxies, trusts the authorities, and connects to what the guard allows. */
+export function createFetch(options: ConnectOptions, guard: SsrfGuard | undefined): typeof globalThis.fetch {
+  return fetchOver(createSend(options, guard));
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MAX_REDIRECTS = 20;
+/** Not sent to another origin after a redirect (Fetch Standard, HTTP-redirect fetch). */
+const CREDENTIALS = ["authorization", "proxy-authorization", "cookie"];
+const OF_BODY = ["content-encoding", "content-language", "content-location", "content-type", "content-length"];
+
+/** The global `fetch`, with its classes, over another way to send; an {@link HttpRequest} gets an {@link HttpResponse}. */
+function fetchOver(send: PlainSend): typeof globalThis.fetch {
+  return ownFetch(async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
+    const request = isRequest(input) ? input : undefined;
+    const toResponse = request instanceof HttpRequest ? httpResponse : webResponse;
+    const redirect = init.redirect ?? request?.redirect ?? "follow";
+    let current = await plainRequest(request?.url ?? String(input), request, init);
+    for (let hop = 0; ; hop++) {
+      const response = await send(current);
+      const location = REDIRECTS.has(response.status) ? headerOf(response, "location") : undefined;
+      if (location === undefined || redirect === "manual") return toResponse(response, current, hop > 0);
+      response.body?.destroy();
+      if (redirect === "error") throw failed("unexpected redirect");
+      if (hop >= MAX_REDIRECTS) throw failed("redirect count exceeded");
+      current = redirected(current, response.status, location);
+    }
+  });
+}
+
+function failed(message: string): TypeError {
+  return new TypeError("fetch failed", { cause: new Error(message) });
+}
+
+async function plainRequest(url: string, request: Request | undefined, init: RequestInit): Promise<PlainRequest> {
+  const headers = new HttpHeaders(init.headers ?? request?.headers);
+  const method = checkMethod(init.method ?? request?.method ?? "GET");
+  const signal = init.signal ?? request?.signal ?? undefined;
+  const ofRequest = request instanceof HttpRequest ? request.payload : request?.body;
+  const { content, type } = extractBody(init.body === undefined ? ofRequest : init.body);
+  if (type !== null && !headers.has("content-type")) headers.set("content-type", type);
+  const { source } = content;
+  if (source !== null && (method === "GET" || method === "HEAD"))
+    throw new TypeError("a request with the method GET or HEAD cannot have a body");
+  const body = source instanceof Blob ? new Uint8Array(await source.arrayBuffer()) : (source ?? undefined);
+  // Its address is one that was read already.
+  const href = request instanceof HttpRequest ? url : new URL(url).href;
+  return { url: href, method, headers, body, signal };
+}
+
+/** The request that a redirect asks for (Fetch Standard, HTTP-redirect fetch). */
+function redirected(request: PlainRequest, status: number, location: string): PlainRequest {
+  const from = new URL(request.url);
+  if (!URL.canParse(location, from.href)) throw failed("invalid redirect URL");
+  const to = new URL(location, from);
+  if (to.hash === "") to.hash = from.hash;
+  const { method, body, headers, signal } = request;
+  const isDropped = (status === 303 && method !== "GET" && method !== "HEAD") || (status <= 302 && method === "POST");
+  if (!isDropped && body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array)) {
+    throw failed("the body is a stream, which cannot be sent again");
+  }
+  const dropped = [...(isDropped ? OF_BODY : []), ...(to.origin === from.origin ? [] : CREDENTIALS)];
+  return {
+    url: to.href,
+    method: isDropped ? "GET" : method,
+    headers: [...headers].filter(([name]) => !dropped.includes(name)),
+    body: isDropped ? undefined : body,
+    signal,
+  };
+}
+
+function headerOf({ headers }: PlainResponse, wanted: string): string | undefined {
+  return headers.find(([name]) => name === wanted)?.[1];
+}
+
+/** A `Response` of the global class, so that `instanceof` and `new Response(…)` work as with the global fetch. */
+function webResponse(plain: PlainResponse, request: PlainRequest, redirected: boolean): Response {
+  const { body, status, statusText, headers, url, type } = httpResponse(plain, request, redirected);
+  const response = new Response(body, { status, statusText, headers: [...headers] });
+  return Object.defineProperties(response, {
+    url: { value: url },
+    redirected: { value: redirected },
+    type: { value: type },
+  });
+}
+
+function httpResponse(plain: PlainResponse, { url, signal }: PlainRequest, redirected: boolean): HttpResponse {
+  const { status, statusText, headers, body } = plain;
+  const [address] = url.split("#", 1);
+  return new HttpResponse(body, { status, statusText, headers, url: address, redirected, signal });
 }

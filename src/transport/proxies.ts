@@ -1,6 +1,6 @@
-import { isLoopbackHost } from "../http/address.js";
-import { percentDecoded } from "../http/url.js";
-import { bypassesProxy } from "./no-proxy.js";
+import ipaddr from "ipaddr.js";
+import { AgentAuthError } from "../errors.js";
+import { bareHost, isLoopbackHost, percentDecoded } from "../http/address.js";
 
 /** The proxies (http:// or https://) by the scheme of the requested address; `http` also serves https where that has none. */
 export interface Proxies {
@@ -31,4 +31,79 @@ export function proxyChooser({ proxies = {}, noProxy = "" }: ProxyOptions): (url
 export function proxyAuthorization({ username, password }: URL): string | undefined {
   if (username === "" && password === "") return undefined;
   return `Basic ${Buffer.from(`${percentDecoded(username)}:${percentDecoded(password)}`).toString("base64")}`;
+}
+
+type Rule = (host: string, port: number) => boolean;
+
+/**
+ * Reads `NO_PROXY`: names including their subdomains (also written `.name` or `*.name`), addresses, CIDR ranges, each
+ * optionally with a port, and `*` for everything; separated by commas or blanks.
+ *
+ * @returns whether an address is reached without a proxy. Names are compared as they are written, never looked up
+ */
+export function bypassesProxy(noProxy: string): (url: URL) => boolean {
+  const rules = noProxy.split(/[,\s]+/).flatMap((entry) => (entry === "" ? [] : [ruleOf(entry.toLowerCase())]));
+  return (url) => {
+    const host = bareHost(url.hostname);
+    const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
+    return rules.some((rule) => rule(host, port));
+  };
+}
+
+function ruleOf(entry: string): Rule {
+  if (entry === "*") return () => true;
+  if (ipaddr.isValidCIDR(entry)) {
+    const [base, bits] = ipaddr.parseCIDR(entry);
+    return (host) => isIn(host, base, bits);
+  }
+  const [, name = "", port] = /^(.*?)(?::(\d{1,5}))?$/.exec(ipaddr.IPv6.isValid(entry) ? `[${entry}]` : entry) ?? [];
+  const expected = bareHost(name).replace(/^\*?\./, "");
+  const matches: (host: string) => boolean = ipaddr.isValid(expected)
+    ? (host) => isSame(host, expected)
+    : (host) => host === expected || host.endsWith(`.${expected}`);
+  return (host, requestedPort) => (port === undefined || Number(port) === requestedPort) && matches(host);
+}
+
+/** An IPv4-mapped IPv6 address is the same as its IPv4 address. */
+function isSame(host: string, expected: string): boolean {
+  return ipaddr.isValid(host) && ipaddr.process(host).toString() === ipaddr.process(expected).toString();
+}
+
+function isIn(host: string, base: ipaddr.IPv4 | ipaddr.IPv6, bits: number): boolean {
+  if (!ipaddr.isValid(host)) return false;
+  const address = ipaddr.process(host);
+  return address.kind() === base.kind() && address.match(base, bits);
+}
+
+/** The failure of a proxy, or of the connection to it. */
+export class ProxyError extends Error {
+  override readonly name = "ProxyError";
+  /** What it answered in place of a tunnel. */
+  readonly status: number | undefined;
+
+  constructor(cause: Error | undefined, status?: number) {
+    super(cause?.message ?? `HTTP ${status}`, cause && { cause });
+    this.status = status;
+  }
+}
+
+/**
+ * The failure of a proxy as `proxy_failed` with the proxy's name; undefined for a failure of TLS, which is explained as that
+ * of a server.
+ *
+ * With a proxy, a refused connection and an unknown host name are those of the proxy, not of the service.
+ */
+export function explainProxyFailure(error: ProxyError, proxy: string, url: URL): AgentAuthError | undefined {
+  const reason = reasonOf(error);
+  if (reason === undefined) return undefined;
+  const message = `${url.host}: the proxy ${new URL(proxy).host} ${reason}`;
+  return new AgentAuthError("proxy_failed", message, { class: "unavailable", cause: error });
+}
+
+function reasonOf({ status, cause }: ProxyError): string | undefined {
+  if (status === 407) return "requires a user name and password, or rejected those given (HTTP 407)";
+  if (status !== undefined) return `refused the connection (HTTP ${status})`;
+  const { code } = cause as { code?: unknown };
+  if (typeof code !== "string") return "cannot be reached";
+  return /^E(?!PROTO|RR_)/.test(code) ? `cannot be reached (${code})` : undefined;
 }

@@ -3,7 +3,7 @@ import { isIP, type Socket } from "node:net";
 import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { withoutBrackets } from "../http/address.js";
 import { httpModule } from "./agents.js";
-import type { ClientCertificate } from "./client-certificate.js";
+import type { ClientCertificate } from "./http-send.js";
 import { proxyAuthorization } from "./proxies.js";
 
 /** How the probed server is reached. */
@@ -135,13 +135,13 @@ function connectThrough(url: URL, proxy: URL, proxySocket: Socket | undefined, s
   const target = `${url.hostname}:${url.port || 443}`;
   const authorization = proxyAuthorization(proxy);
   const connectRequest = httpModule(false).request({
+    // With an agent, also with none for reuse, Node would not ask createConnection.
     ...(proxySocket
       ? { createConnection: () => proxySocket }
-      : { host: withoutBrackets(proxy.hostname), port: Number(proxy.port || 80) }),
+      : { agent: false, host: withoutBrackets(proxy.hostname), port: Number(proxy.port || 80) }),
     method: "CONNECT",
     path: target,
     headers: { host: target, ...(authorization && { "proxy-authorization": authorization }) },
-    agent: false,
   });
   // Not the signal option of the request: it would destroy the tunnel that TLS runs in.
   const stop = () => void connectRequest.destroy(new Error("no response in time"));

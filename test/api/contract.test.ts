@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import openapiTypeScript, { astToString, COMMENT_HEADER } from "openapi-typescript";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { parse } from "yaml";
-import { checksOf } from "../../src/api/checks.js";
+import { checksOf } from "../../src/api/call-options.js";
 import { ManagementClient } from "../../src/api/client.js";
 import type { components, operations } from "../../src/api/schema.gen.js";
 import { checkShape, SHAPES } from "../../src/api/shapes.js";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { checksOf } from "../../src/api/checks.js";
+import { checksOf } from "../../src/api/call-options.js";
 import { checkShape as checkWith, SHAPES, type Shape } from "../../src/api/shapes.js";
 import { hideClientSecret, MASK } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";

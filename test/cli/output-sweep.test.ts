@@ -12,7 +12,7 @@ import { AgentAuthError } from "../../src/errors.js";
 import { deviceText } from "../../src/login/device-code.js";
 import { loginText } from "../../src/login/messages.js";
 import { oauthError } from "../../src/oauth/http/oauth-error.js";
-import { FORMATS } from "../../src/profile/output-formats.js";
+import { FORMATS } from "../../src/profile/settings.js";
 import { quote, Redactor, shellWord } from "../../src/redact.js";
 import { createMemoryIo, type MemoryIoOptions } from "../helpers/memory-io.js";
 import { everyText, unsafeCharacters } from "../helpers/unsafe.js";

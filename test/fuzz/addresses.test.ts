@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isLoopbackHost, parseBaseUrl } from "../../src/http/address.js";
-import { classifyHost, policyFor } from "../../src/http/address-class.js";
-import { checkAddress } from "../../src/http/peer-address.js";
+import { checkAddress, classifyHost, policyFor } from "../../src/http/address-class.js";
 import { checkBrowserUrl } from "../../src/login/browser-url.js";
 import { coversServer, parseMcpUrl } from "../../src/oauth/model/resource.js";
 import { fc } from "../helpers/properties.js";

@@ -48,6 +48,23 @@ export function missingParts({ says = [] }: HostileCase, kit: Kit, text: string)
     .map((part) => `not printed: ${String(part)}, but ${JSON.stringify(text.slice(0, 1000))}`);
 }
 
+/**
+ * A text of a case without what differs from run to run: ports, folders, times, what is drawn at random, and the words
+ * that a version of Node has for a broken connection.
+ */
+export function stableText(text: string, { mcp, as, other, service, elsewhere, folder }: Kit): string {
+  const named = Object.entries({ mcp, as, other, service, elsewhere });
+  const names = new Map(named.map(([name, { origin }]) => [new URL(origin).port, name]));
+  return text
+    .replaceAll(folder, "~")
+    .replace(/\n +at .*/g, "")
+    .replace(/\((?:[A-Z]+_[A-Z_]+|\w+Error): .*\)/g, "(<reason>)")
+    .replace(/\/\S*\/f-\w+(?=\/)/g, "<folder>")
+    .replace(/\b[\da-f]{16,}\b|\b[\da-f-]{36}\b|(?<=\blogin "|\/logins\/)[\w-]{12}(?=["./])/g, "<id>")
+    .replace(/(?<=(?:127\.0\.0\.1|localhost|\[::1\])(?::|%3A)|port )\d+/g, (port) => names.get(port) ?? "<port>")
+    .replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>");
+}
+
 /** Adds the secrets that the program generated, taken from its requests. */
 export function rememberSecrets({ canaries, log }: Kit): void {
   for (const { body, headers } of log) {

@@ -1,20 +1,35 @@
 import { inspect } from "node:util";
 import { EXIT_CODES } from "../../src/cli/runtime/exit-codes.js";
 import { cliHint } from "../../src/cli/runtime/hints.js";
-import { isAgentAuthError } from "../../src/errors.js";
+import { type AgentAuthError, isAgentAuthError } from "../../src/errors.js";
 import { ManagementClient } from "../../src/index.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import type { LoginMethod } from "../../src/oauth/login/login-method.js";
 import { fileStore } from "../../src/store/file/file.js";
 import { hurried, hurriedClock } from "../helpers/hurried.js";
+import { toldWithPorts } from "../helpers/told.js";
 import type { HostileCase } from "./case.js";
-import { generalProblems, leaks, missingParts, rememberSecrets, storeSnapshot, wrongRequests } from "./checks.js";
+import {
+  generalProblems,
+  leaks,
+  missingParts,
+  rememberSecrets,
+  stableText,
+  storeSnapshot,
+  wrongRequests,
+} from "./checks.js";
 import { type Kit, startKit } from "./kit/kit.js";
 
-/** The result of a case. */
-export interface CaseReport {
+/** How a case ended. */
+interface Ending {
   /** Empty if the case passes. */
   problems: string[];
+  /** The complete error, without what differs from run to run; empty where there is none, or the library tells it. */
+  text: string;
+}
+
+/** The result of a case against the command line. */
+export interface CaseReport extends Ending {
   exit: number | null | undefined;
   /** The maximum over the runs of the case. */
   seconds: number;
@@ -31,7 +46,7 @@ export function runCase(one: HostileCase, startsProcesses: boolean): Promise<Cas
 }
 
 /** Runs a case against the library in this process. */
-export function runInLibrary(one: HostileCase): Promise<string[]> {
+export function runInLibrary(one: HostileCase): Promise<Ending> {
   return onItsClock({ hurry: one.timeout === undefined ? CALM : 1, ...one }, () => runLibrary(one));
 }
 
@@ -63,6 +78,7 @@ async function runCommand(one: HostileCase, startsProcesses: boolean): Promise<C
     ];
     return {
       problems,
+      text: isForLibrary(one) ? "" : stableText(/^error: .*/ms.exec(run.stderr)?.[0] ?? "", kit),
       exit: run.code,
       seconds: Math.max(...kit.runs.map(({ seconds }) => seconds)),
       megabytes: Math.max(...kit.runs.map(({ megabytes = 0 }) => megabytes)),
@@ -111,7 +127,7 @@ export function isForLibrary({
   return isPlain && typeof command === "string" && (!flags || options !== undefined);
 }
 
-async function runLibrary(one: HostileCase): Promise<string[]> {
+async function runLibrary(one: HostileCase): Promise<Ending> {
   const kit = await startKit("loopback");
   try {
     await one.arrange?.(kit);
@@ -127,7 +143,7 @@ async function runLibrary(one: HostileCase): Promise<string[]> {
     // The cases quote the hint of the command line, which names flags: it shows that the remedy of the error is right.
     const text = isAgentAuthError(error) ? `error: ${error.message}\nhint: ${cliHint(error).hint ?? ""}` : "";
     const shown = [text, JSON.stringify(error), inspect(error, { depth: 10 })].join("\n");
-    return [
+    const problems = [
       ...(wanted.includes(ended) ? [] : [`it ended with ${ended}, not ${wanted.join(" or ")}: ${text}`]),
       ...(one.code === undefined || one.code === code ? [] : [`the code is ${code}, not ${one.code}`]),
       ...(one.outcome === "ok" ? [] : missingParts(one, kit, text)),
@@ -136,9 +152,19 @@ async function runLibrary(one: HostileCase): Promise<string[]> {
       ...kit.canaries.in(shown).map((name) => `${name} in the error`),
       ...((await one.check?.(kit, undefined)) ?? []),
     ];
+    return {
+      problems,
+      text: isAgentAuthError(error) ? stableText(adviceTo(error), kit) : "",
+    };
   } finally {
     await kit.close();
   }
+}
+
+/** The error, and what the command line makes of its remedy. */
+function adviceTo(error: AgentAuthError): string {
+  const { hint } = cliHint(error);
+  return hint === undefined ? toldWithPorts(error) : `${toldWithPorts(error)}\nadvice: ${hint}`;
 }
 
 async function callLibrary({ command, options, timeout, retries }: HostileCase, kit: Kit): Promise<unknown> {

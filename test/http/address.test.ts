@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { isLoopbackHost, parseBaseUrl } from "../../src/http/address.js";
+import { isLoopbackHost, parseBaseUrl, parseUrl, percentDecoded } from "../../src/http/address.js";
 
 describe("a loopback host", () => {
   it.each([
@@ -80,4 +80,28 @@ describe("a base address", () => {
   it("shows a hostile value escaped", () => {
     expect(() => parseBaseUrl("\u001b[31m\u202e", "baseUrl")).toThrow(String.raw`"\e[31m\u{202e}"`);
   });
+});
+
+it("reads a URL with an international host in optimised code too", () => {
+  const hosts = Array.from({ length: 20_000 }, () => parseUrl("https://bücher.example/")?.host);
+  expect(new Set(hosts)).toEqual(new Set(["xn--bcher-kva.example"]));
+});
+
+it("reads a URL relative to a base", () => {
+  expect(parseUrl("../x", new URL("https://a.example/b/c/"))?.href).toBe("https://a.example/b/x");
+});
+
+it.each(["", "x", "https://", "https://a b", "/path", 7, undefined, null])("returns undefined for %j", (value) => {
+  expect(parseUrl(value)).toBeUndefined();
+});
+
+it.each([
+  ["p%3Aw%25", "p:w%"],
+  ["b%C3%BCcher", "bücher"],
+  ["%", "%"],
+  ["100%zz%20", "100%zz "],
+  ["%ff", "%ff"],
+  ["%C3%BC%ff", "%C3%BC%ff"],
+])("decodes %j to %j", (encoded, text) => {
+  expect(percentDecoded(encoded)).toBe(text);
 });

@@ -15,7 +15,7 @@ import { HttpFormData } from "../../src/http/http-form-data.js";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
-import { createFetch } from "../../src/transport/dispatcher.js";
+import { createFetch } from "../../src/transport/network.js";
 
 interface Paths {
   "/item": {

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { type SeenRequest, startServer, until } from "../helpers/server.js";
+import { heldError } from "../helpers/told.js";
 import { HELLO, startHost } from "./stdio-host.js";
 
 const EVENTS = { "content-type": "text/event-stream" };
@@ -127,6 +128,41 @@ describe("the proxy and responses of the server", () => {
     expect((await host.ask(1, "ping")).error?.code).toBe(-32_603);
     expect((await host.ask(2, "ping")).result).toEqual({});
     expect(host.received).toHaveLength(2);
+  });
+
+  it.each([
+    [
+      "nothing",
+      "accepted the request and sent no response",
+      (response: ServerResponse) => response.writeHead(202).end(),
+    ],
+    [
+      "a result that is nested too deep",
+      "sent a message that is nested too deep",
+      (response: ServerResponse) => sendNested(response, 499),
+    ],
+  ])("says that the server sent %s", async (_what, text, answer) => {
+    const peer = await startPeer(answer);
+    const message = `the MCP server "${peer.url}" ${text}`;
+    const data = { code: "mcp_failed", class: "remote", message, retryable: false };
+    expect((await startHost(peer.url).ask(1, "ping")).error).toEqual({ code: -32_603, message, data });
+  });
+
+  it("logs what the server sends, by the request that it belongs to", async () => {
+    const peer = await startPeer((response, { id }) => {
+      response.writeHead(200, EVENTS);
+      sendEvent(response, { method: "notifications/message", params: {} });
+      sendEvent(response, { id: "other", result: {} });
+      sendEvent(response, { id, result: {} });
+      response.end();
+    });
+    const host = startHost(peer.url);
+    await host.ask(1, "ping");
+    expect(host.log.filter((text) => text.startsWith("server: "))).toEqual([
+      expect.stringMatching(/^server: .*notifications\/message/),
+      "server: response without a pending request",
+      expect.stringMatching(/^server: response to .*ping/),
+    ]);
   });
 
   it("assigns an error without an id to the request whose HTTP response carries it", async () => {
@@ -264,6 +300,9 @@ describe("the proxy after the server's notification stream is lost", () => {
     await host.begin();
     await until(() => host.warnings.length > 0);
     expect(host.warnings).toEqual([expect.stringContaining("is reopened after the next response")]);
+    expect(host.log).toContainEqual(
+      expect.stringMatching(/^connection: .* closed before the response arrived: HTTP 503$/),
+    );
     isUp = true;
     await host.ask(1, "ping");
     await until(() => host.received.some(({ method }) => method === "notifications/tools/list_changed"));
@@ -281,7 +320,7 @@ describe("the proxy when initialize fails", () => {
     const host = startHost("http://127.0.0.1:9/mcp", { fetch: () => Promise.reject(refusal("auth")) });
     host.send({ id: 1, method: "initialize", params: HELLO });
     host.send({ id: 2, method: "tools/list" });
-    await expect(host.done).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(host.done)).toMatchObject({ code: "login_required" });
     expect(host.received.map(({ id, error }) => [id, error?.message])).toEqual([
       [1, "no; run: agentauth login x"],
       [2, "no; run: agentauth login x"],
@@ -299,7 +338,7 @@ describe("the proxy when initialize fails", () => {
     isOver = true;
     expect((await host.ask(2, "ping")).error?.message).toContain("run: agentauth login x");
     expect((await host.ask(3, "initialize", HELLO)).error?.message).toContain("run: agentauth login x");
-    await expect(host.done).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(host.done)).toMatchObject({ code: "login_required" });
   });
 
   it("continues if the server was unreachable for a time", async () => {

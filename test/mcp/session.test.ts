@@ -1,7 +1,10 @@
+import { getEventListeners } from "node:events";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/client";
 import { expect, it } from "vitest";
 import { REVISIONS } from "../../src/mcp/revisions.js";
 import { openMcp } from "../../src/mcp/session.js";
+import { sendJson } from "../helpers/server.js";
+import { heldError } from "../helpers/told.js";
 import { type PlainAnswer, sendError, sendResult, startPlainServer } from "./plain-server.js";
 
 const { signal } = new AbortController();
@@ -94,7 +97,74 @@ it("reports a stream that ends before the response", async () => {
   const { call, server } = await opened((_call, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" }).end(": nothing\n\n");
   });
-  await expect(call("build", {}, signal)).rejects.toMatchObject({ code: "connection_reset" });
+  expect(await heldError(call("build", {}, signal))).toMatchObject({ code: "connection_reset" });
+  await server.close();
+});
+
+it.each<[string, unknown, string]>([
+  ["a message that is no object", 5, "a message of the MCP server is not a JSON object"],
+  ["a result that is no object", { result: "done" }, "the result of tools/call is not a JSON object"],
+  ["neither result nor error", {}, "the result of tools/call is not a JSON object"],
+])("refuses %s", async (_what, answer, message) => {
+  const { call, server } = await opened(({ id }, response) => {
+    sendJson(response, typeof answer === "object" ? { jsonrpc: "2.0", id, ...answer } : answer);
+  });
+  await expect(call("build", {}, signal)).rejects.toThrow(message);
+  await server.close();
+});
+
+it("reads past a response to another request", async () => {
+  const { call, server } = await opened(({ id }, response) => {
+    const send = (message: object) => response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    send({ id: `${id}-other`, result: { content: ["of another"] } });
+    send({ id, result: { content: [] } });
+    response.end();
+  });
+  expect(await call("build", {}, signal)).toEqual({ content: [] });
+  await server.close();
+});
+
+const cancelled = ({ requests }: { requests: { body: string }[] }) =>
+  requests
+    .map(({ body }) => JSON.parse(body || "{}"))
+    .filter(({ method }) => method === "notifications/cancelled")
+    .map(({ params }) => params);
+
+it("takes a request back whose caller has gone, and that alone", async () => {
+  const { call, server } = await opened(() => undefined);
+  const leaving = new AbortController();
+  const called = call("build", {}, leaving.signal);
+  await expect.poll(() => server.requests.filter(({ body }) => body.includes("tools/call"))).toHaveLength(1);
+  leaving.abort(new Error("the caller has gone"));
+  await expect(called).rejects.toThrow("the caller has gone");
+  const { id } = JSON.parse(server.requests.find(({ body }) => body.includes("tools/call"))?.body ?? "{}");
+  await expect.poll(() => cancelled(server)).toEqual([{ requestId: id, reason: "cancelled" }]);
+  await server.close();
+});
+
+it("leaves no listener at the signal of a caller", async () => {
+  const { call, tools, server } = await opened(({ id, method }, response) =>
+    sendResult(response, id, method === "tools/list" ? { tools: [] } : { content: [] }),
+  );
+  const { signal: own } = new AbortController();
+  await call("build", {}, own);
+  await tools(own);
+  expect(getEventListeners(own, "abort")).toEqual([]);
+  await server.close();
+});
+
+it("takes no handshake back", async () => {
+  const server = await startPlainServer(() => undefined, { handshake: "none" });
+  const leaving = new AbortController();
+  const options = { fetch, name: "test", version: "1", signal: leaving.signal };
+  const opening = openMcp(server.url, { ...options, timeoutMs: 60_000 });
+  await expect.poll(() => server.requests.length).toBeGreaterThan(0);
+  leaving.abort(new Error("the caller has gone"));
+  await expect(opening).rejects.toThrow("the caller has gone");
+  // A notification would arrive before this.
+  await fetch(server.url, { method: "GET" }).catch(() => undefined);
+  expect(cancelled(server)).toEqual([]);
   await server.close();
 });
 
@@ -107,6 +177,23 @@ it("describes itself in each request to a server without sessions", async () => 
   expect([headers?.get("mcp-method"), headers?.get("mcp-name")]).toEqual(["tools/call", "=?base64?YsO8aWxk?="]);
   expect(headers?.get("mcp-protocol-version")).toBe("2026-07-28");
   expect(meta).toMatchObject({ "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" } });
+});
+
+it("asks once whether a server has no sessions, however many revisions it refuses", async () => {
+  const oldest = REVISIONS.at(-1);
+  const requested: string[] = [];
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    const { id, method, params } = JSON.parse(String(init?.body));
+    const error = (code: number, message: string, status: number) =>
+      Response.json({ jsonrpc: "2.0", id, error: { code, message } }, { status });
+    requested.push(method === "initialize" ? params.protocolVersion : method);
+    if (method === "server/discover") return error(-32_601, "Method not found", 200);
+    if (id === undefined) return new Response(null, { status: 202 });
+    if (params.protocolVersion !== oldest) return error(-32_602, "Unsupported protocol version", 400);
+    return Response.json({ jsonrpc: "2.0", id, result: { protocolVersion: oldest, capabilities: {}, serverInfo: {} } });
+  };
+  await openMcp("https://mcp.example/mcp", { fetch, name: "test", version: "1", signal });
+  expect(requested).toEqual(["server/discover", ...REVISIONS, "notifications/initialized"]);
 });
 
 it("repeats arguments in headers where the server needs them, and leaves out tools that mark them wrongly", async () => {
@@ -162,7 +249,7 @@ it("reads no error to its end that is too long", async () => {
   const { call, server } = await opened((_call, response) => {
     response.writeHead(500, { "content-type": "text/plain" }).end("x".repeat(300_000));
   });
-  await expect(call("build", {}, signal)).rejects.toMatchObject({ code: "body_too_large" });
+  expect(await heldError(call("build", {}, signal))).toMatchObject({ code: "body_too_large" });
   await server.close();
 });
 

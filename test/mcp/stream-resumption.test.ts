@@ -1,8 +1,10 @@
 import type { ServerResponse } from "node:http";
 import { afterEach, expect, it, vi } from "vitest";
+import { AgentAuthError } from "../../src/errors.js";
 import { systemClock } from "../../src/http/deadline.js";
 import { openMcp } from "../../src/mcp/session.js";
 import { startServer } from "../helpers/server.js";
+import { heldError } from "../helpers/told.js";
 import { startOfficialServer } from "./official-server.js";
 import { sendResult } from "./plain-server.js";
 
@@ -17,7 +19,11 @@ const open = (url: string, send: typeof fetch = fetch) =>
 const resultOf = (id: unknown) => `data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } })}\n\n`;
 
 /** A server that answers a call with one stream, and each resumption with another. */
-async function startStreams(call: (id: unknown) => string, resume: (response: ServerResponse, id: unknown) => void) {
+async function startStreams(
+  call: (id: unknown) => string,
+  resume: (response: ServerResponse, id: unknown) => void,
+  send?: typeof fetch,
+) {
   let called: unknown;
   const server = await startServer((response, { method, body }) => {
     if (method === "GET") return resume(response, called);
@@ -29,7 +35,7 @@ async function startStreams(call: (id: unknown) => string, resume: (response: Se
     called = id;
     return response.writeHead(200, EVENTS).end(call(id));
   });
-  const session = await open(`${server.origin}/mcp`);
+  const session = await open(`${server.origin}/mcp`, send);
   const places = () =>
     server.requests.flatMap(({ method, headers }) => (method === "GET" ? (headers["last-event-id"] ?? "none") : []));
   return { ...server, places, call: () => session.call("build", {}, signal) };
@@ -62,9 +68,31 @@ it("resumes at the last place, and gives up after two attempts", async () => {
     () => PLACE,
     (response) => response.writeHead(200, EVENTS).end(`id: ${++place}\ndata:\n\n`),
   );
-  await expect(server.call()).rejects.toMatchObject({ code: "connection_reset" });
+  expect(await heldError(server.call())).toMatchObject({ code: "connection_reset" });
   expect(server.places()).toEqual(["1", "2"]);
   await server.close();
+});
+
+it("resumes a stream whose connection our own fetch reports as broken", async () => {
+  const broken = new AgentAuthError("connection_reset", "the connection broke", { class: "unavailable" });
+  const { call, places, close } = await startStreams(
+    () => PLACE,
+    (response, id) => response.writeHead(200, EVENTS).end(resultOf(id)),
+    async (url, init) => {
+      const response = await fetch(url, init);
+      if (!String(init?.body).includes("tools/call")) return response;
+      const [text, { headers }] = [await response.text(), response];
+      const parts = [() => new TextEncoder().encode(text)];
+      const pull = (controller: ReadableStreamDefaultController) => {
+        const part = parts.shift();
+        return part ? controller.enqueue(part()) : controller.error(broken);
+      };
+      return new Response(new ReadableStream({ pull }, { highWaterMark: 0 }), { headers });
+    },
+  );
+  expect(await call()).toEqual({ content: [] });
+  expect(places()).toEqual(["1"]);
+  await close();
 });
 
 it("reports a server that refuses to resume", async () => {

@@ -3,6 +3,7 @@ import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { asHint, loginAt } from "../helpers/remedy.js";
 import { until } from "../helpers/server.js";
+import { heldError } from "../helpers/told.js";
 
 const TOKEN = "/pool/token";
 const SIGNAL = new AbortController().signal;
@@ -80,7 +81,7 @@ describe("sending a token", () => {
     const other = await scene.another("other");
     for (const status of [301, 302, 303, 307, 308]) {
       scene.mcp.routes["/mcp"] = { status, headers: { location: `${other.origin}/mcp` }, text: "" };
-      await expect(scene.agent().fetch(scene.mcp.url, init)).rejects.toMatchObject({ code: "redirect_refused" });
+      expect(await heldError(scene.agent().fetch(scene.mcp.url, init))).toMatchObject({ code: "redirect_refused" });
     }
     expect(other.requests).toEqual([]);
   });
@@ -259,7 +260,7 @@ describe("a token that the server refuses", () => {
     const { agent, mcp, issuer, login } = await loggedIn();
     mcp.accepts = () => false;
     issuer.routes[TOKEN] = { status: 503, text: "" };
-    await expect(agent().fetch(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(agent().fetch(mcp.url))).toMatchObject({ class: "unavailable" });
     expect(login.opened).toHaveLength(1);
   });
 
@@ -365,7 +366,7 @@ describe("scopes that are missing", () => {
     scene.mcp.metadata["scopes_supported"] = ["read"];
     await scene.agent({ profile: "work" }).login(scene.mcp.url);
     wantScope(scene, "files:write");
-    await expect(scene.agent({ login: undefined, profile: "work" }).fetch(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined, profile: "work" }).fetch(scene.mcp.url))).toMatchObject({
       code: "insufficient_scope",
       class: "auth",
       status: 403,
@@ -378,7 +379,7 @@ describe("scopes that are missing", () => {
     for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help", "a|id"]) {
       const scene = await loggedIn();
       wantScope(scene, scope);
-      await expect(scene.agent({ login: undefined }).fetch(scene.mcp.url)).rejects.toMatchObject({
+      expect(await heldError(scene.agent({ login: undefined }).fetch(scene.mcp.url))).toMatchObject({
         remedy: asHint(`agentauth login ${scene.mcp.url}`),
       });
     }
@@ -441,7 +442,7 @@ describe("a body that must be sent again", () => {
     const { agent, mcp, issuer } = await loggedIn();
     mcp.accepts = () => false;
     const init = { method: "POST", body: make(), duplex: "half" } as RequestInit;
-    await expect(agent().fetch(mcp.url, init)).rejects.toMatchObject({
+    expect(await heldError(agent().fetch(mcp.url, init))).toMatchObject({
       code: "body_not_replayable",
       class: "auth",
       message: expect.stringContaining("stream"),

@@ -4,6 +4,7 @@ import type { GrantStore } from "../../src/oauth/model/grant-store.js";
 import { type Scene, startScene } from "../helpers/issuer.js";
 import { asHint, loginAt } from "../helpers/remedy.js";
 import { rejection } from "../helpers/service.js";
+import { heldError } from "../helpers/told.js";
 
 const SIGNAL = new AbortController().signal;
 
@@ -88,7 +89,7 @@ describe("a first token", () => {
       () => agent({ login: undefined }).login(mcp.url),
       () => agent().token(mcp.url, { login: false }),
     ]) {
-      await expect(work()).rejects.toMatchObject({
+      expect(await heldError(work())).toMatchObject({
         code: "login_required",
         class: "auth",
         remedy: loginAt(mcp.url),
@@ -103,14 +104,14 @@ describe("a first token", () => {
     mcp.metadata["scopes_supported"] = ["a"];
     const hint = (flags: string) => ({ code: "login_required", remedy: asHint(`agentauth login ${mcp.url} ${flags}`) });
     const withoutLogin = (dpop?: "required" | "off") => agent({ login: undefined, dpop });
-    await expect(withoutLogin().token(mcp.url, { scope: "b c" })).rejects.toMatchObject(hint("--scope 'b c'"));
-    await expect(withoutLogin("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
+    expect(await heldError(withoutLogin().token(mcp.url, { scope: "b c" }))).toMatchObject(hint("--scope 'b c'"));
+    expect(await heldError(withoutLogin("required").token(mcp.url))).toMatchObject(hint("--dpop required"));
     await agent().token(mcp.url);
-    await expect(withoutLogin().token(mcp.url, { scope: "b" })).rejects.toMatchObject(hint("--scope 'a b'"));
-    await expect(withoutLogin("required").token(mcp.url)).rejects.toMatchObject(hint("--dpop required"));
+    expect(await heldError(withoutLogin().token(mcp.url, { scope: "b" }))).toMatchObject(hint("--scope 'a b'"));
+    expect(await heldError(withoutLogin("required").token(mcp.url))).toMatchObject(hint("--dpop required"));
     for (const scope of ["$(id)", "`id`", "a;id", "a'b", "--help"]) {
       const bare = { remedy: asHint(`agentauth login ${mcp.url}`) };
-      await expect(withoutLogin().token(mcp.url, { scope })).rejects.toMatchObject(bare);
+      expect(await heldError(withoutLogin().token(mcp.url, { scope }))).toMatchObject(bare);
     }
   });
 
@@ -141,7 +142,7 @@ describe("a first token", () => {
     issuer.tokenAnswer = { refresh_token: undefined };
     await agent().token(mcp.url);
     await clock.sleep(3_600_000, SIGNAL);
-    await expect(agent().token(mcp.url, { login: false })).rejects.toMatchObject({
+    expect(await heldError(agent().token(mcp.url, { login: false }))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("there is no refresh token"),
     });
@@ -200,7 +201,7 @@ describe("a login", () => {
   it("that was not kept is none", async () => {
     const { agent, mcp, login, store } = await startScene();
     const forgetful: GrantStore = { ...store, read: async () => undefined, save: async () => true };
-    await expect(agent({ store: forgetful }).login(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent({ store: forgetful }).login(mcp.url))).toMatchObject({
       code: "store_failed",
       class: "store",
     });
@@ -215,7 +216,7 @@ describe("a login", () => {
         throw new AgentAuthError("store_failed", "broken", { class: "store" });
       },
     };
-    await expect(agent({ store: broken }).login(mcp.url)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(agent({ store: broken }).login(mcp.url))).toMatchObject({ class: "store" });
     expect(log).toEqual([]);
   });
 
@@ -233,7 +234,7 @@ describe("a login", () => {
     const { agent, mcp, login } = await startScene();
     const controller = new AbortController();
     login.before = () => controller.abort();
-    await expect(agent().login(mcp.url, { signal: controller.signal })).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(agent().login(mcp.url, { signal: controller.signal }))).toMatchObject({ code: "aborted" });
     expect(login.outcomes).toMatchObject([{ ok: false }]);
   });
 
@@ -267,7 +268,7 @@ describe("what belongs to whom", () => {
   it("keeps profiles apart", async () => {
     const { agent, mcp, store } = await startScene();
     await agent({ profile: "a" }).login(mcp.url);
-    await expect(agent({ profile: "b", login: undefined }).token(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent({ profile: "b", login: undefined }).token(mcp.url))).toMatchObject({
       code: "login_required",
     });
     await agent({ profile: "b" }).login(mcp.url);

@@ -15,7 +15,7 @@ import {
   takingOwnership,
   wakingUp,
 } from "../../src/platform/shell.js";
-import { storingToken } from "../../src/profile/missing-service.js";
+import { storingToken } from "../../src/profile/service-settings.js";
 import { pasting, shellWord, wordFor } from "../../src/redact.js";
 import { onSystem } from "./support.js";
 

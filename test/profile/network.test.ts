@@ -1,6 +1,8 @@
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
 import { describe, expect } from "vitest";
+import { agentNetwork } from "../../src/profile/network.js";
+import { Redactor } from "../../src/redact.js";
 import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
@@ -230,4 +232,16 @@ it.each([
   const { code } = await runCli(["devices", "list", "--pool", "p", "--base-url", origin], { env });
   expect(code).toBe(0);
   expect(requests[0]?.headers[name]).toBe(value);
+});
+
+it("keeps what a request authenticates with from being shown by what follows, whatever a server makes of it", async () => {
+  const { origin } = await startServer((response) => void response.end("hello"));
+  const redactor = new Redactor();
+  const network = await agentNetwork({ proxy: undefined, caFile: undefined, env: {} }, redactor);
+  const { fetch } = network.connectTo(new URL(origin), new Set());
+  expect(redactor.redactKnown("it was opaque-token-1")).toContain("opaque-token-1");
+  await fetch(origin, { headers: { authorization: "Bearer opaque-token-1" } });
+  await fetch(new Request(origin, { headers: { authorization: "DPoP opaque-token-2" } }));
+  const said = redactor.redactKnown("it was opaque-token-1, then opaque-token-2");
+  expect(said).toBe("it was ********, then ********");
 });

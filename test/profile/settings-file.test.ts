@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { ConfigOptions } from "../../src/cli/commands/config/setting-input.js";
 import { CONFIG_RUNS } from "../../src/cli/commands/config/run.js";
+import type { ConfigOptions } from "../../src/cli/commands/config/setting-input.js";
 import { changeConfig } from "../../src/cli/config/change.js";
 import { startRun } from "../cli/run-support.js";
 import { temporaryFolder } from "../helpers/folder.js";

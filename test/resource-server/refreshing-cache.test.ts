@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { reset } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
+import { heldError } from "../helpers/told.js";
 import { createService } from "./introspection-service.js";
 import {
   it as base,
@@ -16,8 +17,8 @@ import {
 
 const METADATA = "/.well-known/oauth-authorization-server";
 
-const it = base.extend("breakOff", ({ signer }) => (path: string): void => {
-  signer.issuer.routes[`/pool${path}`] = { status: 503, text: "down" };
+const it = base.extend("breakOff", ({ signer }) => (path: string, status = 503): void => {
+  signer.issuer.routes[`/pool${path}`] = { status, text: "down" };
 });
 
 async function expectUnavailable(by: Server, token: string, seconds = 5): Promise<void> {
@@ -32,14 +33,51 @@ async function expectUnavailable(by: Server, token: string, seconds = 5): Promis
 }
 
 describe("an issuer that is down (V12)", () => {
-  it.for(["/jwks", METADATA])(
-    "is no reason to call a token bad: %s answers 503",
-    async (path, { breakOff, server, signer }) => {
-      breakOff(path);
+  it.for([
+    ["/jwks", 503, "server_error"],
+    ["/jwks", 500, "server_error"],
+    ["/jwks", 429, "rate_limited"],
+    ["/jwks", 404, "http_error"],
+    [METADATA, 503, "server_error"],
+    [METADATA, 500, "server_error"],
+    [METADATA, 429, "rate_limited"],
+  ] as const)(
+    "is no reason to call a token bad: %s answers %d",
+    async ([path, status, code], { breakOff, server, signer }) => {
+      breakOff(path, status);
       await expectUnavailable(server, await signer.sign());
-      await expect(server.verify(await signer.sign())).rejects.toMatchObject({ class: "unavailable", retryable: true });
+      expect(server.log).toMatchObject([
+        { type: "unavailable", code, detail: expect.stringMatching(new RegExp(`${path}: HTTP ${status}$`)) },
+      ]);
+      expect(await heldError(server.verify(await signer.sign()))).toMatchObject({
+        class: "unavailable",
+        retryable: true,
+      });
     },
   );
+
+  it("is told who asks, and for what", async ({ server, signer }) => {
+    await server.verify(await signer.sign());
+    expect(signer.issuer.requests.map(({ headers }) => headers)).toMatchObject(
+      [METADATA, "/jwks"].map(() => ({
+        accept: "application/json",
+        "accept-encoding": "identity",
+        "user-agent": expect.stringMatching(/^agentauth\//),
+      })),
+    );
+  });
+
+  it("is asked for its metadata again when its keys are, as often as keyTtlSeconds says", async ({ signer }) => {
+    const server = signer.server({ keyTtlSeconds: 20, tokenCacheSeconds: 0 });
+    const token = await signer.sign({ exp: signer.clock.epoch() / 1000 + 7200 });
+    await server.verify(token);
+    await pass(signer, 9);
+    await server.verify(token);
+    expect([METADATA, "/jwks"].map((path) => countOf(signer, path))).toEqual([1, 1]);
+    await pass(signer, 11);
+    await server.verify(token);
+    expect([METADATA, "/jwks"].map((path) => countOf(signer, path))).toEqual([2, 2]);
+  });
 
   it.for<[string, Parameters<typeof createService>[2]]>([
     ["resets", reset],
@@ -132,7 +170,11 @@ describe("a key that is not known (V12)", () => {
     const token = await signer.sign({}, { kid: "made-up" }, await makeKey("made-up"));
     await pass(signer, 20.5);
     await expectUnavailable(server, token, 40);
-    await expect(server.verify(token)).rejects.toMatchObject({ code: "unknown_key", retryable: true, retryAfter: 40 });
+    expect(await heldError(server.verify(token))).toMatchObject({
+      code: "unknown_key",
+      retryable: true,
+      retryAfter: 40,
+    });
     expect(server.log.at(-1)).toMatchObject({ type: "unavailable", issuer: signer.issuer.issuer, code: "unknown_key" });
     await pass(signer, 39.5);
     for (let i = 0; i < 3; i++) expect(outcome(await server.ask(token))).toEqual([401, REFUSED]);
@@ -300,7 +342,7 @@ it("a caller that goes away ends its own wait alone", async ({ signer, server })
   const stays = server.verify(token);
   await until(() => countOf(signer, "/jwks") === 1);
   leaving.abort();
-  await expect(gone).rejects.toMatchObject({ code: "aborted" });
+  expect(await heldError(gone)).toMatchObject({ code: "aborted" });
   answer();
   expect((await stays).subject).toBe("alice");
   expect(server.log).toEqual([]);
@@ -315,7 +357,7 @@ it("the only caller that goes away leaves no failure to the next one", async ({ 
   const gone = server.verify(token, { signal: leaving.signal });
   await until(() => countOf(signer, "/jwks") === 1);
   leaving.abort();
-  await expect(gone).rejects.toMatchObject({ code: "aborted" });
+  expect(await heldError(gone)).toMatchObject({ code: "aborted" });
   if (jwks !== undefined) routes["/pool/jwks"] = jwks;
   expect((await server.verify(token)).subject).toBe("alice");
 });

@@ -6,12 +6,13 @@ import {
   type JWTHeaderParameters,
   SignJWT,
 } from "jose";
-import { it as base } from "vitest";
+import { it as base, expect } from "vitest";
 import { createResourceServer, type ResourceServer } from "../../src/resource-server/index.js";
 import type { ResourceServerOptions } from "../../src/resource-server/options.js";
 import type { ResourceServerEvent } from "../../src/resource-server/refusal.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Handler, startIssuer, type TestIssuer } from "../helpers/issuer.js";
+import { stable } from "../helpers/told.js";
 
 export const RESOURCE = "https://mcp.example/mcp";
 export const METADATA_URL = "https://mcp.example/.well-known/oauth-protected-resource/mcp";
@@ -105,7 +106,10 @@ function startServerOf(options: Partial<ResourceServerOptions> & { authorization
   return {
     ...server,
     log,
-    reasons: () => log.map((event) => (event.type === "refused" ? event.reason : event.code)),
+    reasons: () => {
+      if (process.platform === "linux") expect(log.map(({ detail }) => stable(detail))).toMatchSnapshot();
+      return log.map((event) => (event.type === "refused" ? event.reason : event.code));
+    },
     ask(token, protect) {
       const headers = typeof token === "string" ? { authorization: `Bearer ${token}` } : (token ?? {});
       const url = server.metadata().resource;

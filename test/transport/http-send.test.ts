@@ -1,16 +1,20 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
+import { channel, subscribe } from "node:diagnostics_channel";
 import { getEventListeners, once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Readable } from "node:stream";
-import { setImmediate as turnOfTheEventLoop } from "node:timers/promises";
+import { setTimeout, setImmediate as turnOfTheEventLoop } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { HttpRequest } from "../../src/http/http-request.js";
 import type { HttpResponse } from "../../src/http/http-response.js";
 import { networkError } from "../../src/http/network-error.js";
 import { decoded } from "../../src/transport/content-coding.js";
-import { createFetch } from "../../src/transport/dispatcher.js";
+import { publish } from "../../src/transport/http-send.js";
+import { createFetch } from "../../src/transport/network.js";
 import { sendJson, startServer, startSocketServer, until } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
@@ -194,8 +198,8 @@ describe("a request over node:http", () => {
 
   it("has time for a reader that is slower than the server", async () => {
     const { origin } = await startServer((response) => response.end(Buffer.alloc(1024 * 1024)));
-    const response = await createFetch({ idleTimeoutMs: 50 }, undefined)(origin);
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    const response = await createFetch({ idleTimeoutMs: 200 }, undefined)(origin);
+    await setTimeout(800);
     expect((await response.arrayBuffer()).byteLength).toBe(1024 * 1024);
   });
 
@@ -254,4 +258,20 @@ describe("a request over node:http", () => {
     expect([second, third]).toEqual([first, first]);
     expect(fourth).not.toBe(first);
   });
+});
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+
+it("reaches those who subscribe after the first message, also when the garbage has been collected", async () => {
+  const name = `test:${randomUUID()}`;
+  publish(name, { at: 1 });
+  await setTimeout(0);
+  collectGarbage();
+  const received: unknown[] = [];
+  subscribe(name, (message) => received.push(message));
+  await setTimeout(10);
+  expect(channel(name).hasSubscribers).toBe(true);
+  publish(name, { at: 2 });
+  expect(received).toEqual([{ at: 2 }]);
 });

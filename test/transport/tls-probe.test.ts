@@ -6,7 +6,8 @@ import type { Duplex } from "node:stream";
 import { describe, expect, test } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
 import { networkError } from "../../src/http/network-error.js";
-import { createFetch, type DispatcherOptions } from "../../src/transport/dispatcher.js";
+import type { ConnectOptions } from "../../src/transport/http-send.js";
+import { createFetch } from "../../src/transport/network.js";
 import { probeTls } from "../../src/transport/tls-probe.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { rejection } from "../helpers/service.js";
@@ -62,9 +63,10 @@ const it = test
     };
     const plainProxy = await listening(createHttpServer().on("connect", tunnel));
     const tlsProxy = await listening(createServer(certificate).on("connect", tunnel));
-    return { seen, service, plainProxy, tlsProxy };
+    return { seen, service, tunnel, plainProxy, tlsProxy };
   })
   .extend("service", ({ servers }) => servers.service)
+  .extend("tunnel", ({ servers }) => servers.tunnel)
   .extend("plainProxy", ({ servers }) => servers.plainProxy)
   .extend("tlsProxy", ({ servers }) => servers.tlsProxy)
   /** What has reached the servers in this test. */
@@ -73,7 +75,7 @@ const it = test
 const CREDENTIALS = "me:s3cret";
 const BASIC = `Basic ${Buffer.from(CREDENTIALS).toString("base64")}`;
 
-async function failure(options: DispatcherOptions, url: string): Promise<AgentAuthError> {
+async function failure(options: ConnectOptions, url: string): Promise<AgentAuthError> {
   return networkError(await rejection(createFetch(options, undefined)(url)), url);
 }
 
@@ -102,6 +104,13 @@ describe.skipIf(!openssl)("a handshake shows the issuer of a certificate", () =>
     expect(seen.tunnels.map(({ credentials }) => credentials)).toEqual([`Basic ${btoa("me:100%zz")}`]);
   });
 
+  it("through a proxy whose own certificate is trusted", async ({ authority, seen, tlsProxy }) => {
+    const proxy = `https://${CREDENTIALS}@127.0.0.1:${portOf(tlsProxy)}`;
+    const ca = [authority.read("ca.pem")];
+    expect(await probeTls(new URL("https://service.test/"), { proxy, ca })).toEqual({ whose: "server", ...issuedBy });
+    expect(seen).toEqual({ served: 0, tunnels: [{ target: "service.test:443", credentials: BASIC }] });
+  });
+
   it("of the proxy itself, which then gets neither password nor request", async ({ seen, tlsProxy }) => {
     const proxy = `https://${CREDENTIALS}@127.0.0.1:${portOf(tlsProxy)}`;
     const probe = await probeTls(new URL("https://service.test/"), { proxy });
@@ -126,6 +135,50 @@ describe.skipIf(!openssl)("a handshake shows the issuer of a certificate", () =>
 
   it("and nothing where no TLS is spoken", async ({ plainProxy }) => {
     expect(await probeTls(new URL(`https://127.0.0.1:${portOf(plainProxy)}/`), {})).toBeUndefined();
+  });
+});
+
+describe.skipIf(!openssl)("a proxy that is reached by TLS", () => {
+  const through = (tlsProxy: Server, host = "127.0.0.1") => ({
+    https: `https://${CREDENTIALS}@${host}:${portOf(tlsProxy)}`,
+  });
+
+  it("gets its credentials, and tunnels to the server, where its certificate is of its own host", async ({
+    authority,
+    listening,
+    seen,
+    tunnel,
+  }) => {
+    for (const [host, names] of [
+      ["127.0.0.1", "IP:127.0.0.1"],
+      ["localhost", "DNS:localhost"],
+    ] as const) {
+      const { cert } = authority.sign({ name: "proxy", subject: "/CN=proxy", names });
+      const key = authority.read("proxy.key");
+      const proxy = await listening(createServer({ cert: readFileSync(cert), key }).on("connect", tunnel));
+      const fetch = createFetch({ proxies: through(proxy, host), ca: [authority.read("ca.pem")] }, undefined);
+      const response = await fetch("https://service.test/", { headers: { connection: "close" } });
+      expect(await response.text()).toBe("well");
+    }
+    const target = { target: "service.test:443", credentials: BASIC };
+    expect(seen).toEqual({ served: 2, tunnels: [target, target] });
+  });
+
+  it("gets nothing where its certificate is not trusted, or is that of another host", async ({
+    authority,
+    seen,
+    tlsProxy,
+  }) => {
+    expect(await failure({ proxies: through(tlsProxy) }, "https://service.test/")).toMatchObject({
+      code: "tls_failed",
+      message: expect.stringContaining(UNTRUSTED),
+    });
+    const options = { proxies: through(tlsProxy, "localhost"), ca: [authority.read("ca.pem")] };
+    expect(await failure(options, "https://service.test/")).toMatchObject({
+      code: "tls_failed",
+      message: expect.stringContaining("ALTNAME"),
+    });
+    expect(seen).toEqual({ served: 0, tunnels: [] });
   });
 });
 

@@ -1,14 +1,13 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
-import { agentNetwork } from "../../profile/agent-network.js";
 import { authorizationParamsOf } from "../../profile/authorization-params.js";
+import { agentNetwork } from "../../profile/network.js";
 import { checkSetting } from "../../profile/settings-file.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
-import { confirm } from "./confirm.js";
 import { readGrantInputs, readIdp } from "./grant.js";
-import { loginMethod, mayConfirm } from "./login-method.js";
+import { confirm, loginMethod, mayConfirm } from "./login-method.js";
 import { networkOptions } from "./network.js";
 import { eventLogger, tracedNetwork, traceOptions } from "./trace.js";
 import { traceLine } from "./trace-line.js";
@@ -18,7 +17,7 @@ import { traceLine } from "./trace-line.js";
  *
  * @throws `AgentAuthError` `usage` for flags and settings that contradict each other
  */
-export async function createAgentClient(
+export async function buildAgentClient(
   flags: ContextFlags,
   context: CommandContext,
   { login, idleTimeoutMs }: AgentUse,

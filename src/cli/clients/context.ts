@@ -13,17 +13,17 @@ export function createCommandContext(
     settings,
     home: () => homeFolder(run.io.env),
     management: once(async () => {
-      const { createManagementClient } = await import("./management.js");
-      return createManagementClient(flags, context);
+      const { buildManagementClient } = await import("./management.js");
+      return buildManagementClient(flags, context);
     }),
     async agent(use = {}) {
-      const { createAgentClient } = await import("./agent.js");
-      return createAgentClient(flags, context, use);
+      const { buildAgentClient } = await import("./agent.js");
+      return buildAgentClient(flags, context, use);
     },
     mayLogin: () => mayLogin(flags, run),
     async network(use = {}) {
       const [{ agentNetwork }, { networkOptions }] = await Promise.all([
-        import("../../profile/agent-network.js"),
+        import("../../profile/network.js"),
         import("./network.js"),
       ]);
       return agentNetwork({ ...networkOptions(flags, settings(), run), ...use }, run.redactor);

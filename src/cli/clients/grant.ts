@@ -5,7 +5,7 @@ import type { PreRegisteredClient } from "../../oauth/client/pre-registered-clie
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import type { MachineGrant } from "../../oauth/model/machine-grant.js";
 import { changingMode } from "../../platform/shell.js";
-import { readSecretFile } from "../../profile/secret-file.js";
+import { readSecretFile } from "../../profile/secrets.js";
 import { quote } from "../../redact.js";
 import { readPrivateKey } from "../../transport/private-key.js";
 import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";

@@ -9,7 +9,7 @@ import { eventLogger, tracedFetch, traceOptions } from "./trace.js";
  *
  * @throws `AgentAuthError` `usage` when no service is configured
  */
-export async function createManagementClient(flags: GlobalFlags, context: CommandContext): Promise<ManagementClient> {
+export async function buildManagementClient(flags: GlobalFlags, context: CommandContext): Promise<ManagementClient> {
   const settings = context.settings();
   const { apiToken } = settings;
   const baseUrl = requireBaseUrl(settings);

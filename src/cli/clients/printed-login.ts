@@ -1,4 +1,7 @@
+import type { AgentAuthError } from "../../errors.js";
 import type { LoginStatus } from "../../oauth/login-status.js";
+import type { CommandContext } from "../runtime/context.js";
+import { cliHint } from "../runtime/hints.js";
 import { flagText } from "../runtime/pasted-words.js";
 import type { PendingLogin } from "./started-logins.js";
 
@@ -46,4 +49,12 @@ export function printedPendingLogin({ id, login, expiresAt, startedAt }: Pending
     login_id: id,
     flow: login.flow ?? "browser",
   };
+}
+
+/** Warns of stored logins that cannot be read: they are still there, with their tokens. */
+export function warnOfUnusable(errors: readonly AgentAuthError[], { io, redactor }: CommandContext): void {
+  for (const { message, hint } of errors.map((error) => cliHint(error))) {
+    io.warn(`a stored login cannot be used: ${redactor.redact(message)}`);
+    if (hint !== undefined) io.say(`hint: ${hint}`);
+  }
 }

@@ -1,11 +1,10 @@
 /** What -v and --debug log of every request. */
 
-import { isLoopbackHost } from "../../http/address.js";
+import { isLoopbackHost, parseUrl } from "../../http/address.js";
+import type { Network } from "../../http/address-class.js";
 import { type HttpEvent, requestIdOf, shownUrl } from "../../http/buffered-response.js";
 import { HttpHeaders } from "../../http/http-headers.js";
-import type { Network } from "../../http/network.js";
 import { isRequest, ownFetch } from "../../http/own-fetch.js";
-import { parseUrl } from "../../http/url.js";
 import { parseChallenges } from "../../oauth/model/challenge.js";
 import { MASK, quote } from "../../redact.js";
 import type { GlobalFlags } from "../flags/global.js";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
-import type { Env } from "../../platform/environment.js";
+import type { Env } from "../../platform/system.js";
 import { homeFolder } from "../../profile/home.js";
 import { readPrivateFile, writePrivateFile } from "../../store/private/private-file.js";
 

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Env } from "../../platform/environment.js";
+import type { Env } from "../../platform/system.js";
 import { placeIn, type SettingsFile } from "../../profile/location.js";
 import { profileOf, writtenProfile } from "../../profile/profile.js";
 import type { Settings, Sourced } from "../../profile/settings.js";

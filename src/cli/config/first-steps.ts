@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import type { Env } from "../../platform/environment.js";
+import type { Env } from "../../platform/system.js";
 import { homeFolder } from "../../profile/home.js";
-import { GRANTS } from "../../store/file/grant-places.js";
+import { GRANTS } from "../../store/file/file-grants.js";
 
 const FIRST_STEPS = [
   "Nothing is set up here yet. Without an account: agentauth demo",

@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
-import { statOf } from "../../platform/stat.js";
+import { statOf } from "../../platform/files.js";
 import { system } from "../../platform/system.js";
-import { GRANTS } from "../../store/file/grant-places.js";
+import { GRANTS } from "../../store/file/file-grants.js";
 
 /** Who can get at a folder: this user alone, not known, others too, or a user it belongs to who is not this one. */
 export type FolderAccess = "private" | "unchecked" | "readable" | "writable" | "foreign" | "absent";

@@ -1,4 +1,4 @@
-import type { Env } from "../../platform/environment.js";
+import type { Env } from "../../platform/system.js";
 import { homeFolder } from "../../profile/home.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import type { SettingFlags, Settings } from "../../profile/settings.js";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { writeSecretFile } from "../../profile/secret-file.js";
+import { writeSecretFile } from "../../profile/secrets.js";
 import { readConfig } from "../../profile/settings-file.js";
 
 /**

@@ -2,7 +2,7 @@ import { Writable } from "node:stream";
 import { AccessToken } from "../../oauth/grant/access-token.js";
 import { coversScope, isFresh } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
-import { lookupByPlatform } from "../../platform/environment.js";
+import { lookupByPlatform } from "../../platform/system.js";
 import { homeFolder } from "../../profile/home.js";
 import { outletOf } from "../../profile/network.js";
 import { writtenProfile } from "../../profile/profile.js";

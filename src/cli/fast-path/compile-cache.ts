@@ -1,7 +1,6 @@
 import { lstatSync, mkdirSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
-import type { Env } from "../../platform/environment.js";
-import { system } from "../../platform/system.js";
+import { type Env, system } from "../../platform/system.js";
 import { homeFolder, userFolder } from "../../profile/home.js";
 import { accessOf } from "../config/home-access.js";
 

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { usageError } from "../../errors.js";
 import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
-import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-type.js";
+import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-checks.js";
 import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";

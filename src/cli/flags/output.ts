@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { FORMATS, type Format } from "../../profile/output-formats.js";
+import { FORMATS, type Format } from "../../profile/settings.js";
 import { addFlags } from "./values.js";
 
 /** The output flags of a command. */

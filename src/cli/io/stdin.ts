@@ -2,7 +2,7 @@
 
 import type { Readable } from "node:stream";
 import { usageError } from "../../errors.js";
-import { withoutByteOrderMark } from "../../platform/text.js";
+import { withoutByteOrderMark } from "../../platform/files.js";
 
 /** Standard input. */
 export interface InStream {

@@ -2,7 +2,7 @@
 
 import type { Writable } from "node:stream";
 import picocolors from "picocolors";
-import type { Env } from "../../platform/environment.js";
+import type { Env } from "../../platform/system.js";
 import { COLUMNS, terminalSize } from "./terminal-size.js";
 import { writeAll } from "./write-all.js";
 

@@ -1,6 +1,6 @@
 /** What a terminal can show, by the variables that it sets. */
 
-import type { Env } from "../../platform/environment.js";
+import type { Env } from "../../platform/system.js";
 
 /** Whether the terminal or the locale supports only ASCII; by default it supports more. */
 export function isAscii(env: Env): boolean {

@@ -1,6 +1,6 @@
 import { isUnusableItems } from "../../api/pages.js";
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import type { Format } from "../../profile/output-formats.js";
+import type { Format } from "../../profile/settings.js";
 import type { ListFlags } from "../flags/list.js";
 import type { ColumnSet } from "../output/columns.js";
 import { withPager } from "../output/pager.js";

@@ -1,5 +1,5 @@
 import { usageError } from "../../errors.js";
-import { inOrder, missingService, WITHOUT_SERVICE } from "../../profile/missing-service.js";
+import { inOrder, missingService, WITHOUT_SERVICE } from "../../profile/service-settings.js";
 import type { Settings } from "../../profile/settings.js";
 import { shellWord } from "../../redact.js";
 

@@ -2,8 +2,8 @@
 
 import type { ManagementClient } from "../../api/client.js";
 import type { Listing } from "../../api/listing.js";
-import { orderText } from "../../api/order-check.js";
 import type { ListOptions } from "../../api/page.js";
+import { orderText } from "../../api/page-checks.js";
 import { SHAPES } from "../../api/shapes.js";
 import { usageError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";

@@ -1,6 +1,6 @@
 /** The output formats: the one table that help, flags, completion and the choice of a writer come from. */
 
-import type { Format } from "../../profile/output-formats.js";
+import type { Format } from "../../profile/settings.js";
 import type { ObjectPrinter, Writer, WriterContext } from "./writer-types.js";
 
 /** One value of `--output`. */

@@ -2,7 +2,7 @@
 
 import { createRequire } from "node:module";
 import { type AgentAuthError, usageError } from "../../errors.js";
-import type { Format } from "../../profile/output-formats.js";
+import type { Format } from "../../profile/settings.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { OUTPUT_FORMATS } from "./formats.js";

@@ -1,6 +1,6 @@
 /** Prints one object, for the commands that return a single one. */
 
-import type { Format } from "../../profile/output-formats.js";
+import type { Format } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
 import type { CommandContext } from "../runtime/context.js";

@@ -1,7 +1,6 @@
 /** Chooses the writer of a list. */
 
-import type { Format } from "../../profile/output-formats.js";
-import type { Settings } from "../../profile/settings.js";
+import type { Format, Settings } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/output.js";
 import type { Io } from "../io/io.js";
 import { PipeClosed } from "../io/stream.js";

@@ -1,11 +1,11 @@
 import type { Readable, Writable } from "node:stream";
 import type { ManagementClient } from "../../api/client.js";
 import type { AgentAuthError } from "../../errors.js";
+import type { Network } from "../../http/address-class.js";
 import type { Clock } from "../../http/deadline.js";
-import type { Network } from "../../http/network.js";
 import type { AgentClient } from "../../oauth/agent.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
-import type { Env } from "../../platform/environment.js";
+import type { Env } from "../../platform/system.js";
 import type { Settings } from "../../profile/settings.js";
 import type { Redactor } from "../../redact.js";
 import type { AgentFlags } from "../flags/agent.js";

@@ -1,8 +1,8 @@
 import { type AgentAuthError, withHint } from "../../errors.js";
-import { parseUrl } from "../../http/url.js";
-import { LOGIN_HINT } from "../../oauth/grant/login-required.js";
+import { parseUrl } from "../../http/address.js";
+import { LOGIN_HINT } from "../../oauth/grant/grant-requirements.js";
 import { NO_RESOURCE } from "../../oauth/model/resource.js";
-import { storingToken } from "../../profile/missing-service.js";
+import { storingToken } from "../../profile/service-settings.js";
 import { quote, shellWord } from "../../redact.js";
 import type { AllowRemedy, ConfigureOption, ConfigureRemedy, LoginRemedy, Remedy } from "../../remedy.js";
 import { isWhole, type LoginCommandContext, loginCommand, loginCommandWith, optionsOf } from "./login-command.js";

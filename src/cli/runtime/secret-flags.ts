@@ -1,5 +1,5 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
-import { storingToken } from "../../profile/missing-service.js";
+import { storingToken } from "../../profile/service-settings.js";
 import type { Redactor } from "../../redact.js";
 
 const giveApiToken = () => `set AGENTAUTH_API_TOKEN, or keep it: ${storingToken()}`;

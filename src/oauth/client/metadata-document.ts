@@ -1,4 +1,4 @@
-import { parseUrl } from "../../http/url.js";
+import { parseUrl } from "../../http/address.js";
 import type { ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import type { ServerMetadata } from "../model/metadata.js";

@@ -2,7 +2,7 @@ import { type Advice, AgentAuthError } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import { secretsSentBefore } from "../http/http.js";
+import { type OAuthHttp, secretsSentBefore } from "../http/http.js";
 import { errorCodeOf } from "../http/oauth-error.js";
 import { bearerChallenge } from "../model/challenge.js";
 
@@ -122,4 +122,22 @@ function refuses(words: string, host: string): boolean {
   const name = host.replaceAll(".", "\\.");
   const after = `(?<!(?:other than|except|only|but) )\\b${name}\\b(?:[\\w:/*"' ]{0,30}) (?:is|are|be|was) (?:not|forbidden|disallowed|refused)`;
   return new RegExp(`${after}|\\b(?:not|no) (?:allow |permit |accept |use )?${name}\\b`, "i").test(words);
+}
+
+/**
+ * Whether the issuer has forgotten a client, by a request to the authorization endpoint without following redirects:
+ * the issuer reports that in the browser only, without a callback. Only a clear rejection counts, since a page may be
+ * readable in a browser only.
+ */
+export async function isForgotten(
+  http: OAuthHttp,
+  authorizationUrl: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  const reply = await http.probe(authorizationUrl, signal).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    return undefined;
+  });
+  const status = reply?.status;
+  return status === 400 || status === 401 || status === 403 || status === 404 || status === 422;
 }

@@ -1,10 +1,9 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { isLoopbackHost } from "../../http/address.js";
+import { isLoopbackHost, parseUrl } from "../../http/address.js";
 import { HttpResponse } from "../../http/http-response.js";
+import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
 import { refused } from "../../http/refuse.js";
-import { parseUrl } from "../../http/url.js";
-import { serverMetadataAddresses } from "../../http/well-known.js";
 import { quote, Secret } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
 import { oauthError } from "../http/oauth-error.js";

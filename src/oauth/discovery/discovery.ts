@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { PeerPolicy } from "../../http/address-class.js";
 import { follow, untilAborted } from "../../http/deadline.js";
-import type { PeerPolicy } from "../../http/peer-address.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import { isUnavailable } from "../http/http.js";

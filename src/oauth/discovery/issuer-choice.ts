@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
+import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import { refused } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";

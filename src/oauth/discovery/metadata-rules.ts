@@ -1,7 +1,7 @@
-import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
+import { parseUrl } from "../../http/address.js";
+import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import { refused } from "../../http/refuse.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { TraceEntry } from "../http/trace.js";

@@ -1,10 +1,10 @@
 import { type Advice, AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { parseUrl } from "../../http/address.js";
+import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
+import { strictObject } from "../../http/body.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
-import { checkAddress, type PeerPolicy } from "../../http/peer-address.js";
+import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
 import { refused } from "../../http/refuse.js";
-import { strictObject } from "../../http/strict-object.js";
-import { parseUrl } from "../../http/url.js";
-import { resourceMetadataAddress } from "../../http/well-known.js";
 import { quote } from "../../redact.js";
 import { isUnavailable, type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Remembered } from "../http/server-connection.js";

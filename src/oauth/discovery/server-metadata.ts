@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { strictObject } from "../../http/strict-object.js";
-import { serverMetadataAddresses } from "../../http/well-known.js";
+import { strictObject } from "../../http/body.js";
+import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
 import { quote } from "../../redact.js";
 import { serverFailure } from "../http/http.js";
 import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";

@@ -12,9 +12,16 @@ import {
 } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
-import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./login-required.js";
-import { describeLoss, isLastToken, markLost, mayHaveBeenUsed } from "./lost-refresh.js";
-import { type SaveContext, saveNext, unsavedFor } from "./save-refreshed.js";
+import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./grant-requirements.js";
+import {
+  describeLoss,
+  isLastToken,
+  markLost,
+  mayHaveBeenUsed,
+  type SaveContext,
+  saveNext,
+  unsavedFor,
+} from "./refresh-outcome.js";
 import { refreshDurationMs, report, type SendContext, sendRefresh } from "./send-refresh.js";
 
 /** What a refresh needs. */

@@ -4,8 +4,7 @@ import type { LoginRemedy } from "../../remedy.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { Grant } from "../model/grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import type { GrantOptions } from "./grant-requirements.js";
-import { LOGIN_HINT, loginRemedy } from "./login-required.js";
+import { type GrantOptions, LOGIN_HINT, loginRemedy } from "./grant-requirements.js";
 
 /** The tokens of an agent client for MCP servers: gets one, and replaces one that its server rejected. */
 export interface ServerTokens {

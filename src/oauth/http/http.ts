@@ -1,13 +1,13 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import { strictObject, uncompressed } from "../../http/body.js";
 import type { BufferedResponse, HttpEvent } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpRequest } from "../../http/http-request.js";
 import { HttpResponse } from "../../http/http-response.js";
-import { maskError } from "../../http/mask-error.js";
+import { maskError } from "../../http/network-error.js";
 import { isResponse } from "../../http/own-fetch.js";
 import { refused } from "../../http/refuse.js";
-import { strictObject, uncompressed } from "../../http/strict-object.js";
 import { createTransport, type Transport, type TransportOptions } from "../../http/transport.js";
 import { userAgent } from "../../http/user-agent.js";
 import { Redactor } from "../../redact.js";

@@ -1,6 +1,11 @@
 import { AgentAuthError } from "../../errors.js";
-import { type AddressPolicy, classifyHost, type Exemptions, policyFor } from "../../http/address-class.js";
-import type { Network } from "../../http/network.js";
+import {
+  type AddressPolicy,
+  classifyHost,
+  type Exemptions,
+  type Network,
+  policyFor,
+} from "../../http/address-class.js";
 import { networkError } from "../../http/network-error.js";
 import { withOwnClasses } from "../../http/own-fetch.js";
 import { quote } from "../../redact.js";

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { checkAddress } from "../../http/peer-address.js";
+import { checkAddress } from "../../http/address-class.js";
 import { Secret } from "../../redact.js";
 import { clientIssuer, obtainClient } from "../client/registration.js";
 import { acceptedTypeFor, overridesFor, requestParamsFor } from "../discovery/overrides.js";
@@ -208,7 +208,7 @@ async function poll(
   let pause = interval;
   for (;;) {
     const left = (endsAt - clock.now()) / 1000;
-    if (left > 0) await clock.sleep(Math.min(pause, left) * 1000, signal);
+    await clock.sleep(Math.min(pause, left) * 1000, signal);
     // A poll before its time would only get slow_down.
     if (left < pause) throw timeoutError();
     try {

@@ -1,5 +1,5 @@
-import { clientOf } from "../model/codec.js";
 import {
+  clientOf,
   decode,
   encode,
   membersOf,
@@ -23,7 +23,7 @@ import {
   readStrings,
   readUrl,
   withSchema,
-} from "../model/members.js";
+} from "../model/codec.js";
 import type { ServerMetadata } from "../model/metadata.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./prepared-login.js";
 

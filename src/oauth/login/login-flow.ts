@@ -1,9 +1,9 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { isForgotten } from "../client/forgotten-client.js";
 import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { FIRST_DOCUMENT_REDIRECT, refuseDocument, usesDocument } from "../client/metadata-document.js";
 import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
+import { isForgotten } from "../client/registration-refusal.js";
 import { discover, discoverProvider } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, requestParamsFor, resourceFor } from "../discovery/overrides.js";
 import { newProofKey } from "../dpop/dpop.js";

@@ -2,8 +2,13 @@ import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } f
 import { quote } from "../../redact.js";
 import { refuseDocument } from "../client/metadata-document.js";
 import { unseenByLogin } from "../discovery/unseen-by-login.js";
-import { findUnmetRequirement } from "../grant/grant-requirements.js";
-import { LOGIN_HINT, type LoginParameters, loginRemedy, loginRequired } from "../grant/login-required.js";
+import {
+  findUnmetRequirement,
+  LOGIN_HINT,
+  type LoginParameters,
+  loginRemedy,
+  loginRequired,
+} from "../grant/grant-requirements.js";
 import type { Progress } from "../http/trace.js";
 import type { AuthorizationParams } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";

@@ -8,12 +8,14 @@ import {
   findUnmetRequirement,
   type GrantOptions,
   type GrantRequirements,
+  loginRemedy,
+  loginRequired,
+  machineAccountError,
+  missingParams,
   type TokenOptions,
 } from "../grant/grant-requirements.js";
-import { loginRemedy, loginRequired, machineAccountError, missingParams } from "../grant/login-required.js";
-import { isLastToken } from "../grant/lost-refresh.js";
 import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
-import { unsavedFor } from "../grant/save-refreshed.js";
+import { isLastToken, unsavedFor } from "../grant/refresh-outcome.js";
 import type { OAuthHttp } from "../http/http.js";
 import { paramsText } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";

@@ -4,7 +4,7 @@ import { alternateAuthMethod } from "../client/pre-registered-client.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
 import { adviseWithoutRegistration } from "../client/registration-refusal.js";
 import { proverFor } from "../dpop/dpop.js";
-import { LOGIN_HINT, loginRemedy } from "../grant/login-required.js";
+import { LOGIN_HINT, loginRemedy } from "../grant/grant-requirements.js";
 import type { ClientRecord, TokenAnswer } from "../model/grant.js";
 import { exchangeCode } from "../token/token.js";
 import type { LoginContext } from "./login-context.js";

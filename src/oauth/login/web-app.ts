@@ -1,6 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import { isLoopbackHost } from "../../http/address.js";
-import { parseUrl } from "../../http/url.js";
+import { isLoopbackHost, parseUrl } from "../../http/address.js";
 import { quote } from "../../redact.js";
 
 /** Checks the redirect address of a web app. */

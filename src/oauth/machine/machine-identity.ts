@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { type MachineGrant, machineAccountOf } from "../model/machine-grant.js";
-import { readClaims } from "../token/jwt-claims.js";
+import { readClaims } from "../token/token-checks.js";
 import { strategyOf } from "./grant-strategies.js";
 
 /** The identity that a machine grant acts for at this moment. */

@@ -5,7 +5,7 @@ import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from ".
 import { type DiscoveryContext, discoverIssuer } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
-import { LOGIN_HINT, loginRemedy } from "../grant/login-required.js";
+import { LOGIN_HINT, loginRemedy } from "../grant/grant-requirements.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Nonces } from "../http/nonces.js";
 import { withResourceHint } from "../http/oauth-error.js";

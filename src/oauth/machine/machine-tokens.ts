@@ -5,8 +5,8 @@ import { quote, Secret } from "../../redact.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "../model/grant.js";
 import type { IdJagSubject } from "../model/machine-grant.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
-import { readClaims } from "../token/jwt-claims.js";
 import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "../token/token.js";
+import { readClaims } from "../token/token-checks.js";
 
 /** The resource and the scopes of a token request. */
 export interface TokenParameters {

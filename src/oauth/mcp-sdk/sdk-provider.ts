@@ -1,4 +1,4 @@
-import { bindMethods } from "../../http/bind-methods.js";
+import { bindMethods } from "../../http/public-class.js";
 import { bearerChallenge } from "../model/challenge.js";
 import { unionScopes } from "../model/scope.js";
 import type { SdkTokenSource } from "./token-source.js";

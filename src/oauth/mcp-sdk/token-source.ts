@@ -2,7 +2,7 @@ import { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { loginRequired } from "../grant/login-required.js";
+import { loginRequired } from "../grant/grant-requirements.js";
 import { chooseRecovery, recoverToken, type ServerTokens, wasRequested } from "../grant/rejected-token.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, hasSameTokens } from "../model/grant.js";

@@ -1,8 +1,6 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import type { BindingStore } from "./client-binding.js";
 import type { ClientRecord, Grant, GrantKey } from "./grant.js";
 import type { Lease, LeaseOptions } from "./lease.js";
-import type { ShortLivedRecords } from "./short-lived.js";
 
 /** Which grants a list returns: those that have every value that is named here. */
 export interface GrantFilter {
@@ -100,4 +98,92 @@ export async function withReservation<T>(
   } finally {
     await reservation.release();
   }
+}
+
+/**
+ * How a client was bound to an issuer. All values but `use` are a decision of the user; `use` is a login of a client
+ * without a secret at an issuer that only the MCP server named, so no credential of the client may be sent there.
+ */
+export type BoundBy = "issuer" | "trust-named-issuer" | "confirmation" | "earlier-login" | "use";
+
+/** The values of {@link BoundBy}. */
+export const BOUND_BY = [
+  "issuer",
+  "trust-named-issuer",
+  "confirmation",
+  "earlier-login",
+  "use",
+] as const satisfies readonly BoundBy[];
+
+/** The issuer that a pre-registered client of a profile belongs to. It remains after logouts. */
+export interface ClientBinding {
+  /** The profile. */
+  readonly profile: string;
+  /** The `client_id`. */
+  readonly clientId: string;
+  /** The issuer identifier, byte for byte. */
+  readonly issuer: string;
+  /** How it was bound. */
+  readonly boundBy: BoundBy;
+  /** Unix milliseconds. */
+  readonly boundAt: number;
+}
+
+/** Identifies a binding. */
+export type BindingKey = Pick<ClientBinding, "profile" | "clientId">;
+
+/** The part of a store that holds the issuers of pre-registered clients, apart from grants. */
+export interface BindingStore {
+  /** @throws `AgentAuthError` class `store` if the stored data cannot be used safely */
+  readBinding(key: BindingKey): Promise<ClientBinding | undefined>;
+  /**
+   * Stores a binding if the stored one is exactly `expected` (undefined: none).
+   *
+   * @returns the binding that is stored afterwards: another one if the stored one was not `expected`
+   */
+  saveBinding(binding: ClientBinding, expected: ClientBinding | undefined): Promise<ClientBinding>;
+  /** @returns whether there was one */
+  removeBinding(key: BindingKey): Promise<boolean>;
+  /** Every binding, of every profile. */
+  listBindings(): Promise<ClientBinding[]>;
+}
+
+/** Whether two bindings are equal. */
+export function isSameBinding(one: ClientBinding | undefined, other: ClientBinding | undefined): boolean {
+  return one?.issuer === other?.issuer && one?.boundBy === other?.boundBy && one?.boundAt === other?.boundAt;
+}
+
+/** Texts that every process behind a store can read for a few minutes, such as logins that wait for their callback. */
+export interface ShortLivedRecords {
+  /**
+   * Stores a text, and removes the texts that have expired.
+   *
+   * @param id unique letters and digits, at most 80
+   * @param life Unix milliseconds, by the clock of the caller
+   * @returns false if a text is stored under this id; nothing is changed then
+   */
+  put(id: string, text: string, life: { now: number; expiresAt: number }): Promise<boolean>;
+  /**
+   * Removes a text and returns it: of several processes that take it, one gets it. The caller checks whether it has
+   * expired.
+   */
+  take(id: string): Promise<string | undefined>;
+}
+
+/** Records for the processes that need no other process to see them. */
+export function memoryRecords(): ShortLivedRecords {
+  const records = new Map<string, { text: string; expiresAt: number }>();
+  return {
+    put: async (id, text, { now, expiresAt }) => {
+      for (const [old, record] of records) if (record.expiresAt <= now) records.delete(old);
+      if (records.has(id)) return false;
+      records.set(id, { text, expiresAt });
+      return true;
+    },
+    take: async (id) => {
+      const text = records.get(id)?.text;
+      records.delete(id);
+      return text;
+    },
+  };
 }

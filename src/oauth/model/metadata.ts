@@ -1,4 +1,4 @@
-import { parseUrl } from "../../http/url.js";
+import { parseUrl } from "../../http/address.js";
 import type { BearerChallenge } from "./challenge.js";
 
 /** Metadata of an authorization server (RFC 8414 section 2): the fields in use, with every address checked. */

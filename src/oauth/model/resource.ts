@@ -1,5 +1,4 @@
-import { isLoopbackHost, schemelessRule } from "../../http/address.js";
-import { parseUrl } from "../../http/url.js";
+import { isLoopbackHost, parseUrl, schemelessRule } from "../../http/address.js";
 import { quote } from "../../redact.js";
 
 /**

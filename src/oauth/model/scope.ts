@@ -1,5 +1,5 @@
+import { isScopeToken } from "../../http/oauth-syntax.js";
 import { refused } from "../../http/refuse.js";
-import { isScopeToken } from "../../http/scope-token.js";
 import type { Discovered, IssuerMetadata } from "./metadata.js";
 
 /** The most scopes of a list; servers are known that list 48. */

@@ -3,8 +3,8 @@ import { refused } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../model/grant.js";
 import { TOKEN_EXCHANGE } from "../model/metadata.js";
-import { readClaims } from "./jwt-claims.js";
 import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
+import { readClaims } from "./token-checks.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS_TOKEN = `${TYPE}access_token`;

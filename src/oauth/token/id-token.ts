@@ -1,11 +1,11 @@
 import type { JSONWebKeySet } from "jose";
 import { isAgentAuthError } from "../../errors.js";
+import { strictObject } from "../../http/body.js";
 import { refused } from "../../http/refuse.js";
-import { strictObject } from "../../http/strict-object.js";
 import { quote, type Secret } from "../../redact.js";
 import { type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
-import { readClaims } from "./jwt-claims.js";
+import { readClaims } from "./token-checks.js";
 
 /** What the verification of an id token needs. */
 export interface IdTokenVerification {

@@ -1,8 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
-import { isLoopbackHost } from "../../http/address.js";
+import { isLoopbackHost, parseUrl } from "../../http/address.js";
 import { classifyHost } from "../../http/address-class.js";
 import { systemClock } from "../../http/deadline.js";
-import { parseUrl } from "../../http/url.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import { clientSecretOf, type PreRegisteredClient } from "../client/pre-registered-client.js";

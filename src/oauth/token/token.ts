@@ -11,8 +11,7 @@ import { oauthError } from "../http/oauth-error.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
 import { resourceParameter } from "../model/resource.js";
-import { usableIdToken } from "./jwt-claims.js";
-import { ANY_TOKEN_TYPE, checkTokenType } from "./token-type.js";
+import { ANY_TOKEN_TYPE, checkTokenType, usableIdToken } from "./token-checks.js";
 
 /** Input of a request to the token endpoint. */
 export interface TokenCall {

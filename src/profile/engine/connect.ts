@@ -1,8 +1,8 @@
 import type { PostgresAccess } from "../../store/postgres/client.js";
 import { postgresDriver } from "../../store/postgres/postgres-driver.js";
 import type { RedisConnection } from "../../store/redis/connection.js";
+import { redisError } from "../../store/redis/engine.js";
 import { redisDriver } from "../../store/redis/redis-driver.js";
-import { redisError } from "../../store/redis/redis-error.js";
 import type { ClientPackage, PackageName } from "./client-package.js";
 import type { Connection } from "./lazy-driver.js";
 import type { EngineAddress } from "./store-url.js";

@@ -1,4 +1,5 @@
 import { isAgentAuthError } from "../../errors.js";
+import { eachOperation } from "../../store/driver/bounded-driver.js";
 import type { StoreDriver } from "../../store/driver/driver.js";
 
 /** A driver with its connection. */
@@ -65,13 +66,7 @@ export function lazyDriver({ system, location, connect }: LazyEngine, idleMs: nu
   return {
     system,
     location,
-    get: (...given) => use((driver) => driver.get(...given)),
-    put: (...given) => use((driver) => driver.put(...given)),
-    delete: (...given) => use((driver) => driver.delete(...given)),
-    scan: (...given) => use((driver) => driver.scan(...given)),
-    claim: (...given) => use((driver) => driver.claim(...given)),
-    extend: (...given) => use((driver) => driver.extend(...given)),
-    release: (...given) => use((driver) => driver.release(...given)),
+    ...eachOperation((signal, operation) => use((driver) => operation(driver, { signal }))),
     health: (...given) =>
       use(async (driver) => (await driver.health?.(...given)) ?? { clockAheadMs: 0, risks: [], errors: [], facts: {} }),
     close: async () => {

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { escapeText, quote } from "../../redact.js";
-import type { SecretSetting } from "../secret-reference.js";
+import type { SecretSetting } from "../secrets.js";
 import type { EngineKind } from "../store-choice.js";
 
 /** The address of an engine. */

@@ -1,5 +1,5 @@
+import { parseUrl } from "../../http/address.js";
 import type { JsonObject } from "../../http/strict-json.js";
-import { parseUrl } from "../../http/url.js";
 import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { parseUrl } from "../../http/url.js";
+import { parseUrl } from "../../http/address.js";
 import { escapeHtml } from "../../redact.js";
 import { readHiddenForm } from "./forms.js";
 import type { User } from "./users.js";

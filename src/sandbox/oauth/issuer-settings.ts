@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
-import type { OptionNames } from "../../http/option-names.js";
-import { isScopeToken } from "../../http/scope-token.js";
+import { isScopeToken } from "../../http/oauth-syntax.js";
+import type { OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
 import { findUser, USERS } from "./users.js";
 

@@ -1,33 +1,86 @@
+import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
 import { follow, untilAborted } from "../../http/deadline.js";
-import type { StoreDriver } from "./driver.js";
-import { unanswered } from "./store-failure.js";
+import type { DriverCallOptions, StoreDriver } from "./driver.js";
+
+/** The operations that every driver has. */
+type Operations = Pick<StoreDriver, "get" | "put" | "delete" | "scan" | "claim" | "extend" | "release">;
+
+/** Carries out an operation with a driver and a signal that it chooses. */
+type Around = <T>(
+  signal: AbortSignal | undefined,
+  operation: (driver: StoreDriver, options: DriverCallOptions) => Promise<T>,
+) => Promise<T>;
+
+/** The operations of a driver, each of which is carried out by `around`. */
+export function eachOperation(around: Around): Operations {
+  return {
+    get: (key, given) => around(given?.signal, (driver, options) => driver.get(key, options)),
+    put: (key, value, expected, given) =>
+      around(given?.signal, (driver, options) => driver.put(key, value, expected, { ...given, ...options })),
+    delete: (key, expected, given) => around(given?.signal, (driver, options) => driver.delete(key, expected, options)),
+    scan: (filter, page, given) => around(given?.signal, (driver, options) => driver.scan(filter, page, options)),
+    claim: (key, claim, given) => around(given?.signal, (driver, options) => driver.claim(key, claim, options)),
+    extend: (key, claim, given) => around(given?.signal, (driver, options) => driver.extend(key, claim, options)),
+    release: (key, claim, given) => around(given?.signal, (driver, options) => driver.release(key, claim, options)),
+  };
+}
 
 /** A driver whose operations end after a time, also where those of the given one would not. */
 export function boundedDriver(driver: StoreDriver, timeoutMs: number): StoreDriver {
-  const bounded = async <T>(signal: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
-    const call = follow(signal, timeoutMs, () => unanswered(driver, timeoutMs));
-    try {
-      return await untilAborted(work(call.signal), call.signal);
-    } finally {
-      call.release();
-    }
-  };
-  const { watch, health, touch } = driver;
+  const around: Around = (signal, operation) =>
+    inTime({ signal, timeoutMs, late: () => unanswered(driver, timeoutMs) }, (limit) =>
+      operation(driver, { signal: limit }),
+    );
+  const { system, location, watch, health, touch } = driver;
   return {
-    system: driver.system,
-    location: driver.location,
-    get: (key, options) => bounded(options?.signal, (signal) => driver.get(key, { signal })),
-    ...(touch && {
-      touch: (key, options) => bounded(options?.signal, (signal) => touch.call(driver, key, { signal })),
-    }),
-    put: (key, value, expected, options) =>
-      bounded(options?.signal, (signal) => driver.put(key, value, expected, { ...options, signal })),
-    delete: (key, expected, options) => bounded(options?.signal, (signal) => driver.delete(key, expected, { signal })),
-    scan: (filter, page, options) => bounded(options?.signal, (signal) => driver.scan(filter, page, { signal })),
-    claim: (key, claim, options) => bounded(options?.signal, (signal) => driver.claim(key, claim, { signal })),
-    extend: (key, claim, options) => bounded(options?.signal, (signal) => driver.extend(key, claim, { signal })),
-    release: (key, claim, options) => bounded(options?.signal, (signal) => driver.release(key, claim, { signal })),
+    system,
+    location,
+    ...eachOperation(around),
+    ...(touch && { touch: (key, given) => around(given?.signal, (_, options) => touch.call(driver, key, options)) }),
     ...(watch && { watch: watch.bind(driver) }),
     ...(health && { health: health.bind(driver) }),
   };
+}
+
+/** The limits of a call. */
+export interface CallLimit {
+  readonly signal?: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  /** The error after that time. */
+  late(): AgentAuthError;
+}
+
+/** A constant, because an error would be made for each call. */
+const ENDED = "the call has ended";
+
+/**
+ * Ends the wait for work by a signal or after a time. What the work sends may happen after that; its own signal fires at
+ * the end in any case, so that nothing is sent later.
+ */
+export async function inTime<T>(
+  { signal, timeoutMs, late }: CallLimit,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = follow(signal, timeoutMs, late);
+  try {
+    if (signal?.aborted) throw abortedError(signal);
+    return await untilAborted(work(limit.signal), limit.signal);
+  } catch (error) {
+    const failure = limit.signal.aborted ? abortedError(limit.signal) : error;
+    limit.abort(ENDED);
+    throw failure;
+  } finally {
+    limit.release();
+  }
+}
+
+/** The error for an engine that did not answer in time. */
+export function unanswered({ system, location }: StoreDriver, ms: number): AgentAuthError {
+  const message = `${system} at ${location} did not answer in ${Math.round(ms / 100) / 10} s`;
+  return new AgentAuthError("store_unavailable", message, { class: "unavailable" });
+}
+
+/** Whether the answer of an engine is missing: what was asked for may have happened. */
+export function isUnanswered(error: unknown): boolean {
+  return isAgentAuthError(error) && error.class === "unavailable";
 }

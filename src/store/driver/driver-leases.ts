@@ -1,4 +1,5 @@
 import { AgentAuthError, abortedError } from "../../errors.js";
+import { OneAtATime } from "../../http/single-flight.js";
 import {
   holderText,
   type Lease,
@@ -6,12 +7,11 @@ import {
   type LeaseOptions,
   type PreviousAttempt,
 } from "../../oauth/model/lease.js";
-import { MemoryLeases } from "../memory-leases.js";
+import { isUnanswered } from "./bounded-driver.js";
 import type { LeaseBusy, LeaseHeld, LeaseTrace, RecordKey } from "./driver.js";
 import { HeldLease, type LeasePlace, type LeaseRules, type Taken } from "./held-lease.js";
 import { attemptOf, decodeNote, encodeNote, generationOf, inLocalTime, type LeaseNote } from "./lease-note.js";
-import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
-import { isUnanswered } from "./store-failure.js";
+import { type ClockReading, readClock, type StoreClock, since } from "./store-clock.js";
 import type { TenantRecords } from "./tenant-records.js";
 
 const POLL_MS = { first: 20, most: 200 };
@@ -25,11 +25,11 @@ const RECONNECT_LIVES = 2;
 
 /** Leases between all processes that share an engine. */
 export class DriverLeases {
-  readonly #here = new MemoryLeases();
+  readonly #here = new OneAtATime();
   readonly #clock: StoreClock;
   readonly #rules: LeaseRules;
   /** When the engine last left a claim of this process without an answer. */
-  #unansweredAt: Moment | undefined;
+  #unansweredAt: ClockReading | undefined;
 
   constructor(clock: StoreClock, rules: LeaseRules) {
     this.#clock = clock;
@@ -81,13 +81,13 @@ export class DriverLeases {
     const { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY } = options;
     const generation = generationOf(options);
     const note = await place.seal({ sent: true, generation });
-    const begun = momentOf(this.#clock);
+    const begun = readClock(this.#clock);
     // By the clock of this process alone: that of the engine may jump.
     let endsAt = Number.NEGATIVE_INFINITY;
     let waited = false;
     for (let pauseMs = POLL_MS.first; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MS.most)) {
       if (signal?.aborted) throw abortedError(signal);
-      const from = momentOf(this.#clock);
+      const from = readClock(this.#clock);
       const answer = await this.#claim(place, note);
       const offset = offsetOf(answer, from, this.#clock.epoch());
       if (answer.held || answer.by.owner === place.owner) {
@@ -113,7 +113,7 @@ export class DriverLeases {
       return await driver.claim(key, { owner, ttlMs, note });
     } catch (error) {
       if (isUnanswered(error)) {
-        this.#unansweredAt = momentOf(this.#clock);
+        this.#unansweredAt = readClock(this.#clock);
         const left = await seal({ sent: false, instead: unknownAttempt(this.#clock.epoch()) });
         driver.release(key, { owner, note: left }).catch(() => undefined);
       }
@@ -142,7 +142,7 @@ export class DriverLeases {
    * leases of live holders expire: such a holder gets time to come back.
    */
   async #lateResult<T>(doubtMs: number, { until, signal }: LeaseOptions<T>): Promise<T | undefined> {
-    const begun = momentOf(this.#clock);
+    const begun = readClock(this.#clock);
     while (until !== undefined && since(begun, this.#clock) < doubtMs) {
       if (signal?.aborted) throw abortedError(signal);
       const result = await until();
@@ -213,7 +213,7 @@ async function noteOf({ note }: LeaseTrace, key: RecordKey, records: TenantRecor
  * Milliseconds by which the engine's clock is ahead of ours: the least that fits its answer, which it gave between the
  * two moments.
  */
-function offsetOf(answer: LeaseHeld | LeaseBusy, from: Moment, after: number): number {
+function offsetOf(answer: LeaseHeld | LeaseBusy, from: ClockReading, after: number): number {
   const trace = answer.held ? answer.before : answer.by;
   if (trace === undefined) return 0;
   return Math.max(trace.now - after, Math.min(0, trace.now - from.epoch));

@@ -3,14 +3,11 @@ import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
 import { Lru } from "../lru.js";
+import { isUnanswered } from "./bounded-driver.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
-import { EngineClock, onClock } from "./engine-clock.js";
-import { grantTags } from "./grant-tags.js";
-import type { NearGrants } from "./near-grants.js";
-import { NewestGrants } from "./newest-grants.js";
-import type { StoreClock } from "./store-clock.js";
-import { isUnanswered } from "./store-failure.js";
-import { isSameRecord, type TenantRecords } from "./tenant-records.js";
+import { type NearGrants, NewestGrants } from "./remembered-grants.js";
+import { EngineClock, onClock, type StoreClock } from "./store-clock.js";
+import { grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
 
 const MAX_DECODED = 1000;
 const MAX_KEYS = 10_000;

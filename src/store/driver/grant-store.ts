@@ -1,21 +1,21 @@
 import { AgentAuthError } from "../../errors.js";
+import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
 import {
   type BindingKey,
   type BindingStore,
   type ClientBinding,
+  type GrantStore,
   isSameBinding,
-} from "../../oauth/model/client-binding.js";
-import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
-import type { GrantStore } from "../../oauth/model/grant-store.js";
+  type ShortLivedRecords,
+} from "../../oauth/model/grant-store.js";
 import type { Lease } from "../../oauth/model/lease.js";
-import type { ShortLivedRecords } from "../../oauth/model/short-lived.js";
 import { quote } from "../../redact.js";
 import { noSealing, type Sealing } from "../seal/sealing.js";
 import { boundedDriver } from "./bounded-driver.js";
 import type { StoreDriver } from "./driver.js";
 import { DriverLeases } from "./driver-leases.js";
 import { GrantRecords } from "./grant-records.js";
-import { NearGrants, type NearOptions } from "./near-grants.js";
+import { NearGrants, type NearOptions } from "./remembered-grants.js";
 import { type StoreClock, storeClock } from "./store-clock.js";
 import { TenantRecords } from "./tenant-records.js";
 
@@ -60,11 +60,11 @@ const LEASE_TTL_MS = 4000;
  * engine does not answer, and class `store` for a record that cannot be used
  */
 export function grantStore(driver: StoreDriver, options: GrantStoreOptions): GrantStore {
-  return openStore(driver, options);
+  return openGrantStore(driver, options);
 }
 
 /** As {@link grantStore}, with the clock of the caller. */
-export function openStore(
+export function openGrantStore(
   given: StoreDriver,
   options: GrantStoreOptions,
   { clock = storeClock }: { readonly clock?: StoreClock } = {},

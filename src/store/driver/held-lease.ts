@@ -1,11 +1,10 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { follow, untilAborted } from "../../http/deadline.js";
 import { isStoreFailure } from "../../oauth/model/grant-store.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/model/lease.js";
+import { inTime, unanswered } from "./bounded-driver.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
 import { failureIn, generationOf, type LeaseNote } from "./lease-note.js";
-import { type Moment, momentOf, type StoreClock, since } from "./store-clock.js";
-import { unanswered } from "./store-failure.js";
+import { type ClockReading, readClock, type StoreClock, since } from "./store-clock.js";
 
 /** How leases live and pass on. */
 export interface LeaseRules {
@@ -29,7 +28,7 @@ export interface LeasePlace extends LeaseRules {
 /** A claim that was answered. */
 export interface Taken {
   /** Before the claim was sent. */
-  readonly from: Moment;
+  readonly from: ClockReading;
   /** The attempt before: in times of this machine, and as the engine has it. */
   readonly before: PreviousAttempt | undefined;
   readonly stored: PreviousAttempt | undefined;
@@ -51,14 +50,14 @@ export class HeldLease implements Lease {
   readonly #place: LeasePlace;
   readonly #options: LeaseOptions<unknown>;
   readonly #stored: PreviousAttempt | undefined;
-  readonly #start: Moment;
+  readonly #start: ClockReading;
   readonly #beatMs: number;
   readonly #stop: () => void;
   readonly #durationMs: number;
   readonly #generation: number | undefined;
   #ttlMs: number;
-  #extendedFrom: Moment;
-  #lastBeat: Moment;
+  #extendedFrom: ClockReading;
+  #lastBeat: ClockReading;
   #stalledMs = 0;
   #isLost = false;
   #isCommitted = false;
@@ -87,7 +86,7 @@ export class HeldLease implements Lease {
     this.#extendedFrom = from;
     this.#ttlMs = place.ttlMs;
     this.#beatMs = place.ttlMs / BEATS;
-    this.#lastBeat = momentOf(place.clock);
+    this.#lastBeat = readClock(place.clock);
     this.#stop = place.clock.every(this.#beatMs, () => void this.#beat().catch(() => undefined));
   }
 
@@ -205,7 +204,7 @@ export class HeldLease implements Lease {
 
   async #beat(): Promise<void> {
     this.#stalledMs = Math.max(this.#stalledMs, this.#standstill());
-    this.#lastBeat = momentOf(this.#place.clock);
+    this.#lastBeat = readClock(this.#place.clock);
     // Work that takes longer than agreed, and has sent nothing, is stuck.
     const isOverdue = !this.#options.extend && since(this.#start, this.#place.clock) >= this.#durationMs;
     if (this.#isLost || (isOverdue && !this.#isCommitted)) this.#stop();
@@ -226,18 +225,14 @@ export class HeldLease implements Lease {
     const sent = this.#isCommitted || this.#isInDanger;
     const ttlMs = this.#ttlMs;
     const note = await seal(this.#noted({ sent }));
-    const from = momentOf(clock);
+    const from = readClock(clock);
     const limit = this.#place.ttlMs / 2;
-    const call = follow(undefined, limit, () => unanswered(driver, limit));
-    try {
-      const extended = driver.extend(key, { owner, ttlMs, note }, { signal: call.signal });
-      const isExtended = await untilAborted(extended, call.signal);
-      if (isExtended) this.#extendedFrom = from;
-      else this.#isLost = true;
-      return isExtended;
-    } finally {
-      call.release();
-    }
+    const isExtended = await inTime({ timeoutMs: limit, late: () => unanswered(driver, limit) }, (signal) =>
+      driver.extend(key, { owner, ttlMs, note }, { signal }),
+    );
+    if (isExtended) this.#extendedFrom = from;
+    else this.#isLost = true;
+    return isExtended;
   }
 }
 
@@ -250,7 +245,7 @@ const GIVEN_UP_MS = 10 * 60_000;
  * @returns whether nothing is left
  */
 function savedInTime(clock: StoreClock, everyMs: number, save: () => Promise<unknown>): Promise<boolean> {
-  const begun = momentOf(clock);
+  const begun = readClock(clock);
   return new Promise((resolve) => {
     let isTrying = false;
     const attempt = async () => {

@@ -2,10 +2,9 @@ import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js"
 import { decodeGrant } from "../../oauth/model/codec.js";
 import { quote } from "../../redact.js";
 import type { KeyRing } from "../seal/key-ring.js";
-import { parseSealed } from "../seal/sealed-record.js";
+import { parseSealed } from "../seal/sealing.js";
 import type { RecordKind, StoreDriver, StoredRecord } from "./driver.js";
-import { grantTags } from "./grant-tags.js";
-import { nameIn, sealedName } from "./tenant-records.js";
+import { grantTags, nameIn, sealedName } from "./tenant-records.js";
 
 /** Options of {@link reseal}. */
 export interface ResealOptions {

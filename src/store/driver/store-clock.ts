@@ -1,7 +1,9 @@
 import { type Clock, systemClock } from "../../http/deadline.js";
+import type { Grant } from "../../oauth/model/grant.js";
+import type { StoreDriver } from "./driver.js";
 
 /** A moment by the clocks of this process. */
-export interface Moment {
+export interface ClockReading {
   readonly now: number;
   readonly epoch: number;
 }
@@ -24,7 +26,7 @@ export const storeClock: StoreClock = {
 };
 
 /** This moment. */
-export function momentOf(clock: Clock): Moment {
+export function readClock(clock: Clock): ClockReading {
   return { now: clock.now(), epoch: clock.epoch() };
 }
 
@@ -32,6 +34,60 @@ export function momentOf(clock: Clock): Moment {
  * Milliseconds since a moment. By the epoch too: the monotonic clock of a machine that sleeps stops, while the engine
  * counts on.
  */
-export function since(from: Moment, clock: Clock): number {
+export function since(from: ClockReading, clock: Clock): number {
   return Math.max(clock.now() - from.now, clock.epoch() - from.epoch);
+}
+
+/** Clocks that differ by less agree: the measurement is no better than the time that an answer takes. */
+const SLACK_MS = 10_000;
+const MEASURED_FOR_MS = 10 * 60_000;
+
+interface Measurement {
+  readonly now: number;
+  readonly epoch: number;
+  readonly aheadMs: Promise<number>;
+}
+
+/** By how much the clock of this machine differs from the engine's, which is the one that all machines share. */
+export class EngineClock {
+  readonly #driver: StoreDriver;
+  readonly #clock: StoreClock;
+  #last: Measurement | undefined;
+
+  constructor(driver: StoreDriver, clock: StoreClock) {
+    this.#driver = driver;
+    this.#clock = clock;
+  }
+
+  /** Milliseconds by which this machine is ahead; 0 if the clocks agree, or the engine does not show its own. */
+  aheadMs(): Promise<number> {
+    const [now, epoch] = [this.#clock.now(), this.#clock.epoch()];
+    const last = this.#last;
+    if (last !== undefined) {
+      const passed = now - last.now;
+      // A clock that was set, or a machine that slept.
+      const isSame = Math.abs(epoch - last.epoch - passed) < SLACK_MS;
+      if (isSame && passed < MEASURED_FOR_MS) return last.aheadMs;
+    }
+    const aheadMs = this.#measure();
+    this.#last = { now, epoch, aheadMs };
+    return aheadMs;
+  }
+
+  async #measure(): Promise<number> {
+    const health = await this.#driver.health?.().catch(() => undefined);
+    const aheadMs = health?.clockAheadMs ?? 0;
+    return Math.abs(aheadMs) < SLACK_MS ? 0 : aheadMs;
+  }
+}
+
+/** A grant whose tokens have their times on a clock that is ahead of the other by this much. */
+export function onClock(grant: Grant, aheadMs: number): Grant {
+  if (aheadMs === 0) return grant;
+  const { obtainedAt, expiresAt } = grant.tokens;
+  const times = {
+    obtainedAt: obtainedAt + aheadMs,
+    expiresAt: expiresAt === undefined ? undefined : expiresAt + aheadMs,
+  };
+  return { ...grant, tokens: { ...grant.tokens, ...times } };
 }

@@ -1,9 +1,10 @@
 import { AgentAuthError } from "../../errors.js";
 import { CodecError } from "../../oauth/model/codec.js";
+import type { GrantFilter } from "../../oauth/model/grant-store.js";
 import { quote } from "../../redact.js";
 import { KeyDeletedError, type RecordCipher, type Sealing, type SealPlace } from "../seal/sealing.js";
+import { isUnanswered } from "./bounded-driver.js";
 import type { PutOptions, RecordKey, RecordKind, StoreDriver, StoredRecord } from "./driver.js";
-import { isUnanswered } from "./store-failure.js";
 
 /** How a record is written. */
 export interface WriteOptions extends PutOptions {
@@ -181,4 +182,21 @@ export function isSameRecord(one: StoredRecord | undefined, other: StoredRecord 
 /** What a sealed text is bound to, so that no record can be put in the place of another one. */
 export function sealedName({ kind, partition, id }: RecordKey): string {
   return `${kind}:${partition}:${id}`;
+}
+
+/**
+ * The tags that a grant is stored with, and by which a filter finds it.
+ *
+ * @param nameOf names the parts of a tag
+ * @param about a grant; of a filter without a profile, the server has no tag
+ */
+export async function grantTags(
+  nameOf: (...parts: string[]) => Promise<string>,
+  { profile, server, issuer }: GrantFilter,
+): Promise<Record<string, string>> {
+  const tags: Record<string, string> = {};
+  if (profile !== undefined) tags["profile"] = await nameOf("tag", "profile", profile);
+  if (profile !== undefined && server !== undefined) tags["login"] = await nameOf("tag", "login", profile, server);
+  if (issuer !== undefined) tags["issuer"] = await nameOf("tag", "issuer", issuer);
+  return tags;
 }

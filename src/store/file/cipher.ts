@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from "node:crypto";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
-import { formatSealed, KIND, NONCE_BYTES, parseSealed, TAG_BYTES } from "../seal/sealed-record.js";
-import { CipherError } from "../seal/sealing.js";
+import { KEY_BYTES } from "../seal/aes-key.js";
+import { CipherError, formatSealed, KIND, NONCE_BYTES, parseSealed, TAG_BYTES } from "../seal/sealing.js";
 
 /** Turns the text of a stored file into what is written to the disk, and back. */
 export interface Cipher {
@@ -11,9 +11,6 @@ export interface Cipher {
   /** @throws CipherError where the text cannot be opened */
   open(sealed: string, name: string): string | Promise<string>;
 }
-
-/** The length of a key in bytes. */
-export const KEY_BYTES = 32;
 
 /**
  * AES-256-GCM (NIST SP 800-38D) with a random nonce for each text and the name as additional data.

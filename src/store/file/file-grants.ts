@@ -1,4 +1,5 @@
-import { dirname } from "node:path";
+import { hash } from "node:crypto";
+import { dirname, join, sep } from "node:path";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
@@ -6,14 +7,15 @@ import { type GrantFilter, type GrantStore, matchesFilter, type Reservation } fr
 import {
   attempt,
   checkPrivateFolder,
+  checkPrivateFolders,
   discardFile,
+  listFolder,
   makePrivateFolder,
   removeEmptyFolders,
   syncIfThere,
 } from "../private/private-file.js";
 import { fileError, onFiles } from "../store-error.js";
-import { type GrantPlace, GrantPlaces, grantId } from "./grant-places.js";
-import type { Stored } from "./versioned-files.js";
+import { type Stored, VersionedFiles } from "./versioned-files.js";
 
 /** How the file store opens and seals its files. */
 export interface FileGrantTools {
@@ -153,4 +155,66 @@ function syncAbove(place: GrantPlace): void {
 /** The folders that a grant may leave empty, the innermost first. */
 function foldersOf({ files: { folder } }: GrantPlace): [string, string] {
   return [folder, dirname(folder)];
+}
+
+/** The folder of the grants: `<profile and server>/<profile, server and account>/<generation>.json`. */
+export const GRANTS = "grants";
+
+const ID = /^[0-9a-f]{40}$/;
+
+/** Where the files of one grant are. */
+export interface GrantPlace {
+  /** The identity of the grant, which its sealed text is bound to. */
+  readonly id: string;
+  /** The names of the folders in {@link GRANTS}. */
+  readonly below: readonly [server: string, id: string];
+  readonly files: VersionedFiles;
+}
+
+/** The names of the files of grants. They show nothing about a server or an account. */
+class GrantPlaces {
+  /** The path of {@link GRANTS}. */
+  readonly folder: string;
+
+  constructor(home: string) {
+    this.folder = join(home, GRANTS);
+  }
+
+  /** The place of a grant. */
+  of(key: GrantKey): GrantPlace {
+    const [server, id] = [digest(key.profile, key.server), grantId(key)];
+    return { id, below: [server, id], files: new VersionedFiles(join(this.folder, server, id)) };
+  }
+
+  /** The names of the folders of servers in which there may be grants: of one server of a profile, or all. */
+  servers({ profile, server }: GrantFilter): string[] {
+    if (!checkPrivateFolders(this.folder)) return [];
+    return profile === undefined || server === undefined ? idsIn(this.folder) : [digest(profile, server)];
+  }
+
+  /** The places of the grants of a server, whose folder is checked. */
+  in(server: string): Pick<GrantPlace, "id" | "files">[] {
+    const folder = join(this.folder, server);
+    if (!checkPrivateFolder(folder)) return [];
+    return idsIn(folder).map((id) => ({ id, files: new VersionedFiles(`${folder}${sep}${id}`) }));
+  }
+
+  /** Refuses folders of a place that others can enter. @returns whether the innermost one is there */
+  check({ below }: Pick<GrantPlace, "below">): boolean {
+    return checkPrivateFolders(this.folder, ...below);
+  }
+}
+
+function idsIn(folder: string): string[] {
+  return listFolder(folder).filter((name) => ID.test(name));
+}
+
+/** The identity of a grant, as the name of its files. */
+function grantId({ profile, server, account }: GrantKey): string {
+  return account === undefined ? digest(profile, server) : digest(profile, server, account);
+}
+
+/** A name that shows nothing about its parts. */
+export function digest(...parts: string[]): string {
+  return hash("sha256", parts.join("\n")).slice(0, 40);
 }

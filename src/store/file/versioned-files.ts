@@ -1,5 +1,5 @@
 import { join, sep } from "node:path";
-import { statOf } from "../../platform/stat.js";
+import { statOf } from "../../platform/files.js";
 import {
   attempt,
   discardFile,

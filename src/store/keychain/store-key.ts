@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { AgentAuthError } from "../../errors.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
-import { aesGcm, type Cipher, KEY_BYTES } from "../file/cipher.js";
+import { aesGcm, type Cipher } from "../file/cipher.js";
+import { KEY_BYTES } from "../seal/aes-key.js";
 import { storeError } from "../store-error.js";
 import { type Keychain, keychainError } from "./keychain.js";
 

@@ -1,20 +1,19 @@
 import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
+import { OneAtATime } from "../../http/single-flight.js";
 import { type Lease, type LeaseOptions, leaseLost, type PreviousAttempt } from "../../oauth/model/lease.js";
 import { wakingUp } from "../../platform/shell.js";
-import { MemoryLeases } from "../memory-leases.js";
 import { type Attempt, type Latest, LockFiles } from "./lock-files.js";
-import { bootClock, type Liveness, livenessOf, thisProcess, wasReused } from "./lock-owner.js";
-import { type LockRecord, lockId } from "./lock-record.js";
-import { decideTakeover, lockHasExpired } from "./takeover.js";
+import { bootClock, type Liveness, type LockRecord, livenessOf, lockId, thisProcess, wasReused } from "./lock-owner.js";
+import { decideTakeover, isLockOver } from "./takeover.js";
 
 const POLL_MS = { first: 10, most: 100 };
 
 /** Leases between all processes that share a folder, by lock files in it. */
 export class FileLeases {
   readonly #files: LockFiles;
-  readonly #here = new MemoryLeases();
+  readonly #here = new OneAtATime();
 
   constructor(folder: string) {
     this.#files = new LockFiles(folder);
@@ -119,7 +118,7 @@ class Watch {
     const watched = now - this.#seenAt;
     const clocks = { boot: thisProcess().boot, now, epoch: Date.now(), beat, watched };
     // An unreadable lock gets the duration of one of this process.
-    const isExpired = record ? lockHasExpired(record, committed, clocks) : watched > this.#duration;
+    const isExpired = record ? isLockOver(record, committed, clocks) : watched > this.#duration;
     const owner = record && !done ? this.#ownerOf(record, committed && isExpired) : "unknown";
     const ended = decideTakeover({ done, owner, sent: committed, isExpired });
     if (ended === "wait") return { free: false, latest, before: undefined, record };

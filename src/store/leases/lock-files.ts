@@ -2,7 +2,7 @@ import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "n
 import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { codeOf, patiently } from "../../platform/contention.js";
+import { codeOf, patiently } from "../../platform/files.js";
 import {
   CONTENT,
   checkPrivateFolder,
@@ -13,7 +13,7 @@ import {
 } from "../private/private-file.js";
 import { nameOnce } from "../private/published-file.js";
 import { storeError } from "../store-error.js";
-import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-record.js";
+import { type LeaseOutcome, type LockRecord, parseLeaseOutcome, parseLockRecord } from "./lock-owner.js";
 
 /** One attempt to do the work of a lease: its lock file and its marks carry the name, the number and the id. */
 export interface Attempt {

@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
-import { processStart } from "../../platform/process-start.js";
+import type { AgentAuthErrorJson } from "../../errors.js";
+import { isJsonObject } from "../../http/strict-json.js";
 import { system } from "../../platform/system.js";
 
 /** The process that holds a lock file, in terms by which another process can check whether it is alive. */
@@ -119,4 +121,84 @@ function startOf(pid: number): { started: string; ended: boolean } | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The content of a lock file. It contains no secret. */
+export interface LockRecord {
+  /** Distinguishes it from another one with its number, when all traces of the name were removed in between. */
+  readonly id: string;
+  readonly holder: LockOwner;
+  /** Unix milliseconds. */
+  readonly at: number;
+  /** By the clock of the holder's boot. */
+  readonly deadline: number;
+  /** Milliseconds after which the lock expires; with `extend`, after the last heartbeat. */
+  readonly duration: number;
+  readonly extend: boolean;
+}
+
+/** What is recorded when the work under a lock ends. */
+export interface LeaseOutcome {
+  readonly at: number;
+  readonly failure: AgentAuthErrorJson | undefined;
+}
+
+/** A unique id for a lock. */
+export function lockId(): string {
+  return randomBytes(6).toString("hex");
+}
+
+/** Parses the content of a lock file; undefined for what this version did not write. */
+export function parseLockRecord(value: Record<string, unknown> | undefined): LockRecord | undefined {
+  const { id, holder, at, deadline, duration, extend } = value ?? {};
+  if (typeof id !== "string" || !isHolder(holder) || typeof extend !== "boolean") return undefined;
+  if (!isNumber(at) || !isNumber(deadline) || !isNumber(duration)) return undefined;
+  return { id, holder, at, deadline, duration, extend };
+}
+
+/** Parses the recorded end of an attempt; undefined for what this version did not write. */
+export function parseLeaseOutcome(value: Record<string, unknown> | undefined): LeaseOutcome | undefined {
+  const { at, failure } = value ?? {};
+  if (!isNumber(at)) return undefined;
+  return { at, failure: isFailure(failure) ? failure : undefined };
+}
+
+function isHolder(value: unknown): value is LockOwner {
+  if (!isJsonObject(value) || !Number.isInteger(value["pid"]) || Number(value["pid"]) < 1) return false;
+  return ["boot", "space", "started"].every((name) => typeof value[name] === "string");
+}
+
+function isFailure(value: unknown): value is AgentAuthErrorJson {
+  if (!isJsonObject(value) || !["code", "class", "message"].every((name) => typeof value[name] === "string"))
+    return false;
+  const { remedy = { action: "" } } = value;
+  return isJsonObject(remedy) && typeof remedy["action"] === "string";
+}
+
+function isNumber(value: unknown): value is number {
+  return Number.isFinite(value);
+}
+
+/** 1970 in the time of Windows, which counts from 1601; milliseconds. */
+const WINDOWS_EPOCH_MS = 11_644_473_600_000;
+
+/**
+ * When a process started, by the system's own tool: this starts a process, so ask rarely.
+ *
+ * @returns Unix milliseconds, to the second; undefined where there is no such process, or no answer
+ */
+export function processStart(pid: number): number | undefined {
+  const found = system.name === "win32" ? startOnWindows(pid) : startByPs(pid);
+  return Number.isFinite(found) ? found : undefined;
+}
+
+function startByPs(pid: number): number {
+  const text = system.run("env", ["LC_ALL=C", "TZ=UTC", "ps", "-o", "lstart=", "-p", String(pid)])?.trim();
+  return text ? Date.parse(`${text} UTC`) : Number.NaN;
+}
+
+function startOnWindows(pid: number): number {
+  const command = `(Get-Process -Id ${pid}).StartTime.ToFileTimeUtc()`;
+  const text = system.run("powershell.exe", ["-NoProfile", "-NonInteractive", "-Command", command])?.trim();
+  return text ? Number(text) / 10_000 - WINDOWS_EPOCH_MS : Number.NaN;
 }

@@ -1,5 +1,4 @@
-import type { Liveness } from "./lock-owner.js";
-import type { LockRecord } from "./lock-record.js";
+import type { Liveness, LockRecord } from "./lock-owner.js";
 
 /** The clocks of two machines are assumed to differ by at most this. */
 const SKEW_MS = 120_000;
@@ -14,7 +13,7 @@ export interface Observation {
   readonly sent: boolean;
   /** Whether its process is alive; `unknown` also where its lock file cannot be read. */
   readonly owner: Liveness;
-  /** Whether its lock has expired: by {@link lockHasExpired}, where its lock file can be read. */
+  /** Whether its lock has expired: by {@link isLockOver}, where its lock file can be read. */
   readonly isExpired: boolean;
 }
 
@@ -66,11 +65,7 @@ export interface Clocks {
  * The epoch does not count for locks of this boot, because it jumps when the machine wakes, and a holder that slept as
  * well has yet to send its next heartbeat. The clock of another boot does not count, because it may be far ahead.
  */
-export function lockHasExpired(
-  record: LockRecord,
-  sent: boolean,
-  { boot, now, epoch, beat, watched }: Clocks,
-): boolean {
+export function isLockOver(record: LockRecord, sent: boolean, { boot, now, epoch, beat, watched }: Clocks): boolean {
   const time = record.duration * (sent ? COMMITTED_FACTOR : 1);
   if (watched > time) return true;
   if (record.holder.boot === boot) return !record.extend && now >= record.deadline + time - record.duration;

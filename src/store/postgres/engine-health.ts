@@ -1,8 +1,7 @@
 import type { DriverHealth } from "../driver/driver.js";
-import type { Run } from "./call.js";
+import type { RunStatement } from "./call.js";
 import type { Row } from "./client.js";
-import { SCHEMA_VERSION } from "./store-sql.js";
-import type { TableNames } from "./table-names.js";
+import { SCHEMA_VERSION, type TableNames } from "./store-sql.js";
 
 const OLDEST = 130_000;
 
@@ -44,7 +43,7 @@ ${lookAt("$1", "record")}, ${lookAt("$2", "lease")}`;
  * @param problems what the driver has noticed: undefined where it has not
  */
 export async function engineHealth(
-  run: Run,
+  run: RunStatement,
   { record, lease, sequence, plain }: TableNames,
   problems: readonly (string | undefined)[],
 ): Promise<DriverHealth> {

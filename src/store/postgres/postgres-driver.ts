@@ -11,12 +11,11 @@ import type {
   StoredRecord,
   Version,
 } from "../driver/driver.js";
-import { callsTo, type Run } from "./call.js";
+import { type RunStatement, statementCalls } from "./call.js";
 import { adapterOf, type Parameter, type PostgresAccess, pause, type Row } from "./client.js";
 import { engineHealth } from "./engine-health.js";
 import { statementsFor } from "./statements.js";
-import { fromHex, fromText, toHex, toText } from "./stored-text.js";
-import { tableNames } from "./table-names.js";
+import { fromHex, fromText, tableNames, toHex, toText } from "./store-sql.js";
 import { watchBy } from "./watch.js";
 
 /** Options of {@link postgresDriver}. */
@@ -63,7 +62,7 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   const location = `PostgreSQL table ${names.plain}${address}`;
   const notify = options.notify === true;
   const sql = statementsFor(names, { notify, lockTimeoutMs: Math.ceil(timeoutMs * LOCK_PART) });
-  const call = callsTo(query, location, timeoutMs);
+  const call = statementCalls(query, location, timeoutMs);
   const sweep = sweeper(sql.sweep);
   const send = (message: string) => call(undefined, (run) => run(sql.notify, [message]));
   const inTurn = turns(2 * timeoutMs);
@@ -131,7 +130,7 @@ function turns(givenUpMs: number): <T>(name: string, work: () => Promise<T>) => 
 
 /** Claims until the engine answers who has the lease: another claim may come in between, but hardly often. */
 async function claimed(
-  run: Run,
+  run: RunStatement,
   { statement, location }: { statement: string; location: string },
   key: RecordKey,
   claim: LeaseClaim,
@@ -158,7 +157,7 @@ function traceOf([attempt, owner, claimedAt, readAt, releasedAt, note]: Row): Le
 }
 
 /** Removes what has expired, when it is due. It comes after an operation that nothing urgent waits for, and its failure is not that of the operation. */
-function sweeper(statement: string): (run: Run) => Promise<void> {
+function sweeper(statement: string): (run: RunStatement) => Promise<void> {
   let due = 0;
   return async (run) => {
     const now = performance.now();
@@ -176,7 +175,7 @@ function claimOf(key: RecordKey, { owner, ttlMs, note }: LeaseClaim): string[] {
   return [...nameOf(key), toText(owner), String(ttlMs), toText(note)];
 }
 
-async function recordBy(run: Run, statement: string, key: RecordKey): Promise<StoredRecord | undefined> {
+async function recordBy(run: RunStatement, statement: string, key: RecordKey): Promise<StoredRecord | undefined> {
   const [row] = await run(statement, nameOf(key));
   return row && recordOf(key, row);
 }

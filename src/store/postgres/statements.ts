@@ -1,4 +1,4 @@
-import type { TableNames } from "./table-names.js";
+import type { TableNames } from "./store-sql.js";
 
 /** Each operation is one statement, a transaction by itself: it needs no session, and a pooler may send each elsewhere. */
 export interface Statements {

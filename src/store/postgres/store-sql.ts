@@ -1,4 +1,86 @@
-import { tableNames } from "./table-names.js";
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+
+/** The name of the table of records, unless another one is chosen. */
+const DEFAULT_TABLE = "agentauth_record";
+
+// The names of the sequence and of the indexes are longer by up to 8 characters, and PostgreSQL cuts a name at 63 bytes.
+const MAX_NAME = 55;
+const PART = /^[A-Za-z_][\w$-]*$/;
+
+/** What the store has in the database; each name is quoted and can be part of a statement. */
+export interface TableNames {
+  /** The table of records. */
+  readonly record: string;
+  /** The table of leases. */
+  readonly lease: string;
+  /** The sequence of versions and of attempts. */
+  readonly sequence: string;
+  /** Finds records by their tags. */
+  readonly tagIndex: string;
+  /** Finds records that have expired. */
+  readonly expiryIndex: string;
+  /** Finds old leases. */
+  readonly leaseIndex: string;
+  /** The channel of changes, not quoted; tables of the same name in other schemas may share it. */
+  readonly channel: string;
+  /** The name for messages, not quoted. */
+  readonly plain: string;
+}
+
+/**
+ * The names that follow from the name of the table.
+ *
+ * @param table a name or `schema.name`, of letters, digits, `_`, `$` and `-`, and at most 55 characters; upper and lower case differ
+ * @throws AgentAuthError `usage` for another name
+ */
+export function tableNames(table: string = DEFAULT_TABLE): TableNames {
+  const parts = typeof table === "string" ? table.split(".") : [];
+  if (parts.length < 1 || parts.length > 2 || table.length > MAX_NAME || !parts.every((part) => PART.test(part))) {
+    throw new AgentAuthError("usage", `the table ${quote(table)} is no name that the store can use`, {
+      class: "usage",
+      hint: `set table to a name or schema.name of letters, digits, _, $ and -, of at most ${MAX_NAME} characters`,
+    });
+  }
+  // None of the characters that a name may have ends an identifier or a literal.
+  const inSchema = (suffix: string) => `"${parts.join('"."')}${suffix}"`;
+  return {
+    record: inSchema(""),
+    lease: inSchema("_lease"),
+    sequence: inSchema("_version"),
+    tagIndex: inSchema("_tags"),
+    expiryIndex: inSchema("_expiry"),
+    leaseIndex: inSchema("_claimed"),
+    channel: `${table}_changed`,
+    plain: table,
+  };
+}
+
+const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+/** The UTF-8 bytes of a name in hexadecimal: a name may hold U+0000, and every client passes text on unchanged. */
+export function toHex(name: string): string {
+  let hex = "";
+  for (const byte of new TextEncoder().encode(name)) hex += HEX[byte];
+  return hex;
+}
+
+/** The name that {@link toHex} wrote. */
+export function fromHex(hex: string): string {
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(
+    Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16)),
+  );
+}
+
+/** A text that PostgreSQL can store: its `text` and its `jsonb` cannot hold U+0000. Sealed records have no `%`. */
+export function toText(value: string): string {
+  return value.replaceAll("%", "%25").replaceAll("\0", "%00");
+}
+
+/** The text that {@link toText} wrote. */
+export function fromText(text: string): string {
+  return text.replaceAll("%00", "\0").replaceAll("%25", "%");
+}
 
 /** The version of the tables; a comment on the table of records has it. */
 export const SCHEMA_VERSION = 1;
@@ -11,7 +93,7 @@ export interface StoreSqlOptions {
 
 /**
  * The SQL that creates what {@link postgresDriver} needs: two tables, a sequence, three indexes. It changes nothing where
- * they exist already. Run it once, with the migrations of the application, as the role that shall own the tables.
+ * they exist already. RunStatement it once, with the migrations of the application, as the role that shall own the tables.
  *
  * Leases are in a second table: their heartbeat, once a second, then writes a short row instead of the record, waits for no
  * writer of the record, and a lease needs no record.

@@ -1,7 +1,7 @@
 import type { RecordKey, StoreDriver } from "../driver/driver.js";
+import { engineError } from "./call.js";
 import { type Listen, pause } from "./client.js";
-import { engineError } from "./engine-error.js";
-import { fromHex } from "./stored-text.js";
+import { fromHex } from "./store-sql.js";
 
 /** What a driver with NOTIFY has for its reports of changes. */
 export interface Watcher {

@@ -16,10 +16,8 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { keepToUser } from "../../platform/access.js";
-import { codeOf, isContention, patiently } from "../../platform/contention.js";
+import { codeOf, isContention, keepToUser, linkStatOf, patiently, statOf } from "../../platform/files.js";
 import { changingMode, moveAway, takingOwnership } from "../../platform/shell.js";
-import { linkStatOf, statOf } from "../../platform/stat.js";
 import { system } from "../../platform/system.js";
 import { storeError } from "../store-error.js";
 

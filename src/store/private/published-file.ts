@@ -1,7 +1,6 @@
 import { constants, linkSync, mkdirSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf, isContention, patiently } from "../../platform/contention.js";
-import { statOf } from "../../platform/stat.js";
+import { codeOf, isContention, patiently, statOf } from "../../platform/files.js";
 import { storeError } from "../store-error.js";
 import { attempt, CONTENT, discardFile, inUse, syncFolder, temporaryPath, writeSynced } from "./private-file.js";
 

@@ -21,24 +21,13 @@ export interface IoRedisClient {
   call(...args: never[]): Promise<unknown>;
 }
 
-/** The application's own client. */
-export interface RedisClientConnection {
-  /** It stays the application's: the driver neither connects nor closes it. */
-  readonly client: NodeRedisClient | IoRedisClient;
-  /** Not together with a client. */
-  readonly send?: undefined;
+/** How the driver reaches the engine: one of the two. */
+export interface RedisConnection {
+  /** The application's own client: the driver neither connects nor closes it. */
+  readonly client?: NodeRedisClient | IoRedisClient | undefined;
+  /** Sends a command with any other client, to the primary; `WAIT` is about writes of the same connection. */
+  readonly send?: RedisSend | undefined;
 }
-
-/** A function that sends a command, for any other client. It must reach the primary. */
-export interface RedisSendConnection {
-  /** Sends a command; `WAIT` is about writes of the same connection. */
-  readonly send: RedisSend;
-  /** Not together with a function. */
-  readonly client?: undefined;
-}
-
-/** How the driver reaches the engine. */
-export type RedisConnection = RedisClientConnection | RedisSendConnection;
 
 /** Reports the messages of a channel until the signal fires; `onGap`: the connection was lost and is back. */
 export type Subscribe = (

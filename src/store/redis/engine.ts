@@ -1,9 +1,65 @@
-import { abortedError } from "../../errors.js";
-import { follow, untilAborted } from "../../http/deadline.js";
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import { inTime, isUnanswered } from "../driver/bounded-driver.js";
 import type { DriverCallOptions } from "../driver/driver.js";
-import { isUnanswered } from "../driver/store-failure.js";
 import type { Link } from "./connection.js";
-import { noAnswer, redisError } from "./redis-error.js";
+
+/** Replies that another moment or another node would not have: the same call may succeed later. */
+const PASSING =
+  /(?:^|: -?)(LOADING|CLUSTERDOWN|READONLY|MASTERDOWN|OOM|BUSY|TRYAGAIN|NOREPLICAS|MISCONF|UNBLOCKED|ERR max number of clients)\b/;
+/** The code that a reply begins with; the errors of a client are sentences. */
+const REPLY = /^([A-Z]{2,}[A-Z\d]*) /;
+
+const ADVICE: Readonly<Record<string, string>> = {
+  NOAUTH: "the engine wants a password: set username and password of the client",
+  WRONGPASS: "the engine does not accept the user name or the password of the client",
+  NOPERM: "let the user of the client run EVALSHA, EVAL, WAIT and what the scripts call, on the keys of the prefix",
+  MOVED: "the engine is a cluster: use the cluster client of the package",
+  CROSSSLOT: "the engine is a cluster: use the cluster client of the package",
+  WRONGTYPE: "another program uses the same keys: choose another prefix",
+};
+
+/** What a script is refused with begins with the code ERR. */
+const FORBIDDEN = /The user executing the script/;
+
+/** The error for an engine that did not answer in time. */
+function noAnswer(location: string, timeoutMs: number): AgentAuthError {
+  const message = `${serverAt(location)} did not answer within ${timeoutMs} ms`;
+  return new AgentAuthError("store_unavailable", message, { class: "unavailable", remedy: { action: "retry" } });
+}
+
+/** What a client threw, as an error of the store. */
+export function redisError(thrown: unknown, location: string): AgentAuthError {
+  if (isAgentAuthError(thrown)) return thrown;
+  const { message, code } = Object(thrown) as { message?: unknown; code?: unknown };
+  const text = typeof message === "string" ? message : "";
+  const cause = plainError(thrown, text);
+  const reply = REPLY.exec(text)?.[1];
+  const passing = PASSING.exec(text)?.[1];
+  if (passing === undefined && reply !== undefined) {
+    const refusal = `${serverAt(location)} refused an operation of the store: ${quote(text)}`;
+    return new AgentAuthError("store_failed", refusal, {
+      class: "store",
+      hint: ADVICE[FORBIDDEN.test(text) ? "NOPERM" : reply],
+      cause,
+    });
+  }
+  const reason = passing ?? (typeof code === "string" ? code : undefined);
+  const down = `${serverAt(location)} cannot be used now: ${reason ?? quote(text)}`;
+  return new AgentAuthError("store_unavailable", down, { class: "unavailable", remedy: { action: "retry" }, cause });
+}
+
+/** The error without what a client hangs on it, such as the arguments of the command: AUTH has the password there. */
+function plainError(thrown: unknown, text: string): Error {
+  const plain = new Error(quote(text).slice(1, -1));
+  const { name, code } = Object(thrown) as { name?: unknown; code?: unknown };
+  if (typeof name === "string") plain.name = name;
+  return typeof code === "string" ? Object.assign(plain, { code }) : plain;
+}
+
+function serverAt(location: string): string {
+  return location === "redis" ? "the Redis server" : `the Redis server at ${location}`;
+}
 
 /** The commands of one call of the driver. None is sent after the call has ended. */
 export interface Session {
@@ -13,76 +69,61 @@ export interface Session {
   tryKeyless(args: readonly (string | number)[], key: string): Promise<unknown[] | undefined>;
 }
 
-/** A constant, because an error would be made for each call. */
-const ENDED = "the call has ended";
+/** Carries out a call of the driver. */
+export type ScriptCall = <T>(
+  options: DriverCallOptions | undefined,
+  work: (session: Session) => Promise<T>,
+) => Promise<T>;
 
-/** Runs scripts in the engine, with a time limit for each call of the driver. */
-export class Engine {
-  readonly #link: Link;
-  readonly #timeoutMs: number;
-
-  constructor(link: Link, timeoutMs: number) {
-    this.#link = link;
-    this.#timeoutMs = timeoutMs;
-  }
-
-  /** @throws AgentAuthError `store_unavailable` without an answer in time, `store_failed` for a refusal, `aborted` */
-  async call<T>(options: DriverCallOptions | undefined, work: (session: Session) => Promise<T>): Promise<T> {
-    if (options?.signal?.aborted) throw abortedError(options.signal);
-    const late = () => noAnswer(this.#link.location, this.#timeoutMs);
-    const limit = follow(options?.signal, this.#timeoutMs, late);
-    try {
-      return await untilAborted(work(this.#session(limit.signal)), limit.signal);
-    } catch (thrown) {
-      const failure = limit.signal.aborted ? abortedError(limit.signal) : redisError(thrown, this.#link.location);
-      // A command that waits for its turn must not be sent later.
-      limit.abort(ENDED);
-      const isAborted = options?.signal?.aborted === true;
-      if (!isAborted && isUnanswered(failure)) this.#link.renew?.();
-      throw failure;
-    } finally {
-      limit.release();
-    }
-  }
-
-  /**
-   * The same for a lease, which may have expired before this process read the answer: a stopped process reads it late.
-   *
-   * @throws AgentAuthError `store_unavailable` if more time has passed since the call than its limit
-   */
-  async callForLease<T>(options: DriverCallOptions | undefined, work: (session: Session) => Promise<T>): Promise<T> {
-    const startedAt = performance.now();
-    const answer = await this.call(options, work);
-    if (performance.now() - startedAt > this.#timeoutMs) throw noAnswer(this.#link.location, this.#timeoutMs);
-    return answer;
-  }
-
-  #session(signal: AbortSignal): Session {
-    const { send, sendKeyless } = this.#link;
-    return {
-      async run(script, keys, args = []) {
-        const rest = [String(keys.length), ...keys, ...args.map(String)];
-        const [key = ""] = keys;
-        const digest = await digestOf(script);
+/** How to carry out calls over a connection, each with one time limit for all of its commands. */
+export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeoutMs: number): ScriptCall {
+  const late = () => noAnswer(location, timeoutMs);
+  const sessionUntil = (signal: AbortSignal): Session => ({
+    async run(script, keys, args = []) {
+      const rest = [String(keys.length), ...keys, ...args.map(String)];
+      const [key = ""] = keys;
+      const digest = await digestOf(script);
+      signal.throwIfAborted();
+      try {
+        return await send(["EVALSHA", digest, ...rest], key, signal);
+      } catch (thrown) {
+        if (!isUnknownScript(thrown)) throw thrown;
         signal.throwIfAborted();
-        try {
-          return await send(["EVALSHA", digest, ...rest], key, signal);
-        } catch (thrown) {
-          if (!isUnknownScript(thrown)) throw thrown;
-          signal.throwIfAborted();
-          return await send(["EVAL", script, ...rest], key, signal);
-        }
-      },
-      async tryKeyless(args, key) {
-        try {
-          signal.throwIfAborted();
-          return await sendKeyless(args.map(String), key, signal);
-        } catch {
-          return undefined;
-        }
-      },
-    };
-  }
+        return await send(["EVAL", script, ...rest], key, signal);
+      }
+    },
+    async tryKeyless(args, key) {
+      try {
+        signal.throwIfAborted();
+        return await sendKeyless(args.map(String), key, signal);
+      } catch {
+        return undefined;
+      }
+    },
+  });
+  return async ({ signal } = {}, work) => {
+    try {
+      return await inTime({ signal, timeoutMs, late }, (limit) => work(sessionUntil(limit)));
+    } catch (thrown) {
+      const failure = redisError(thrown, location);
+      if (!signal?.aborted && isUnanswered(failure)) renew?.();
+      throw failure;
+    }
+  };
+}
+
+/**
+ * The same for leases, which may have expired before this process read the answer: a stopped process reads it late. A call
+ * that took more time than its limit fails with `store_unavailable`.
+ */
+export function leaseScriptCalls(link: Link, timeoutMs: number): ScriptCall {
+  const call = scriptCalls(link, timeoutMs);
+  return async (options, work) => {
+    const startedAt = performance.now();
+    const answer = await call(options, work);
+    if (performance.now() - startedAt > timeoutMs) throw noAnswer(link.location, timeoutMs);
+    return answer;
+  };
 }
 
 const digests = new Map<string, Promise<string>>();

@@ -4,12 +4,5 @@
  * @module redis
  */
 export type * from "../driver/driver.js";
-export type {
-  IoRedisClient,
-  NodeRedisClient,
-  RedisClientConnection,
-  RedisConnection,
-  RedisSend,
-  RedisSendConnection,
-} from "./connection.js";
+export type { IoRedisClient, NodeRedisClient, RedisConnection, RedisSend } from "./connection.js";
 export { type RedisDriverOptions, type ReplicaWait, redisDriver } from "./redis-driver.js";

@@ -1,13 +1,22 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import type { LeaseClaim, LeaseTrace, RecordKey, StoreDriver, StoredRecord, Version } from "../driver/driver.js";
+import type {
+  LeaseClaim,
+  LeaseTrace,
+  RecordKey,
+  RecordKind,
+  ScanFilter,
+  ScanPage,
+  StoreDriver,
+  StoredRecord,
+  Version,
+} from "../driver/driver.js";
 import { linkOf, type RedisConnection, type Subscribe } from "./connection.js";
-import { Engine } from "./engine.js";
+import { leaseScriptCalls, redisError, type Session, scriptCalls } from "./engine.js";
 import { healthOf, weakestSync } from "./health.js";
-import { decodeKey, encodeKey, encodeName, Names } from "./names.js";
-import { redisError } from "./redis-error.js";
-import { scanAll, scanPartition } from "./scan.js";
+import { decodeKey, decodeName, encodeKey, encodeName, Names } from "./names.js";
 import * as scripts from "./scripts.js";
+import { PARTITIONS, SCAN } from "./scripts.js";
 
 /** A wait for replicas of the engine. */
 export interface ReplicaWait {
@@ -52,22 +61,22 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   if (!/^[\w.:-]{1,64}$/.test(prefix)) throw usage("prefix", prefix, "1 to 64 letters, digits and _.:-");
   positive("timeoutMs", timeoutMs);
   if (wait) for (const name of ["replicas", "timeoutMs"] as const) positive(`wait.${name}`, wait[name]);
-  const { location, isCluster, subscribe, ...link } = linkOf(connection);
+  const link = linkOf(connection);
+  const { location, isCluster, subscribe } = link;
   const names = new Names(prefix);
-  const engine = new Engine({ ...link, location }, timeoutMs);
+  const [call, leaseCall] = [scriptCalls(link, timeoutMs), leaseScriptCalls(link, timeoutMs)];
   const channel = isCluster ? "" : names.channel;
   return {
     system: "redis",
     location,
-    get: (key, options) =>
-      engine.call(options, async ({ run }) => recordOf(key, await run(scripts.GET, [names.record(key)]))),
+    get: (key, options) => call(options, async ({ run }) => recordOf(key, await run(scripts.GET, [names.record(key)]))),
     touch: (key, options) => {
       const { kind, partition, id } = key;
       const keys = [names.record(key), names.index(kind, partition), names.state(partition)];
-      return engine.call(options, async ({ run }) => recordOf(key, await run(scripts.TOUCH, keys, [encodeName(id)])));
+      return call(options, async ({ run }) => recordOf(key, await run(scripts.TOUCH, keys, [encodeName(id)])));
     },
     put: (key, value, expected, options = {}) =>
-      engine.call(options, async ({ run, tryKeyless }) => {
+      call(options, async ({ run, tryKeyless }) => {
         // No version is empty.
         if (expected === "") return undefined;
         const { kind, partition, id } = key;
@@ -92,19 +101,19 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         return version as Version;
       }),
     delete: (key, expected, options) =>
-      engine.call(options, async ({ run }) => {
+      call(options, async ({ run }) => {
         if (expected === "") return false;
         const keys = [names.record(key), names.index(key.kind, key.partition)];
         return isOne(await run(scripts.DELETE, keys, [encodeName(key.id), expected ?? "", channel, encodeKey(key)]));
       }),
     scan: (filter, page, options) =>
-      engine.call(options, ({ run }) => {
+      call(options, ({ run }) => {
         const { kind, partition } = filter;
         if (partition === undefined) return scanAll(run, names, kind, page);
         return scanPartition(run, names, { ...filter, partition }, page);
       }),
     claim: (key, claim, options) =>
-      engine.callForLease(options, async ({ run }) => {
+      leaseCall(options, async ({ run }) => {
         const keys = [names.lease(key), names.state(key.partition), names.leases(key.partition)];
         const [held, attempt, now, leftMs, ...trace] = texts(await run(scripts.CLAIM, keys, claimArgs(claim)));
         const newest = trace.length > 0 ? traceOf(trace, Number(now)) : undefined;
@@ -112,17 +121,15 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         return { held: false, by: newest, leftMs: Number(leftMs) };
       }),
     extend: (key, claim, options) =>
-      engine.callForLease(options, async ({ run }) =>
-        isOne(await run(scripts.EXTEND, [names.lease(key)], claimArgs(claim))),
-      ),
+      leaseCall(options, async ({ run }) => isOne(await run(scripts.EXTEND, [names.lease(key)], claimArgs(claim)))),
     release: async (key, { owner, note }, options) => {
       const keys = [names.lease(key), names.leases(key.partition)];
       const args = [owner, note === undefined ? "" : "1", note ?? "", channel, encodeKey(key)];
-      await engine.call(options, ({ run }) => run(scripts.RELEASE, keys, args));
+      await call(options, ({ run }) => run(scripts.RELEASE, keys, args));
     },
     ...(subscribe && { watch: watchBy(subscribe, names.channel, location) }),
     health: (options) =>
-      engine.call(options, async ({ run, tryKeyless }) => {
+      call(options, async ({ run, tryKeyless }) => {
         const askedAt = Date.now();
         const [now, info, ...refused] = (await run(scripts.HEALTH, [names.probe])) as unknown[];
         const clockAheadMs = Math.floor((askedAt + Date.now()) / 2) - Number(now);
@@ -177,4 +184,64 @@ function positive(name: string, value: number): void {
 
 function usage(name: string, value: unknown, rule: string): AgentAuthError {
   return new AgentAuthError("usage", `${name} of redisDriver must be ${rule}, not ${quote(value)}`, { class: "usage" });
+}
+
+interface Part {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+type Run = Session["run"];
+
+/** A scan of all partitions asks for this many at a time. */
+const PARTITIONS_AT_ONCE = 16;
+
+/**
+ * A part of the records of one partition. The index is sorted by id, and the cursor is the last id: a record has one place
+ * there, whatever others write.
+ */
+async function scanPartition(
+  run: Run,
+  names: Names,
+  { kind, partition, tags }: ScanFilter & { readonly partition: string },
+  { limit, cursor }: Part,
+): Promise<ScanPage> {
+  const keys = [names.records(kind, partition), names.index(kind, partition), ...names.tags(kind, partition, tags)];
+  const reply = (await run(SCAN, keys, [after(cursor), limit])) as unknown[];
+  const [last = "", ...parts] = reply.map(String);
+  const items: StoredRecord[] = [];
+  for (let at = 0; at + 2 < parts.length; at += 3) {
+    const [id = "", version, value = ""] = parts.slice(at, at + 3);
+    items.push({ key: { kind, partition, id: decodeName(id) }, version: version as Version, value });
+  }
+  return { items, cursor: last === "" ? undefined : last };
+}
+
+/**
+ * A part of the records of all partitions. The cursor is the partition, and the last id in it unless the partition is
+ * complete.
+ */
+async function scanAll(run: Run, names: Names, kind: RecordKind, { limit, cursor }: Part): Promise<ScanPage> {
+  const [name = "", id] = cursor?.split(" ") ?? [];
+  if (id !== undefined) {
+    const page = await scanPartition(run, names, { kind, partition: decodeName(name) }, { limit, cursor: id });
+    return { items: page.items, cursor: page.cursor === undefined ? name : `${name} ${page.cursor}` };
+  }
+  const wanted = Math.min(limit, PARTITIONS_AT_ONCE);
+  const found = (await run(PARTITIONS, [names.partitions(kind)], [after(cursor), wanted])) as unknown[];
+  const partitions = found.map(String);
+  const share = Math.floor(limit / Math.max(1, partitions.length));
+  const pages = await Promise.all(
+    partitions.map((each) => scanPartition(run, names, { kind, partition: decodeName(each) }, { limit: share })),
+  );
+  // What follows a partition that is not complete would be returned again.
+  const isPartial = pages.findIndex((page) => page.cursor !== undefined);
+  const items = pages.slice(0, isPartial === -1 ? undefined : isPartial + 1).flatMap((page) => page.items);
+  if (isPartial !== -1) return { items, cursor: `${partitions[isPartial]} ${pages[isPartial]?.cursor}` };
+  return { items, cursor: partitions.length < wanted ? undefined : partitions.at(-1) };
+}
+
+/** The begin of a range of ids; the cursor comes from outside, so it must not change what kind of a range it is. */
+function after(cursor: string | undefined): string {
+  return cursor === undefined ? "-" : `(${cursor}`;
 }

@@ -4,11 +4,16 @@ import { type Clock, systemClock } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { escapeText } from "../../redact.js";
 import { Lru } from "../lru.js";
-import { AesKey, KEY_BYTES } from "./aes-key.js";
-import { type KeyInput, keyBytes } from "./key-bytes.js";
-import { keyedNames } from "./record-names.js";
-import { parseSealed } from "./sealed-record.js";
-import { CipherError, KeyDeletedError, type RecordCipher, type Sealing, type SealPlace } from "./sealing.js";
+import { AesKey, KEY_BYTES, type KeyInput, keyBytes } from "./aes-key.js";
+import {
+  CipherError,
+  KeyDeletedError,
+  keyedNames,
+  parseSealed,
+  type RecordCipher,
+  type Sealing,
+  type SealPlace,
+} from "./sealing.js";
 
 /** Options of {@link envelope}. */
 export interface EnvelopeOptions {

@@ -1,10 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { AesKey } from "./aes-key.js";
-import { type KeyInput, keyBytes } from "./key-bytes.js";
-import { keyedNames } from "./record-names.js";
-import { parseSealed } from "./sealed-record.js";
-import { CipherError, type RecordCipher, type Sealing } from "./sealing.js";
+import { AesKey, type KeyInput, keyBytes } from "./aes-key.js";
+import { CipherError, keyedNames, parseSealed, type RecordCipher, type Sealing } from "./sealing.js";
 
 /** Options of {@link keyRing}. */
 export interface KeyRingOptions {

@@ -1,4 +1,41 @@
-import { plainNames } from "./record-names.js";
+import { fromBase64url, toBase64url } from "../../http/base64url.js";
+import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
+import { quote } from "../../redact.js";
+import { Lru } from "../lru.js";
+
+const ENCODER = new TextEncoder();
+const MAX_NAMES = 10_000;
+
+/** Names by HMAC-SHA-256 (RFC 2104), so that an engine shows neither an address nor an account. */
+export function keyedNames(bytes: Uint8Array<ArrayBuffer>): (text: string) => Promise<string> {
+  const key = crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  key.catch(() => {});
+  return cached(async (text) => crypto.subtle.sign("HMAC", await key, ENCODER.encode(text)));
+}
+
+/** A driver takes names of up to 1,024 bytes; a code unit has at most three. */
+const MAX_PLAIN = 341;
+
+/**
+ * Names for records that are not sealed either: the text, or the SHA-256 of a long one. No text is like a hash: each is a
+ * JSON array.
+ */
+function plainNames(): (text: string) => Promise<string> {
+  const hashed = cached((text) => crypto.subtle.digest("SHA-256", ENCODER.encode(text)));
+  return async (text) => (text.length <= MAX_PLAIN ? text : hashed(text));
+}
+
+function cached(digest: (text: string) => Promise<ArrayBuffer>): (text: string) => Promise<string> {
+  const names = new Lru<Promise<string>>(MAX_NAMES);
+  return (text) => {
+    const known = names.get(text);
+    if (known !== undefined) return known;
+    const name = digest(text).then((bytes) => toBase64url(new Uint8Array(bytes)));
+    names.set(text, name);
+    name.catch(() => names.delete(text));
+    return name;
+  };
+}
 
 /** Turns the text of a record into what is stored, and back. */
 export interface RecordCipher {
@@ -50,4 +87,58 @@ export class KeyDeletedError extends CipherError {}
 export function noSealing(): Sealing {
   const plain = (text: string) => text;
   return { nameOf: plainNames(), cipherFor: () => ({ seal: plain, open: plain }) };
+}
+
+const SCHEMA = 1;
+/** What the member `kind` says. */
+export const KIND = "sealed";
+const ALG = "A256GCM";
+/** Of AES-GCM (NIST SP 800-38D section 5.2.1.1). */
+export const NONCE_BYTES = 12;
+/** Of the authentication tag, which ends the data. */
+export const TAG_BYTES = 16;
+
+/** The parts of a sealed text. */
+export interface SealedParts<Bytes extends Uint8Array = Uint8Array<ArrayBuffer>> {
+  /** The id of the key. */
+  readonly key: string;
+  readonly nonce: Bytes;
+  /** The ciphertext and the tag behind it. */
+  readonly data: Bytes;
+}
+
+/** The text of sealed parts; the stores in files write the same. */
+export function formatSealed({ key, nonce, data }: SealedParts<Uint8Array>): string {
+  const members = { schema: SCHEMA, kind: KIND, alg: ALG, key };
+  return `${JSON.stringify({ ...members, nonce: toBase64url(nonce), data: toBase64url(data) })}\n`;
+}
+
+/** @throws CipherError where the text is not sealed, or not as this version seals */
+export function parseSealed(text: string): SealedParts {
+  const { schema, kind, alg, key, nonce, data } = members(text);
+  if (kind !== KIND) throw new CipherError("it is not sealed");
+  if (schema !== SCHEMA) throw new CipherError(`its schema is ${quote(schema)}, and this version opens ${SCHEMA}`);
+  if (alg !== ALG) throw new CipherError(`its alg is ${quote(alg)}, and this version opens "${ALG}"`);
+  if (typeof key !== "string") throw new CipherError("its key is not named");
+  const parts = { key, nonce: bytes(nonce, "nonce"), data: bytes(data, "data") };
+  if (parts.nonce.length !== NONCE_BYTES) throw new CipherError(`its nonce does not have ${NONCE_BYTES} bytes`);
+  if (parts.data.length < TAG_BYTES) throw new CipherError("its data is cut");
+  return parts;
+}
+
+function members(text: string): Record<string, unknown> {
+  try {
+    const value = parseStrictJson(text);
+    if (isJsonObject(value)) return value;
+  } catch (cause) {
+    throw new CipherError("it is not valid JSON", { cause });
+  }
+  throw new CipherError("it is not a JSON object");
+}
+
+/** Only the one spelling that we write: a changed character must never go unnoticed. */
+function bytes(value: unknown, name: string): Uint8Array<ArrayBuffer> {
+  const decoded = typeof value === "string" ? fromBase64url(value) : undefined;
+  if (decoded === undefined) throw new CipherError(`its ${name} is not base64url`);
+  return decoded;
 }

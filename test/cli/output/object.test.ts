@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { DEVICE } from "../../../src/cli/output/columns.js";
 import { type ObjectOptions, printObject } from "../../../src/cli/output/object.js";
-import { FORMATS, type Format } from "../../../src/profile/output-formats.js";
+import { FORMATS, type Format } from "../../../src/profile/settings.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
 import { device, NOW, parseCsv, TERMINAL } from "./printing.js";
 

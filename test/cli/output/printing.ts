@@ -1,6 +1,6 @@
 import { DEVICE } from "../../../src/cli/output/columns.js";
 import { createWriter, type OutputOptions } from "../../../src/cli/output/writer.js";
-import type { Format } from "../../../src/profile/output-formats.js";
+import type { Format } from "../../../src/profile/settings.js";
 import { hideClientSecret } from "../../../src/redact.js";
 import { createMemoryIo, type MemoryIo, type MemoryIoOptions } from "../../helpers/memory-io.js";
 

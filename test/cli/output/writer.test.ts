@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { createIo, PipeClosed } from "../../../src/cli/io/io.js";
 import { DEVICE, DOMAIN, POOL } from "../../../src/cli/output/columns.js";
 import { createWriter } from "../../../src/cli/output/writer.js";
-import { FORMATS, type Format } from "../../../src/profile/output-formats.js";
+import { FORMATS, type Format } from "../../../src/profile/settings.js";
 import { MASK } from "../../../src/redact.js";
 import { createMemoryIo } from "../../helpers/memory-io.js";
 import { everyText } from "../../helpers/unsafe.js";

@@ -4,7 +4,7 @@ import { cliHint, type HintContext } from "../../../src/cli/runtime/hints.js";
 import { loginCommandWith } from "../../../src/cli/runtime/login-command.js";
 import { flagText } from "../../../src/cli/runtime/pasted-words.js";
 import { AgentAuthError, type ErrorClass } from "../../../src/errors.js";
-import { LOGIN_HINT } from "../../../src/oauth/grant/login-required.js";
+import { LOGIN_HINT } from "../../../src/oauth/grant/grant-requirements.js";
 import type { ConfigureOption, ConfigureRemedy, PolicyOption, Remedy } from "../../../src/remedy.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 

@@ -9,6 +9,7 @@ import { memoryStore } from "../../../src/store/memory.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import { startMcp, type TestIssuer } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 import { sceneTest } from "../support.js";
 
 const SECRET = "prod-secret-9";
@@ -100,7 +101,7 @@ describe("a machine without a named issuer", () => {
     "sends nothing of %s, and says which issuer is named and what to paste",
     async ([_what, options], { scene, agent, bindings }) => {
       const { mcp, issuer } = scene;
-      await expect(agent(await options(issuer)).token(mcp.url)).rejects.toMatchObject({
+      expect(await heldError(agent(await options(issuer)).token(mcp.url))).toMatchObject({
         ...UNBOUND,
         message: expect.stringContaining(issuer.issuer),
         remedy: remedy({ action: "configure", option: "issuer", value: issuer.issuer, profile: "default" }),
@@ -113,17 +114,17 @@ describe("a machine without a named issuer", () => {
 
   it("is refused whatever way of authentication the server asks for", async ({ scene, service }) => {
     scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_post"];
-    await expect(service().token(scene.mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
     const { key: privateKey } = await clientKey();
     const byKey = service({ client: { clientId: "prod", privateKey } });
-    await expect(byKey.token(scene.mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(byKey.token(scene.mcp.url))).toMatchObject(UNBOUND);
     nothingSent(scene.issuer);
   });
 
   it("does not exchange a token of another client there either", async ({ scene, agent }) => {
     const exchanging = agent({ client: { clientId: "prod" }, login: undefined });
     const wish = { subjectToken: "subject-1", audience: "billing" };
-    await expect(exchanging.exchange(scene.mcp.url, wish)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(exchanging.exchange(scene.mcp.url, wish))).toMatchObject(UNBOUND);
     nothingSent(scene.issuer);
   });
 
@@ -152,7 +153,7 @@ describe("a machine without a named issuer", () => {
     const evil = await moveTo("evil");
     issuer.routes[TOKEN] = { status: 404, text: "gone" };
     const again = service({ trustNamedIssuer: true }).token(mcp.url, { forceRefresh: true });
-    await expect(again).rejects.toMatchObject({ code: "issuer_changed" });
+    expect(await heldError(again)).toMatchObject({ code: "issuer_changed" });
     nothingSent(evil);
   });
 });
@@ -168,9 +169,9 @@ describe("an issuer that the user names", () => {
       const { mcp, issuer } = scene;
       const evil = await moveTo("evil");
       const refusal = { code: "issuer_mismatch", class: "refused", message: expect.stringContaining(evil.issuer) };
-      await expect(service(options(issuer.issuer)).token(mcp.url)).rejects.toMatchObject(refusal);
+      expect(await heldError(service(options(issuer.issuer)).token(mcp.url))).toMatchObject(refusal);
       mcp.metadata["authorization_servers"] = ["https://other.example", evil.issuer];
-      await expect(service(options(issuer.issuer)).token(mcp.url)).rejects.toMatchObject(refusal);
+      expect(await heldError(service(options(issuer.issuer)).token(mcp.url))).toMatchObject(refusal);
       expect(evil.requests).toEqual([]);
       mcp.metadata["authorization_servers"] = [evil.issuer, issuer.issuer];
       await service(options(issuer.issuer)).token(mcp.url);
@@ -198,10 +199,10 @@ describe("an issuer that the user names", () => {
     const other = `${issuer.origin}/other`;
     await agent({ client: undefined }).login(mcp.url);
     const elsewhere = agent({ client: undefined, issuer: other, login: undefined });
-    await expect(elsewhere.token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
-    await expect(elsewhere.introspect(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
+    expect(await heldError(elsewhere.token(mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await heldError(elsewhere.introspect(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
     const asking = agent({ client: undefined, issuer: other });
-    await expect(asking.login(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch", class: "refused" });
+    expect(await heldError(asking.login(mcp.url))).toMatchObject({ code: "issuer_mismatch", class: "refused" });
     expect((await agent({ client: undefined, issuer: issuer.issuer, login: undefined }).token(mcp.url)).value).toBe(
       "access-as-1",
     );
@@ -216,11 +217,11 @@ describe("an issuer that the user names", () => {
       expect((await legacy.login(mcp.url)).issuer).toBe(issuer.issuer);
       const bound = { clientId: "prod", issuer: "https://other.example" };
       const strict = agent({ client: bound, legacyDiscovery: true });
-      await expect(strict.login(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
+      expect(await heldError(strict.login(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
     }
     delete issuer.routes["/pool/.well-known/oauth-authorization-server"];
     const absent = agent({ client: undefined, legacyDiscovery: true, issuer: issuer.issuer });
-    await expect(absent.login(mcp.url)).rejects.toMatchObject({ code: "issuer_mismatch" });
+    expect(await heldError(absent.login(mcp.url))).toMatchObject({ code: "issuer_mismatch" });
   });
 
   it("does not finish a login that began at another one", async ({ scene, agent }) => {
@@ -228,7 +229,7 @@ describe("an issuer that the user names", () => {
     const begun = await agent({ client: undefined }).beginLogin(mcp.url, "http://127.0.0.1:49152/callback");
     const session = await login.open({ resource: mcp.url, issuer: "", signal: new AbortController().signal });
     const other = agent({ client: undefined, issuer: "https://other.example" });
-    await expect(other.finishLogin(begun, session)).rejects.toMatchObject({ code: "issuer_mismatch" });
+    expect(await heldError(other.finishLogin(begun, session))).toMatchObject({ code: "issuer_mismatch" });
     expect(scene.issuer.to(TOKEN)).toEqual([]);
   });
 });
@@ -237,10 +238,10 @@ describe("a user whose client has a secret or a key", () => {
   it("is refused where no user can be asked, also in two steps", async ({ scene, agent }) => {
     const { mcp, issuer } = scene;
     const message = expect.stringContaining("its secret is not sent there");
-    await expect(agent({}).login(mcp.url)).rejects.toMatchObject({ ...UNBOUND, message });
+    expect(await heldError(agent({}).login(mcp.url))).toMatchObject({ ...UNBOUND, message });
     const { key: privateKey } = await clientKey();
     const byKey = agent({ client: { clientId: "prod", privateKey } });
-    await expect(byKey.beginLogin(mcp.url, "http://127.0.0.1:49152/callback")).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(byKey.beginLogin(mcp.url, "http://127.0.0.1:49152/callback"))).toMatchObject(UNBOUND);
     nothingSent(issuer);
   });
 
@@ -257,7 +258,7 @@ describe("a user whose client has a secret or a key", () => {
 
   it("who says no sends nothing, and is bound to nothing", async ({ scene, agent, bindings, answering }) => {
     const { mcp, issuer } = scene;
-    await expect(agent({ confirmIssuer: answering(false) }).login(mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(agent({ confirmIssuer: answering(false) }).login(mcp.url))).toMatchObject(UNBOUND);
     nothingSent(issuer);
     expect(await bindings()).toEqual([]);
   });
@@ -270,10 +271,10 @@ describe("a user whose client has a secret or a key", () => {
     answering,
   }) => {
     const { mcp, issuer } = scene;
-    await expect(service({ confirmIssuer: answering(true) }).token(mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(service({ confirmIssuer: answering(true) }).token(mcp.url))).toMatchObject(UNBOUND);
     expect(questions).toEqual([]);
     issuer.metadata["device_authorization_endpoint"] = `${issuer.issuer}/device`;
-    await expect(agent({ flow: "device" }).login(mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(agent({ flow: "device" }).login(mcp.url))).toMatchObject(UNBOUND);
     expect(issuer.to("/pool/device")).toEqual([]);
   });
 });
@@ -292,22 +293,22 @@ describe("a client without a secret", () => {
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "use")]);
     await agent({ client: PUBLIC }).logout(mcp.url);
     const evil = await moveTo("evil");
-    await expect(agent({ client: PUBLIC }).login(mcp.url)).rejects.toMatchObject({ code: "issuer_changed" });
+    expect(await heldError(agent({ client: PUBLIC }).login(mcp.url))).toMatchObject({ code: "issuer_changed" });
     nothingSent(evil);
   });
 
   it("is not bound by a login that failed", async ({ scene, agent, bindings }) => {
     scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
-    await expect(agent({ client: PUBLIC }).login(scene.mcp.url)).rejects.toMatchObject({ code: "invalid_grant" });
+    expect(await heldError(agent({ client: PUBLIC }).login(scene.mcp.url))).toMatchObject({ code: "invalid_grant" });
     expect(await bindings()).toEqual([]);
   });
 
   it("binds no secret that it gets later by its login", async ({ scene, agent, service, bindings, moveTo }) => {
     const evil = await moveTo("evil");
     await agent({ client: PUBLIC }).login(scene.mcp.url);
-    await expect(service().token(scene.mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
     await scene.store.removeBinding({ profile: "default", clientId: "prod" });
-    await expect(service().token(scene.mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
     expect(evil.to(TOKEN)).toHaveLength(1);
     await service({ trustNamedIssuer: true }).token(scene.mcp.url);
     expect(await bindings()).toEqual([boundTo(evil.issuer, "trust-named-issuer")]);
@@ -345,7 +346,7 @@ describe("a login of the time before bindings", () => {
     const evil = await moveTo("evil");
     for (const client of [BY_SECRET, { clientId: "prod" }]) {
       const login = agent({ client, trustNamedIssuer: true }).login(scene.mcp.url);
-      await expect(login).rejects.toMatchObject({ code: "issuer_changed" });
+      expect(await heldError(login)).toMatchObject({ code: "issuer_changed" });
     }
     nothingSent(evil);
   });
@@ -386,7 +387,7 @@ describe("a login of the time before bindings", () => {
     };
     await agent({ client: undefined }).login(scene.mcp.url);
     expect((await scene.store.list())[0]?.client).toMatchObject({ clientId: "prod", source: "dynamic" });
-    await expect(service().token(scene.mcp.url)).rejects.toMatchObject(UNBOUND);
+    expect(await heldError(service().token(scene.mcp.url))).toMatchObject(UNBOUND);
     expect(evil.to(TOKEN)).toHaveLength(1);
   });
 });
@@ -410,7 +411,7 @@ describe("a client that another process binds at the same moment", () => {
     async ([_how, options], { scene, service }) => {
       const { mcp, issuer } = scene;
       const racing = service({ store: raced(scene.store, "https://other.example"), ...options(issuer.issuer) });
-      await expect(racing.token(mcp.url)).rejects.toMatchObject({
+      expect(await heldError(racing.token(mcp.url))).toMatchObject({
         code: "issuer_changed",
         message: expect.stringContaining('belongs to "https://other.example"'),
       });
@@ -448,7 +449,7 @@ describe("a store that cannot be written", () => {
   }) => {
     const { mcp, issuer } = scene;
     const trusting = service({ store: store(), trustNamedIssuer: true });
-    await expect(trusting.token(mcp.url)).rejects.toMatchObject({ code: "store_failed" });
+    expect(await heldError(trusting.token(mcp.url))).toMatchObject({ code: "store_failed" });
     nothingSent(issuer);
     const said: string[] = [];
     await service({ store: store(), issuer: issuer.issuer, onProgress: ({ text }) => said.push(text) }).token(mcp.url);

@@ -3,6 +3,7 @@ import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { redirectForm } from "../../../src/oauth/client/registration.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 
 const FORM = "http://127.0.0.1/callback";
 
@@ -41,7 +42,7 @@ describe("which client is used", () => {
     delete issuer.metadata["registration_endpoint"];
     const known = await scene.store.readClient(issuer.issuer, FORM);
     if (known) await scene.store.saveClient({ ...known, isRefused: true }, FORM);
-    await expect(login(scene)).rejects.toMatchObject({
+    expect(await heldError(login(scene))).toMatchObject({
       code: "no_registration",
       class: "auth",
       message: expect.stringContaining(issuer.issuer),
@@ -72,7 +73,7 @@ describe("which client is used", () => {
     async (clientMetadataUrl) => {
       const scene = await startScene();
       scene.issuer.metadata["client_id_metadata_document_supported"] = true;
-      await expect(login(scene, { clientMetadataUrl })).rejects.toMatchObject({ code: "usage", class: "usage" });
+      expect(await heldError(login(scene, { clientMetadataUrl }))).toMatchObject({ code: "usage", class: "usage" });
       expect(scene.login.urls).toEqual([]);
     },
   );
@@ -91,7 +92,7 @@ describe("which client is used", () => {
     const scene = await startScene();
     const { issuer } = scene;
     issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
-    await expect(login(scene, { client: { clientId: "known", clientSecret: "hush-hush" } })).rejects.toMatchObject({
+    expect(await heldError(login(scene, { client: { clientId: "known", clientSecret: "hush-hush" } }))).toMatchObject({
       class: "refused",
     });
     expect(scene.login.requested().get("client_id")).toBe("known");
@@ -247,7 +248,7 @@ describe("registering", () => {
   ])("refuses %s in the answer, and keeps nothing", async (_what, over, field) => {
     const scene = await startScene();
     scene.issuer.registrationAnswer = over;
-    await expect(login(scene)).rejects.toMatchObject({ class: "refused", message: expect.stringContaining(field) });
+    expect(await heldError(login(scene))).toMatchObject({ class: "refused", message: expect.stringContaining(field) });
     expect(await scene.store.readClient(scene.issuer.issuer, FORM)).toBeUndefined();
     expect(scene.login.urls).toEqual([]);
   });
@@ -336,7 +337,7 @@ describe("registering", () => {
     const scene = await startScene();
     await login(scene);
     scene.issuer.routes["/pool/authorize"] = { status: 400, text: "unknown client" };
-    await expect(login(scene)).rejects.toMatchObject({ class: "refused" });
+    expect(await heldError(login(scene))).toMatchObject({ class: "refused" });
     expect(scene.issuer.to("/pool/register")).toHaveLength(2);
   });
 
@@ -368,7 +369,7 @@ describe("registering", () => {
     const controller = new AbortController();
     scene.issuer.routes["/pool/authorize"] = { raw: () => controller.abort() };
     const work = scene.agent().login(scene.mcp.url, { signal: controller.signal });
-    await expect(work).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(work)).toMatchObject({ code: "aborted" });
     expect(scene.login.urls).toHaveLength(1);
   });
 
@@ -429,7 +430,7 @@ describe("clients of several issuers", () => {
     const client = { clientId: "shared-client", clientSecret: "hush-hush" };
     await login(scene, { client });
     scene.mcp.metadata["authorization_servers"] = [other.issuer];
-    await expect(login(scene, { client })).rejects.toMatchObject({ code: "issuer_changed" });
+    expect(await heldError(login(scene, { client }))).toMatchObject({ code: "issuer_changed" });
     expect(JSON.stringify(other.requests)).not.toContain("shared-client");
     await login(scene, { client: { ...client, issuer: other.issuer } });
     expect(other.to("/pool/token")).toHaveLength(1);

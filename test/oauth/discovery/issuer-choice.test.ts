@@ -6,6 +6,7 @@ import { decodeLogin, encodeLogin } from "../../../src/oauth/login/login-codec.j
 import { isSameIssuer } from "../../../src/oauth/model/metadata.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
+import { heldError } from "../../helpers/told.js";
 
 type Documents = Record<string, Record<string, unknown>>;
 
@@ -247,7 +248,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   it("must go with an iss of exactly the user's issuer", async () => {
     claim({ authorization_response_iss_parameter_supported: true });
     evil.callback["iss"] = evil.issuer;
-    await expect(agent().login(scene.mcp.url)).rejects.toMatchObject({ code: "iss_mismatch" });
+    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({ code: "iss_mismatch" });
     expect(evil.to("/pool/token")).toEqual([]);
   });
 
@@ -261,7 +262,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   ])("are refused if their %s is elsewhere, whatever the user allows", async (field) => {
     claim({ [field]: `${honest().issuer}/elsewhere`, authorization_response_iss_parameter_supported: true });
     const login = agent({ allowCrossOriginEndpoints: true }).login(scene.mcp.url);
-    await expect(login).rejects.toMatchObject({
+    expect(await heldError(login)).toMatchObject({
       code: "bad_server_metadata",
       class: "refused",
       message: expect.stringContaining(`${field} "${honest().issuer}/elsewhere"`),
@@ -271,7 +272,7 @@ describe("metadata that name the user's issuer at the address of another one", (
 
   it("get neither the user nor a code if they keep the token endpoint of an honest login page", async () => {
     claim({ ...honest().metadata, token_endpoint: `${evil.issuer}/token` });
-    await expect(agent().login(scene.mcp.url)).rejects.toMatchObject({ code: "bad_server_metadata" });
+    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({ code: "bad_server_metadata" });
     expect(new Set(evil.requests.map(({ method }) => method))).toEqual(new Set(["GET"]));
   });
 
@@ -285,7 +286,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   it("are not read if the issuer does not answer", async () => {
     claim();
     honest().routes[`/pool/${OAUTH}`] = { status: 503, text: "" };
-    await expect(agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     expect(evil.requests).toEqual([]);
   });
 
@@ -297,7 +298,7 @@ describe("metadata that name the user's issuer at the address of another one", (
       throw new TypeError("fetch failed", { cause: Object.assign(new Error("lookup"), { code: "ENOTFOUND" }) });
     };
     const login = agent({ issuer, fetch: spoofed }).login(scene.mcp.url);
-    await expect(login).rejects.toMatchObject({ code: "dns_failed", class: "unavailable" });
+    expect(await heldError(login)).toMatchObject({ code: "dns_failed", class: "unavailable" });
     expect(evil.requests).toEqual([]);
   });
 
@@ -305,7 +306,7 @@ describe("metadata that name the user's issuer at the address of another one", (
     claim();
     honest().routes[`/pool/${OAUTH}`] = () => ({ json: honest().metadata });
     delete honest().metadata["code_challenge_methods_supported"];
-    await expect(agent().login(scene.mcp.url)).rejects.toMatchObject({ code: "pkce_unsupported" });
+    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({ code: "pkce_unsupported" });
     const { code_challenge_methods_supported: _, ...rest } = honest().metadata;
     evil.metadata = { ...rest, code_challenge_methods_supported: ["S256"] };
     expect((await agent().login(scene.mcp.url)).value).toBe("access-as-1");
@@ -314,7 +315,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   it("get no secret of a client at another origin than the issuer's", async () => {
     const options = { client: { clientId: "prod", clientSecret: "hush" } };
     claim();
-    await expect(agent(options).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent(options).token(scene.mcp.url))).toMatchObject({
       code: "bad_server_metadata",
       message: expect.stringContaining(`must be at ${honest().origin}, the origin of the issuer`),
     });
@@ -335,7 +336,7 @@ describe("metadata that name the user's issuer at the address of another one", (
     async (_what, send, options) => {
       claim({ ...honest().metadata });
       const client = { clientId: "prod", ...(options.grant && { clientSecret: "hush" }) };
-      await expect(send(agent({ client, ...options }), scene.mcp.url)).rejects.toMatchObject({
+      expect(await heldError(send(agent({ client, ...options }), scene.mcp.url))).toMatchObject({
         code: "issuer_mismatch",
         class: "refused",
         remedy: { action: "configure", option: "issuer", value: undefined },
@@ -362,7 +363,7 @@ describe("metadata that name the user's issuer at the address of another one", (
   });
 
   it("are refused if they do not name it", async () => {
-    await expect(agent().login(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent().login(scene.mcp.url))).toMatchObject({
       code: "issuer_mismatch",
       class: "refused",
       message: expect.stringContaining(`must name "${honest().issuer}"`),
@@ -396,7 +397,7 @@ describe("a later login without the option", () => {
     const evil = await scene.another("evil");
     evil.metadata["issuer"] = scene.issuer.issuer;
     scene.mcp.metadata["authorization_servers"] = [evil.issuer];
-    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({
       code: "issuer_changed",
       class: "auth",
       message: expect.stringContaining(evil.issuer),
@@ -410,7 +411,7 @@ describe("a later login without the option", () => {
     evil.metadata["issuer"] = scene.issuer.issuer;
     named.routes[`/pool/${OAUTH}`] = { status: 404, text: "" };
     scene.mcp.metadata["authorization_servers"] = [evil.issuer, named.issuer];
-    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
     expect(evil.requests).toEqual([]);
   });
 
@@ -435,14 +436,14 @@ describe("a later login without the option", () => {
     delete next.metadata["code_challenge_methods_supported"];
     scene.mcp.metadata["authorization_servers"] = [next.issuer];
     const login = scene.agent({ issuer: scene.issuer.issuer }).login(scene.mcp.url);
-    await expect(login).rejects.toMatchObject({ code: "pkce_unsupported" });
+    expect(await heldError(login)).toMatchObject({ code: "pkce_unsupported" });
   });
 
   it("does not have what was allowed for the exception where the server names the issuer itself", async () => {
     scene.issuer.routes[`/pool/${OAUTH}`] = () => ({ json: scene.issuer.metadata });
     delete scene.issuer.metadata["code_challenge_methods_supported"];
     scene.mcp.metadata["authorization_servers"] = [scene.issuer.issuer];
-    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ code: "pkce_unsupported" });
+    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ code: "pkce_unsupported" });
   });
 
   it("works if the server now names the issuer itself", async () => {

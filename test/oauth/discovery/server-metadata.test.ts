@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
+import { heldError } from "../../helpers/told.js";
 
 type AgentOptions = Parameters<Scene["agent"]>[0];
 
@@ -129,7 +130,7 @@ describe("where an issuer's metadata is looked for", () => {
   it("builds no endpoint where there is no metadata, whatever else the issuer answers", async () => {
     const scene = await startScene();
     delete scene.issuer.routes["/pool/.well-known/oauth-authorization-server"];
-    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ code: "no_server_metadata" });
+    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ code: "no_server_metadata" });
     expect(scene.log.filter((line) => line.startsWith("as POST") || line.startsWith("person"))).toEqual([]);
     expect(scene.issuer.to("/pool/authorize")).toEqual([]);
   });

@@ -5,6 +5,7 @@ import { SECRET_MASK, Secret } from "../../../src/redact.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Handler, type Reply, type Scene, startScene } from "../../helpers/issuer.js";
 import { hashOf, readProof } from "../../helpers/proofs.js";
+import { heldError } from "../../helpers/told.js";
 
 const SIGNAL = new AbortController().signal;
 const TOKEN = "/pool/token";
@@ -100,7 +101,7 @@ describe("a login for tokens that are bound to a key", () => {
     mcp.challenge = mcp.challenge?.replace("DPoP", "Bearer");
     expect((await agent({ dpop: "required" }).login(mcp.url)).tokenType).toBe("DPoP");
     alterAlgorithms(issuer, ["RS256"]);
-    await expect(agent({ dpop: "required" }).login(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent({ dpop: "required" }).login(mcp.url))).toMatchObject({
       code: "dpop_unsupported",
       class: "refused",
       message: expect.stringMatching(/dpop_signing_alg_values_supported .*RS256/),
@@ -112,12 +113,12 @@ describe("a login for tokens that are bound to a key", () => {
     const { agent, mcp, issuer, store } = await boundScene();
     issuer.tokenAnswer = { token_type: "Bearer" };
     const refusal = { code: "bad_token_answer", class: "refused" };
-    await expect(agent().login(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent().login(mcp.url))).toMatchObject({
       ...refusal,
       message: expect.stringMatching(/"DPoP"/),
     });
     issuer.tokenAnswer = { token_type: "DPoP" };
-    await expect(agent({ dpop: "off" }).login(mcp.url)).rejects.toMatchObject(refusal);
+    expect(await heldError(agent({ dpop: "off" }).login(mcp.url))).toMatchObject(refusal);
     expect(await store.list()).toEqual([]);
   });
 
@@ -164,7 +165,7 @@ describe("a stored login", () => {
     const { agent, mcp, issuer } = scene;
     issuer.tokenAnswer = { token_type: before };
     await agent({ dpop: before === "DPoP" ? "required" : "off" }).login(mcp.url);
-    await expect(agent({ dpop: policy, login: undefined }).token(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent({ dpop: policy, login: undefined }).token(mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("bound to a key"),
     });
@@ -235,10 +236,10 @@ describe("a refresh", () => {
       (nth) => `n-${nth}`,
       wantsNonce,
     );
-    await expect(agent().token(mcp.url)).rejects.toMatchObject({ code: "use_dpop_nonce", class: "remote" });
+    expect(await heldError(agent().token(mcp.url))).toMatchObject({ code: "use_dpop_nonce", class: "remote" });
     expect(issuer.to(TOKEN)).toHaveLength(3);
     issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_dpop_proof" } };
-    await expect(agent().token(mcp.url)).rejects.toMatchObject({ code: "invalid_dpop_proof", class: "remote" });
+    expect(await heldError(agent().token(mcp.url))).toMatchObject({ code: "invalid_dpop_proof", class: "remote" });
     expect(await store.list()).toMatchObject([{ generation: 1, retired: undefined }]);
     issuer.routes[TOKEN] = (_request, nth) => ({ json: issuer.tokens(nth) });
     expect((await agent().token(mcp.url)).value).toBe("access-as-5");
@@ -248,7 +249,7 @@ describe("a refresh", () => {
     const { agent, mcp, issuer, clock } = await loggedIn();
     await clock.sleep(3_600_000, SIGNAL);
     issuer.routes[TOKEN] = { status: 400, json: { error: "use_dpop_nonce" } };
-    await expect(agent().token(mcp.url)).rejects.toMatchObject({ code: "use_dpop_nonce" });
+    expect(await heldError(agent().token(mcp.url))).toMatchObject({ code: "use_dpop_nonce" });
     expect(issuer.to(TOKEN)).toHaveLength(2);
   });
 });
@@ -367,7 +368,10 @@ describe("a request with a bound token", () => {
     ];
     for (const [reply, init] of redirects) {
       mcp.routes[MCP] = { ...reply, text: "" };
-      await expect(agent().fetch(mcp.url, init)).rejects.toMatchObject({ code: "redirect_refused", class: "refused" });
+      expect(await heldError(agent().fetch(mcp.url, init))).toMatchObject({
+        code: "redirect_refused",
+        class: "refused",
+      });
     }
     expect(log.filter((line) => line.startsWith("other ") || line.endsWith("/else"))).toEqual([]);
   });
@@ -398,7 +402,7 @@ describe("a request with a bound token", () => {
     };
     const body = new Blob(["{}"]).stream();
     const init = { method: "POST", body, duplex: "half" } as RequestInit;
-    await expect(agent().fetch(mcp.url, init)).rejects.toMatchObject({ code: "body_not_replayable" });
+    expect(await heldError(agent().fetch(mcp.url, init))).toMatchObject({ code: "body_not_replayable" });
   });
 });
 

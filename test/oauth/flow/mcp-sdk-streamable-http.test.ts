@@ -3,6 +3,7 @@ import { systemClock } from "../../../src/http/deadline.js";
 import { AgentClient } from "../../../src/oauth/agent.js";
 import { memoryStore } from "../../../src/store/memory.js";
 import { loginAt } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 import { it } from "../mcp-sdk/support.js";
 import { WAYS } from "../mcp-sdk/ways.js";
 
@@ -58,7 +59,7 @@ describe.each(WAYS)("%s, over streamable HTTP", (name, connect) => {
 
   it("without a way to log in, reports the login that is needed", async ({ sandbox, agent, count }) => {
     const error = { code: "login_required", remedy: loginAt(sandbox.mcpUrl) };
-    await expect(connect(sandbox.mcpUrl, agent({ login: undefined }))).rejects.toMatchObject(error);
+    expect(await heldError(connect(sandbox.mcpUrl, agent({ login: undefined })))).toMatchObject(error);
     expect(count("authorization_code")).toBe(0);
   });
 
@@ -67,7 +68,7 @@ describe.each(WAYS)("%s, over streamable HTTP", (name, connect) => {
     const client = await connect(sandbox.mcpUrl, agent({ login: undefined }));
     const wanted = loginAt(sandbox.mcpUrl, { scope: "mcp reports:read" });
     const error = { code: "insufficient_scope", remedy: wanted };
-    await expect(client.call("admin_report")).rejects.toMatchObject(error);
+    expect(await heldError(client.call("admin_report"))).toMatchObject(error);
     await client.close();
   });
 });
@@ -97,6 +98,6 @@ it("a provider names agent.fetch for tokens that are bound to a key", async ({ s
   const providers = WAYS.filter(([name]) => !name.startsWith("fetch"));
   for (const [, connect] of providers) {
     const hint = "pass agent.fetch as the fetch of the transport instead of a provider";
-    await expect(connect(sandbox.mcpUrl, agent)).rejects.toMatchObject({ code: "usage", hint });
+    expect(await heldError(connect(sandbox.mcpUrl, agent))).toMatchObject({ code: "usage", hint });
   }
 });

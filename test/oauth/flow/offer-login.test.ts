@@ -6,6 +6,7 @@ import type { StartedLogin } from "../../../src/oauth/login/web-types.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { LoginRemedy } from "../../../src/remedy.js";
 import { memoryStore } from "../../../src/store/memory.js";
+import { heldError } from "../../helpers/told.js";
 import { desk } from "../login/support.js";
 import { REDIRECT_URI, SECRET, visit } from "../login/web-support.js";
 import { sceneTest as it } from "../support.js";
@@ -36,7 +37,7 @@ describe("the remedy of an error that needs a login", () => {
     const { mcp, issuer, seat } = await desk(memoryStore);
     const { agent, login } = seat();
     issuer.callback = { code: null, error: "access_denied" };
-    await expect(agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    expect(await heldError(agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
     const remedy = await remedyOf(agent.token(mcp.url));
     expect(login.opened).toHaveLength(1);
     issuer.callback = {};
@@ -47,7 +48,7 @@ describe("the remedy of an error that needs a login", () => {
 
   it("stops when its signal fires", async ({ scene: { agent, mcp } }) => {
     const remedy = await remedyOf(agent().token(mcp.url, { login: false }));
-    await expect(remedy.start?.({ signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(remedy.start?.({ signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
   });
 
   it("has no function in JSON, in a copy or in a log", async ({ scene: { agent, mcp } }) => {
@@ -104,12 +105,12 @@ describe("the remedy of an error of a web app, with a redirectUri", () => {
 
   it("begins nothing without one, and says what to give", async ({ scene: { agent, mcp } }) => {
     const { start } = await remedyOf(agent({ login: undefined }).token(mcp.url));
-    await expect(start?.()).rejects.toMatchObject({
+    expect(await heldError(start?.())).toMatchObject({
       code: "usage",
       message: expect.stringContaining("redirectUri is required"),
       hint: "call start({ redirectUri }), or set the option login of the client",
     });
-    await expect(start?.({ redirectUri: "http://app.example/" })).rejects.toMatchObject({ code: "usage" });
+    expect(await heldError(start?.({ redirectUri: "http://app.example/" }))).toMatchObject({ code: "usage" });
   });
 
   it("has the type of what it begins", () => {

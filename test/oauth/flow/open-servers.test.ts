@@ -4,6 +4,7 @@ import { systemClock } from "../../../src/http/deadline.js";
 import type { AgentClient } from "../../../src/oauth/agent.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { rejection } from "../../helpers/service.js";
+import { heldError } from "../../helpers/told.js";
 import { REDIRECT_URI } from "../login/web-support.js";
 
 const ANSWER = { json: { jsonrpc: "2.0", id: 1, result: { tools: [] } } };
@@ -108,7 +109,7 @@ describe("a server that lists its tools without a token, and whose challenge to 
     const { agent, send } = await startHalfOpen();
     const one = agent({ login: undefined });
     expect((await send(one, "tools/list")).status).toBe(200);
-    await expect(send(one, "tools/call")).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(send(one, "tools/call"))).toMatchObject({ code: "login_required" });
   });
 
   it("is logged in to by the remedy of the error, which names the metadata of the challenge", async () => {

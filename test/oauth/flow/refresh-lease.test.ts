@@ -7,6 +7,7 @@ import { type Lease, leaseLost } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { type Handler, type Reply, reset, type Scene, silence, startMcp } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 import { HOUR, type LoggedIn, loggedIn, refusal, SIGNAL, TOKEN } from "../grant/support.js";
 
@@ -76,7 +77,7 @@ describe("a refresh under its lease", () => {
   it("is not sent where the lease was lost before it began", async () => {
     const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ left: () => 0, commit: () => Promise.reject(leaseLost()) }));
-    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
       code: "lease_lost",
       class: "unavailable",
     });
@@ -87,7 +88,7 @@ describe("a refresh under its lease", () => {
     const scene = await loggedIn();
     let looks = 0;
     const store = withLease(scene.store, () => ({ left: () => (looks++ === 0 ? 60_000 : left) }));
-    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "lease_lost" });
     expect(looks).toBeGreaterThan(1);
     expect(scene.refreshes()).toBe(0);
   });
@@ -110,7 +111,7 @@ describe("a refresh under its lease", () => {
   it("leaves no trace where it was held back", async () => {
     const scene = await loggedIn();
     const store = withLease(scene.store, () => ({ maySend: () => false }));
-    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "lease_lost" });
     expect(scene.refreshes()).toBe(0);
     let before: unknown = "not asked";
     const next = withLease(scene.store, (lease) => {
@@ -125,7 +126,7 @@ describe("a refresh under its lease", () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = silence;
     const store = withLease(scene.store, () => ({ left: () => 5100 }));
-    await expect(scene.agent({ store, timeoutMs: 600_000 }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ store, timeoutMs: 600_000 }).token(scene.mcp.url))).toMatchObject({
       code: "timeout",
       message: expect.stringContaining("0.1 s"),
     });
@@ -177,7 +178,7 @@ describe("a refresh whose answer is lost", () => {
   it("is not sent a third time", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = reset;
-    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ code: "connection_reset" });
+    expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ code: "connection_reset" });
     expect(scene.refreshes()).toBe(2);
   });
 
@@ -190,7 +191,7 @@ describe("a refresh whose answer is lost", () => {
       left = 5000;
       return reset;
     };
-    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "connection_reset" });
+    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "connection_reset" });
     expect(scene.refreshes()).toBe(1);
   });
 
@@ -210,14 +211,14 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     const before = await scene.stored();
     scene.issuer.routes[TOKEN] = { status: 429, json: { error: "invalid_grant" } };
-    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     expect(await scene.stored()).toEqual(before);
   });
 
   it("is the reason that is reported where the second one finds the refresh token used up", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
-    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("invalid_grant; the response to the first attempt was lost"),
     });
@@ -228,9 +229,9 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     const agent = scene.agent({ login: undefined });
     scene.issuer.routes[TOKEN] = reset;
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     scene.issuer.routes[TOKEN] = refusal;
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringMatching(
         /invalid_grant; the refresh that began at \d{4}-\S+Z got no response that could be stored$/,
@@ -247,7 +248,7 @@ describe("a refresh whose answer is lost", () => {
     }
     expect(scene.refreshes()).toBe(2);
     scene.issuer.routes[TOKEN] = refusal;
-    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       message: expect.stringContaining("got no response that could be stored"),
     });
   });
@@ -257,7 +258,7 @@ describe("a refresh whose answer is lost", () => {
     scene.issuer.routes[TOKEN] = refusal;
     const before = { at: 1, endedAt: undefined, ended: "died", committed: false, failure: undefined } as const;
     const store = withLease(scene.store, () => ({ before }));
-    await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
       message: expect.stringMatching(/invalid_grant$/),
     });
   });
@@ -265,7 +266,7 @@ describe("a refresh whose answer is lost", () => {
   it("is reported where the user must not be asked, too", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = inTurn(reset, refusal);
-    await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
+    expect(await heldError(scene.agent().token(scene.mcp.url, { login: false }))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("invalid_grant; the response to the first attempt was lost"),
     });
@@ -275,9 +276,9 @@ describe("a refresh whose answer is lost", () => {
     const scene = await loggedIn();
     const agent = scene.agent({ login: undefined });
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     scene.issuer.routes[TOKEN] = refusal;
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
       message: expect.stringMatching(/invalid_grant$/),
     });
   });
@@ -291,7 +292,7 @@ describe("callers that wait for a refresh which fails", () => {
     for (const result of results)
       expect(result).toMatchObject({ status: "rejected", reason: { class: "unavailable" } });
     expect(scene.refreshes()).toBe(1);
-    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     expect(scene.refreshes()).toBe(2);
   });
 
@@ -345,7 +346,7 @@ describe("a refresh that comes late to its lease", () => {
   it("sends nothing for a grant that was logged out since", async () => {
     const scene = await loggedIn();
     const store = overtaken(scene, () => scene.store.remove(scene.key));
-    await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("another process logged out"),
     });
@@ -358,7 +359,7 @@ describe("a refresh that comes late to its lease", () => {
       const grant = await scene.store.read(scene.key);
       if (grant) await scene.store.save(retire(grant, "the user refused", 1), grant.generation);
     });
-    await expect(scene.agent({ store, login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ store, login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("the user refused"),
     });
@@ -392,7 +393,7 @@ describe("a refresh that meets other work", () => {
       if (later && grant) await store.save(later, grant.generation);
       return { json: issuer.tokens(nth) };
     };
-    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("the user refused"),
     });
@@ -449,7 +450,7 @@ describe("a store that fails to save", () => {
     const store = withSave(scene.store, () => {
       throw diskFull();
     });
-    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
   });
 
   it("is the reason that is reported by another process that finds the refresh token used up", async () => {
@@ -457,9 +458,9 @@ describe("a store that fails to save", () => {
     const store = withSave(scene.store, () => {
       throw diskFull();
     });
-    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
     scene.issuer.routes[TOKEN] = refusal;
-    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("got no response that could be stored"),
     });
@@ -514,7 +515,7 @@ describe("a server that refuses every token", () => {
       expect((await ask(scene)).status).toBe(401);
       expect(scene.refreshes()).toBe(1 + nth);
     }
-    await expect(ask(scene)).rejects.toMatchObject({
+    expect(await heldError(ask(scene))).toMatchObject({
       code: "renewal_storm",
       class: "auth",
       hint: "wait a minute, or log in again",
@@ -534,7 +535,7 @@ describe("a server that refuses every token", () => {
     await scene.agent().login(second.url);
     for (const other of others) await scene.agent(other).login(scene.mcp.url);
     for (let nth = 0; nth < 3; nth++) await ask(scene);
-    await expect(ask(scene)).rejects.toMatchObject({ code: "renewal_storm" });
+    expect(await heldError(ask(scene))).toMatchObject({ code: "renewal_storm" });
     const before = scene.refreshes();
     expect((await scene.agent({ login: undefined }).fetch(second.url)).status).toBe(401);
     for (const other of others) expect((await ask(scene, other)).status).toBe(401);
@@ -548,7 +549,7 @@ describe("a server that refuses every token", () => {
     second.accepts = () => false;
     await scene.agent().login(second.url);
     for (let nth = 0; nth < 3; nth++) await ask(scene);
-    await expect(ask(scene)).rejects.toMatchObject({ code: "renewal_storm" });
+    expect(await heldError(ask(scene))).toMatchObject({ code: "renewal_storm" });
     expect((await scene.agent({ login: undefined }).fetch(second.url)).status).toBe(401);
     expect(issuer.to(TOKEN)).toHaveLength(2);
   });

@@ -7,6 +7,7 @@ import { memoryStore } from "../../../src/store/memory.js";
 import { madeClient } from "../../helpers/grant.js";
 import { type Reply, type Scene, serverMetadata, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 
 const FORM = "http://127.0.0.1/callback";
 const TOKEN = "/pool/token";
@@ -22,7 +23,7 @@ describe("a client that the token endpoint does not take", () => {
     const scene = await startScene();
     const { issuer, store } = scene;
     issuer.routes[TOKEN] = (_request, nth) => (nth === 1 ? INVALID : { json: issuer.tokens(nth) });
-    await expect(login(scene)).rejects.toMatchObject({
+    expect(await heldError(login(scene))).toMatchObject({
       code: "invalid_client",
       class: "auth",
       hint: "log in again: another client is registered for that",
@@ -39,8 +40,10 @@ describe("a client that the token endpoint does not take", () => {
     const scene = await startScene();
     const { issuer, clock } = scene;
     issuer.routes[TOKEN] = INVALID;
-    await expect(login(scene)).rejects.toMatchObject({ hint: "log in again: another client is registered for that" });
-    await expect(login(scene)).rejects.toMatchObject({
+    expect(await heldError(login(scene))).toMatchObject({
+      hint: "log in again: another client is registered for that",
+    });
+    expect(await heldError(login(scene))).toMatchObject({
       code: "invalid_client",
       hint: "give the client it knows as client",
       remedy: { action: "configure", option: "client" },
@@ -50,7 +53,9 @@ describe("a client that the token endpoint does not take", () => {
     await login(scene);
     await clock.sleep(HOUR, signal);
     issuer.routes[TOKEN] = INVALID;
-    await expect(login(scene)).rejects.toMatchObject({ hint: "log in again: another client is registered for that" });
+    expect(await heldError(login(scene))).toMatchObject({
+      hint: "log in again: another client is registered for that",
+    });
   });
 
   it("is not mistaken for another one that was registered since", async () => {
@@ -65,7 +70,7 @@ describe("a client that the token endpoint does not take", () => {
     const scene = await startScene();
     const { issuer } = scene;
     issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
-    for (let nth = 0; nth < 2; nth++) await expect(login(scene)).rejects.toMatchObject({ code: "invalid_grant" });
+    for (let nth = 0; nth < 2; nth++) expect(await heldError(login(scene))).toMatchObject({ code: "invalid_grant" });
     expect(issuer.to(REGISTER)).toHaveLength(1);
   });
 
@@ -88,14 +93,14 @@ describe("a client that the token endpoint does not take", () => {
     await login(scene, { flow: "device" });
     expect(issuer.to(REGISTER)).toHaveLength(2);
     issuer.routes["/pool/device"] = INVALID;
-    await expect(login(scene, { flow: "device" })).rejects.toMatchObject({ code: "invalid_client" });
+    expect(await heldError(login(scene, { flow: "device" }))).toMatchObject({ code: "invalid_client" });
     expect(issuer.to(REGISTER)).toHaveLength(3);
   });
 
   it("is not replaced in the login that it was registered in", async () => {
     const scene = await startScene();
     scene.issuer.routes["/pool/device"] = INVALID;
-    await expect(login(scene, { flow: "device" })).rejects.toMatchObject({ code: "invalid_client" });
+    expect(await heldError(login(scene, { flow: "device" }))).toMatchObject({ code: "invalid_client" });
     expect(scene.issuer.to(REGISTER)).toHaveLength(1);
   });
 });
@@ -127,18 +132,18 @@ describe("the way in which a client proves itself", () => {
   it("is not changed where the issuer lists no other, or the options name one", async () => {
     const listed = await mistaken();
     listed.issuer.metadata["token_endpoint_auth_methods_supported"] = ["client_secret_basic"];
-    await expect(login(listed)).rejects.toMatchObject({ code: "invalid_client" });
+    expect(await heldError(login(listed))).toMatchObject({ code: "invalid_client" });
     expect(listed.issuer.to(TOKEN)).toHaveLength(1);
     const said = await mistaken();
     const client = { clientId: "known", clientSecret: "secret", authMethod: "client_secret_basic" } as const;
-    await expect(login(said, { client })).rejects.toMatchObject({ code: "invalid_client" });
+    expect(await heldError(login(said, { client }))).toMatchObject({ code: "invalid_client" });
     expect(said.issuer.to(TOKEN)).toHaveLength(1);
   });
 
   it("is tried twice, not for ever", async () => {
     const scene = await mistaken();
     scene.issuer.routes[TOKEN] = INVALID;
-    await expect(login(scene)).rejects.toMatchObject({ code: "invalid_client" });
+    expect(await heldError(login(scene))).toMatchObject({ code: "invalid_client" });
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
   });
 });
@@ -262,7 +267,7 @@ describe("scopes that the issuer does not like", () => {
 
   it.each(["browser", "device"] as const)("are not requested a third time (%s)", async (flow) => {
     const scene = await strict(["a"]);
-    await expect(login(scene, { flow })).rejects.toMatchObject({
+    expect(await heldError(login(scene, { flow }))).toMatchObject({
       code: "invalid_scope",
       remedy: loginAt(scene.mcp.url, { option: "scope" }),
     });
@@ -271,7 +276,7 @@ describe("scopes that the issuer does not like", () => {
 
   it.each(["browser", "device"] as const)("are not changed where the caller names them (%s)", async (flow) => {
     const scene = await strict(["offline_access"]);
-    await expect(scene.agent({ flow }).login(scene.mcp.url, { scope: "a offline_access" })).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ flow }).login(scene.mcp.url, { scope: "a offline_access" }))).toMatchObject({
       code: "invalid_scope",
       remedy: loginAt(scene.mcp.url, { scope: "a" }),
     });

@@ -4,6 +4,7 @@ import { memoryStore } from "../../../src/store/memory.js";
 import { type Reply, startScene } from "../../helpers/issuer.js";
 import type { SeenRequest } from "../../helpers/server.js";
 import { shownBy } from "../../helpers/shown.js";
+import { heldError } from "../../helpers/told.js";
 
 /** The secrets that a request sent to the issuer, in each form in which it could repeat them. */
 function secretsIn({ body, headers }: SeenRequest): string[] {
@@ -106,7 +107,7 @@ describe("an issuer's code", () => {
       await agent().login(mcp.url);
       await clock.sleep(3_600_000, new AbortController().signal);
       issuer.routes["/pool/token"] = { status: 429, json: { error } };
-      await expect(agent().token(mcp.url)).rejects.toMatchObject({ code: "http_error", class: "unavailable" });
+      expect(await heldError(agent().token(mcp.url))).toMatchObject({ code: "http_error", class: "unavailable" });
       expect(issuer.to("/pool/token")).toHaveLength(2);
     },
   );

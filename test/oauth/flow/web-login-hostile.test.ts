@@ -9,6 +9,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { temporaryFolder } from "../../helpers/folder.js";
 import { startScene } from "../../helpers/issuer.js";
 import { rejection } from "../../helpers/service.js";
+import { told } from "../../helpers/told.js";
 import { browse, type Callback, cookieHeader, REDIRECT_URI, SECRET } from "../login/web-support.js";
 
 interface Attempt {
@@ -192,6 +193,7 @@ describe.each([
     const other = await browse(agent({ profile: "other" }), scene.mcp.url);
     const error = (await rejection(attempt({ mine, other, agent }))) as AgentAuthError;
     expect(error).toMatchObject({ code });
+    expect(told(error)).toMatchSnapshot();
     expect(JSON.stringify(error)).not.toContain("PLANTED");
     expect(scene.issuer.to("/pool/token")).toEqual([]);
     for (const [login, profile] of [

@@ -8,6 +8,7 @@ import { FakeClock } from "../../helpers/clock.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 
 const SIGNAL = new AbortController().signal;
@@ -154,7 +155,7 @@ describe("a refresh that succeeds", () => {
     await scene.agent().login(scene.mcp.url);
     await scene.clock.sleep(3_600_000, SIGNAL);
     scene.issuer.tokenAnswer = { scope: "a" };
-    await expect(scene.agent({ login: undefined }).token(scene.mcp.url, { scope: "b" })).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url, { scope: "b" }))).toMatchObject({
       code: "login_required",
     });
   });
@@ -245,7 +246,7 @@ describe("a refresh whose answer is faulty beside the access token", () => {
   ])("is refused %s", async (_what, answer) => {
     const scene = await loggedIn();
     scene.issuer.tokenAnswer = answer;
-    await expect(scene.agent().token(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect(await heldError(scene.agent().token(scene.mcp.url))).toMatchObject({ class: "refused" });
     expect((await stored(scene))?.retired).toBeUndefined();
   });
 });
@@ -284,11 +285,11 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     const { agents, mcp, clock, refreshes } = await failing({ status: 503, text: "" });
     for (const agent of agents) await agent.token(mcp.url);
     for (const agent of agents) {
-      await expect(agent.token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ class: "unavailable" });
+      expect(await heldError(agent.token(mcp.url, { forceRefresh: true }))).toMatchObject({ class: "unavailable" });
     }
     expect(refreshes()).toBe(3);
     await clock.sleep(50_000, SIGNAL);
-    for (const agent of agents) await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    for (const agent of agents) expect(await heldError(agent.token(mcp.url))).toMatchObject({ class: "unavailable" });
     expect(refreshes()).toBe(5);
   });
 
@@ -311,8 +312,8 @@ describe.each(stores)("a refresh that has just failed, over one %s", (_name, ope
     recover();
     await clock.sleep(60_000, SIGNAL);
     for (const agent of agents) {
-      await expect(agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable", retryAfter: 90 });
-      await expect(agent.token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ retryAfter: 90 });
+      expect(await heldError(agent.token(mcp.url))).toMatchObject({ class: "unavailable", retryAfter: 90 });
+      expect(await heldError(agent.token(mcp.url, { forceRefresh: true }))).toMatchObject({ retryAfter: 90 });
     }
     expect(refreshes()).toBe(1);
     await clock.sleep(30_000, SIGNAL);
@@ -338,7 +339,7 @@ describe("a refresh that fails", () => {
     const scene = await loggedIn();
     const before = await stored(scene);
     scene.issuer.routes[TOKEN] = reply;
-    await expect(scene.agent({ timeoutMs: limitFor(what) }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ timeoutMs: limitFor(what) }).token(scene.mcp.url))).toMatchObject({
       class: "unavailable",
     });
     expect(await stored(scene)).toEqual(before);
@@ -372,7 +373,7 @@ describe("a refresh that fails", () => {
   it("is reported where a refresh is forced", async () => {
     const scene = await loggedIn(30_000);
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
-    await expect(scene.agent().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+    expect(await heldError(scene.agent().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       class: "unavailable",
     });
   });
@@ -382,7 +383,7 @@ describe("a refresh that fails", () => {
     const answer = scene.issuer.routes[TOKEN];
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     const agent = scene.agent();
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ class: "unavailable" });
     if (answer) scene.issuer.routes[TOKEN] = answer;
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-3");
     expect(scene.issuer.form(TOKEN, 2).get("refresh_token")).toBe("refresh-as-1");
@@ -413,7 +414,7 @@ describe("a refresh that the issuer refuses", () => {
     scene.issuer.routes[TOKEN] = refusal;
     const agent = scene.agent({ login: undefined });
     for (let nth = 0; nth < 3; nth++) {
-      await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
+      expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
     }
     expect(scene.issuer.to(TOKEN)).toHaveLength(2);
   });
@@ -424,8 +425,8 @@ describe("a refresh that the issuer refuses", () => {
     await scene.clock.sleep(3_600_000, SIGNAL);
     scene.issuer.routes[TOKEN] = refusal;
     const agent = scene.agent({ login: undefined });
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
-    await expect(agent.token(scene.mcp.url, { scope: "a" })).rejects.toMatchObject({
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await heldError(agent.token(scene.mcp.url, { scope: "a" }))).toMatchObject({
       code: "login_required",
       remedy: loginAt(scene.mcp.url, { scope: "a" }),
     });
@@ -443,7 +444,7 @@ describe("a refresh that the issuer refuses", () => {
   it("does not ask the user where the caller forbids it", async () => {
     const scene = await loggedIn();
     scene.issuer.routes[TOKEN] = refusal;
-    await expect(scene.agent().token(scene.mcp.url, { login: false })).rejects.toMatchObject({
+    expect(await heldError(scene.agent().token(scene.mcp.url, { login: false }))).toMatchObject({
       code: "login_required",
     });
     expect(scene.login.opened).toHaveLength(1);
@@ -465,7 +466,7 @@ describe("a refresh that the issuer refuses", () => {
 
   it("names the profile in what it says to do", async () => {
     const scene = await startScene();
-    await expect(scene.agent({ login: undefined, profile: "work" }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined, profile: "work" }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining("(profile work)"),
       remedy: loginAt(scene.mcp.url, { profile: "work" }),
@@ -552,7 +553,7 @@ describe("a refresh that meets other work", () => {
       await store.remove(key);
       return { json: issuer.tokens(nth) };
     };
-    await expect(scene.agent({ login: undefined }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined }).token(scene.mcp.url))).toMatchObject({
       code: "login_required",
     });
     expect(await store.list()).toEqual([]);
@@ -567,7 +568,7 @@ describe("a refresh that meets other work", () => {
       controller.abort();
       return { json: scene.issuer.tokens(nth) };
     };
-    await expect(scene.agent().token(scene.mcp.url, { signal: controller.signal })).rejects.toMatchObject({
+    expect(await heldError(scene.agent().token(scene.mcp.url, { signal: controller.signal }))).toMatchObject({
       code: "aborted",
     });
     expect((await stored(scene))?.tokens).toMatchObject({ accessToken: "access-as-2", refreshToken: "refresh-as-2" });
@@ -608,11 +609,11 @@ describe("a store that cannot save", () => {
     };
     const agent = scene.agent({ store });
     const before = await stored(scene);
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
       code: "grant_not_saved",
       message: expect.stringContaining("disk full"),
     });
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
       code: "grant_not_saved",
       message: expect.stringContaining("disk full"),
     });
@@ -641,12 +642,12 @@ describe("a store that cannot save", () => {
       },
     };
     const agent = scene.agent({ store, login: undefined });
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
     const answer = scene.issuer.routes[TOKEN];
     scene.issuer.routes[TOKEN] = { status: 400, json: { error: "invalid_grant" } };
     const other = scene.agent({ login: undefined });
-    await expect(other.token(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({ code: "grant_not_saved" });
+    expect(await heldError(other.token(scene.mcp.url))).toMatchObject({ code: "login_required" });
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({ code: "grant_not_saved" });
     broken = false;
     if (answer) scene.issuer.routes[TOKEN] = answer;
     expect((await agent.token(scene.mcp.url)).value).toBe("access-as-2");
@@ -674,7 +675,7 @@ describe("a store that cannot save", () => {
       }),
     };
     const agent = scene.agent({ store });
-    await expect(agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(agent.token(scene.mcp.url))).toMatchObject({
       code: "grant_not_saved",
       message: expect.stringContaining("disk full"),
     });

@@ -2,6 +2,7 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
+import { heldError } from "../../helpers/told.js";
 
 const JSON_TYPE = { "content-type": "application/json" };
 
@@ -167,21 +168,21 @@ describe("posting to an endpoint", () => {
     const scene = await startScene();
     const { issuer, agent, mcp } = scene;
     issuer.routes["/pool/token"] = { status, headers: { location: "/elsewhere" }, text: "" };
-    await expect(agent().login(mcp.url)).rejects.toMatchObject({ code: "redirect_refused" });
+    expect(await heldError(agent().login(mcp.url))).toMatchObject({ code: "redirect_refused" });
     expect(issuer.to("/elsewhere")).toEqual([]);
   });
 
   it("never repeats a request", async () => {
     const { issuer, agent, mcp } = await startScene();
     issuer.routes["/pool/register"] = { status: 503, text: "" };
-    await expect(agent().login(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(agent().login(mcp.url))).toMatchObject({ class: "unavailable" });
     expect(issuer.to("/pool/register")).toHaveLength(1);
   });
 
   it("stops reading at 1 MB", async () => {
     const { issuer, agent, mcp } = await startScene();
     issuer.routes["/pool/token"] = { json: { access_token: "x".repeat(1_100_000), token_type: "Bearer" } };
-    await expect(agent().login(mcp.url)).rejects.toMatchObject({ code: "body_too_large", class: "refused" });
+    expect(await heldError(agent().login(mcp.url))).toMatchObject({ code: "body_too_large", class: "refused" });
   });
 });
 

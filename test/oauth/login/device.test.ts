@@ -3,6 +3,7 @@ import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import type { LoginMethod } from "../../../src/oauth/login/login-method.js";
 import { type Reply, reset, type Scene, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 
 const TOKEN = "/pool/token";
 /** Makes the code one that is good for long enough, with these members in place of the usual. */
@@ -138,7 +139,7 @@ describe("signing in on another device", () => {
       open: (request) => login.open(request),
       showDeviceCode: (prompt) => login.showDeviceCode(prompt),
     };
-    await expect(agent({ flow: "device", login: method }).login(mcp.url)).rejects.toMatchObject({ code: "timeout" });
+    expect(await heldError(agent({ flow: "device", login: method }).login(mcp.url))).toMatchObject({ code: "timeout" });
     expect(clock.waits).toEqual([5000, 2000]);
   });
 
@@ -174,7 +175,7 @@ describe("signing in on another device", () => {
       return pending;
     };
     const work = scene.agent({ flow: "device" }).login(scene.mcp.url, { signal: controller.signal });
-    await expect(work).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(work)).toMatchObject({ code: "aborted" });
     expect(scene.issuer.to(TOKEN)).toHaveLength(1);
   });
 
@@ -199,7 +200,7 @@ describe("signing in on another device", () => {
     expect(error).toMatchObject({ code: "no_device_flow", class: "auth" });
     const scene = await startScene();
     const method: LoginMethod = { open: (request) => scene.login.open(request) };
-    await expect(scene.agent({ flow: "device", login: method }).login(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ flow: "device", login: method }).login(scene.mcp.url))).toMatchObject({
       code: "no_device_flow",
     });
     expect(scene.issuer.to("/pool/register")).toEqual([]);

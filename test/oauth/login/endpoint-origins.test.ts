@@ -4,6 +4,7 @@ import { type Scene, startScene } from "../../helpers/issuer.js";
 import { TestLogin } from "../../helpers/login.js";
 import { remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
+import { heldError } from "../../helpers/told.js";
 
 const REDIRECT = "http://127.0.0.1:49152/callback";
 const REFUSAL = {
@@ -47,10 +48,10 @@ describe("an issuer whose authorization and token endpoints have different origi
       issuer.metadata["authorization_response_iss_parameter_supported"] = promised;
       const rule = `must be at ${issuer.origin}, the origin of its authorization_endpoint, unless authorization_response_iss`;
       const refusal = { ...REFUSAL, message: expect.stringContaining(rule) };
-      await expect(agent().login(mcp.url)).rejects.toMatchObject(refusal);
-      await expect(agent().token(mcp.url)).rejects.toMatchObject(refusal);
-      await expect(agent().fetch(mcp.url)).rejects.toMatchObject(refusal);
-      await expect(agent().beginLogin(mcp.url, REDIRECT)).rejects.toMatchObject(refusal);
+      expect(await heldError(agent().login(mcp.url))).toMatchObject(refusal);
+      expect(await heldError(agent().token(mcp.url))).toMatchObject(refusal);
+      expect(await heldError(agent().fetch(mcp.url))).toMatchObject(refusal);
+      expect(await heldError(agent().beginLogin(mcp.url, REDIRECT))).toMatchObject(refusal);
     }
     expect([sent(scene), other.requests]).toEqual([[], []]);
   });
@@ -70,7 +71,7 @@ describe("an issuer whose authorization and token endpoints have different origi
     const evil = await another("evil");
     evil.metadata["authorization_endpoint"] = issuer.metadata["authorization_endpoint"];
     mcp.metadata = { ...mcp.metadata, authorization_servers: [evil.issuer] };
-    await expect(agent().login(mcp.url)).rejects.toMatchObject(REFUSAL);
+    expect(await heldError(agent().login(mcp.url))).toMatchObject(REFUSAL);
     expect([evil.to("/pool/register"), evil.to("/pool/token"), other.to("/pool/token").length]).toEqual([[], [], 2]);
   });
 
@@ -81,7 +82,7 @@ describe("an issuer whose authorization and token endpoints have different origi
     const message = expect.stringContaining(
       `${issuer.origin}, the origin of its device_authorization_endpoint (RFC 9700`,
     );
-    await expect(agent({ flow: "device" }).login(mcp.url)).rejects.toMatchObject({ ...REFUSAL, message });
+    expect(await heldError(agent({ flow: "device" }).login(mcp.url))).toMatchObject({ ...REFUSAL, message });
     expect(sent(scene)).toEqual([]);
     const allowed = agent({ flow: "device", allowCrossOriginEndpoints: true });
     expect((await allowed.login(mcp.url)).value).toBe("access-other-1");
@@ -92,7 +93,7 @@ describe("an issuer whose authorization and token endpoints have different origi
     const pages = await another("pages");
     issuer.metadata["authorization_endpoint"] = `${pages.issuer}/authorize`;
     expect((await agent({ flow: "device" }).login(mcp.url)).value).toBe("access-as-1");
-    await expect(agent().login(mcp.url)).rejects.toMatchObject(REFUSAL);
+    expect(await heldError(agent().login(mcp.url))).toMatchObject(REFUSAL);
   });
 });
 
@@ -131,8 +132,8 @@ describe("a user who is asked about such an issuer", () => {
     const { agent, mcp, store, log } = await startSplit();
     for (const flow of ["browser", "device"] as const) {
       const login = new AskedLogin(log, false);
-      await expect(agent({ login, flow }).login(mcp.url)).rejects.toMatchObject(REFUSAL);
-      await expect(agent({ login, flow }).login(mcp.url)).rejects.toMatchObject(REFUSAL);
+      expect(await heldError(agent({ login, flow }).login(mcp.url))).toMatchObject(REFUSAL);
+      expect(await heldError(agent({ login, flow }).login(mcp.url))).toMatchObject(REFUSAL);
       expect(login.questions).toHaveLength(2);
     }
     expect([await store.list(), sent({ log }).filter((line) => line !== "person asked")]).toEqual([[], []]);
@@ -158,11 +159,11 @@ describe("a user who is asked about such an issuer", () => {
       return new Promise(() => {});
     });
     const client = agent({ login, loginTimeoutMs: 20 });
-    await expect(client.login(mcp.url)).rejects.toMatchObject({ code: "timeout", class: "auth" });
+    expect(await heldError(client.login(mcp.url))).toMatchObject({ code: "timeout", class: "auth" });
     const stopped = agent({ login }).login(mcp.url, { signal: controller.signal });
     await until(() => signals.length === 2);
     controller.abort();
-    await expect(stopped).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(stopped)).toMatchObject({ code: "aborted" });
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true]);
   });
 });

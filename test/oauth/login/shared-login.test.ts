@@ -7,6 +7,7 @@ import { FakeClock } from "../../helpers/clock.js";
 import { startMcp } from "../../helpers/issuer.js";
 import { loginAt, remedy } from "../../helpers/remedy.js";
 import { until } from "../../helpers/server.js";
+import { heldError } from "../../helpers/told.js";
 import { folder } from "../../store/stores.js";
 import { denies, desk, hold, SIGNAL } from "./support.js";
 
@@ -103,7 +104,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     const { seat, mcp, clock } = await desk(open);
     const person = seat();
     denies(person.login);
-    await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
     for (const minute of [0, 1, 2, 3, 4]) {
       const error = await person.agent.token(mcp.url).catch((thrown: unknown) => thrown as Error & { hint?: string });
       expect(error).toMatchObject({
@@ -120,7 +121,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     }
     expect(person.login.opened).toHaveLength(1);
     await clock.sleep(10_000, SIGNAL);
-    await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
     expect(person.login.opened).toHaveLength(2);
   });
 
@@ -128,7 +129,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     const { seat, mcp } = await desk(open);
     const person = seat();
     denies(person.login);
-    await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
     person.login.alter = () => undefined;
     expect((await person.agent.login(mcp.url)).value).toBe("access-as-1");
     expect((await person.agent.token(mcp.url)).value).toBe("access-as-1");
@@ -139,7 +140,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     const person = seat();
     const answer = issuer.routes["/pool/token"];
     issuer.routes["/pool/token"] = { status: 503, text: "" };
-    await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ class: "unavailable" });
     if (answer) issuer.routes["/pool/token"] = answer;
     expect((await person.agent.token(mcp.url)).value).toBe("access-as-2");
   });
@@ -154,7 +155,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     const following = second.agent.token(mcp.url);
     await loginsRequested(2);
     controller.abort();
-    await expect(leading).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(leading)).toMatchObject({ code: "aborted" });
     expect((await following).value).toMatch(/^access-as-/);
     expect(second.login.opened).toHaveLength(1);
   });
@@ -178,7 +179,7 @@ describe.each(stores)("agents over one %s", (_name, open) => {
     const { value } = await third.agent.finishLogin(login, session);
     controller.abort();
     release();
-    await expect(leading).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(leading)).toMatchObject({ code: "aborted" });
     expect((await following).value).toBe(value);
     expect(second.login.opened).toEqual([]);
     expect(await store.list()).toHaveLength(1);
@@ -236,7 +237,7 @@ describe("a login", () => {
       signal: SIGNAL,
     };
     const session = await login.open(request);
-    await expect(agent.finishLogin(prepared, session)).rejects.toMatchObject({ code: "access_denied" });
+    expect(await heldError(agent.finishLogin(prepared, session))).toMatchObject({ code: "access_denied" });
     expect(login.outcomes).toMatchObject([{ ok: false, error: { code: "access_denied" } }]);
   });
 
@@ -259,7 +260,7 @@ describe("a login", () => {
     const person = seat({ clock: new FakeClock(Date.now() - 60 * MINUTE) });
     denies(person.login);
     for (const nth of [1, 2]) {
-      await expect(person.agent.token(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+      expect(await heldError(person.agent.token(mcp.url))).toMatchObject({ code: "access_denied" });
       expect(person.login.opened).toHaveLength(nth);
     }
   });
@@ -292,7 +293,7 @@ describe("a request after a login that came to nothing", () => {
     await agent.login(mcp.url);
     denies(login);
     mcp.accepts = () => false;
-    await expect(agent.fetch(mcp.url)).rejects.toMatchObject({ code: "access_denied" });
+    expect(await heldError(agent.fetch(mcp.url))).toMatchObject({ code: "access_denied" });
     mcp.accepts = () => true;
     expect((await agent.fetch(mcp.url)).status).toBe(200);
     expect(login.opened).toHaveLength(2);
@@ -303,7 +304,7 @@ describe("accounts", () => {
   it("of another profile stand in for none of this one", async () => {
     const { seat, mcp } = await desk(memoryStore);
     await seat({ loginHint: "ann", profile: "work" }).agent.login(mcp.url);
-    await expect(seat({ login: undefined }).agent.token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(seat({ login: undefined }).agent.token(mcp.url))).toMatchObject({ code: "login_required" });
     expect((await seat({ profile: "work", login: undefined }).agent.token(mcp.url)).value).toBe("access-as-1");
   });
 
@@ -329,7 +330,7 @@ describe("accounts", () => {
     const { seat, mcp } = await desk(memoryStore);
     for (const loginHint of ["ann", "bob"]) await seat({ loginHint }).agent.login(mcp.url);
     const third = seat();
-    await expect(third.agent.token(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(third.agent.token(mcp.url))).toMatchObject({
       code: "account_ambiguous",
       class: "usage",
       message: expect.stringMatching(/"ann", "bob"/),
@@ -358,7 +359,7 @@ describe("accounts", () => {
     const { seat, mcp } = await desk(memoryStore);
     await seat({ loginHint: "ann" }).agent.login(mcp.url);
     const bob = seat({ loginHint: "bob", login: undefined });
-    await expect(bob.agent.token(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(bob.agent.token(mcp.url))).toMatchObject({
       code: "login_required",
       message: expect.stringContaining('account "bob"'),
       remedy: loginAt(mcp.url, { account: "bob" }),

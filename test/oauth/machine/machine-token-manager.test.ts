@@ -6,6 +6,7 @@ import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { clientKey, unsignedJwt } from "../../helpers/client-keys.js";
 import type { Reply } from "../../helpers/issuer.js";
 import { remedy } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 import { sceneTest } from "../support.js";
 
 const SECRET = "machine-secret-1";
@@ -138,7 +139,7 @@ describe("client credentials", () => {
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
     const token = await machine().token(scene.mcp.url, { minTtl: 86_400, login: false });
     expect(token.value).toBe("access-as-1");
-    await expect(machine().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+    expect(await heldError(machine().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       class: "unavailable",
     });
   });
@@ -158,10 +159,10 @@ describe("client credentials", () => {
     const evil = await scene.another("evil");
     mcp.metadata["authorization_servers"] = [evil.issuer];
     issuer.routes[TOKEN] = { status: 404, text: "gone" };
-    await expect(machine().token(mcp.url, { forceRefresh: true })).rejects.toMatchObject({ code: "issuer_changed" });
+    expect(await heldError(machine().token(mcp.url, { forceRefresh: true }))).toMatchObject({ code: "issuer_changed" });
     expect(evil.to(TOKEN)).toEqual([]);
     const elsewhere = { ...BY_SECRET.client, issuer: "https://other.example" };
-    await expect(machine({ client: elsewhere }).token(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(machine({ client: elsewhere }).token(mcp.url))).toMatchObject({
       code: "issuer_mismatch",
       class: "refused",
     });
@@ -216,7 +217,7 @@ describe("client credentials", () => {
     await machine().token(scene.mcp.url);
     scene.issuer.routes[TOKEN] = { status: 401, json: { error: "invalid_client" } };
     scene.log.length = 0;
-    await expect(machine().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+    expect(await heldError(machine().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       code: "invalid_client",
     });
     expect(scene.log).toEqual([`as POST ${TOKEN}`]);
@@ -242,11 +243,11 @@ describe("client credentials", () => {
       delete metadata[name];
     metadata["grant_types_supported"] = ["client_credentials"];
     expect((await machine().token(scene.mcp.url)).value).toBe("access-as-1");
-    await expect(scene.agent().login(scene.mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect(await heldError(scene.agent().login(scene.mcp.url))).toMatchObject({ class: "refused" });
   });
 
   it("are nothing that a client without a proof could ask by", async ({ scene, machine }) => {
-    await expect(machine({ client: { clientId: "machine" } }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(machine({ client: { clientId: "machine" } }).token(scene.mcp.url))).toMatchObject({
       code: "usage",
       remedy: remedy({ action: "configure", option: "clientSecret", also: "privateKey" }),
     });
@@ -264,7 +265,7 @@ describe("client credentials", () => {
     issuer.metadata["mtls_endpoint_aliases"] = { token_endpoint: "http://as.example/token" };
     await expect(machine({ client, mutualTls: true }).token(mcp.url, { forceRefresh: true })).resolves.toBeDefined();
     const other = { clientId: "other" };
-    await expect(machine({ client: other, mutualTls: true }).token(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(machine({ client: other, mutualTls: true }).token(mcp.url))).toMatchObject({
       code: "bad_address",
     });
   });
@@ -337,7 +338,7 @@ describe("a client's private key", () => {
     const { key } = await clientKey("ES256");
     Object.assign(scene.issuer.metadata, metadata);
     const client = { clientId: "machine", privateKey: key };
-    await expect(machine({ client }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(machine({ client }).token(scene.mcp.url))).toMatchObject({
       code: "client_auth_unsupported",
       class: "auth",
       message: expect.stringContaining(list),
@@ -361,7 +362,7 @@ describe("a client's private key", () => {
     await scene.agent({ client }).login(scene.mcp.url);
     await scene.agent({ client }).token(scene.mcp.url, { forceRefresh: true });
     expect([0, 1].map((nth) => scene.issuer.form(TOKEN, nth).has("client_assertion"))).toEqual([true, true]);
-    await expect(scene.agent().token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({
+    expect(await heldError(scene.agent().token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({
       code: "usage",
       message: expect.stringContaining("private key"),
       remedy: remedy({ action: "configure", option: "privateKey" }),
@@ -448,7 +449,7 @@ describe("an assertion", () => {
       headers: { "www-authenticate": 'Bearer error="insufficient_scope", scope="admin"' },
       text: "",
     };
-    await expect(workload(() => workloadJwt()).fetch(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(workload(() => workloadJwt()).fetch(mcp.url))).toMatchObject({
       code: "insufficient_scope",
       class: "auth",
     });
@@ -495,7 +496,7 @@ describe("the word of an identity provider", () => {
     Object.assign(idJag.header, header);
     Object.assign(idJag.claims, claims);
     Object.assign(idJag.answer, answer);
-    await expect(employee.agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(employee.agent.token(scene.mcp.url))).toMatchObject({
       code: "bad_token_answer",
       class: "refused",
       message: expect.stringContaining(field),
@@ -506,7 +507,7 @@ describe("the word of an identity provider", () => {
   it("is not requested in the clear", async ({ scene, machine }) => {
     const idp = { tokenEndpoint: "http://idp.example/token", clientId: "at-idp" };
     const grant = { type: "id_jag", idToken: () => unsignedJwt({ sub: "alice" }), idp } as const;
-    await expect(machine({ grant }).token(scene.mcp.url)).rejects.toMatchObject({ code: "usage" });
+    expect(await heldError(machine({ grant }).token(scene.mcp.url))).toMatchObject({ code: "usage" });
   });
 });
 
@@ -522,7 +523,7 @@ describe("a server that does not take a machine's token", () => {
     scene.mcp.accepts = () => false;
     const agent = machine();
     for (let round = 0; round < 3; round++) expect((await agent.fetch(scene.mcp.url)).status).toBe(401);
-    await expect(agent.fetch(scene.mcp.url)).rejects.toMatchObject({ code: "renewal_storm" });
+    expect(await heldError(agent.fetch(scene.mcp.url))).toMatchObject({ code: "renewal_storm" });
     expect(tokenRequests()).toBe(4);
   });
 
@@ -556,7 +557,7 @@ describe("machines and people", () => {
   it("have tokens of their own at the same server", async ({ scene, machine }) => {
     const { mcp, login, log } = scene;
     await machine().token(mcp.url);
-    await expect(scene.agent({ login: undefined }).token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(scene.agent({ login: undefined }).token(mcp.url))).toMatchObject({ code: "login_required" });
     expect((await scene.agent({ login }).token(mcp.url)).value).toBe("access-as-2");
     expect((await machine().token(mcp.url)).value).toBe("access-as-1");
     expect((await scene.agent().token(mcp.url)).value).toBe("access-as-2");
@@ -567,9 +568,9 @@ describe("machines and people", () => {
     const { mcp } = scene;
     const account = "grant:client_credentials:machine";
     const refusal = { code: "usage", remedy: remedy({ action: "token", grant: "client_credentials" }) };
-    await expect(scene.agent({ loginHint: account }).login(mcp.url)).rejects.toMatchObject(refusal);
-    await expect(scene.agent({ loginHint: account }).token(mcp.url)).rejects.toMatchObject(refusal);
-    await expect(machine({ login: scene.login }).login(mcp.url)).rejects.toMatchObject(refusal);
+    expect(await heldError(scene.agent({ loginHint: account }).login(mcp.url))).toMatchObject(refusal);
+    expect(await heldError(scene.agent({ loginHint: account }).token(mcp.url))).toMatchObject(refusal);
+    expect(await heldError(machine({ login: scene.login }).login(mcp.url))).toMatchObject(refusal);
     expect(scene.log).toEqual([]);
   });
 
@@ -578,7 +579,7 @@ describe("machines and people", () => {
     scene.mcp.accepts = () => false;
     const account = "grant:client_credentials:machine";
     const refusal = { code: "usage", remedy: remedy({ action: "token", grant: "client_credentials" }) };
-    await expect(scene.agent({ loginHint: account }).fetch(scene.mcp.url)).rejects.toMatchObject(refusal);
+    expect(await heldError(scene.agent({ loginHint: account }).fetch(scene.mcp.url))).toMatchObject(refusal);
     expect(scene.log.join()).not.toMatch(/authorize/);
   });
 
@@ -603,12 +604,12 @@ describe("machines and people", () => {
 
   it("ask about their own tokens, the machine with the secret that it was given", async ({ scene, machine }) => {
     const { mcp, issuer } = scene;
-    await expect(machine().introspect(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(machine().introspect(mcp.url))).toMatchObject({ code: "login_required" });
     await machine().token(mcp.url);
     expect(await machine().introspect(mcp.url)).toMatchObject({ active: true });
     expect(issuer.to("/pool/introspect")[0]?.headers.authorization).toBe(`Basic ${btoa(`machine:${SECRET}`)}`);
     const unarmed = scene.agent({ loginHint: "grant:client_credentials:machine" });
-    await expect(unarmed.introspect(mcp.url)).rejects.toMatchObject({
+    expect(await heldError(unarmed.introspect(mcp.url))).toMatchObject({
       code: "usage",
       remedy: remedy({ action: "configure", option: "clientSecret" }),
     });

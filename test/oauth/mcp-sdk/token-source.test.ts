@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { systemClock } from "../../../src/http/deadline.js";
+import { heldError } from "../../helpers/told.js";
 import { sceneTest as it } from "../support.js";
 
 describe("a provider whose SDK reports a rejected token", () => {
@@ -26,7 +27,7 @@ describe("a provider whose SDK reports a rejected token", () => {
     await reject();
     expect([await provider.token(), login.opened.length]).toEqual(["access-as-3", 2]);
     const remedy = { action: "login", server: mcp.url };
-    await expect(reject()).rejects.toMatchObject({ code: "login_required", remedy });
+    expect(await heldError(reject())).toMatchObject({ code: "login_required", remedy });
     expect(login.opened).toHaveLength(2);
   });
 
@@ -79,7 +80,7 @@ describe("a provider whose SDK reports a rejected token", () => {
     const controller = new AbortController();
     login.before = () => controller.abort();
     const provider = agent().oauthClientProvider(mcp.url, { signal: controller.signal });
-    await expect(provider.tokens()).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(provider.tokens())).toMatchObject({ code: "aborted" });
   });
 
   it("gives up a login after a rejection when its signal fires", async ({ scene: { agent, mcp, login } }) => {
@@ -90,7 +91,7 @@ describe("a provider whose SDK reports a rejected token", () => {
     await reject();
     await provider.token();
     login.before = () => controller.abort();
-    await expect(reject()).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(reject())).toMatchObject({ code: "aborted" });
   });
 
   it("asks the server for the challenge that the SDK has not passed on", async ({ scene: { agent, mcp } }) => {
@@ -131,6 +132,8 @@ describe("a provider whose SDK reports a rejected token", () => {
 
   it("offers the login that is missing as a function", async ({ scene: { agent, mcp } }) => {
     const provider = agent({ login: undefined }).oauthClientProvider(mcp.url);
-    await expect(provider.tokens()).rejects.toMatchObject({ remedy: { action: "login", start: expect.any(Function) } });
+    expect(await heldError(provider.tokens())).toMatchObject({
+      remedy: { action: "login", start: expect.any(Function) },
+    });
   });
 });

@@ -8,6 +8,7 @@ import { quote, Secret } from "../../../src/redact.js";
 import { unsignedJwt } from "../../helpers/client-keys.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { loginAt } from "../../helpers/remedy.js";
+import { heldError } from "../../helpers/told.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ACCESS = `${TYPE}access_token`;
@@ -125,7 +126,7 @@ describe("a token exchange", () => {
     ["a life that is negative", { expires_in: -1 }, {}, "expires_in"],
   ])("refuses %s", async ([_what, members, request, field], { answer, exchange }) => {
     Object.assign(answer.json, members);
-    await expect(exchange(request)).rejects.toMatchObject({
+    expect(await heldError(exchange(request))).toMatchObject({
       class: "refused",
       message: expect.stringContaining(field),
     });
@@ -133,7 +134,7 @@ describe("a token exchange", () => {
 
   it("refuses a token for another audience", async ({ answer, exchange }) => {
     answer.json["access_token"] = await unsignedJwt({ aud: ["https://other.example"] });
-    await expect(exchange()).rejects.toMatchObject({
+    expect(await heldError(exchange())).toMatchObject({
       code: "bad_token_answer",
       message: expect.stringContaining("https://other.example"),
     });
@@ -150,7 +151,7 @@ describe("a token exchange", () => {
     ["an empty list", []],
   ])("refuses a token whose aud is %s: it names no requested audience", async ([_what, aud], { answer, exchange }) => {
     answer.json["access_token"] = await unsignedJwt({ aud });
-    await expect(exchange({ audience: ["https://api.example", "5", "null"] })).rejects.toMatchObject({
+    expect(await heldError(exchange({ audience: ["https://api.example", "5", "null"] }))).toMatchObject({
       code: "bad_token_answer",
       message: expect.stringContaining(`aud of the token ${quote(aud)}`),
     });
@@ -248,7 +249,7 @@ describe("an agent's exchange", () => {
   it("of another token needs no login, only a client that the issuer knows", async ({ scene }) => {
     const { mcp, login, log } = scene;
     const wish = { ...AUDIENCE, subjectToken: SUBJECT };
-    await expect(scene.agent({ login: undefined }).exchange(mcp.url, wish)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ login: undefined }).exchange(mcp.url, wish))).toMatchObject({
       code: "login_required",
       remedy: loginAt(mcp.url, { option: "clientId" }),
     });
@@ -266,7 +267,7 @@ describe("an agent's exchange", () => {
   });
 
   it("does not log in where that is not wanted", async ({ scene }) => {
-    await expect(scene.agent().exchange(scene.mcp.url, { ...AUDIENCE, login: false })).rejects.toMatchObject({
+    expect(await heldError(scene.agent().exchange(scene.mcp.url, { ...AUDIENCE, login: false }))).toMatchObject({
       code: "login_required",
     });
   });

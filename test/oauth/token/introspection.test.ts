@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
+import { heldError } from "../../helpers/told.js";
 
 async function loggedIn(): Promise<Scene> {
   const scene = await startScene();
@@ -32,7 +33,7 @@ describe("introspection", () => {
   ])("refuses an answer with %s", async (_what, reply) => {
     const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/introspect"] = reply;
-    await expect(agent().introspect(mcp.url)).rejects.toMatchObject({ class: "refused" });
+    expect(await heldError(agent().introspect(mcp.url))).toMatchObject({ class: "refused" });
   });
 
   it.each<[string, Reply]>([
@@ -42,15 +43,15 @@ describe("introspection", () => {
   ])("takes %s for no answer", async (_what, reply) => {
     const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/introspect"] = reply;
-    await expect(agent().introspect(mcp.url)).rejects.toMatchObject({ class: "unavailable" });
+    expect(await heldError(agent().introspect(mcp.url))).toMatchObject({ class: "unavailable" });
   });
 
   it("says so without a login, or where the issuer has no endpoint for it", async () => {
     const scene = await startScene();
-    await expect(scene.agent().introspect(scene.mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(scene.agent().introspect(scene.mcp.url))).toMatchObject({ code: "login_required" });
     delete scene.issuer.metadata["introspection_endpoint"];
     await scene.agent().login(scene.mcp.url);
-    await expect(scene.agent().introspect(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent().introspect(scene.mcp.url))).toMatchObject({
       code: "no_introspection",
       class: "remote",
     });

@@ -4,6 +4,7 @@ import type { PreRegisteredClient } from "../../../src/oauth/client/pre-register
 import type { TraceEntry } from "../../../src/oauth/http/trace.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";
+import { heldError } from "../../helpers/told.js";
 
 const FORM_TYPE = { "content-type": "application/x-www-form-urlencoded" };
 
@@ -334,7 +335,7 @@ describe("the token answer", () => {
   it("with expires_in 0 and no refresh token needs a login for the next call", async () => {
     const { token, agent, mcp } = await loginWithAnswer({ expires_in: 0 });
     expect(token?.value).toBe("access-1");
-    await expect(agent({ login: undefined }).token(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(agent({ login: undefined }).token(mcp.url))).toMatchObject({ code: "login_required" });
     expect((await agent().fetch(mcp.url)).status).toBe(200);
   });
 
@@ -345,7 +346,7 @@ describe("the token answer", () => {
     for (let nth = 0; nth < 3; nth++) expect((await one.fetch(mcp.url)).status).toBe(200);
     expect((await one.token(mcp.url)).value).toBe("access-as-1");
     expect(login.opened).toHaveLength(1);
-    await expect(agent({ login: undefined }).fetch(mcp.url)).rejects.toMatchObject({ code: "login_required" });
+    expect(await heldError(agent({ login: undefined }).fetch(mcp.url))).toMatchObject({ code: "login_required" });
     mcp.accepts = (token) => token !== "access-as-1";
     for (let nth = 0; nth < 2; nth++) expect((await one.fetch(mcp.url)).status).toBe(200);
     expect(login.opened).toHaveLength(2);

@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { AgentClient } from "../../../src/oauth/agent.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
-import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
+import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { startScene } from "../../helpers/issuer.js";
 import { until } from "../../helpers/server.js";
+import { heldError } from "../../helpers/told.js";
 import { HOUR, SIGNAL, TOKEN } from "../../oauth/grant/support.js";
 import { testRing } from "../seal/support.js";
 import { failover, faulty, lost, TestTime } from "./support.js";
@@ -18,7 +19,7 @@ async function machines(options: Partial<GrantStoreOptions> = {}) {
   const open = () => {
     const clock = time.process();
     const own = faulty(driver);
-    const store = openStore(own, { seal: testRing(), takeover: "fast", ...options }, { clock });
+    const store = openGrantStore(own, { seal: testRing(), takeover: "fast", ...options }, { clock });
     return { clock, driver: own, store, agent: scene.agent({ store, login: undefined }) };
   };
   const [one, other] = [open(), open()];
@@ -74,7 +75,7 @@ describe("agents on two machines that share an engine", () => {
       one.clock.isStalled = true;
       await time.advance(5000);
     };
-    await expect(token(one.agent)).rejects.toMatchObject({
+    expect(await heldError(token(one.agent))).toMatchObject({
       code: "lease_lost",
       message: expect.stringMatching(/stood still for \d+ ms/),
     });
@@ -184,10 +185,10 @@ describe("agents on two machines that share an engine", () => {
   it("never refresh without the lease", async () => {
     const { one, token, refreshes } = await machines();
     one.driver.before.claim = lost;
-    await expect(token(one.agent)).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+    expect(await heldError(token(one.agent))).toMatchObject({ code: "store_unavailable", retryable: true });
     delete one.driver.before.claim;
     one.driver.before.extend = lost;
-    await expect(token(one.agent)).rejects.toMatchObject({ code: "store_unavailable", class: "unavailable" });
+    expect(await heldError(token(one.agent))).toMatchObject({ code: "store_unavailable", class: "unavailable" });
     expect(refreshes()).toBe(0);
   });
 
@@ -198,7 +199,11 @@ describe("agents on two machines that share an engine", () => {
     };
     one.driver.after.extend = down;
     // The lease was committed; the engine dies before the answer of the issuer.
-    await expect(token(one.agent)).rejects.toMatchObject({ code: "grant_not_saved", class: "store", retryable: true });
+    expect(await heldError(token(one.agent))).toMatchObject({
+      code: "grant_not_saved",
+      class: "store",
+      retryable: true,
+    });
     one.driver.before = {};
     one.driver.after = {};
     expect(await during(token(one.agent))).toBe("access-as-2");
@@ -214,7 +219,7 @@ describe("agents on two machines that share an engine", () => {
     one.driver.after.extend = () => {
       one.driver.before = { get: lost, put: lost, extend: lost };
     };
-    await expect(token(one.agent)).rejects.toMatchObject({ code: "grant_not_saved", retryable: true });
+    expect(await heldError(token(one.agent))).toMatchObject({ code: "grant_not_saved", retryable: true });
     await time.advance(after);
     const claims = other.driver.calls.claim;
     const theirs = token(other.agent);
@@ -233,7 +238,7 @@ describe("agents on two machines that share an engine", () => {
     one.driver.after.extend = () => {
       one.driver.before = { get: lost, put: lost, extend: lost, release: lost };
     };
-    await expect(token(one.agent)).rejects.toMatchObject({ code: "grant_not_saved", retryable: true });
+    expect(await heldError(token(one.agent))).toMatchObject({ code: "grant_not_saved", retryable: true });
     one.driver.after = {};
     one.driver.calls.release = 0;
     const back = () => {
@@ -322,7 +327,7 @@ describe("agents on two machines that share an engine", () => {
   it("register a client once for all tenants", async () => {
     const scene = await startScene();
     const driver = memoryDriver();
-    const stores = ["ann", "bob"].map((tenant) => openStore(driver, { seal: testRing(), tenant }, {}));
+    const stores = ["ann", "bob"].map((tenant) => openGrantStore(driver, { seal: testRing(), tenant }, {}));
     await Promise.all(stores.map((store) => scene.agent({ store }).login(scene.mcp.url)));
     expect(scene.issuer.to("/pool/register")).toHaveLength(1);
   });
@@ -331,7 +336,7 @@ describe("agents on two machines that share an engine", () => {
 describe("a store that loses the tokens of its grants", () => {
   const broken = (): GrantStore => {
     const grants = new Map<string, string>();
-    const inner = openStore(memoryDriver(), { seal: "none" }, {});
+    const inner = openGrantStore(memoryDriver(), { seal: "none" }, {});
     const read = async ({ server }: { server: string }) => {
       const text = grants.get(server);
       return text === undefined ? undefined : (JSON.parse(text) as Grant);
@@ -347,7 +352,7 @@ describe("a store that loses the tokens of its grants", () => {
   it("is reported at the first login, by what it has to use", async () => {
     const scene = await startScene();
     const failing = scene.agent({ store: broken() }).login(scene.mcp.url);
-    await expect(failing).rejects.toMatchObject({
+    expect(await heldError(failing)).toMatchObject({
       code: "store_failed",
       class: "store",
       hint: expect.stringMatching(/encodeGrant.*grantStore/),
@@ -358,9 +363,9 @@ describe("a store that loses the tokens of its grants", () => {
     const scene = await startScene();
     const store = broken();
     const login = scene.agent({ store }).login(scene.mcp.url);
-    await expect(login).rejects.toMatchObject({ code: "store_failed" });
+    expect(await heldError(login)).toMatchObject({ code: "store_failed" });
     await scene.clock.sleep(HOUR, SIGNAL);
-    await expect(scene.agent({ store }).token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent({ store }).token(scene.mcp.url))).toMatchObject({
       code: "store_failed",
       message: expect.stringContaining("no secrets"),
     });

@@ -2,10 +2,11 @@ import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { holderText, type Lease, type LeaseHolder, type LeaseOptions } from "../../../src/oauth/model/lease.js";
-import { type GrantStoreOptions, openStore } from "../../../src/store/driver/grant-store.js";
+import { type GrantStoreOptions, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { until } from "../../helpers/server.js";
 import { rejection } from "../../helpers/service.js";
+import { heldError } from "../../helpers/told.js";
 import { testRing } from "../seal/support.js";
 import { type FaultyDriver, faulty, lost, settle, TestTime } from "./support.js";
 
@@ -33,7 +34,7 @@ async function processes(options: Partial<GrantStoreOptions> = {}) {
   const open = () => {
     const clock = time.process();
     const own = faulty(driver);
-    const store = openStore(own, { seal: "none", takeover: "fast", ...options }, { clock });
+    const store = openGrantStore(own, { seal: "none", takeover: "fast", ...options }, { clock });
     return { store, clock, driver: own };
   };
   const made = { time, engine, notes, one: open(), other: open() };
@@ -145,7 +146,7 @@ describe("a lease over a driver", () => {
     one.clock.isStalled = true;
     await time.advance(5000);
     expect(held.lease.left()).toBe(0);
-    await expect(held.lease.commit()).rejects.toMatchObject({
+    expect(await heldError(held.lease.commit())).toMatchObject({
       code: "lease_lost",
       class: "unavailable",
       message: expect.stringContaining("stood still for 4000 ms"),
@@ -187,7 +188,7 @@ describe("a lease over a driver", () => {
     expect(held.lease.left()).toBeGreaterThan(0);
     await time.advance(1000);
     expect(held.lease.left()).toBe(0);
-    await expect(held.lease.commit()).rejects.toMatchObject({
+    expect(await heldError(held.lease.commit())).toMatchObject({
       code: "lease_lost",
       message: expect.stringContaining("was not extended in time"),
     });
@@ -212,7 +213,7 @@ describe("a lease over a driver", () => {
     const { one } = await processes();
     const held = await hold(one.store);
     one.driver.before.extend = lost;
-    await expect(held.lease.commit()).rejects.toMatchObject({ code: "store_unavailable", class: "unavailable" });
+    expect(await heldError(held.lease.commit())).toMatchObject({ code: "store_unavailable", class: "unavailable" });
   });
 
   it("has no end while its work waits for the user", async () => {
@@ -273,7 +274,7 @@ describe("a lease over a driver", () => {
       },
       BRIEF,
     );
-    await expect(failing).rejects.toMatchObject({ code: "timeout" });
+    expect(await heldError(failing)).toMatchObject({ code: "timeout" });
     expect(notes.length).toBeGreaterThan(2);
     for (const note of notes) expect(JSON.parse(note)).toMatchObject({ kind: "sealed", key: "a" });
     const { before } = await other.store.lease("x", async (lease) => lease, BRIEF);
@@ -354,7 +355,7 @@ describe("a lease over a driver", () => {
   it("goes to no process whose engine is down", async () => {
     const { one } = await processes();
     one.driver.before.claim = lost;
-    await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toMatchObject({
+    expect(await heldError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
       code: "store_unavailable",
       retryable: true,
     });
@@ -364,7 +365,7 @@ describe("a lease over a driver", () => {
     const { time, one, other } = await processes();
     const since = time.epoch();
     one.driver.after.claim = lost;
-    await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toMatchObject({
+    expect(await heldError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
       code: "store_unavailable",
     });
     await settle();
@@ -377,7 +378,7 @@ describe("a lease over a driver", () => {
     const { time, one, other } = await processes();
     one.driver.after.claim = lost;
     one.driver.before.release = lost;
-    await expect(one.store.lease("x", async () => "worked", BRIEF)).rejects.toMatchObject({
+    expect(await heldError(one.store.lease("x", async () => "worked", BRIEF))).toMatchObject({
       code: "store_unavailable",
     });
     const waiting = wait(other.store);
@@ -426,7 +427,7 @@ describe("a lease over a driver", () => {
     expect(lease.maySend?.()).toBe(false);
     await time.advance(1000);
     expect(lease.left()).toBe(0);
-    await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost" });
+    expect(await heldError(lease.commit())).toMatchObject({ code: "lease_lost" });
   });
 
   describe("that has expired while its holder may have sent something", () => {
@@ -483,7 +484,7 @@ describe("a lease over a driver", () => {
       await held.lease.commit();
       kill(one);
       other.driver.before.claim = lost;
-      await expect(takeOver(scene).done).rejects.toMatchObject({ code: "store_unavailable" });
+      expect(await heldError(takeOver(scene).done)).toMatchObject({ code: "store_unavailable" });
       other.driver.before = {};
       const { state, done } = takeOver(scene);
       await time.advance(7800);
@@ -550,14 +551,14 @@ describe("a lease over a driver", () => {
 
   it("belongs to one tenant, unless its work concerns all", async () => {
     const driver = memoryDriver();
-    const [ann, bob] = ["ann", "bob"].map((tenant) => openStore(driver, { seal: "none", tenant }, {}));
+    const [ann, bob] = ["ann", "bob"].map((tenant) => openGrantStore(driver, { seal: "none", tenant }, {}));
     if (!ann || !bob) throw new Error("two stores");
     const held = await hold(ann);
     expect(await bob.lease("x", async () => "worked", BRIEF)).toBe("worked");
     held.end();
     const shared = await hold(ann, { ...BRIEF, shared: true });
     const failed = bob.lease("x", async () => "worked", { ...BRIEF, shared: true, patienceMs: 1 });
-    await expect(failed).rejects.toMatchObject({ code: "lease_busy" });
+    expect(await heldError(failed)).toMatchObject({ code: "lease_busy" });
     shared.end();
   });
 });

@@ -3,9 +3,10 @@ import type { AgentAuthError } from "../../../src/errors.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import type { DriverHealth, RecordKind, StoreDriver } from "../../../src/store/driver/driver.js";
-import { type GrantStoreOptions, grantStore, openStore } from "../../../src/store/driver/grant-store.js";
+import { type GrantStoreOptions, grantStore, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
+import { heldError } from "../../helpers/told.js";
 import { testEnvelope, testRing } from "../seal/support.js";
 import { failover, faulty, lost, TestTime } from "./support.js";
 
@@ -162,7 +163,7 @@ describe("a store that many processes change", () => {
     await store.saveClient(madeClient({ clientId: "one" }), "form");
     expect((await store.readClient("https://as.example/pool", "form"))?.clientId).toBe("one");
     changes = Number.POSITIVE_INFINITY;
-    await expect(store.saveClient(madeClient({ clientId: "two" }), "form")).rejects.toMatchObject({
+    expect(await heldError(store.saveClient(madeClient({ clientId: "two" }), "form"))).toMatchObject({
       class: "unavailable",
     });
   });
@@ -183,8 +184,8 @@ describe("a record that cannot be used", () => {
     expect(errors).toMatchObject([
       { code: "store_failed", class: "store", message: expect.stringContaining("changed") },
     ]);
-    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_failed", class: "store" });
-    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ code: "store_failed" });
+    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_failed", class: "store" });
+    expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ code: "store_failed" });
     expect((await driver.get(record.key))?.value).toBe(broken);
     await store.remove(KEY);
     expect(await store.save(madeGrant(), undefined)).toBe(true);
@@ -199,7 +200,7 @@ describe("a record that cannot be used", () => {
     const mine = (await driver.scan({ kind: "grant" }, { limit: 2 })).items[1];
     if (mine === undefined) throw new Error("two grants");
     await driver.put(mine.key, theirs.value, mine.version);
-    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_failed" });
+    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_failed" });
   });
 
   it.each(["sealed", "unsealed"])("is a client of another issuer, which would be sent there (%s)", async (how) => {
@@ -210,7 +211,7 @@ describe("a record that cannot be used", () => {
     const [first, second] = (await driver.scan({ kind: "client" }, { limit: 2 })).items;
     if (first === undefined || second === undefined) throw new Error("two clients");
     await driver.put(second.key, first.value, second.version);
-    await expect(store.readClient(evil, "form")).rejects.toMatchObject({ code: "store_failed" });
+    expect(await heldError(store.readClient(evil, "form"))).toMatchObject({ code: "store_failed" });
     expect(await store.readClient(own, "form")).toMatchObject({ issuer: own });
   });
 
@@ -221,7 +222,7 @@ describe("a record that cannot be used", () => {
     const [mine, theirs] = (await driver.scan({ kind: "login" }, { limit: 2 })).items;
     if (mine === undefined || theirs === undefined) throw new Error("two logins");
     await driver.put(mine.key, theirs.value, mine.version);
-    await expect(store.shortLived?.take("mine")).rejects.toMatchObject({ code: "store_failed" });
+    expect(await heldError(store.shortLived?.take("mine"))).toMatchObject({ code: "store_failed" });
     expect(await store.shortLived?.take("theirs")).toBe("theirs");
   });
 
@@ -229,7 +230,7 @@ describe("a record that cannot be used", () => {
     const driver = memoryDriver();
     await grantStore(driver, { seal: testRing() }).save(madeGrant(), undefined);
     const other = grantStore(driver, { seal: testRing({ current: "b", keys: { b: new Uint8Array(32) } }) });
-    await expect(other.read(KEY)).rejects.toMatchObject({ message: expect.stringMatching(/"a".*key ring.*"b"/) });
+    expect(await heldError(other.read(KEY))).toMatchObject({ message: expect.stringMatching(/"a".*key ring.*"b"/) });
   });
 });
 
@@ -259,7 +260,7 @@ describe("a save whose answer is lost", () => {
     await store.save(madeGrant(), undefined);
     const reservation = await store.reserve(KEY);
     driver.before.put = lost;
-    await expect(reservation.save(next(madeGrant(), 2), 1)).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await heldError(reservation.save(next(madeGrant(), 2), 1))).toMatchObject({ code: "store_unavailable" });
     delete driver.before.put;
     expect(await reservation.save(next(madeGrant(), 2), 1)).toBe(true);
   });
@@ -275,7 +276,7 @@ describe("a save whose answer is lost", () => {
       late = () => put(...args);
       return lost();
     };
-    await expect(reservation.save(next(madeGrant(), 2), 1)).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await heldError(reservation.save(next(madeGrant(), 2), 1))).toMatchObject({ code: "store_unavailable" });
     driver.put = put;
     await late();
     expect(await reservation.save(next(madeGrant(), 2), 1)).toBe(true);
@@ -297,7 +298,7 @@ describe("a failover that lost the last save", () => {
   const setUp = async () => {
     const time = new TestTime();
     const driver = memoryDriver({ clock: time });
-    const [store, other] = [0, 1].map(() => openStore(driver, { seal: testRing() }, { clock: time.process() }));
+    const [store, other] = [0, 1].map(() => openGrantStore(driver, { seal: testRing() }, { clock: time.process() }));
     if (!store || !other) throw new Error("two stores");
     await store.save(madeGrant(), undefined);
     const fail = await failover(driver, "grant");
@@ -393,7 +394,7 @@ describe("reads", () => {
     const driver = faulty();
     driver.before.get = () => new Promise(() => undefined);
     const store = grantStore(driver, { seal: "none", timeoutMs: 20 });
-    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_unavailable", retryable: true });
+    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_unavailable", retryable: true });
   });
 });
 
@@ -402,7 +403,7 @@ describe("a near cache", () => {
   const setUp = async (inner?: StoreDriver) => {
     const time = new TestTime();
     const driver = faulty(inner ?? memoryDriver({ clock: time }));
-    const open = (options = {}) => openStore(driver, { seal: testRing(), ...options }, { clock: time.process() });
+    const open = (options = {}) => openGrantStore(driver, { seal: testRing(), ...options }, { clock: time.process() });
     const store = open({ near: { ttlMs: 5000 } });
     await open().save(living(), undefined);
     await store.read(KEY);
@@ -414,7 +415,7 @@ describe("a near cache", () => {
     driver.before.get = lost;
     expect(tokenOf(await store.read(KEY))).toBe("access-token-1");
     await time.advance(5000);
-    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_unavailable" });
   });
 
   it("returns no token that has expired", async () => {
@@ -426,7 +427,7 @@ describe("a near cache", () => {
     expect((await store.read(KEY))?.generation).toBe(2);
     await time.advance(1000);
     driver.before.get = lost;
-    await expect(store.read(KEY)).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await heldError(store.read(KEY))).toMatchObject({ code: "store_unavailable" });
   });
 
   it.each(["ends", "fails"])("returns nothing of before a watch that %s, and watches again", async (how) => {
@@ -486,12 +487,31 @@ describe("a near cache", () => {
     );
     expect(seen).toEqual(["access-token-2", "access-token-3"]);
   });
+
+  it("is not asked until the last of two leases of the grant has ended", async () => {
+    const inner: StoreDriver = memoryDriver();
+    Object.defineProperty(inner, "watch", { value: undefined });
+    const { time, driver, store, other } = await setUp(inner);
+    const options = { durationMs: 25_000, grant: KEY };
+    const inTheFirst = async () => {
+      await store.lease("logout", async () => undefined, options);
+      await store.read(KEY);
+      await other.save(next(living(), 2), 1);
+      return tokenOf(await store.read(KEY));
+    };
+    await time.advance(1);
+    expect(await store.lease("refresh", inTheFirst, options)).toBe("access-token-2");
+    await time.advance(1);
+    await store.read(KEY);
+    driver.before.get = lost;
+    expect(tokenOf(await store.read(KEY))).toBe("access-token-2");
+  });
 });
 
 describe("short-lived records", () => {
   it("expire by the clock of the engine", async () => {
     const time = new TestTime();
-    const store = openStore(memoryDriver({ clock: time }), { seal: testRing() }, { clock: time.process() });
+    const store = openGrantStore(memoryDriver({ clock: time }), { seal: testRing() }, { clock: time.process() });
     const life = { now: 5, expiresAt: 600_005 };
     await store.shortLived?.put("old", "text", life);
     await time.advance(1000);
@@ -534,8 +554,8 @@ describe("the check of the engine before a save", () => {
       class: "store",
       message: "the engine redis at host:1 must not hold logins: maxmemory_policy is allkeys-lru",
     };
-    await expect(store.save(grant, undefined)).rejects.toMatchObject(error);
-    await expect(store.reserve(grant)).rejects.toMatchObject(error);
+    expect(await heldError(store.save(grant, undefined))).toMatchObject(error);
+    expect(await heldError(store.reserve(grant))).toMatchObject(error);
     expect(await store.read(grant)).toBeUndefined();
   });
 

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
-import { aesGcm, type Cipher, KEY_BYTES, sealedWith } from "../../../src/store/file/cipher.js";
+import { aesGcm, type Cipher, sealedWith } from "../../../src/store/file/cipher.js";
+import { KEY_BYTES } from "../../../src/store/seal/aes-key.js";
 import { CipherError } from "../../../src/store/seal/sealing.js";
 import { fc } from "../../helpers/properties.js";
 

@@ -26,6 +26,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
+import { heldError } from "../../helpers/told.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
 const OTHER = { profile: "default", server: "https://other.example/mcp" };
@@ -103,9 +104,9 @@ onUnix("who can read the files", () => {
       for (const folder of [dirname(server), server, own, join(home, "clients")]) {
         chmodSync(folder, loose);
         const work = path.startsWith(folder) ? store.read(KEY) : store.readClient(madeClient().issuer, FORM);
-        await expect(work).rejects.toMatchObject({ class: "store", hint: `chmod 700 ${folder}` });
+        expect(await heldError(work)).toMatchObject({ class: "store", hint: `chmod 700 ${folder}` });
         if (path.startsWith(folder)) {
-          await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+          expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
         }
         chmodSync(folder, 0o700);
       }
@@ -119,8 +120,8 @@ onUnix("who can read the files", () => {
     expect(await store.read(KEY)).toBeDefined();
     for (const loose of [0o775, 0o757, 0o777]) {
       chmodSync(home, loose);
-      await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", hint: `chmod go-w ${home}` });
-      await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+      expect(await heldError(store.read(KEY))).toMatchObject({ class: "store", hint: `chmod go-w ${home}` });
+      expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
     }
   });
 
@@ -130,7 +131,7 @@ onUnix("who can read the files", () => {
     await expectRefused(made, /belongs to another user/, `chown "$USER" ${made.path}`);
     chownSync(made.path, 0, 0);
     chownSync(dirname(made.path), 12_345, 12_345);
-    await expect(made.store.read(KEY)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(made.store.read(KEY))).toMatchObject({ class: "store" });
   });
 
   it("does not appear in the files' names", async () => {
@@ -184,8 +185,11 @@ onUnix("files that are not what they seem", () => {
     for (const folder of [dirname(path), server, dirname(server)]) {
       renameSync(folder, `${folder}.elsewhere`);
       symlinkSync(`${folder}.elsewhere`, folder);
-      await expect(store.read(KEY)).rejects.toMatchObject({ class: "store", message: expect.stringContaining("link") });
-      await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject({ class: "store" });
+      expect(await heldError(store.read(KEY))).toMatchObject({
+        class: "store",
+        message: expect.stringContaining("link"),
+      });
+      expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject({ class: "store" });
       rmSync(folder);
       renameSync(`${folder}.elsewhere`, folder);
     }
@@ -221,7 +225,7 @@ describe("files that are broken", () => {
   it("says how to move it out of the way", async () => {
     const { store, path } = await storedGrant();
     writeFileSync(path, "");
-    await expect(store.read(KEY)).rejects.toMatchObject({ hint: `move it away: mv ${path} ${path}.broken` });
+    expect(await heldError(store.read(KEY))).toMatchObject({ hint: `move it away: mv ${path} ${path}.broken` });
     renameSync(path, `${path}.broken`);
     expect(await store.read(KEY)).toBeUndefined();
     expect(await store.save(madeGrant(), undefined)).toBe(true);
@@ -241,7 +245,7 @@ describe("files that are broken", () => {
     const { store, home } = await storedGrant();
     const [name] = readdirSync(join(home, "clients"));
     writeFileSync(join(home, "clients", name ?? ""), "{");
-    await expect(store.readClient(madeClient().issuer, FORM)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(store.readClient(madeClient().issuer, FORM))).toMatchObject({ class: "store" });
     expect(await store.list()).toHaveLength(2);
   });
 
@@ -249,7 +253,7 @@ describe("files that are broken", () => {
     const { store, path } = await storedGrant();
     writeFileSync(path, "");
     const agent = new AgentClient({ store });
-    await expect(agent.status(KEY.server)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(agent.status(KEY.server))).toMatchObject({ class: "store" });
     expect((await agent.status()).map(({ server }) => server)).toEqual([OTHER.server]);
   });
 
@@ -302,7 +306,7 @@ describe("saving", () => {
     const file = join(home, "a-file");
     writeFileSync(file, "");
     const store = fileStore(join(file, "below"));
-    await expect(store.saveClient(madeClient(), FORM)).rejects.toMatchObject({
+    expect(await heldError(store.saveClient(madeClient(), FORM))).toMatchObject({
       class: "store",
       message: expect.stringContaining(file),
     });

@@ -7,6 +7,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { madeGrant, plainGrant } from "../../helpers/grant.js";
 import { type Scene, startScene } from "../../helpers/issuer.js";
 import { ON_LINUX } from "../../helpers/systems.js";
+import { heldError } from "../../helpers/told.js";
 
 const TOKEN = "/pool/token";
 const HOUR = 3_600_000;
@@ -82,7 +83,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     const scene = await loggedIn(0);
     const before = await scene.stored();
     scene.fill();
-    await expect(scene.agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent.token(scene.mcp.url))).toMatchObject({
       class: "store",
       message: expect.stringContaining("ENOSPC"),
     });
@@ -98,11 +99,11 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     fill();
     clear();
     writeFileSync(join(home, "..", "filler-x"), Buffer.alloc(statfsSync(home).bavail * 4096 - 16_384));
-    await expect(scene.agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent.token(scene.mcp.url))).toMatchObject({
       class: "store",
       message: expect.stringContaining("ENOSPC"),
     });
-    await expect(store.reserve(key)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(store.reserve(key))).toMatchObject({ class: "store" });
     expect(requests(scene)).toBe(1);
     expect(await stored()).toEqual(before);
   });
@@ -125,7 +126,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     if (!grant) throw new Error("signed in");
     fill();
     const large = { ...grant, generation: grant.generation + 1, requestedScope: "x".repeat(100_000) };
-    await expect(room.save(large, grant.generation)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(room.save(large, grant.generation))).toMatchObject({ class: "store" });
     await room.release();
     expect(await store.read(key)).toEqual(grant);
   });
@@ -143,11 +144,11 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
   it("that can only be read gives an error when the token has ended, and sends nothing", async () => {
     const scene = await loggedIn(0);
     scene.freeze();
-    await expect(scene.agent.token(scene.mcp.url)).rejects.toMatchObject({
+    expect(await heldError(scene.agent.token(scene.mcp.url))).toMatchObject({
       class: "store",
       message: expect.stringContaining("EROFS"),
     });
-    await expect(scene.agent.token(scene.mcp.url, { forceRefresh: true })).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(scene.agent.token(scene.mcp.url, { forceRefresh: true }))).toMatchObject({ class: "store" });
     expect(requests(scene)).toBe(1);
     expect(await scene.store.list()).toHaveLength(1);
   });
@@ -157,7 +158,7 @@ describe.skipIf(probe === undefined)("a disk (these need the right to mount one)
     const scene = await startScene();
     const agent = scene.agent({ store: fileStore(small.home) });
     small.freeze();
-    await expect(agent.login(scene.mcp.url)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(agent.login(scene.mcp.url))).toMatchObject({ class: "store" });
     expect(scene.login.opened).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import { fileStore } from "../../../src/store/file/file.js";
 import { discardFile } from "../../../src/store/private/private-file.js";
 import { madeClient, madeGrant } from "../../helpers/grant.js";
 import { grantFiles } from "../../helpers/grant-files.js";
+import { heldError } from "../../helpers/told.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
 import { KEY, storeWithGrant } from "./support.js";
@@ -74,7 +75,7 @@ describe("Windows, where a virus scanner opens every new file", () => {
     onSystem({ name: "win32" });
     const { store } = await storeWithGrant();
     const blocked = (name: string) => (name === "linkSync" ? "EPERM" : undefined);
-    await expect(withFaults(blocked, () => store.save(madeGrant({ generation: 2 }), 1))).rejects.toMatchObject({
+    expect(await heldError(withFaults(blocked, () => store.save(madeGrant({ generation: 2 }), 1)))).toMatchObject({
       code: "store_failed",
       hint: expect.stringContaining("virus scanner"),
     });

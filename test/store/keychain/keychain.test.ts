@@ -1,16 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { keychainError, limitKeychain } from "../../../src/store/keychain/keychain.js";
+import { heldError } from "../../helpers/told.js";
 
 describe("a keychain without a time limit", () => {
   const never = () => new Promise<never>(() => undefined);
 
   it("times out", async () => {
     const limited = limitKeychain({ get: never, set: never }, 20);
-    await expect(limited.get()).rejects.toMatchObject({
+    expect(await heldError(limited.get())).toMatchObject({
       code: "store_failed",
       message: "the keychain did not answer within 0.02 s",
     });
-    await expect(limited.set("x")).rejects.toMatchObject({ code: "store_failed" });
+    expect(await heldError(limited.set("x"))).toMatchObject({ code: "store_failed" });
   });
 
   it("answers as it did", async () => {

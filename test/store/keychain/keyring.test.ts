@@ -8,6 +8,7 @@ import type { Keychain } from "../../../src/store/keychain/keychain.js";
 import { accountOf, type KeyringStoreOptions, keyringStore } from "../../../src/store/keychain/keyring.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
+import { heldError } from "../../helpers/told.js";
 import { folder } from "../stores.js";
 import { type FakeKeychain, fakeKeychain } from "./keychains.js";
 
@@ -109,7 +110,7 @@ describe("the keychain", () => {
   it("is asked when room is reserved, before anything is spent that has to be saved", async () => {
     const keychain = fakeKeychain();
     keychain.refusal = "locked";
-    await expect(keyringStore(folder(), { keychain }).reserve(KEY)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(keyringStore(folder(), { keychain }).reserve(KEY))).toMatchObject({ class: "store" });
   });
 
   it("has the last word on which key it is", async () => {
@@ -124,7 +125,7 @@ describe("the keychain", () => {
     const home = folder();
     const forgetful: Keychain = { get: async () => undefined, set: async () => undefined };
     const saving = keyringStore(home, { keychain: forgetful }).save(madeGrant(), undefined);
-    await expect(saving).rejects.toMatchObject({
+    expect(await heldError(saving)).toMatchObject({
       code: "store_failed",
       message: "the keychain accepted a key and does not return it",
     });
@@ -136,7 +137,7 @@ describe("the keychain", () => {
     async (value) => {
       const keychain = fakeKeychain(value);
       const saving = keyringStore(folder(), { keychain }).save(madeGrant(), undefined);
-      await expect(saving).rejects.toMatchObject({
+      expect(await heldError(saving)).toMatchObject({
         class: "store",
         message: expect.stringMatching(/is not a valid key$/),
       });
@@ -148,7 +149,7 @@ describe("the keychain", () => {
     const { open } = await filled();
     const keychain = fakeKeychain();
     const store = open({ keychain });
-    await expect(store.read(KEY)).rejects.toMatchObject({ class: "auth" });
+    expect(await heldError(store.read(KEY))).toMatchObject({ class: "auth" });
     keychain.value = KEY_TEXT;
     expect(await store.read(KEY)).toBeDefined();
   });
@@ -161,12 +162,14 @@ describe("a keychain that cannot be used", () => {
     keychain.refusal = "locked";
     const store = open();
     const refusal = { code: "store_failed", class: "store", message: expect.stringContaining('"locked"') };
-    await expect(store.list()).rejects.toMatchObject(refusal);
-    await expect(store.read(KEY)).rejects.toMatchObject(refusal);
-    await expect(store.readClient(ISSUER, FORM)).rejects.toMatchObject(refusal);
-    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject(refusal);
-    await expect(store.save(madeGrant({ profile: "more" }), undefined)).rejects.toMatchObject(refusal);
-    await expect(store.saveClient(madeClient({ issuer: "https://more.example" }), FORM)).rejects.toMatchObject(refusal);
+    expect(await heldError(store.list())).toMatchObject(refusal);
+    expect(await heldError(store.read(KEY))).toMatchObject(refusal);
+    expect(await heldError(store.readClient(ISSUER, FORM))).toMatchObject(refusal);
+    expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
+    expect(await heldError(store.save(madeGrant({ profile: "more" }), undefined))).toMatchObject(refusal);
+    expect(await heldError(store.saveClient(madeClient({ issuer: "https://more.example" }), FORM))).toMatchObject(
+      refusal,
+    );
     expect(kept(home)).toEqual(before);
     expect(keychain.calls).toEqual(["get"]);
   });
@@ -174,7 +177,7 @@ describe("a keychain that cannot be used", () => {
   it("is asked again by a store that is opened again", async () => {
     const { open, keychain } = await filled();
     keychain.refusal = "locked";
-    await expect(open().read(KEY)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(open().read(KEY))).toMatchObject({ class: "store" });
     keychain.refusal = undefined;
     expect(await open().read(KEY)).toBeDefined();
   });
@@ -191,7 +194,7 @@ describe("a keychain that cannot be used", () => {
     const { open } = await filled();
     const never = () => new Promise<never>(() => undefined);
     const store = open({ keychain: { get: never, set: never }, timeoutMs: 20 });
-    await expect(store.read(KEY)).rejects.toMatchObject({
+    expect(await heldError(store.read(KEY))).toMatchObject({
       code: "store_failed",
       message: expect.stringMatching(/0\.02 s/),
     });
@@ -238,9 +241,9 @@ describe("with the fallback to files", () => {
     const { store, home } = await refused();
     const before = kept(home);
     const refusal = { class: "store", message: expect.stringMatching(/it is sealed.*"locked"/) };
-    await expect(store.read(KEY)).rejects.toMatchObject(refusal);
-    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject(refusal);
-    await expect(store.saveClient(madeClient({ clientId: "other" }), FORM)).rejects.toMatchObject(refusal);
+    expect(await heldError(store.read(KEY))).toMatchObject(refusal);
+    expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
+    expect(await heldError(store.saveClient(madeClient({ clientId: "other" }), FORM))).toMatchObject(refusal);
     expect(await store.list()).toEqual([]);
     expect(kept(home)).toEqual(before);
   });
@@ -276,8 +279,8 @@ describe("a file that does not open", () => {
     const before = kept(home);
     const store = open({ keychain });
     const refusal = { code: "login_required", class: "auth", message: expect.stringMatching(why) };
-    await expect(store.read(KEY)).rejects.toMatchObject({ ...refusal, hint: expect.stringContaining(`mv ${path}`) });
-    await expect(store.save(madeGrant({ generation: 2 }), 1)).rejects.toMatchObject(refusal);
+    expect(await heldError(store.read(KEY))).toMatchObject({ ...refusal, hint: expect.stringContaining(`mv ${path}`) });
+    expect(await heldError(store.save(madeGrant({ generation: 2 }), 1))).toMatchObject(refusal);
     expect(kept(home)).toEqual(before);
     return store;
   }
@@ -292,7 +295,7 @@ describe("a file that does not open", () => {
   it("says that the keychain has no key, and makes none by reading", async () => {
     const made = await filled();
     const keychain = fakeKeychain();
-    await expect(made.open({ keychain }).read(KEY)).rejects.toMatchObject({
+    expect(await heldError(made.open({ keychain }).read(KEY))).toMatchObject({
       code: "login_required",
       class: "auth",
       message: expect.stringMatching(/the keychain has no key for this folder: .* another machine/),
@@ -322,7 +325,7 @@ describe("a file that does not open", () => {
     const { home, open } = await filled();
     const before = kept(home);
     const saving = open({ keychain: fakeKeychain(OTHER_KEY_TEXT) }).saveClient(madeClient({ clientId: "new" }), FORM);
-    await expect(saving).rejects.toMatchObject({ class: "auth" });
+    expect(await heldError(saving)).toMatchObject({ class: "auth" });
     expect(kept(home)).toEqual(before);
   });
 });

@@ -2,8 +2,7 @@ import { readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { bootClock } from "../../../src/store/leases/lock-owner.js";
-import type { LockRecord } from "../../../src/store/leases/lock-record.js";
+import { bootClock, type LockRecord } from "../../../src/store/leases/lock-owner.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
 import { folder } from "../stores.js";

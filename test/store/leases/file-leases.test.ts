@@ -5,9 +5,9 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import type { Lease } from "../../../src/oauth/model/lease.js";
 import { LockFiles } from "../../../src/store/leases/lock-files.js";
-import { bootClock, thisProcess } from "../../../src/store/leases/lock-owner.js";
-import type { LockRecord } from "../../../src/store/leases/lock-record.js";
+import { bootClock, type LockRecord, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import { ON_WINDOWS } from "../../helpers/systems.js";
+import { heldError } from "../../helpers/told.js";
 import { onSystem } from "../../platform/support.js";
 import { folder } from "../stores.js";
 import { leaseFilesOf, leasesOf, lockFileOf, NAME, pause } from "./support.js";
@@ -33,7 +33,7 @@ describe("a holder that another one has taken over from", () => {
         const theirs: LockRecord = { ...must(lockFiles.latest(key)?.record), id: "0".repeat(12) };
         expect(lockFiles.take({ name: key, number: 2, id: theirs.id }, theirs, lockFiles.latest(key))).toBe(true);
         expect(lease.left()).toBeGreaterThan(0);
-        await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost" });
+        expect(await heldError(lease.commit())).toMatchObject({ code: "lease_lost" });
       },
       { durationMs: 60_000 },
     );
@@ -75,7 +75,7 @@ describe("the trace of a lease", () => {
       },
       { durationMs: 60_000 },
     );
-    await expect(withdrawn).rejects.toMatchObject({ code: "two" });
+    expect(await heldError(withdrawn)).toMatchObject({ code: "two" });
     const before = await leases.run(NAME, async (lease) => lease.before, { durationMs: 60_000 });
     expect(before).toMatchObject({ ended: "released", failure: { code: "one" } });
   });
@@ -185,7 +185,7 @@ onUnix("a folder of lock files that cannot be trusted or used", () => {
   it("is refused where others can read it", async () => {
     const home = folder();
     mkdirSync(join(home, "claims"), { mode: 0o755 });
-    await expect(take(home)).rejects.toMatchObject({ class: "store", hint: `chmod 700 ${join(home, "claims")}` });
+    expect(await heldError(take(home))).toMatchObject({ class: "store", hint: `chmod 700 ${join(home, "claims")}` });
     expect(leaseFilesOf(home)).toEqual([]);
   });
 
@@ -194,7 +194,7 @@ onUnix("a folder of lock files that cannot be trusted or used", () => {
     await take(home);
     renameSync(join(home, "claims"), join(home, "elsewhere"));
     symlinkSync(join(home, "elsewhere"), join(home, "claims"));
-    await expect(take(home)).rejects.toMatchObject({
+    expect(await heldError(take(home))).toMatchObject({
       class: "store",
       message: expect.stringContaining("symbolic link"),
     });
@@ -203,7 +203,7 @@ onUnix("a folder of lock files that cannot be trusted or used", () => {
   it("is refused where it is a file", async () => {
     const home = folder();
     writeFileSync(join(home, "claims"), "");
-    await expect(take(home)).rejects.toMatchObject({ class: "store" });
+    expect(await heldError(take(home))).toMatchObject({ class: "store" });
   });
 });
 
@@ -217,7 +217,7 @@ describe("the time that is left", () => {
         expect(lease.left()).toBeGreaterThan(0);
         vi.setSystemTime(Date.now() + 60_001);
         expect(lease.left()).toBe(0);
-        await expect(lease.commit()).rejects.toMatchObject({ code: "lease_lost", class: "unavailable" });
+        expect(await heldError(lease.commit())).toMatchObject({ code: "lease_lost", class: "unavailable" });
       },
       { durationMs: 60_000 },
     );
@@ -265,7 +265,7 @@ describe("a lock file of a process that may have sent a refresh, on a system wit
     ["the system does not tell", undefined],
   ])("is waited for where %s, and the system is asked once", async (_what, answer) => {
     const { take, requested } = overdue(answer);
-    await expect(take()).rejects.toMatchObject({ code: "lease_busy" });
+    expect(await heldError(take())).toMatchObject({ code: "lease_busy" });
     expect(requested).toHaveBeenCalledTimes(1);
   });
 });
@@ -279,7 +279,7 @@ describe("a lock file that never reads back as it was written", () => {
       isElsewhereAlive = true;
     });
     const work = leasesOf(folder()).run(NAME, async () => undefined, { durationMs: 1000, patienceMs: 100 });
-    await expect(work).rejects.toMatchObject({ code: "lease_busy" });
+    expect(await heldError(work)).toMatchObject({ code: "lease_busy" });
     expect(isElsewhereAlive).toBe(true);
   });
 });

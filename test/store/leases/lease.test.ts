@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import { until } from "../../helpers/server.js";
+import { heldError } from "../../helpers/told.js";
 import { stores } from "../stores.js";
 
 const BRIEF = { durationMs: 5000 };
@@ -87,7 +88,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
       BRIEF,
     );
     controller.abort();
-    await expect(leaving).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(leaving)).toMatchObject({ code: "aborted" });
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(stayed).toBe(false);
     end();
@@ -106,7 +107,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
       },
       { ...BRIEF, signal: AbortSignal.abort() },
     );
-    await expect(leaving).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(leaving)).toMatchObject({ code: "aborted" });
     expect(worked).toBe(false);
   });
 
@@ -123,7 +124,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
       },
       BRIEF,
     );
-    await expect(failing).rejects.toMatchObject({ code: "timeout" });
+    expect(await heldError(failing)).toMatchObject({ code: "timeout" });
     const before = await store.lease("x", async (lease) => lease.before, BRIEF);
     expect(before).toMatchObject({
       ended: "released",
@@ -184,7 +185,7 @@ describe.each(stores)("a lease of %s", (name, open) => {
     // The waiting caller has requested the lease.
     await new Promise((resolve) => setImmediate(resolve));
     end();
-    await expect(held).rejects.toMatchObject({ code: "new" });
+    expect(await heldError(held)).toMatchObject({ code: "new" });
     expect(await waiting).toEqual({ waited: false, code: "old" });
   });
 

@@ -2,8 +2,7 @@ import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type Attempt, LockFiles } from "../../../src/store/leases/lock-files.js";
-import { thisProcess } from "../../../src/store/leases/lock-owner.js";
-import type { LockRecord } from "../../../src/store/leases/lock-record.js";
+import { type LockRecord, thisProcess } from "../../../src/store/leases/lock-owner.js";
 import { folder } from "../stores.js";
 
 const NAME = "a".repeat(40);

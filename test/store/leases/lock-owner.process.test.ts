@@ -2,9 +2,14 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { processStart } from "../../../src/platform/process-start.js";
 import { system } from "../../../src/platform/system.js";
-import { bootClock, type LockOwner, livenessOf, thisProcess } from "../../../src/store/leases/lock-owner.js";
+import {
+  bootClock,
+  type LockOwner,
+  livenessOf,
+  processStart,
+  thisProcess,
+} from "../../../src/store/leases/lock-owner.js";
 import { type Child, compile, startChild } from "../../helpers/child.js";
 import { until } from "../../helpers/server.js";
 import { ON_LINUX } from "../../helpers/systems.js";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type Clocks, decideTakeover, lockHasExpired, type Observation } from "../../../src/store/leases/takeover.js";
+import { type Clocks, decideTakeover, isLockOver, type Observation } from "../../../src/store/leases/takeover.js";
 
 const SIGHTS: Observation[] = [true, false].flatMap((done) =>
   (["alive", "dead", "unknown"] as const).flatMap((owner) =>
@@ -63,6 +63,6 @@ describe("the expiry of a lock", () => {
     ["the epoch, since a heartbeat", {}, { boot: "other", epoch: 1_121_501, beat: 1_000_500 }, true],
     ["a clock of another boot, far ahead", {}, { boot: "other", now: 1e9 }, false],
   ])("by %s (%o, %o) it has expired: %s", (_clock, { extend = false, sent = false }, shown, isExpired) => {
-    expect(lockHasExpired({ ...record, extend }, sent, { ...clocks, ...shown })).toBe(isExpired);
+    expect(isLockOver({ ...record, extend }, sent, { ...clocks, ...shown })).toBe(isExpired);
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Version } from "../../../src/store/driver/driver.js";
 import type { PostgresAccess } from "../../../src/store/postgres/client.js";
 import { type PostgresDriverOptions, postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
+import { heldError } from "../../helpers/told.js";
 
 const KEY = { kind: "grant", partition: "p", id: "i" } as const;
 
@@ -55,7 +56,10 @@ describe("a client by its shape", () => {
 
   it.each([undefined, null, 1, { rows: 1 }])("that resolves to %o is refused", async (result) => {
     const driver = postgresDriver({ query: async () => result });
-    await expect(driver.get(KEY)).rejects.toMatchObject({ code: "usage", message: expect.stringContaining("no rows") });
+    expect(await heldError(driver.get(KEY))).toMatchObject({
+      code: "usage",
+      message: expect.stringContaining("no rows"),
+    });
   });
 
   it("gets texts alone, and no name of a prepared statement", async () => {
@@ -118,7 +122,7 @@ describe("waiting for the engine", () => {
 
   it("ends after the time limit", async () => {
     const driver = postgresDriver({ query: silent }, { timeoutMs: 5 });
-    await expect(driver.get(KEY)).rejects.toMatchObject({
+    expect(await heldError(driver.get(KEY))).toMatchObject({
       code: "store_unavailable",
       retryable: true,
       message: "PostgreSQL table agentauth_record: no response in 0.005 s",
@@ -129,13 +133,13 @@ describe("waiting for the engine", () => {
     const controller = new AbortController();
     const waiting = postgresDriver({ query: silent }).get(KEY, { signal: controller.signal });
     controller.abort();
-    await expect(waiting).rejects.toMatchObject({ code: "aborted", class: "aborted" });
+    expect(await heldError(waiting)).toMatchObject({ code: "aborted", class: "aborted" });
   });
 
   it("does not begin with a signal that has fired", async () => {
     const { requested, query } = recorder();
     const driver = postgresDriver({ query });
-    await expect(driver.get(KEY, { signal: AbortSignal.abort() })).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(driver.get(KEY, { signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
     expect(requested).toEqual([]);
   });
 
@@ -151,7 +155,7 @@ describe("waiting for the engine", () => {
     };
     const waiting = postgresDriver({ query }).get(KEY, { signal: controller.signal });
     controller.abort();
-    await expect(waiting).rejects.toMatchObject({ code: "aborted" });
+    expect(await heldError(waiting)).toMatchObject({ code: "aborted" });
     fail(Object.assign(new Error("conflict"), { code: "40001" }));
     await new Promise((resolve) => setImmediate(resolve));
     expect(requested).toBe(1);
@@ -160,7 +164,7 @@ describe("waiting for the engine", () => {
   it("for a lease ends if the engine never answers who has it", async () => {
     const driver = postgresDriver({ query: async () => [] });
     const claim = { owner: "o", ttlMs: 1, note: "" };
-    await expect(driver.claim(KEY, claim)).rejects.toMatchObject({ code: "store_unavailable" });
+    expect(await heldError(driver.claim(KEY, claim))).toMatchObject({ code: "store_unavailable" });
   });
 });
 
@@ -204,7 +208,7 @@ describe("what has expired", () => {
 describe("a place that is no place of this store", () => {
   it("is refused as a cursor", async () => {
     const scan = postgresDriver(recorder()).scan({ kind: "grant" }, { limit: 1, cursor: "00.0g" });
-    await expect(scan).rejects.toMatchObject({ code: "usage", message: 'cursor is "00.0g", which cannot be used' });
+    expect(await heldError(scan)).toMatchObject({ code: "usage", message: 'cursor is "00.0g", which cannot be used' });
   });
 
   it("is a version that no record has", async () => {

@@ -49,6 +49,11 @@ describe("the health of Redis", () => {
     expect(errors).toEqual(isError ? [expect.stringContaining(`maxmemory-policy is ${policy}`)] : []);
   });
 
+  it("is an error where the server is a replica", () => {
+    const { errors } = health(INFO.replace("role:master", "role:slave"), "always");
+    expect(errors).toEqual(["the server is a replica: connect the client to the primary"]);
+  });
+
   it("is unknown where INFO is refused", () => {
     const { errors, risks } = health(undefined);
     expect({ errors, risks }).toEqual({ errors: [], risks: [expect.stringMatching(/may not run INFO/)] });

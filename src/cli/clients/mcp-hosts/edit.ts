@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { quote } from "../../../redact.js";
-import type { McpHost } from "./host.js";
-import { isMap, type Servers, type SettingsLanguage, SettingsSyntaxError } from "./language.js";
+import { isMap, type McpHost, type Servers, type SettingsLanguage, SettingsSyntaxError } from "./host.js";
 
 /** A change of a host's settings: a server to write, or to remove where there is no entry. */
 export interface SettingsChange {

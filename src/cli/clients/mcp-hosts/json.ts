@@ -8,7 +8,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from "#packages/jsonc";
-import { isMap, lineAt, lineBreakOf, lineStart, type SettingsLanguage, SettingsSyntaxError } from "./language.js";
+import { isMap, lineAt, lineBreakOf, lineStart, type SettingsLanguage, SettingsSyntaxError } from "./host.js";
 
 /**
  * JSON with comments and trailing commas, which stay: `modify` of the parser removes comments beside a member, and moves the

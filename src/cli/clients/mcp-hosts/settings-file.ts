@@ -16,8 +16,8 @@ import {
 } from "node:fs";
 import platformPath, { dirname } from "node:path";
 import { AgentAuthError } from "../../../errors.js";
+import { linkStatOf } from "../../../platform/files.js";
 import { changingMode, moveAway, removing } from "../../../platform/shell.js";
-import { linkStatOf } from "../../../platform/stat.js";
 import { syncFolder, temporaryPath, writeSynced } from "../../../store/private/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 

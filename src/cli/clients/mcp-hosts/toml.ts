@@ -1,5 +1,5 @@
 import { type AST, ParseError, parse, parseTOML, TomlError } from "#packages/toml";
-import { isMap, lineEnd, lineStart, type SettingsLanguage, SettingsSyntaxError, spliceLines } from "./language.js";
+import { isMap, lineEnd, lineStart, type SettingsLanguage, SettingsSyntaxError, spliceLines } from "./host.js";
 
 /** TOML, with each server as a table. Another form is refused when the changed text is read again. */
 export const toml: SettingsLanguage = {

@@ -1,13 +1,5 @@
 import { isScalar, isMap as isYamlMap, type Pair, parseDocument, stringify, type YAMLMap } from "#packages/yaml";
-import {
-  isMap,
-  lineAt,
-  lineEnd,
-  lineStart,
-  type SettingsLanguage,
-  SettingsSyntaxError,
-  spliceLines,
-} from "./language.js";
+import { isMap, lineAt, lineEnd, lineStart, type SettingsLanguage, SettingsSyntaxError, spliceLines } from "./host.js";
 
 /** YAML with the servers as a block; the parser finds the lines, and the text around them stays. */
 export const yaml: SettingsLanguage = {

@@ -1,8 +1,8 @@
 import type { ManagementClient } from "../../../api/client.js";
 import type { Page } from "../../../api/page.js";
-import { validatePagination } from "../../../api/pagination-checks.js";
+import { validatePagination } from "../../../api/page-checks.js";
 import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
-import { refusal } from "../../../http/body.js";
+import { badResponse } from "../../../http/body.js";
 import { shownUrl } from "../../../http/buffered-response.js";
 import { isJsonObject } from "../../../http/strict-json.js";
 import { quote, shellWord } from "../../../redact.js";
@@ -65,7 +65,7 @@ function nextOffset(body: object, offset: number, response: Response): number | 
   const { summaries, pagination } = body as { summaries?: unknown; pagination?: unknown };
   if (!Array.isArray(summaries) || !isJsonObject(pagination)) {
     const message = "the answer is no page of a list, which has summaries and pagination";
-    throw refusal("bad_pagination", message, { response, url: response.url, hint: "leave --paginate out" });
+    throw badResponse("bad_pagination", message, { response, url: response.url, hint: "leave --paginate out" });
   }
   const url = shownUrl(response.url);
   const page = { items: summaries, pagination, offset, url, response, requestId: undefined };
@@ -122,7 +122,7 @@ async function readObject(response: Response): Promise<object> {
   } catch {
     // Falls through to the error: the body is not a JSON object.
   }
-  throw refusal("bad_content_type", `the response is not a JSON object; it starts with ${quote(text, 80)}`, {
+  throw badResponse("bad_content_type", `the response is not a JSON object; it starts with ${quote(text, 80)}`, {
     response,
     url: response.url,
   });

@@ -5,7 +5,7 @@ import { type BrokerListener, listen } from "../../../broker/listen.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
 import { AgentAuthError, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
-import { writeSecretFile } from "../../../profile/secret-file.js";
+import { writeSecretFile } from "../../../profile/secrets.js";
 import { quote, shellWord } from "../../../redact.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";

@@ -1,10 +1,9 @@
 import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
-import { isLoopbackHost } from "../../../http/address.js";
+import { isLoopbackHost, parseUrl } from "../../../http/address.js";
 import type { BufferedResponse } from "../../../http/buffered-response.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { createTransport } from "../../../http/transport.js";
-import { parseUrl } from "../../../http/url.js";
 import { userAgent } from "../../../http/user-agent.js";
 import { DOCUMENT_REDIRECTS, findDocumentUrlProblem } from "../../../oauth/client/metadata-document.js";
 import { quote, shellWord } from "../../../redact.js";

@@ -1,4 +1,4 @@
-import type { BoundBy, ClientBinding } from "../../../oauth/model/client-binding.js";
+import type { BoundBy, ClientBinding } from "../../../oauth/model/grant-store.js";
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";

@@ -5,7 +5,7 @@ import { abortedError, usageError } from "../../../errors.js";
 import { untilAborted } from "../../../http/deadline.js";
 import { system } from "../../../platform/system.js";
 import { userFolder } from "../../../profile/home.js";
-import { storingToken } from "../../../profile/missing-service.js";
+import { storingToken } from "../../../profile/service-settings.js";
 import type { Profile } from "../../../profile/settings-file.js";
 import { storeToken } from "../../config/token-file.js";
 import type { GlobalFlags } from "../../flags/global.js";

@@ -1,6 +1,6 @@
 /** The checks of `doctor`, as a table. */
 
-import type { Env } from "../../../platform/environment.js";
+import type { Env } from "../../../platform/system.js";
 import type { EngineReport } from "../../../profile/engine/health.js";
 import type { EngineStore } from "../../../profile/engine/open-engine.js";
 import { writtenProfile } from "../../../profile/profile.js";

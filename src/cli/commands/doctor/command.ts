@@ -1,4 +1,4 @@
-import { FORMATS } from "../../../profile/output-formats.js";
+import { FORMATS } from "../../../profile/settings.js";
 import { addPolicyFlags } from "../../flags/agent.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";

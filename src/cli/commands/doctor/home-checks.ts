@@ -10,8 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
-import { othersWithAccess } from "../../../platform/access.js";
-import { codeOf } from "../../../platform/contention.js";
+import { codeOf, othersWithAccess } from "../../../platform/files.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
 import type { Sourced } from "../../../profile/settings.js";
 import { nameOnce } from "../../../store/private/published-file.js";

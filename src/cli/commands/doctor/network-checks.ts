@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
+import { parseUrl, percentDecoded } from "../../../http/address.js";
 import { networkError } from "../../../http/network-error.js";
-import { parseUrl, percentDecoded } from "../../../http/url.js";
-import type { Env } from "../../../platform/environment.js";
+import type { Env } from "../../../platform/system.js";
 import { certificateFiles, readClientCertificate } from "../../../profile/certificate.js";
 import { outletOf, systemAuthorities } from "../../../profile/network.js";
 import type { Settings, Sourced } from "../../../profile/settings.js";

@@ -1,7 +1,7 @@
+import { SORTING_ENCODINGS } from "../../../api/call-options.js";
 import type { ManagementClient } from "../../../api/client.js";
 import type { Listing } from "../../../api/listing.js";
 import type { Page } from "../../../api/page.js";
-import { SORTING_ENCODINGS } from "../../../api/query.js";
 import type { OpenSorting, Sorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { follow } from "../../../http/deadline.js";

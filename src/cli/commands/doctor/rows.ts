@@ -1,5 +1,5 @@
 import { chosenByEnvironment } from "../../../login/browser.js";
-import type { Env } from "../../../platform/environment.js";
+import type { Env } from "../../../platform/system.js";
 import type { Sourced } from "../../../profile/settings.js";
 import { effectiveSettings } from "../../config/effective.js";
 import type { DoctorFlags } from "./check.js";

@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { isAgentAuthError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
-import type { Env } from "../../../platform/environment.js";
-import { storingToken } from "../../../profile/missing-service.js";
+import type { Env } from "../../../platform/system.js";
 import { profileOf } from "../../../profile/profile.js";
 import { resolveSettings } from "../../../profile/resolve-settings.js";
+import { storingToken } from "../../../profile/service-settings.js";
 import type { SettingFlags, Settings, Sourced } from "../../../profile/settings.js";
 import { type Config, checkSetting, configPath, readConfig } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";

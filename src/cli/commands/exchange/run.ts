@@ -1,5 +1,5 @@
 import { usageError } from "../../../errors.js";
-import { parseUrl } from "../../../http/url.js";
+import { parseUrl } from "../../../http/address.js";
 import type { ExchangedToken } from "../../../oauth/token/exchange.js";
 import { quote } from "../../../redact.js";
 import { secretOf } from "../../clients/grant.js";

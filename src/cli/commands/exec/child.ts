@@ -1,8 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { usageError } from "../../../errors.js";
 import { runnable, shellSyntax } from "../../../platform/shell.js";
-import { spawner } from "../../../platform/spawner.js";
-import { system } from "../../../platform/system.js";
+import { spawner, system } from "../../../platform/system.js";
 import { quote } from "../../../redact.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { usageError } from "../../../errors.js";
-import { withVariable } from "../../../platform/environment.js";
+import { withVariable } from "../../../platform/system.js";
 import { quote, shellWord } from "../../../redact.js";
-import { checkHandOver } from "../../clients/bound-token.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { checkHandOver } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import { outputError } from "../../io/write-all.js";
 import type { CommandContext, LentProcess } from "../../runtime/context.js";

@@ -1,8 +1,8 @@
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
+import { statOf } from "../../../platform/files.js";
 import { changingMode, removing } from "../../../platform/shell.js";
-import { statOf } from "../../../platform/stat.js";
 import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/private/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 

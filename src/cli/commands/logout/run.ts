@@ -3,7 +3,7 @@ import type { AgentClient } from "../../../oauth/agent.js";
 import type { LoginStatus } from "../../../oauth/login-status.js";
 import { shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { warnOfUnusable } from "../../clients/unusable-logins.js";
+import { warnOfUnusable } from "../../clients/printed-login.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import type { ColumnSet } from "../../output/columns.js";
 import { isOutputGiven, printRows } from "../../output/writer.js";

@@ -4,7 +4,6 @@ import { addOutputFlags } from "../../flags/output.js";
 import { repeatable, seconds } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";
-import type { ProxyFlags } from "./run-proxy.js";
 import type { McpFlags } from "./session.js";
 
 /** Where the help lists it, and how it is declared. */

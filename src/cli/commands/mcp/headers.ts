@@ -1,5 +1,4 @@
-import { readSecretFile } from "../../../profile/secret-file.js";
-import { referencedSecret } from "../../../profile/secret-reference.js";
+import { readSecretFile, referencedSecret } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
 import { checkHeaderValue, headerError, parseHeaderLine } from "../../clients/header-line.js";
 import type { CommandContext } from "../../runtime/context.js";

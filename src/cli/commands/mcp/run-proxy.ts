@@ -4,7 +4,7 @@ import { networkError } from "../../../http/network-error.js";
 import type { SendRequest } from "../../../mcp/http-exchange.js";
 import { type ProxiedServer, runStdioProxy } from "../../../mcp/stdio-proxy.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { loginRequired } from "../../../oauth/grant/login-required.js";
+import { loginRequired } from "../../../oauth/grant/grant-requirements.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { quote } from "../../../redact.js";
 import { loginFirst } from "../../clients/login-first.js";

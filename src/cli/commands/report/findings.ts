@@ -1,5 +1,4 @@
-import { isLoopbackHost } from "../../../http/address.js";
-import { parseUrl } from "../../../http/url.js";
+import { isLoopbackHost, parseUrl } from "../../../http/address.js";
 import { DAY_SECONDS, dateOf, numberText } from "./charts.js";
 import type { Facts, Point } from "./fields.js";
 import type { Finding } from "./model.js";

@@ -1,8 +1,7 @@
 import { accessSync, constants, linkSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { AgentAuthError, usageError } from "../../../errors.js";
-import { codeOf } from "../../../platform/contention.js";
-import { statOf } from "../../../platform/stat.js";
+import { codeOf, statOf } from "../../../platform/files.js";
 import { quote, shellWord } from "../../../redact.js";
 import { temporaryPath } from "../../../store/private/private-file.js";
 import { outputError } from "../../io/write-all.js";

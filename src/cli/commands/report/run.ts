@@ -1,8 +1,7 @@
 import { basename, dirname, extname, join } from "node:path";
 import type { ManagementClient } from "../../../api/client.js";
 import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
-import type { Format } from "../../../profile/output-formats.js";
-import type { Settings } from "../../../profile/settings.js";
+import type { Format, Settings } from "../../../profile/settings.js";
 import { quote } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
 import { DOCUMENT_FORMATS } from "../../flags/output.js";

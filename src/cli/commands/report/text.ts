@@ -1,6 +1,6 @@
 /** The report as text, for a terminal or a pipe. */
 
-import type { Env } from "../../../platform/environment.js";
+import type { Env } from "../../../platform/system.js";
 import { escapeText } from "../../../redact.js";
 import type { OutStream } from "../../io/stream.js";
 import { isAscii } from "../../io/terminal-features.js";

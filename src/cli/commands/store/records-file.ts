@@ -1,6 +1,5 @@
 import { AgentAuthError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
-import type { ClientBinding } from "../../../oauth/model/client-binding.js";
 import {
   decodeBinding,
   decodeClient,
@@ -10,6 +9,7 @@ import {
   encodeGrant,
 } from "../../../oauth/model/codec.js";
 import type { ClientRecord, Grant } from "../../../oauth/model/grant.js";
+import type { ClientBinding } from "../../../oauth/model/grant-store.js";
 import { readPrivateFile } from "../../../store/private/private-file.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { storeError } from "../../../store/store-error.js";

@@ -1,9 +1,8 @@
 import type { AgentAuthError } from "../../../errors.js";
 import { redirectForm } from "../../../oauth/client/registration.js";
-import type { ClientBinding } from "../../../oauth/model/client-binding.js";
 import type { ClientRecord, Grant } from "../../../oauth/model/grant.js";
-import type { GrantStore } from "../../../oauth/model/grant-store.js";
-import { writeSecretFile } from "../../../profile/secret-file.js";
+import type { ClientBinding, GrantStore } from "../../../oauth/model/grant-store.js";
+import { writeSecretFile } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
 import type { KeyRing } from "../../../store/seal/key-ring.js";
 import { encodeRecords, readRecords } from "./records-file.js";

@@ -1,6 +1,6 @@
 import { AgentAuthError, usageError } from "../../../errors.js";
+import { parseUrl } from "../../../http/address.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
-import { parseUrl } from "../../../http/url.js";
 import { quote, shellWord } from "../../../redact.js";
 import { type Asker, UNKNOWN_ASKER } from "../../clients/token-formats.js";
 import type { TokenFlags } from "../../flags/agent.js";

@@ -1,7 +1,6 @@
-import { checkHandOver } from "../../clients/bound-token.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
-import { formatToken } from "../../clients/token-formats.js";
+import { checkHandOver, formatToken } from "../../clients/token-formats.js";
 import type { TokenFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { readCredentialRequest } from "./credential-request.js";

@@ -1,7 +1,6 @@
 import type { Domain } from "../../../api/types.js";
 import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
-import type { Format } from "../../../profile/output-formats.js";
-import type { Settings } from "../../../profile/settings.js";
+import type { Format, Settings } from "../../../profile/settings.js";
 import { escapeText, quote } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import { DOCUMENT_FORMATS, type OutputFlags } from "../../flags/output.js";

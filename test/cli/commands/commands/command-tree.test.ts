@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { describeProgram, leafCommands } from "../../../../src/cli/commands/commands/command-tree.js";
 
 import { EXIT_CODES } from "../../../../src/cli/runtime/exit-codes.js";
-import { FORMATS } from "../../../../src/profile/output-formats.js";
+import { FORMATS } from "../../../../src/profile/settings.js";
 import { declaredProgram } from "../../../helpers/program.js";
 
 const tree = describeProgram(declaredProgram());

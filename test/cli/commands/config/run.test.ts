@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect } from "vitest";
 import { tokenPath } from "../../../../src/cli/config/token-file.js";
 import { writeSandboxState } from "../../../../src/profile/sandbox-state.js";
-import { readSecretFile } from "../../../../src/profile/secret-file.js";
+import { readSecretFile } from "../../../../src/profile/secrets.js";
 import { linesOf, temporaryFolder } from "../../../helpers/cli.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { onSystem } from "../../../platform/support.js";

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "no
 import { join } from "node:path";
 import { beforeEach, describe, expect } from "vitest";
 import type { DoctorReport } from "../../../../src/cli/commands/doctor/text.js";
-import { FORMATS } from "../../../../src/profile/output-formats.js";
+import { FORMATS } from "../../../../src/profile/settings.js";
 import { benchTest } from "../../../helpers/bench-test.js";
 import { type RunOptions, runCli, temporaryFolder, unsafeIn } from "../../../helpers/cli.js";
 import { writeGrantFile } from "../../../helpers/grant-files.js";

@@ -76,6 +76,7 @@ it.for<[string, string[], number, RegExp]>([
 ])("exits for %s, with nothing on standard output", async ([_what, flags, exit, words], { exchange }) => {
   const { code, stdout, stderr } = await exchange(...flags);
   expect([code, stdout, stderr]).toEqual([exit, "", expect.stringMatching(words)]);
+  expect(stderr.replace(/127\.0\.0\.1:\d+/g, "<server>")).toMatchSnapshot();
 });
 
 it("exits with 4 without a login or a client", async ({ desk }) => {
@@ -91,6 +92,8 @@ it("refuses an address that is none", async ({ me }) => {
 it("puts a token that is no access token in no header", async () => {
   const { mcp, issuer, login } = await startScene();
   const home = temporaryFolder();
+  const exchange = "urn:ietf:params:oauth:grant-type:token-exchange";
+  issuer.metadata["grant_types_supported"] = ["authorization_code", "refresh_token", exchange];
   await new AgentClient({ store: fileStore(home), login }).login(mcp.url);
   issuer.tokenAnswer = { token_type: "N_A", issued_token_type: `${TYPE}saml2` };
   const run = (format: string) =>

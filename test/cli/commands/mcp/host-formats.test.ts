@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { fileOf, filesOf, HOST_SCOPES, type HostMachine } from "../../../../src/cli/clients/mcp-hosts/host.js";
+import { filesOf, HOST_SCOPES, type HostMachine, settingsPath } from "../../../../src/cli/clients/mcp-hosts/host.js";
 import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../../src/cli/clients/mcp-hosts/hosts.js";
 import { DOCUMENTED } from "./host-formats.js";
 
@@ -24,7 +24,7 @@ describe.each(Object.entries(MCP_HOSTS))("the row of %s", (name, host) => {
     for (const scope of HOST_SCOPES) {
       const file = documented?.files[`${scope} ${platform}`] ?? documented?.files[`${scope} *`];
       const path = file?.replace(/^~/, "/home/me").replace(/^(?!\/)/, "/home/me/project/");
-      expect(fileOf(host, scope, machine(platform))).toBe(path);
+      expect(settingsPath(host, scope, machine(platform))).toBe(path);
     }
   });
 });

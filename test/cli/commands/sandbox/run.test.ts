@@ -196,6 +196,8 @@ describe("the clock and the machine clients of a sandbox", () => {
     for (const step of ["2h", "+2w", "-1h"]) {
       const wrong = await small.run(["sandbox", "clock", "--", step]);
       expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("is not a valid time step")]);
+      const asJson = await small.run(["sandbox", "clock", "--", step], { env: { AGENTAUTH_ERRORS: "json" } });
+      expect(JSON.parse(asJson.stderr).error).toMatchObject({ code: "usage", class: "usage" });
     }
   });
 

@@ -2,13 +2,15 @@ import { userFolder } from "../../../../profile/home.js";
 import { quote } from "../../../../redact.js";
 import { changeServer, type SettingsChange, serversIn } from "../../../clients/mcp-hosts/edit.js";
 import {
-  fileOf,
   HOST_SCOPES,
   type HostMachine,
   type HostScope,
+  lineAt,
   type McpHost,
+  type Servers,
+  SettingsSyntaxError,
+  settingsPath,
 } from "../../../clients/mcp-hosts/host.js";
-import { lineAt, type Servers, SettingsSyntaxError } from "../../../clients/mcp-hosts/language.js";
 import { type HostFile, readHostFile, writeHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { hostOf, usageError } from "./entry.js";
@@ -43,9 +45,9 @@ export async function openSettings(
 ): Promise<HostSettings> {
   const host = hostOf(name);
   const machine = machineOf(context);
-  const path = fileOf(host, scope, machine);
+  const path = settingsPath(host, scope, machine);
   if (path !== undefined) return readSettings(host, path, scope, machine);
-  const others = HOST_SCOPES.filter((one) => fileOf(host, one, machine) !== undefined);
+  const others = HOST_SCOPES.filter((one) => settingsPath(host, one, machine) !== undefined);
   throw usageError(
     `${name} has no settings file for the scope ${scope} on ${machine.platform}`,
     others.length > 0

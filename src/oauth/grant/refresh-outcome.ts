@@ -1,0 +1,137 @@
+import { AgentAuthError } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
+import { quote } from "../../redact.js";
+import type { ClientKey } from "../client/client-auth.js";
+import type { OAuthHttp } from "../http/http.js";
+import { type Grant, hasExpired, hasSameTokens, tokenGeneration } from "../model/grant.js";
+import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
+import type { PreviousAttempt } from "../model/lease.js";
+import { revokeRemotely } from "../token/revocation.js";
+import { LOGIN_HINT, loginRemedy, loginRequired } from "./grant-requirements.js";
+
+/** What saving refreshed tokens needs. */
+export interface SaveContext {
+  store: GrantStore;
+  http: OAuthHttp;
+  clock: Pick<Clock, "sleep">;
+  /** What a client of the method `private_key_jwt` signs with. */
+  privateKey?: ClientKey | undefined;
+  /** Refreshed grants that could not be saved, by the previous access token: the only copy of the new tokens. */
+  unsaved: Map<string, Grant>;
+}
+
+const SAVE_PAUSES_MS = [100, 400, 1500];
+
+/**
+ * The refreshed grant that could not be saved, with the generation after the stored one, which may have been marked
+ * since.
+ */
+export function unsavedFor({ unsaved }: Pick<SaveContext, "unsaved">, current: Grant): Grant | undefined {
+  const pending = unsaved.get(current.tokens.accessToken.reveal());
+  return pending?.signedInAt === current.signedInAt ? { ...pending, generation: current.generation + 1 } : undefined;
+}
+
+/** Saves the next generation. Until that succeeds it stays in memory: another refresh would end the session. */
+export async function saveNext(
+  context: SaveContext,
+  reservation: Reservation,
+  current: Grant,
+  next: Grant,
+): Promise<Grant> {
+  const { store, unsaved } = context;
+  const before = current.tokens.accessToken.reveal();
+  unsaved.set(before, next);
+  const saved = await saveWithRetries(context, reservation, next, current.generation);
+  unsaved.delete(before);
+  if (saved) return next;
+  const stored = await store.read(current);
+  if (!stored) {
+    // The process that logged out could revoke only the previous tokens.
+    await revokeRemotely(next, context.http, undefined, context.privateKey);
+    throw loginRequired(next, "another process logged out");
+  }
+  // Another process logged in or refreshed: its tokens are newer.
+  if (!stored.retired && !hasSameTokens(stored, current)) return stored;
+  // Another process found the grant rejected or the response lost. Its mark is on the tokens that these replace.
+  const revived = { ...next, generation: stored.generation + 1 };
+  if (stored.signedInAt === next.signedInAt && (await store.save(revived, stored.generation))) return revived;
+  throw loginRequired(stored, stored.retired?.reason ?? "another process changed it at the same time");
+}
+
+/** The space was reserved, so a failure to save may be temporary. */
+async function saveWithRetries(
+  { clock, store }: SaveContext,
+  reservation: Reservation,
+  next: Grant,
+  expected: number,
+): Promise<boolean> {
+  for (const pause of [...SAVE_PAUSES_MS, undefined]) {
+    try {
+      return await reservation.save(next, expected);
+    } catch (error) {
+      if (!isStoreFailure(error)) throw error;
+      if (pause === undefined) throw grantNotSavedError(next, store.location, error);
+      await clock.sleep(pause, new AbortController().signal);
+    }
+  }
+  return false;
+}
+
+function grantNotSavedError(grant: Grant, location: string, cause: AgentAuthError): AgentAuthError {
+  const message = `the issuer refreshed the token for ${quote(grant.server)}, but the new one cannot be stored in ${quote(location)}: ${cause.message}; the stored refresh token is used up`;
+  const { retryable } = cause;
+  const advice = retryable
+    ? {
+        hint: "call again from this process, which saves the token when the store answers",
+        remedy: { action: "retry" } as const,
+      }
+    : cause.hint === undefined
+      ? { hint: LOGIN_HINT, remedy: loginRemedy(grant) }
+      : { hint: cause.hint };
+  return new AgentAuthError("grant_not_saved", message, { class: "store", ...advice, retryable, cause });
+}
+
+// The request may have arrived, and the response with the new tokens been lost.
+const AMBIGUOUS_CODES = new Set(["timeout", "connection_reset", "bad_json"]);
+const LOST_CODES = new Set([...AMBIGUOUS_CODES, "grant_not_saved"]);
+
+/** Whether a token request failed in a way that leaves open whether the issuer has issued new tokens. */
+export function isLostAnswer(error: AgentAuthError): boolean {
+  return AMBIGUOUS_CODES.has(error.code) && error.class === "unavailable";
+}
+
+/**
+ * The grant with the mark that its refresh token was sent and the response was lost. An issuer that detects reuse ends
+ * the session at the second use, so the refresh token is not sent again while the access token is valid.
+ */
+export function markLost(grant: Grant, code: string, at: number): Grant {
+  const lostRefresh = { at, code, generation: tokenGeneration(grant) };
+  return { ...grant, generation: grant.generation + 1, lostRefresh };
+}
+
+/** Whether the access token is to be used until it expires, because a second refresh could end the session. */
+export function isLastToken(grant: Grant, now: number): boolean {
+  return grant.lostRefresh !== undefined && !grant.retired && !hasExpired(grant.tokens, now);
+}
+
+/** Whether the refresh token was sent before and its response is unknown. */
+export function mayHaveBeenUsed(before: PreviousAttempt | undefined): before is PreviousAttempt {
+  if (!before?.committed) return false;
+  return before.ended !== "released" || LOST_CODES.has(before.failure?.code ?? "");
+}
+
+/** Why a refresh token may have been used before, for the message of its rejection; empty if it was not. */
+export function describeLoss(repeated: boolean, before: PreviousAttempt | undefined, { lostRefresh }: Grant): string {
+  if (repeated) return "; the response to the first attempt was lost";
+  if (!mayHaveBeenUsed(before)) {
+    if (lostRefresh === undefined) return "";
+    return `; the response to the refresh of ${new Date(lostRefresh.at).toISOString()} was lost (${lostRefresh.code})`;
+  }
+  const { at, ended } = before;
+  const how = {
+    died: "was interrupted when its process ended",
+    expired: "did not finish in time",
+    released: "got no response that could be stored",
+  };
+  return `; the refresh that began at ${new Date(at).toISOString()} ${how[ended]}`;
+}

@@ -1,0 +1,62 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { withSendDeadline } from "../../../src/oauth/grant/send-refresh.js";
+import { leaseLost } from "../../../src/oauth/model/lease.js";
+import { createFetch } from "../../../src/transport/network.js";
+import { heldError } from "../../helpers/told.js";
+
+describe.each([
+  ["Node's fetch", globalThis.fetch],
+  ["node:http", createFetch({}, undefined)],
+])("a request under a lease, over %s", (_over, send) => {
+  let server: Server;
+  let url: string;
+  let received = 0;
+
+  beforeAll(async () => {
+    server = createServer((_request, response) => {
+      received++;
+      response.end("ok");
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  });
+  afterAll(() => server.close());
+
+  const post = () => send(url, { method: "POST", body: "refresh_token=x" });
+
+  it("leaves while the lease is good", async () => {
+    expect((await withSendDeadline({ left: () => 1 }, post)).status).toBe(200);
+    expect(received).toBe(1);
+  });
+
+  it("does not leave once it is over, however far the connection had come", async () => {
+    received = 0;
+    let left = 1;
+    const sent = withSendDeadline({ left: () => left }, () => {
+      const reply = post();
+      left = 0;
+      return reply;
+    });
+    expect(await heldError(sent)).toMatchObject({ code: "lease_lost", class: "unavailable" });
+    // On a connection that was open already as well.
+    left = 0;
+    expect(await heldError(withSendDeadline({ left: () => left }, post))).toMatchObject({ code: "lease_lost" });
+    expect(received).toBe(0);
+  });
+
+  it("does not leave with too little of the lease, and says why", async () => {
+    received = 0;
+    const lease = { left: () => 1, maySend: () => false, lost: () => leaseLost("too little is left") };
+    await expect(withSendDeadline(lease, post)).rejects.toThrow("too little is left");
+    expect(received).toBe(0);
+  });
+
+  it("affects no other request", async () => {
+    received = 0;
+    await withSendDeadline({ left: () => 0 }, async () => undefined);
+    expect((await post()).status).toBe(200);
+    expect(received).toBe(1);
+  });
+});

@@ -1,0 +1,112 @@
+import { inspect } from "node:util";
+import { describe, expect, it } from "vitest";
+import { AgentAuthError } from "../../../src/errors.js";
+import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
+
+const KEY = { kind: "grant", partition: "p", id: "i" } as const;
+
+/** What a driver throws whose client throws this, and how often it was asked. */
+async function failure(thrown: unknown): Promise<{ error: AgentAuthError; requested: number }> {
+  let requested = 0;
+  const query = async () => {
+    requested++;
+    throw thrown;
+  };
+  const error = await postgresDriver({ query })
+    .get(KEY)
+    .catch((reason) => reason);
+  expect(error).toBeInstanceOf(AgentAuthError);
+  return { error, requested };
+}
+
+const refusal = (code: string, message = "a sentence of the server") => Object.assign(new Error(message), { code });
+
+describe("an error of the engine", () => {
+  it.each(["08006", "08P01", "53300", "53100", "57P01", "57P02", "57P03", "57014", "55P03", "25006"])(
+    "%s is one that passes",
+    async (code) => {
+      const { error, requested } = await failure(refusal(code));
+      expect(error).toMatchObject({ code: "store_unavailable", class: "unavailable", retryable: true });
+      expect(error.message).toBe(
+        `PostgreSQL table agentauth_record: the server refused the statement (${code}): "a sentence of the server"`,
+      );
+      expect(requested).toBe(1);
+    },
+  );
+
+  it.each(["40001", "40P01"])("%s is one that passes, after three more tries", async (code) => {
+    const { error, requested } = await failure(refusal(code));
+    expect(error).toMatchObject({ code: "store_unavailable", retryable: true });
+    expect(requested).toBe(4);
+  });
+
+  it.each(["ECONNREFUSED", "ECONNRESET", "EPIPE", "CONNECTION_CLOSED", "CONNECT_TIMEOUT", ""])(
+    "%o of a client is one that passes",
+    async (code) => {
+      const { error } = await failure(refusal(code, "connect 10.0.0.1"));
+      expect(error).toMatchObject({ code: "store_unavailable", class: "unavailable", retryable: true });
+      expect(error.message).toContain(`the server cannot be reached (${code || "Error"})`);
+    },
+  );
+
+  it.each(["timeout exceeded when trying to connect", "Connection terminated unexpectedly", "Query read timeout"])(
+    "%o of a client without a code can be searched for",
+    async (message) => {
+      const { error } = await failure(new Error(message));
+      expect(error.message).toContain(`the server cannot be reached (${message})`);
+    },
+  );
+
+  it.each(["22P02", "23505", "28P01", "3D000", "42501", "42601", "XX000"])("%s is one that stays", async (code) => {
+    const { error, requested } = await failure(refusal(code));
+    expect(error).toMatchObject({ code: "store_failed", class: "store", retryable: false });
+    expect(requested).toBe(1);
+  });
+
+  it.each([
+    ["28P01", /user name or the password/],
+    ["28000", /user name or the password/],
+    ["3D000", /database that exists/],
+  ])("%s of a connection that is refused says what to correct", async (code, hint) => {
+    const { error } = await failure(refusal(code));
+    expect(error.hint).toMatch(hint);
+  });
+
+  it("names the SQL of the store if the table is missing", async () => {
+    const { error } = await failure(refusal("42P01", 'relation "agentauth_record" does not exist'));
+    expect(error).toMatchObject({ code: "store_failed", hint: expect.stringContaining("storeSql()") });
+    expect(error.remedy).toEqual({ action: "inspect", subject: "tables" });
+  });
+
+  it("names the privileges if the role lacks one", async () => {
+    const { error } = await failure(refusal("42501"));
+    expect(error.hint).toContain("USE the sequence");
+  });
+
+  it("shows neither the text of a client's error nor the properties of any", async () => {
+    const secret = "postgres://app:hunter2@db/app";
+    const parsing = Object.assign(new TypeError(`Invalid URL ${secret}`), { code: "ERR_INVALID_URL", input: secret });
+    const losing = new Error(`connection to ${secret} lost`);
+    const server = Object.assign(refusal("22021"), { parameters: [secret], where: secret });
+    for (const thrown of [parsing, losing, server, secret, undefined, null, { code: secret }]) {
+      const { error } = await failure(thrown);
+      expect(inspect(error, { depth: 9, showHidden: true }) + JSON.stringify(error)).not.toContain("hunter2");
+    }
+    expect((await failure(parsing)).error).toMatchObject({ code: "store_failed" });
+  });
+
+  it("escapes what the server writes", async () => {
+    const { error } = await failure(refusal("XX000", "\u001b[2Jgone\u202e"));
+    expect(error.message).toContain('"\\e[2Jgone\\u{202e}"');
+  });
+
+  it("that says nothing is named by its code", async () => {
+    const { error } = await failure({ code: "XX000" });
+    expect(error.message).toMatch(/refused the statement \(XX000\): ""$/);
+  });
+
+  it("that the application's query throws as one of ours stays what it is", async () => {
+    const own = new AgentAuthError("tls_failed", "no", { class: "remote" });
+    expect((await failure(own)).error).toBe(own);
+  });
+});
