@@ -18,12 +18,12 @@ const OF_NODE = [
 
 /** Each of these packages is known in one place, so that it can be exchanged there. */
 const PACKAGES = {
-  commander: "^src/cli/",
+  commander: "^src/(cli|packages)/",
   "cli-table3": BUNDLED,
   "cross-spawn": BUNDLED,
   conf: BUNDLED,
   "openapi-fetch": "^src/api/client\\.ts$",
-  oauth4webapi: "^src/oauth/",
+  oauth4webapi: "^src/(oauth|packages)/",
   open: BUNDLED,
   "oidc-provider": BUNDLED,
   yaml: BUNDLED,

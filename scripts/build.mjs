@@ -1,9 +1,8 @@
 // Builds dist/: declarations, the library (ES modules that share one graph), the packages that are bundled as published, and
 // the command line (CommonJS, which Node loads faster).
+import { execFileSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
-import { PassThrough, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 import { describeBundledPackages } from "./build/bundled-packages.mjs";
@@ -27,13 +26,13 @@ const COMMON = {
   logLevel: "warning",
 };
 
-/** CommonJS of which a command reads all and runs little: without white space, but with its names, for stack traces. */
+/** CommonJS of which a command reads all and runs little: as short as can be, but with the names in stack traces. */
 const PROGRAM = {
   ...COMMON,
   format: "cjs",
   outExtension: { ".js": ".cjs" },
-  minifySyntax: true,
-  minifyWhitespace: true,
+  minify: true,
+  keepNames: true,
   lineLimit: 500,
   // Makes import() a require() that is called late.
   supported: { "dynamic-import": false },
@@ -41,15 +40,21 @@ const PROGRAM = {
   banner: { js: 'const moduleUrl=require("node:url").pathToFileURL(__filename).href;' },
 };
 
+/** Packages that all groups of commands need: each is in dist/ once. */
+const SHARED = ["commander", "oauth4webapi", "uqr"];
+/** Clients, which the commands for the settings leave out: they send nothing. */
+const CLIENTS = ["cli/clients/agent", "cli/clients/management", "cli/clients/network", "cli/clients/store"];
+
 mkdirSync(made);
 try {
   const declared = Object.values(exports).flatMap(({ types }) => types?.replace("./dist/", "") ?? []);
   writeDeclarations(root, made, declared);
   const entries = declared.map((path) => path.replace(".d.ts", ""));
-  const metafiles = await Promise.all([buildLibrary(entries), buildPackages(), buildCommandLine(), buildFrequent()]);
-  await writeHelp();
+  const bundles = ["lists", "tokens", "settings", "all"].map(buildCommandLine);
+  const metafiles = await Promise.all([buildLibrary(entries), buildPackages(), ...bundles, buildFrequent()]);
   describeBundledPackages(root, made, metafiles);
   replace();
+  writeHelp();
 } finally {
   rmSync(made, { recursive: true, force: true });
 }
@@ -73,20 +78,20 @@ async function buildLibrary(entries) {
 async function buildPackages() {
   const names = readdirSync(join(root, "src/packages")).map((name) => name.replace(".ts", ""));
   const entryPoints = Object.fromEntries(names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]));
-  // oidc-provider reads the names of its classes, and a bundle changes one of two that are equal.
   // The main module of jsonc-parser loads its parts with a require() that no bundler sees.
   const alias = { "jsonc-parser": "jsonc-parser/lib/esm/main.js" };
-  const { metafile } = await build({ ...PROGRAM, minify: true, entryPoints, alias, keepNames: true });
+  const { metafile } = await build({ ...PROGRAM, entryPoints, alias });
   return metafile;
 }
 
 /** The groups of commands: parsing code that a command never runs costs a start more than anything else. */
-async function buildCommandLine() {
-  const names = ["lists", "tokens", "all"];
+async function buildCommandLine(name) {
+  const left = name === "settings" ? CLIENTS : [];
   const { metafile } = await build({
     ...PROGRAM,
-    entryPoints: Object.fromEntries(names.map((name) => [`cli/${name}`, `src/cli/groups/${name}.ts`])),
-    external: [...Object.keys(optionalDependencies), "#packages/*"],
+    entryPoints: { [`cli/${name}`]: `src/cli/groups/${name}.ts` },
+    alias: Object.fromEntries(SHARED.map((name) => [name, `#packages/${name}`])),
+    external: [...Object.keys(optionalDependencies), "#packages/*", ...left.map((path) => `./src/${path}.ts`)],
   });
   return metafile;
 }
@@ -96,7 +101,7 @@ async function buildFrequent() {
   const toProgram = { filter: /\/(?:groups\/\w+|cached-token)\.js$|^\.\.\/output\// };
   const { metafile } = await build({
     ...PROGRAM,
-    minify: true,
+    keepNames: false,
     entryPoints: ["src/cli/main.ts", "src/cli/fast-path/cached-token.ts"],
     outbase: "src",
     packages: "external",
@@ -119,27 +124,17 @@ async function buildFrequent() {
  * Writes the output of `agentauth --help` into files, for the width of a pipe and for the maximal width: a process that
  * prints a file starts faster.
  */
-async function writeHelp() {
-  const { runProgram } = createRequire(import.meta.url)(join(made, "cli/all.cjs"));
+function writeHelp() {
   for (const columns of ["80", "100"]) {
-    let text = "";
-    const stdout = new Writable({
-      write(chunk, _encoding, done) {
-        text += chunk;
-        done();
-      },
-    });
-    const host = { stdin: new PassThrough(), stdout, stderr: process.stderr, env: { COLUMNS: columns } };
-    const code = await runProgram(["--help"], { ...host, on() {}, off() {}, exit: (status) => process.exit(status) });
-    if (code !== 0 || text === "") throw new Error(`--help ended with ${code}`);
-    writeFileSync(join(made, "cli", `help-${columns}.txt`), text);
+    const env = { COLUMNS: columns, NODE_DISABLE_COMPILE_CACHE: "1" };
+    const text = execFileSync(process.execPath, [join(root, "bin/agentauth.cjs"), "--help"], { env });
+    writeFileSync(join(dist, "cli", `help-${columns}.txt`), text);
   }
 }
 
 function replace() {
-  if (!existsSync(dist)) return renameSync(made, dist);
   const old = `${made}-old`;
-  renameSync(dist, old);
+  if (existsSync(dist)) renameSync(dist, old);
   renameSync(made, dist);
   rmSync(old, { recursive: true, force: true });
 }

@@ -18,7 +18,7 @@ const suite = join(root, "test", "runtimes", "sdk.mjs");
 const DEVICES = 120;
 const SUITE_MS = 60_000;
 const TESTS_MS = 30 * 60_000;
-const MAX_GZIPPED = 26 * 1024;
+const MAX_GZIPPED = 25 * 1024;
 const CHROMIUM = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const DENO_FLAGS = ["run", "--no-prompt", "--no-lock", "--allow-net=127.0.0.1", "--allow-env", "--allow-read"];
 

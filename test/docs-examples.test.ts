@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
+import { startSandbox } from "../src/sandbox/index.js";
+import { runCli, temporaryFolder } from "./helpers/cli.js";
 
 const PAGES = ["README.md", ...readdirSync("docs").flatMap((name) => (name.endsWith(".md") ? [`docs/${name}`] : []))];
 
@@ -34,5 +36,26 @@ describe("the programs that the pages show", () => {
 
   it.each(PAGES)("%s has none that the oldest supported Node cannot read", (page) => {
     expect(programs(page).flatMap(disposals)).toEqual([]);
+  });
+});
+
+describe("the first commands of docs/grants.md", () => {
+  it("get a token of the sandbox that they start", async () => {
+    const block = /^```sh\n(.*?)^```$/ms.exec(readFileSync("docs/grants.md", "utf8"))?.[1] ?? "";
+    const [start = "", , token = ""] = block.split("\n");
+    expect(start).toBe("agentauth sandbox start --machine-grants --port 4000 &");
+    const sandbox = await startSandbox({ machineGrants: true });
+    try {
+      const [, ...args] = token.replaceAll("http://127.0.0.1:4000", sandbox.origin).split(" ");
+      const env = {
+        AGENTAUTH_CLIENT_SECRET: sandbox.machine?.secretClient.clientSecret,
+        AGENTAUTH_HOME: temporaryFolder(),
+      };
+      const { stdout, stderr, code } = await runCli(args, { env });
+      expect({ stderr, code }).toEqual({ stderr: "", code: 0 });
+      expect(stdout).toMatch(/^eyJ[\w-]+\.[\w-]+\.[\w-]+\n$/);
+    } finally {
+      await sandbox.close();
+    }
   });
 });

@@ -27,14 +27,27 @@ const PAGES = [
   ...GUIDES.map((name) => `docs/${name}`),
 ];
 
+/** Pages that are looked up: the length of each is that of what it lists. */
+const REFERENCE = /^(cli.*|troubleshooting|servers|security-(table|details)|reliability-measurements)\.md$/;
+
 function read(path: string): string {
   return readFileSync(join(root, path), "utf8");
 }
 
-/** What the first cells of a page's tables name: every word between backticks. */
-function firstCells(page: string): string[] {
-  const rows = read(page).match(/^\| .*$/gm) ?? [];
+/** What the first cells of the tables of pages name: every word between backticks. */
+function firstCells(...pages: string[]): string[] {
+  const rows = pages.flatMap((page) => read(page).match(/^\| .*$/gm) ?? []);
   return rows.flatMap((row) => row.split("|")[1]?.match(/`[^`]+`/g) ?? []).map((cell) => cell.slice(1, -1));
+}
+
+/** How many words a page has as it is read: code blocks, front matter, pictures and the lines of tables left out. */
+function words(page: string): number {
+  const text = page
+    .replace(/^---\n.*?\n---\n/s, "")
+    .replaceAll(/^```.*?^```$/gms, "")
+    .replaceAll(/<picture>.*?<\/picture>/gs, "")
+    .replaceAll(/\||-{3,}:?/g, " ");
+  return text.split(/\s+/).filter((word) => word !== "").length;
 }
 
 /** The addresses of a page's headings, as the site and code hosts write them. */
@@ -63,40 +76,37 @@ function declared(path: string, name: string): string[] {
   throw new Error(`${path} declares no ${name}`);
 }
 
-describe("the SDK page", () => {
-  const named = firstCells("docs/sdk.md");
-
+describe("the pages of the SDK and the sandbox", () => {
   it.each([
-    ["src/api/client.ts", "ManagementClientOptions"],
-    ["src/http/transport.ts", "TransportOptions"],
-    ["src/api/page.ts", "ListOptions"],
-    ["src/oauth/agent-options.ts", "AgentClientOptions"],
-    ["src/oauth/discovery/overrides.ts", "Overrides"],
-    ["src/error-codes.ts", "ClientErrorCode"],
-  ])("has everything that %s declares in %s", (path, name) => {
+    ["docs/sdk-lists.md", "src/api/client.ts", "ManagementClientOptions"],
+    ["docs/sdk-lists.md", "src/http/transport.ts", "TransportOptions"],
+    ["docs/sdk-lists.md", "src/api/page.ts", "ListOptions"],
+    ["docs/sdk-lists.md", "src/api/call-options.ts", "Check"],
+    ["docs/sdk-tokens.md", "src/oauth/agent-options.ts", "AgentClientOptions"],
+    ["docs/sdk-tokens.md", "src/oauth/discovery/overrides.ts", "Overrides"],
+    ["docs/sdk-errors.md", "src/error-codes.ts", "ClientErrorCode"],
+    ["docs/sandbox-options.md", "src/sandbox/sandbox-settings.ts", "SandboxOptions"],
+    ["docs/sandbox-options.md", "src/sandbox/oauth/issuer-settings.ts", "OAuthOptions"],
+    ["docs/sandbox-faults.md", "src/sandbox/faults/faults.ts", "FaultSelector"],
+  ])("%s has everything that %s declares in %s", (page, path, name) => {
     const members = declared(path, name);
+    const named = firstCells(page);
     expect(members.length).toBeGreaterThan(0);
     expect(members.filter((member) => !named.includes(member))).toEqual([]);
   });
 
-  it("has the service's error codes", () => {
-    expect(SERVICE_ERROR_CODES.filter((code) => !named.includes(code))).toEqual([]);
-  });
-});
-
-describe("the sandbox page", () => {
-  const named = firstCells("docs/sandbox.md");
-
-  it.each([
-    ["src/sandbox/sandbox-settings.ts", "SandboxOptions"],
-    ["src/sandbox/oauth/issuer-settings.ts", "OAuthOptions"],
-    ["src/sandbox/faults/faults.ts", "FaultSelector"],
-  ])("has everything that %s declares in %s", (path, name) => {
-    expect(declared(path, name).filter((member) => !named.includes(member))).toEqual([]);
+  it("have the service's error codes and every kind of fault", () => {
+    const named = firstCells("docs/sdk-errors.md", "docs/sandbox-faults.md");
+    const names = [...SERVICE_ERROR_CODES, ...Object.keys(FAULT_KINDS)];
+    expect(names.filter((name) => !named.includes(name))).toEqual([]);
   });
 
-  it("has every kind of fault", () => {
-    expect(Object.keys(FAULT_KINDS).filter((kind) => !named.includes(kind))).toEqual([]);
+  it("name each entry point of the package", () => {
+    const { exports } = JSON.parse(read("package.json")) as { exports: Record<string, unknown> };
+    const entries = Object.entries(exports).flatMap(([name, target]) =>
+      typeof target === "string" ? [] : [name.replace(".", "agentauth")],
+    );
+    expect(entries.filter((name) => !firstCells("docs/sdk.md").includes(name))).toEqual([]);
   });
 });
 
@@ -109,7 +119,7 @@ describe("the pages of settings and lists", () => {
   });
 
   it("have every output format and setting", () => {
-    const named = [...firstCells("docs/lists.md"), ...firstCells("docs/settings.md")];
+    const named = firstCells("docs/lists.md", "docs/settings.md");
     expect([...FORMATS, ...Object.keys(PROFILE_KEYS)].filter((name) => !named.includes(name))).toEqual([]);
   });
 });
@@ -155,6 +165,35 @@ describe("the glossary", () => {
     expect(terms.length).toBeGreaterThanOrEqual(30);
     expect(terms).toEqual(terms.toSorted());
     expect(rows.filter(([, , path = ""]) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it("has only terms that another page or the file that is named uses", () => {
+    const guides = GUIDES.filter((name) => name !== "glossary.md").map((name) => read(`docs/${name}`));
+    const rows = [...read("docs/glossary.md").matchAll(/^\| (.+?) \| .+ \| `(src\/.+)` \|$/gm)];
+    const unused = rows.flatMap(([, terms = "", path = ""]) => {
+      const texts = [...guides, read(path)].join("\n");
+      return terms.split(", ").filter((term) => !new RegExp(term.replaceAll(/[ -]/g, "[\\s-]?"), "i").test(texts));
+    });
+    expect(unused).toEqual([]);
+  });
+});
+
+describe("the length of what people read", () => {
+  const pages = GUIDES.filter((name) => !REFERENCE.test(name));
+
+  it.each(pages)("of %s is at most 900 words, a word of a table counted as half a word", (name) => {
+    const text = read(`docs/${name}`);
+    const prose = words(text.replaceAll(/^\|.*$/gm, ""));
+    expect(prose + (words(text) - prose) / 2).toBeLessThanOrEqual(900);
+  });
+
+  it("is at most 32,000 words of all pages together", () => {
+    const lengths = pages.map((name) => words(read(`docs/${name}`)));
+    expect(lengths.reduce((sum, length) => sum + length)).toBeLessThanOrEqual(32_000);
+  });
+
+  it("is counted without code, front matter and the lines of tables", () => {
+    expect(words("---\na: b\n---\none `two three`\n```sh\nfour\n```\n\n| five | six |\n|---|---|\n")).toBe(5);
   });
 });
 

@@ -17,7 +17,7 @@ export function describeBundledPackages(root, made, metafiles) {
   checkUnedited(root, metafiles);
   const packages = [...folders].sort().map((folder) => readManifest(join(root, folder)));
   writeFileSync(join(made, "THIRD-PARTY-NOTICES.txt"), notices(packages));
-  const components = new Map(packages.map((manifest) => [purlOf(manifest), componentOf(manifest)]));
+  const components = new Map(packages.map(componentOf).map((component) => [component.purl, component]));
   const bill = {
     bomFormat: "CycloneDX",
     specVersion: "1.6",
@@ -41,22 +41,9 @@ function readManifest(folder) {
   return { ...JSON.parse(readFileSync(join(folder, "package.json"), "utf8")), folder };
 }
 
-function purlOf({ name, version }) {
-  return `pkg:npm/${name.replace("@", "%40")}@${version}`;
-}
-
 function componentOf({ name, version, license }) {
   const [own, group] = name.split("/").reverse();
-  const known = typeof license === "string" ? license : undefined;
-  const isExpression = known !== undefined && /\s/.test(known);
-  const purl = purlOf({ name, version });
-  return {
-    type: "library",
-    "bom-ref": purl,
-    group,
-    name: own,
-    version,
-    licenses: known && [isExpression ? { expression: known } : { license: { id: known } }],
-    purl,
-  };
+  const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
+  const licenses = typeof license === "string" ? [{ expression: license }] : undefined;
+  return { type: "library", "bom-ref": purl, group, name: own, version, licenses, purl };
 }

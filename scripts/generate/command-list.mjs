@@ -2,8 +2,13 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The headings of the help whose commands are bundles of their own, with the name of the list. */
-const BUNDLES = { "Lists:": "lists", "Tokens:": "tokens" };
+/** The bundles of commands: those below a heading of the help, or some alone. All others are in `all`. */
+const BUNDLES = {
+  lists: /group: "Lists:"/,
+  tokens: /group: "Tokens:"/,
+  // They send nothing, so that their bundle is without clients.
+  settings: /names: \["(?:config|profile)"\]/,
+};
 
 /** The text of the generated module with the declarations. */
 export function commandListText(root, folder) {
@@ -12,10 +17,10 @@ export function commandListText(root, folder) {
   const imports = names.map((name) => `import { command as ${variable(name)} } from "./${name}/command.js";\n`);
   const list = (title, members) =>
     `export const ${title} = [\n${members.map((name) => `  ${variable(name)},\n`).join("")}] as const;\n`;
-  const bundles = Object.entries(BUNDLES).map(([heading, bundle]) =>
+  const bundles = Object.keys(BUNDLES).map((bundle) =>
     list(
       bundle.toUpperCase(),
-      names.filter((name) => declaration(root, folder, name).includes(`group: "${heading}"`)),
+      names.filter((name) => bundleOf(declaration(root, folder, name)) === bundle),
     ),
   );
   return `// Generated from ${folder}/*/command.ts by scripts/generate.mjs. Do not edit.
@@ -26,19 +31,26 @@ ${[list("COMMANDS", names), ...bundles].join("\n")}`;
 
 /** The text of the generated module that names the bundle of a command line by its first word. */
 export function commandBundlesText(root, folder) {
-  const lines = commandsIn(root, folder).flatMap((name) => {
-    const text = declaration(root, folder, name);
-    const bundle = Object.entries(BUNDLES).find(([heading]) => text.includes(`group: "${heading}"`))?.[1];
-    const words = /\bnames: \[([^\]]+)\]/.exec(text)?.[1]?.match(/[a-z-]+/g) ?? [];
-    return bundle === undefined ? [] : words.map((word) => `  ["${word}", "${bundle}"],\n`);
-  });
+  const texts = commandsIn(root, folder).map((name) => declaration(root, folder, name));
+  const words = (text, list) => list.exec(text)?.[1]?.match(/[a-z-]+/g) ?? [];
+  const lines = texts.flatMap((text) =>
+    words(text, /\bnames: \[([^\]]+)\]/).map((word) => `  ["${word}", "${bundleOf(text)}"],\n`),
+  );
+  const hidden = texts.flatMap((text) => words(text, /\bhiddenNames: \[([^\]]+)\]/));
+  const bundles = [...Object.keys(BUNDLES), "all"].map((name) => `"${name}"`);
   return `// Generated from ${folder}/*/command.ts by scripts/generate.mjs. Do not edit.
 
-export const BUNDLE_OF_WORD: ReadonlyMap<string, ${Object.values(BUNDLES)
-    .map((name) => `"${name}"`)
-    .join(" | ")}> = new Map([
+/** Each word that a command line may begin with, and the bundle of its commands. */
+export const BUNDLE_OF_WORD: ReadonlyMap<string, ${bundles.join(" | ")}> = new Map([
 ${[...new Set(lines)].join("")}]);
+
+/** Words that the help does not list. */
+export const HIDDEN_WORDS: readonly string[] = ${JSON.stringify(hidden).replaceAll(",", ", ")};
 `;
+}
+
+function bundleOf(text) {
+  return Object.keys(BUNDLES).find((bundle) => BUNDLES[bundle].test(text)) ?? "all";
 }
 
 function commandsIn(root, folder) {

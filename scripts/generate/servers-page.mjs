@@ -7,15 +7,15 @@ export function serversPage(servers) {
   const parts = [
     "# Real servers",
     "<!-- Generated from src/sandbox/vendors by scripts/generate.mjs. Do not edit. -->",
-    `${count(servers)} shapes of MCP servers and of their authorization servers, ${count(known)} of them from a public ` +
-      "record: what the server published on that day, not what it publishes today. An address that a record does not " +
-      "name is an example. The tests replay each of them.",
+    `${count(servers)} shapes of MCP servers with their authorization servers. ${count(known)} of them come from a ` +
+      "public record: they have what the server published on that day, which may differ from today. An address that a " +
+      "record does not name is an example. The tests replay each shape.",
     `${count(servers.filter(({ byDefault }) => byDefault))} work without flags. Where a flag is needed, the message of ` +
-      "the refused login names it; the exception is stored with that login, and nothing else is loosened.",
+      "the refused login names it. The exception is stored with that login, and no other check is disabled.",
     "The sandbox takes any of these shapes on this machine, for tests of any MCP client: [sandbox.md](sandbox.md).",
     "```sh\nagentauth sandbox start --like github\nagentauth sandbox vendors --json\n```",
     "`your-client` and `your-secret` are the client that the vendor registered for you. `your-approved-name` is the name " +
-      "under which the vendor has approved your client: give the name of another product only where that is allowed.",
+      "under which the vendor has approved your client. Use the name of another product only where that is allowed.",
     table(["`--like`", "server", "record", "by default", "what is special", "command"], servers.map(rowOf)),
   ];
   return `${parts.join("\n\n")}\n`;

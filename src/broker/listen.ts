@@ -252,7 +252,7 @@ function reasonOf({ code, message }: NodeJS.ErrnoException): string {
 function unusable(listen: string, what: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("usage", `the address ${quote(listen)} ${what}`, {
     class: "usage",
-    hint: "for example --listen unix:$XDG_RUNTIME_DIR/agentauth/agent.sock",
+    hint: "for example unix:/run/user/1000/agentauth/agent.sock",
     cause,
   });
 }

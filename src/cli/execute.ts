@@ -1,6 +1,8 @@
 import { CommanderError } from "commander";
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
+import { readForm } from "../http/form-reader.js";
+import { readFormsWith } from "../http/http-body.js";
 import { HttpFormData } from "../http/http-form-data.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest } from "../http/http-request.js";
@@ -135,6 +137,7 @@ const PRINTS_SCRIPT = "completion";
  * short command longer than the rest of its start. Assigned plainly, since defining the property loads it, too.
  */
 function installFetchClasses(): void {
+  readFormsWith(readForm);
   globalThis.FormData = HttpFormData;
   globalThis.Headers = HttpHeaders;
   globalThis.Request = HttpRequest;

@@ -2,7 +2,7 @@ import { VERSION } from "../http/user-agent.js";
 import { firstSteps } from "./config/first-steps.js";
 import { enableCompileCache } from "./fast-path/compile-cache.js";
 import { printAtOnce, printRootHelp } from "./fast-path/root-help.js";
-import { BUNDLE_OF_WORD } from "./groups/words.gen.js";
+import { BUNDLE_OF_WORD, HIDDEN_WORDS } from "./groups/words.gen.js";
 import type { Host } from "./runtime/context.js";
 
 /**
@@ -30,13 +30,22 @@ export async function main(argv: readonly string[], host: Host): Promise<number>
 async function run(argv: readonly string[], host: Host): Promise<number> {
   // Another program that runs a command line loads its modules as it likes.
   if (host === process) enableCompileCache(host.env);
-  const { runProgram } = await load(BUNDLE_OF_WORD.get(argv[0] ?? ""));
+  const { runProgram } = await load(argv);
   return runProgram(argv, host);
 }
 
-/** Loads the bundle of the commands that the first word names. */
-async function load(bundle: "lists" | "tokens" | undefined): Promise<typeof import("./groups/all.js")> {
+/** Loads the bundle of the commands that the first word names; an unknown word needs little more than their names. */
+async function load(argv: readonly string[]): Promise<typeof import("./groups/all.js")> {
+  const [word = "-"] = argv;
+  const needsAll = word.startsWith("-") || HIDDEN_WORDS.includes(word) || argv.some(isHelp);
+  const bundle = BUNDLE_OF_WORD.get(word) ?? (needsAll ? "all" : "settings");
   if (bundle === "lists") return import("./groups/lists.js");
   if (bundle === "tokens") return import("./groups/tokens.js");
+  if (bundle === "settings") return import("./groups/settings.js");
   return import("./groups/all.js");
+}
+
+/** Whether a word asks for help, alone or among other letters. */
+function isHelp(word: string): boolean {
+  return word === "--help" || /^-\w*h/.test(word);
 }

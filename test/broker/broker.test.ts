@@ -9,6 +9,7 @@ import { listen } from "../../src/broker/listen.js";
 import type { BrokerGrant } from "../../src/broker/policy.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { type Handler, type Reply, type Scene, startScene } from "../helpers/issuer.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
 
 const TOKEN = "access-as-1";
 
@@ -405,7 +406,7 @@ describe("a hostile client", () => {
   });
 });
 
-describe.skipIf(process.platform === "win32")("the socket", () => {
+describe.skipIf(ON_WINDOWS)("the socket", () => {
   it("is for its user alone, in a folder that is", async () => {
     const { socket } = await start();
     expect(lstatSync(socket).mode & 0o777).toBe(0o600);

@@ -142,6 +142,12 @@ describe("what is loaded for it", () => {
     expect(slow.builtins.filter((name) => heavy.test(name))).not.toEqual([]);
   });
 
+  it("is one small bundle for the settings, and for a word that is no command", async () => {
+    const files = ["bin/agentauth.cjs", "dist/cli/main.cjs", "dist/cli/settings.cjs", "dist/packages/commander.cjs"];
+    expect((await loadedBy(["config", "list"])).files).toEqual(files);
+    expect((await loadedBy(["wrong-word"], 2)).files).toEqual(files);
+  });
+
   it("is less still for --version", async () => {
     expect((await loadedBy(["--version"])).files).toEqual(["bin/agentauth.cjs", "dist/cli/main.cjs"]);
   });

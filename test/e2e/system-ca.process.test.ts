@@ -6,13 +6,14 @@ import { expect, it, onTestFinished } from "vitest";
 import { listening, portOf } from "../cli/clients/proxied-service.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
 import { runProcess, temporaryFolder } from "../helpers/cli.js";
+import { ON_LINUX } from "../helpers/systems.js";
 
 const PAGE = JSON.stringify({ status: "success", pagination: {}, summaries: [{ id: "dev_1", type: "device" }] });
 
 /** Whether Node reads the authorities of the system, and from a file that a test can name. */
 function canName(): boolean {
   if (!hasOpenssl("the test of the certificate authorities of the system")) return false;
-  if ("getCACertificates" in tls && process.platform === "linux") return true;
+  if ("getCACertificates" in tls && ON_LINUX) return true;
   process.stderr.write("SKIPPED: the test of the certificate authorities of the system needs Node 22.15 on Linux\n");
   return false;
 }

@@ -1,4 +1,6 @@
-import { expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { readForm } from "../../src/http/form-reader.js";
+import { readFormsWith } from "../../src/http/http-body.js";
 import { HttpFormData } from "../../src/http/http-form-data.js";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
@@ -35,6 +37,8 @@ const [major = 0] = process.versions.node.split(".").map(Number);
 
 /** Runs a table with our classes, and with those of Node, which shows that the table is right. */
 export function testStandard(cases: readonly StandardCase[]): void {
+  beforeAll(() => readFormsWith(readForm));
+  afterAll(() => readFormsWith());
   for (const [name, run, expected, differing] of cases) {
     it(name, async () => expect(await outcome(() => run(OURS as unknown as FetchClasses))).toEqual(expected));
     if (differing?.includes(major)) continue;

@@ -2,6 +2,7 @@ import { tmpdir } from "node:os";
 import { expect } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
 import { rejection } from "./service.js";
+import { ON_LINUX } from "./systems.js";
 
 /**
  * The error that a promise rejects with. A snapshot holds all that it tells, so that no text of an error changes or gets
@@ -9,7 +10,7 @@ import { rejection } from "./service.js";
  */
 export async function heldError(work: unknown): Promise<unknown> {
   const error = await rejection(Promise.resolve(work));
-  if (process.platform === "linux") expect(told(error)).toMatchSnapshot();
+  if (ON_LINUX) expect(told(error)).toMatchSnapshot();
   return error;
 }
 

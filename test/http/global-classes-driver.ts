@@ -11,6 +11,8 @@ import {
   validateJwtAccessToken,
 } from "oauth4webapi";
 import createClient from "openapi-fetch";
+import { readForm } from "../../src/http/form-reader.js";
+import { readFormsWith } from "../../src/http/http-body.js";
 import { HttpFormData } from "../../src/http/http-form-data.js";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
@@ -33,6 +35,7 @@ globalThis.Headers = HttpHeaders;
 globalThis.Request = HttpRequest;
 globalThis.Response = HttpResponse;
 globalThis.FormData = HttpFormData;
+readFormsWith(readForm);
 const fetch = createFetch({}, undefined);
 // The type of their option does not allow for exactOptionalPropertyTypes.
 const fetchOfOauth = (url: string, init: object) => fetch(url, init);

@@ -1,4 +1,5 @@
-import { describe } from "vitest";
+import { describe, expect, it } from "vitest";
+import { HttpResponse } from "../../src/http/http-response.js";
 import {
   decode,
   encode,
@@ -384,4 +385,14 @@ describe("the type of a Blob of a body", () => {
       "test/test",
     ),
   ]);
+});
+
+describe("the form of a body", () => {
+  it("is read by the class of the runtime, where no other function is to read it", async () => {
+    const body = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n--b--\r\n';
+    const read = (type: string) => new HttpResponse(body, { headers: { "content-type": type } }).formData();
+    const form = await read("multipart/form-data; boundary=b");
+    expect([form.constructor, [...form]]).toEqual([FormData, [["a", "1"]]]);
+    await expect(read("text/plain")).rejects.toThrow(TypeError);
+  });
 });

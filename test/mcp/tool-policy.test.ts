@@ -20,7 +20,7 @@ describe("a policy of tools", () => {
     );
     expect(judge({ allow: ["*"], hide: ["x"] }, call("x"))).toContain("is hidden by");
     expect(judge({ allow: ["read_?"] }, call("read_1"))).toBeUndefined();
-    expect(judge({ allow: [] }, call("x"))).toContain("no --allow-tool");
+    expect(judge({ allow: [] }, call("x"))).toContain("none of those that are allowed");
     expect(visible({ hide: ["d*"], allow: ["*e*"] }, "delete", "see", "sat", 7, "s\u0000e")).toEqual(["see"]);
   });
 

@@ -12,6 +12,7 @@ import type { ResourceServerOptions } from "../../src/resource-server/options.js
 import type { ResourceServerEvent } from "../../src/resource-server/refusal.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Handler, startIssuer, type TestIssuer } from "../helpers/issuer.js";
+import { ON_LINUX } from "../helpers/systems.js";
 import { stable } from "../helpers/told.js";
 
 export const RESOURCE = "https://mcp.example/mcp";
@@ -107,7 +108,7 @@ function startServerOf(options: Partial<ResourceServerOptions> & { authorization
     ...server,
     log,
     reasons: () => {
-      if (process.platform === "linux") expect(log.map(({ detail }) => stable(detail))).toMatchSnapshot();
+      if (ON_LINUX) expect(log.map(({ detail }) => stable(detail))).toMatchSnapshot();
       return log.map((event) => (event.type === "refused" ? event.reason : event.code));
     },
     ask(token, protect) {

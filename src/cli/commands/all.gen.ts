@@ -76,3 +76,8 @@ export const TOKENS = [
   statusCommand,
   tokenCommand,
 ] as const;
+
+export const SETTINGS = [
+  configCommand,
+  profileCommand,
+] as const;

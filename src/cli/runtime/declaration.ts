@@ -10,11 +10,12 @@ export interface CommandDeclaration {
   group: (typeof GROUPS)[number];
   /** Its place under that heading: a lower number comes first. A subcommand of another command comes after that one. */
   order: number;
-  /**
-   * The first words of its command lines, which declare it and what shares a word with it. Without them it reads the
-   * declarations of others, so that all are made.
-   */
-  names?: readonly string[];
+  /** The first words of its command lines, which declare it and what shares a word with it. */
+  names: readonly string[];
+  /** More of them, which the help does not list. */
+  hiddenNames?: readonly string[];
+  /** It reads the declarations of others, so that all are made. */
+  readsAll?: boolean;
   /** Declares the commands. It is cheap: what a command needs to run is loaded when it runs. */
   declare(registry: Registry): void;
 }
@@ -27,7 +28,7 @@ export interface CommandDeclaration {
 export function declareInOrder(commands: readonly CommandDeclaration[], registry: Registry, word?: string): void {
   const groups: readonly string[] = GROUPS;
   const place = ({ group, order }: CommandDeclaration) => groups.indexOf(group) * 1000 + order;
-  const named = commands.filter(({ names }) => word !== undefined && names?.includes(word));
+  const named = commands.filter(({ names, readsAll }) => word !== undefined && !readsAll && names.includes(word));
   for (const { group, declare } of [...(named.length > 0 ? named : commands)].sort((a, b) => place(a) - place(b))) {
     const declared = registry.root.commands.length;
     declare(registry);

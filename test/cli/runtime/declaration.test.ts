@@ -1,8 +1,9 @@
 import { existsSync, readdirSync } from "node:fs";
-import { Command } from "commander";
+import { Command, Help } from "commander";
 import { describe, expect, it } from "vitest";
 import { COMMANDS } from "../../../src/cli/commands/all.gen.js";
 import { describeProgram } from "../../../src/cli/commands/commands/command-tree.js";
+import { BUNDLE_OF_WORD, HIDDEN_WORDS } from "../../../src/cli/groups/words.gen.js";
 import { buildProgram } from "../../../src/cli/program.js";
 import { type CommandDeclaration, declareInOrder, type Registry } from "../../../src/cli/runtime/declaration.js";
 
@@ -13,6 +14,7 @@ const MOST_TOGETHER = 3;
 const named = (name: string, group: CommandDeclaration["group"], order: number): CommandDeclaration => ({
   group,
   order,
+  names: [name],
   declare: ({ root }) => void root.command(name),
 });
 
@@ -30,13 +32,21 @@ describe("the commands", () => {
 
   it("are the same where only those are declared that the first word names", () => {
     const whole = describeProgram(buildProgram(CONTEXT, { text: "", error: "" }, { commands: COMMANDS }).root);
-    for (const word of COMMANDS.flatMap(({ names = [] }) => names)) {
+    for (const word of COMMANDS.flatMap(({ names, readsAll }) => (readsAll ? [] : names))) {
       const { root } = buildProgram(CONTEXT, { text: "", error: "" }, { commands: COMMANDS, word });
       expect(root.commands.length, word).toBeLessThanOrEqual(MOST_TOGETHER);
       expect(describeProgram(root).commands.find(({ name }) => name === word)).toEqual(
         whole.commands.find(({ name }) => name === word),
       );
     }
+  });
+
+  it("name every word that a command line may begin with: the bundles know no other", () => {
+    const { root } = buildProgram(CONTEXT, { text: "", error: "" }, { commands: COMMANDS });
+    const listed = new Help().visibleCommands(root).map((command) => command.name());
+    const hidden = root.commands.map((command) => command.name()).filter((name) => !listed.includes(name));
+    expect([...BUNDLE_OF_WORD.keys()].sort()).toEqual(listed.sort());
+    expect([...HIDDEN_WORDS].sort()).toEqual(hidden.sort());
   });
 
   it("are all declared, each at a place that no other has", () => {

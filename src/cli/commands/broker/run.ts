@@ -5,6 +5,7 @@ import { type BrokerListener, listen } from "../../../broker/listen.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
 import { AgentAuthError, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
+import { changingMode } from "../../../platform/shell.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
 import { quote, shellWord } from "../../../redact.js";
 import type { AgentFlags } from "../../flags/agent.js";
@@ -141,7 +142,7 @@ function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags):
     const isForeign = process.getuid !== undefined && uid !== 0 && uid !== process.getuid();
     // Who can write it, can let any program use the logins.
     if (process.platform !== "win32" && ((mode & 0o022) !== 0 || isForeign))
-      throw usageError(`${from} can be changed by others`, `chmod go-w ${shellWord(config)}`);
+      throw usageError(`${from} can be changed by others`, changingMode("go-w", config));
     return checkPolicy(parseStrictJson(readFileSync(config, "utf8")), from);
   } catch (error) {
     if (error instanceof AgentAuthError) throw error;

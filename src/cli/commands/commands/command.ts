@@ -3,7 +3,13 @@ import type { CommandDeclaration, Registry } from "../../runtime/declaration.js"
 import type { CommandsOptions } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Help:", order: 2, declare: declareCommands };
+export const command: CommandDeclaration = {
+  group: "Help:",
+  order: 2,
+  names: ["commands"],
+  readsAll: true,
+  declare: declareCommands,
+};
 
 /** `commands`: the whole command line as data. */
 function declareCommands(registry: Registry): void {

@@ -5,7 +5,14 @@ import type { CompletionOptions } from "./run.js";
 const SHELLS: readonly CompletionOptions["shell"][] = ["bash", "zsh", "fish", "powershell"];
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Help:", order: 4, declare: declareCompletion };
+export const command: CommandDeclaration = {
+  group: "Help:",
+  order: 4,
+  names: ["completion"],
+  hiddenNames: ["complete"],
+  readsAll: true,
+  declare: declareCompletion,
+};
 
 /** `completion <shell>`, and the hidden command that its scripts run. */
 function declareCompletion(registry: Registry): void {

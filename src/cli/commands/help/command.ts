@@ -12,7 +12,14 @@ import { prose } from "../../runtime/help/text.js";
 import { seeHelp } from "../../runtime/usage-error.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Help:", order: 1, declare: declareHelp };
+export const command: CommandDeclaration = {
+  group: "Help:",
+  order: 1,
+  names: ["help"],
+  hiddenNames: ["flags", "exit-codes", "environment", "agents", "formats"],
+  readsAll: true,
+  declare: declareHelp,
+};
 
 /** `help [command…]`: commander's own help command knows one level of commands and ignores every other word. */
 function declareHelp(registry: Registry): void {

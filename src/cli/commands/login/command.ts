@@ -3,7 +3,13 @@ import { addAgentFlags, RECEIVE_CALLBACK, type TokenFlags } from "../../flags/ag
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
-export const command: CommandDeclaration = { group: "Tokens:", order: 1, names: ["login"], declare: declareLogin };
+export const command: CommandDeclaration = {
+  group: "Tokens:",
+  order: 1,
+  names: ["login"],
+  hiddenNames: ["receive-callback"],
+  declare: declareLogin,
+};
 
 /** `login`. */
 function declareLogin(registry: Registry): void {

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished } from "vitest";
 import { collect, type Started, temporaryFolder, until } from "../../../helpers/cli.js";
+import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { deskTest } from "../desk.js";
 
 const it = deskTest();
@@ -40,30 +41,27 @@ async function ready(child: Started) {
 }
 
 describe("broker", () => {
-  it.skipIf(process.platform === "win32")(
-    "passes requests on until SIGTERM, and logs them with -v",
-    async ({ desk, me }) => {
-      const path = socketPath();
-      const child = me.start(["broker", "-v", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url},tools=who*`]);
-      const { stderr, ended } = await ready(child);
-      const { status, text } = await send({ socketPath: path }, "mcp");
-      expect(status).toBe(200);
-      expect(text).toContain('"name":"whoami"');
-      expect(text).not.toContain('"name":"echo"');
-      expect(await send({ socketPath: path }, "other")).toMatchObject({ status: 404 });
-      expect(stderr()).toContain("default: mcp POST: 200 in ");
-      child.kill("SIGTERM");
-      expect(await ended).toEqual([0, null]);
-      expect(existsSync(path)).toBe(false);
-    },
-  );
+  it.skipIf(ON_WINDOWS)("passes requests on until SIGTERM, and logs them with -v", async ({ desk, me }) => {
+    const path = socketPath();
+    const child = me.start(["broker", "-v", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url},tools=who*`]);
+    const { stderr, ended } = await ready(child);
+    const { status, text } = await send({ socketPath: path }, "mcp");
+    expect(status).toBe(200);
+    expect(text).toContain('"name":"whoami"');
+    expect(text).not.toContain('"name":"echo"');
+    expect(await send({ socketPath: path }, "other")).toMatchObject({ status: 404 });
+    expect(stderr()).toContain("default: mcp POST: 200 in ");
+    child.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+    expect(existsSync(path)).toBe(false);
+  });
 
   it("on TCP writes its address into a private file alone", async ({ desk, me }) => {
     const file = join(temporaryFolder(), "ready.json");
     const child = me.start(["broker", "--listen", "127.0.0.1:0", "--grant", `mcp=${desk.url}`, "--ready-file", file]);
     const { stderr } = await ready(child);
     const [{ url }] = JSON.parse(readFileSync(file, "utf8")).listeners;
-    if (process.platform !== "win32") expect(statSync(file).mode & 0o777).toBe(0o600);
+    if (!ON_WINDOWS) expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(await send({ url }, "mcp")).toMatchObject({ status: 200 });
     expect(stderr()).not.toContain(new URL(url).pathname);
     expect(await me.run(["broker", "--listen", "127.0.0.1:0", "--grant", `mcp=${desk.url}`])).toMatchObject({
@@ -72,7 +70,7 @@ describe("broker", () => {
     });
   });
 
-  it.skipIf(process.platform === "win32")("names the login that is needed, once", async ({ desk, user }) => {
+  it.skipIf(ON_WINDOWS)("names the login that is needed, once", async ({ desk, user }) => {
     const path = socketPath();
     const child = user.start(["broker", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url}`]);
     const { stderr } = await ready(child);
@@ -84,7 +82,7 @@ describe("broker", () => {
     expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 200 });
   });
 
-  it.skipIf(process.platform === "win32")(
+  it.skipIf(ON_WINDOWS)(
     "reads its file again at SIGHUP, and keeps the old policy after a mistake",
     async ({ desk, me }) => {
       const [path, file] = [socketPath(), join(temporaryFolder(), "broker.json")];
@@ -139,7 +137,7 @@ describe("a policy that is wrong", () => {
     expect(await user.run(check(file))).toMatchObject({ code: 0, stderr: "the policy is valid: 1 grant, 1 client\n" });
   });
 
-  it.skipIf(process.platform === "win32")("is refused where others can change the file", async ({ user }) => {
+  it.skipIf(ON_WINDOWS)("is refused where others can change the file", async ({ user }) => {
     const file = join(temporaryFolder(), "broker.json");
     writeFileSync(file, JSON.stringify({ grants, clients }));
     chmodSync(file, 0o666);

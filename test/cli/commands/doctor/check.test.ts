@@ -532,7 +532,7 @@ describe("the files of the store", () => {
 it("a report masks what is known, what looks like a secret, and what is quoted with an @", () => {
   const redactor = new Redactor();
   redactor.add("planted-value");
-  const found = 'x planted-value, "user:planted/pw@host", https://u:planted@h.example, Bearer plantedplanted';
+  const found = 'x planted-value, "user:planted/pw@host", https://u:planted@h.example, Bearer planted2planted';
   const report = redactReport(
     {
       version: "1",

@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { collect, linesOf, type RunOptions, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
 import { madeGrant } from "../../../helpers/grant.js";
+import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { type PlainAnswer, sendResult, startPlainServer } from "../../../mcp/plain-server.js";
 import { HELLO, type HostMessage } from "../../../mcp/stdio-host.js";
 
@@ -140,7 +141,7 @@ describe("the headers of mcp proxy", () => {
     expect(stderr).not.toContain("abcdefgh");
   });
 
-  it.skipIf(process.platform === "win32")("are refused in a file that other users can read", async () => {
+  it.skipIf(ON_WINDOWS)("are refused in a file that other users can read", async () => {
     const file = fileOf("X-Api-Key: file-secret-1\n");
     chmodSync(file, 0o644);
     const { code, stderr } = await proxy(URL_, "--header-file", file);
