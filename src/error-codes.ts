@@ -119,6 +119,8 @@ export type ClientErrorCode =
   | "issuer_changed"
   /** A credential would go to an issuer that only the MCP server names. */
   | "issuer_unbound"
+  /** The policy of an identity provider allows the user no access to an issuer, so that it issues no assertion for it. */
+  | "assertion_denied"
   /** An assertion is for others than the issuer that it would be sent to (RFC 7523 section 3). */
   | "wrong_audience"
   /** The authorization server does not say that it does PKCE with S256. */

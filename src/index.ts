@@ -50,10 +50,11 @@ export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
 export {
   AgentClient,
   type AgentClientOptions,
+  type IdpLogout,
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { AgentRequestInit } from "./oauth/agent-fetch.js";
-export type { DiscoveryReport, StatusOptions } from "./oauth/agent-options.js";
+export type { DiscoveryReport, IdpOptions, StatusOptions } from "./oauth/agent-options.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
@@ -125,6 +126,7 @@ export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/
 export type {
   AssertionRequest,
   IdentityProvider,
+  IdJagSubject,
   MachineGrant,
   MachineGrantType,
   Workload,

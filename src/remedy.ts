@@ -39,8 +39,10 @@ export type ConfigureOption =
 export interface LoginRemedy {
   /** The kind of remedy. */
   action: "login";
-  /** The MCP server. */
+  /** The MCP server, or with `idp` the issuer of the identity provider. */
   server: string;
+  /** Whether the login is one at the company's identity provider: `loginIdp()`. */
+  idp?: true | undefined;
   /** The profile that the login is stored in. Default: `default`. */
   profile?: string | undefined;
   /** The account at the server. */

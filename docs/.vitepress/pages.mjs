@@ -16,6 +16,7 @@ export const SECTIONS = [
     ["The MCP proxy", "mcp-proxy"],
     ["AI agents", "agents"],
     ["Agents in sandboxes", "broker"],
+    ["Company login", "company-login"],
     ["Machine grants", "grants"],
     ["Workloads without a secret", "workloads"],
     ["Issuers that differ", "issuers"],

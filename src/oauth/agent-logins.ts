@@ -108,7 +108,7 @@ export function offerStart(
 /** Adds to an error whose remedy is a login the function that begins it. */
 function addStart(error: unknown, startOf: (remedy: LoginRemedy) => LoginStart): void {
   const remedy = isAgentAuthError(error) ? error.remedy : undefined;
-  if (remedy?.action !== "login" || remedy.start !== undefined) return;
+  if (remedy?.action !== "login" || remedy.idp || remedy.start !== undefined) return;
   // Not enumerable: the remedy stays data for logs, copies and comparisons.
   Object.defineProperty(remedy, "start", { value: startOf(remedy) });
 }

@@ -1,7 +1,7 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import type { Network } from "../http/address-class.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
-import { quote } from "../redact.js";
+import { quote, type Secret } from "../redact.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
 import type { PreRegisteredClient } from "./client/pre-registered-client.js";
 import type { Overrides } from "./discovery/overrides.js";
@@ -16,7 +16,20 @@ import type { GrantStore } from "./model/grant-store.js";
 import type { MachineGrant } from "./model/machine-grant.js";
 import type { Discovered } from "./model/metadata.js";
 import { parseScope } from "./model/scope.js";
+import { checkEndpoint } from "./token/token-call.js";
 import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "./token/token-checks.js";
+
+/** The company's identity provider. */
+export interface IdpOptions {
+  /** Its issuer identifier. */
+  issuer: string;
+  /** The client that is registered with it. Default: that of the stored login, else as at any other issuer. */
+  clientId?: string | undefined;
+  /** The secret of that client, if it has one. It is stored with the login. */
+  clientSecret?: string | Secret | undefined;
+  /** Scopes beside `openid`, separated by blanks. Default: `offline_access`, if the provider lists it. */
+  scope?: string | undefined;
+}
 
 /** How an `AgentClient` works. */
 export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {
@@ -43,6 +56,12 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
    * the logins of users.
    */
   grant?: MachineGrant | undefined;
+  /**
+   * The company's identity provider, where `loginIdp()` logs the user in once: servers whose issuers take its assertions
+   * then need no login of their own (enterprise-managed authorization). With `stored`, the one at which a login is stored.
+   * The user's own login at a server, and one of `loginHint`, come before that.
+   */
+  idp?: IdpOptions | "stored" | undefined;
   /**
    * Whether requests to issuers present a client certificate; selects their mTLS endpoint aliases (RFC 8705 section 5).
    */
@@ -106,6 +125,7 @@ export const AGENT_OPTIONS: OptionNames<AgentClientOptions> = {
   profile: true,
   client: true,
   grant: true,
+  idp: true,
   mutualTls: true,
   dpop: true,
   clientMetadataUrl: true,
@@ -166,7 +186,9 @@ function checkOptions(options: AgentClientOptions): void {
   if (distinctIssuers.size > 1)
     throw new TypeError("issuer, client.issuer and grant.issuer must be the same where they are set");
   if (options.clientName?.trim() === "") throw new TypeError("clientName must not be empty");
+  if (typeof options.idp === "object") checkEndpoint(options.idp.issuer, "idp.issuer");
   if (grant === undefined) return;
+  if (options.idp !== undefined) throw new TypeError("grant and idp exclude each other");
   if (client === undefined && grant.type !== "jwt_bearer")
     throw new TypeError("grant requires a registered client: set client.clientId");
   if (client?.clientId === "") throw new TypeError("client.clientId must not be empty");

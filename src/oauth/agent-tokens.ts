@@ -1,18 +1,22 @@
 import { isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
 import type { FetchContext } from "./agent-fetch.js";
+import { IdpTokens } from "./agent-idp.js";
 import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
 import { requiresLogin } from "./discovery/discovery.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/login-not-required.js";
-import type { TokenOptions } from "./grant/grant-requirements.js";
+import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { TokenManager } from "./login/token-manager.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { Grant, GrantKey } from "./model/grant.js";
+import { isMachineAccount } from "./model/machine-grant.js";
 
 /** The grants of an agent client: those of a machine where its options name a machine grant, else those of the user. */
 export class AgentTokens {
   readonly ofUser: TokenManager;
   readonly ofMachine: MachineTokenManager | undefined;
+  /** Those that come from a login at an identity provider. */
+  readonly ofIdp: IdpTokens;
   readonly #context: AgentContext;
   readonly #openServers = new OpenServers();
 
@@ -42,18 +46,36 @@ export class AgentTokens {
       acceptTokenType: options.acceptTokenType,
     });
     const httpTo = (address: string) => connections.get(address).http;
+    this.ofIdp = new IdpTokens(context);
     const machine = client ?? { clientId: "" };
     this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine, httpTo });
   }
 
-  /** The stored grant. */
-  find(key: GrantKey): Promise<Grant | undefined> {
-    return (this.ofMachine ?? this.ofUser).find(key);
+  /** The stored grant: that of the user's login at the server comes before that of a login at an identity provider. */
+  async find(key: GrantKey): Promise<Grant | undefined> {
+    if (this.ofMachine) return this.ofMachine.find(key);
+    const own = await this.ofUser.find(key);
+    return own ?? (this.#mayUseIdp(key) ? this.ofIdp.find(key) : undefined);
   }
 
   /** A grant with a valid token. */
-  get(key: GrantKey, options: TokenOptions): Promise<Grant> {
-    return (this.ofMachine ?? this.ofUser).get(key, options);
+  async get(key: GrantKey, options: TokenOptions): Promise<Grant> {
+    const { machine, own } = await this.#choose(key, options);
+    return machine ? machine.get(key, options) : this.ofUser.get(key, options, own);
+  }
+
+  /** Who gets tokens for a server without a login there, else the user's own login as it was found. */
+  async #choose(key: GrantKey, options: GrantOptions): Promise<{ machine?: MachineTokenManager; own?: Grant }> {
+    if (this.ofMachine) return { machine: this.ofMachine };
+    if (!this.#mayUseIdp(key)) return {};
+    const own = await this.ofUser.find(key);
+    if (own && !own.retired) return { own };
+    const machine = await this.ofIdp.managerFor(key, options);
+    return { ...(machine && { machine }), ...(own && { own }) };
+  }
+
+  #mayUseIdp({ account }: GrantKey): boolean {
+    return this.#context.options.idp !== undefined && account === undefined;
   }
 
   /** Whether requests to a server need a login; one with a stored login does. */
@@ -74,18 +96,24 @@ export class AgentTokens {
         const key = this.#context.key(url);
         return this.#openServers.grant(key.server, {
           find: () => this.find(key),
-          get: () => ofMachine?.get(key, options) ?? ofUser.toSend(key, options),
+          get: async () => {
+            const { machine, own } = await this.#choose(key, options);
+            return machine ? machine.get(key, options) : ofUser.toSend(key, options, own);
+          },
           requiresLogin: async () => options.challenge !== undefined || this.requiresLogin(url, options),
         });
       },
       onRejected: (url) => this.#openServers.forget(this.#context.key(url).server),
       refresh: (grant, signal) => ofUser.refreshRefused(grant, signal),
-      replace: (refused, request) =>
-        ofMachine?.replace(refused, request) ?? ofUser.login(refused, { ...request, refused }),
+      replace: async (refused, request) => {
+        const isMachine = ofMachine !== undefined || isMachineAccount(refused.account);
+        const { machine } = isMachine ? await this.#choose({ ...refused, account: undefined }, request) : {};
+        return machine?.replace(refused, request) ?? ofUser.login(refused, { ...request, refused });
+      },
       nonces,
       // A machine requests a new token where the user would log in.
-      mayLogin: ofMachine !== undefined || own.login !== undefined,
-      followsRefusal: (grant) => ofMachine === undefined && ofUser.followsRefusal(grant),
+      mayLogin: ({ account }) => isMachineAccount(account) || own.login !== undefined,
+      followsRefusal: (grant) => !isMachineAccount(grant.account) && ofUser.followsRefusal(grant),
     };
   }
 }

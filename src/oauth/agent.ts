@@ -21,7 +21,7 @@ import { finishDevice, finishInSession } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { CallbackOptions, CallbackResult, StartedLogin, StartLoginOptions } from "./login/web-types.js";
-import type { LoginStatus } from "./login-status.js";
+import { describeLogin, type LoginStatus } from "./login-status.js";
 import { noStoredTokenError } from "./machine/machine-identity.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
@@ -33,6 +33,16 @@ import { type Introspection, introspect } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
+
+/** A login that {@link AgentClient.logoutIdp} ended: that at the identity provider, or one that came from it. */
+export interface IdpLogout extends RemoteLogout {
+  /** The issuer of the provider, or the MCP server. */
+  server: string;
+  /** The account that it was stored under. */
+  account: string | null;
+  /** It is no longer stored. */
+  removed: boolean;
+}
 
 /**
  * Gets bearer tokens for MCP servers: uses the stored token, refreshes it, or logs the user in. Its methods are bound:
@@ -147,6 +157,33 @@ export class AgentClient {
   async login(mcpUrl: string, options: LoginOptions = {}): Promise<AccessToken> {
     checkCall(options);
     return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
+  }
+
+  /**
+   * Logs the user in at the company's identity provider, which the option `idp` names, even if a login is stored. Servers
+   * whose issuers take its assertions then need no login: {@link AgentClient.token} gets their tokens without the user.
+   *
+   * @returns the login, as `status` lists it
+   * @throws `AgentAuthError` `bad_token_answer` for an id token that cannot be verified, and as {@link AgentClient.login}
+   */
+  async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
+    checkCall(options);
+    const { clock, options: own } = this.#context;
+    return describeLogin(await this.#tokens.ofIdp.login(options), clock.epoch(), own.store.location);
+  }
+
+  /**
+   * Removes the login at the identity provider, and all tokens of servers that came from it, then revokes them.
+   *
+   * @returns what was removed, the login itself first; empty if none is stored
+   */
+  async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
+    checkCall(options);
+    const ended = await this.#tokens.ofIdp.logout(options.signal);
+    return ended.map(({ grant, outcome }) => {
+      const { server, account = null } = grant;
+      return { server, account, removed: true, ...outcome };
+    });
   }
 
   async #login(key: GrantKey, options: LoginOptions & Pick<GrantOptions, "challenge">): Promise<AccessToken> {

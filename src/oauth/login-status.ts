@@ -1,6 +1,6 @@
 import { GRANT_STRATEGIES, type GrantFlag } from "./machine/grant-strategies.js";
 import { type Grant, hasExpired } from "./model/grant.js";
-import { machineGrantOf } from "./model/machine-grant.js";
+import { IDP_ACCOUNT, machineGrantOf } from "./model/machine-grant.js";
 
 /** A stored login as `status` shows it, without secrets. */
 export interface LoginStatus {
@@ -10,8 +10,8 @@ export interface LoginStatus {
   server: string;
   /** The account that the login requested; null if none was named. */
   account: string | null;
-  /** How it gets tokens: by a login of the user (`sign-in`), or by a machine grant. */
-  grant: "sign-in" | GrantFlag;
+  /** How it gets tokens: by a login of the user at the server (`sign-in`) or at an identity provider (`idp`), or by a machine grant. */
+  grant: "sign-in" | "idp" | GrantFlag;
   /** The type of its tokens: `DPoP` tokens are bound to a key that is stored with them. */
   token_type: "Bearer" | "DPoP";
   /** The `resource` parameter; `none` if none is sent. */
@@ -48,7 +48,7 @@ export function describeLogin(grant: Grant, now: number, location: string): Logi
     profile: grant.profile,
     server: grant.server,
     account: grant.account ?? null,
-    grant: machine === undefined ? "sign-in" : GRANT_STRATEGIES[machine].flag,
+    grant: machine ? GRANT_STRATEGIES[machine].flag : grant.account === IDP_ACCOUNT ? "idp" : "sign-in",
     token_type: grant.proofKey === undefined ? "Bearer" : "DPoP",
     resource: grant.resource,
     issuer: grant.issuer,

@@ -92,6 +92,7 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
     authorizationParams: authorizationParamsOf(settings),
     ...(clientMetadataUrl && { clientMetadataUrl: clientMetadataUrl.value }),
     ...(network && { network: agentNetwork(network, new Redactor()) }),
+    ...(given.grant === undefined && { idp: "stored" as const }),
     ...given,
     profile: profile.value,
     ...(given.client && { client: withSecret(given.client, env) }),

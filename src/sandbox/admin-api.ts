@@ -88,6 +88,8 @@ function describeMachine(machine: SandboxMachine): object {
     key_id: keyClient.keyId,
     workload_client_id: workloadClient.clientId,
     assertion: machine.assertion(),
+    idp_issuer: idp.issuer,
+    idp_native_client_id: idp.nativeClient.clientId,
     idp_token_endpoint: idp.tokenEndpoint,
     idp_client_id: idp.clientId,
     idp_client_secret: idp.clientSecret,

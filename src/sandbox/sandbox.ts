@@ -10,7 +10,6 @@ import { Sleeps } from "./http/sleeps.js";
 import { managementPart } from "./management/management-api.js";
 import { mcpPart } from "./mcp/mcp-server.js";
 import { authorizationPart } from "./oauth/authorization-server.js";
-import { identityProviderPart } from "./oauth/identity-provider.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
 import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
 import { Origins } from "./router.js";
@@ -101,7 +100,6 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     managementPart(components),
     authorizationPart(components),
     like?.parts.get(origin) ?? mcpPart({ ...settings.oauth, ...components }),
-    ...(machines ? [identityProviderPart(machines, servers)] : []),
     adminApi({ ...components, shutdown: close }),
     healthPart(settings),
   ];

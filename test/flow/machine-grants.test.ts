@@ -253,7 +253,7 @@ describe("the identity provider of a user", () => {
     const path = file("id-token", machine.idp.idToken({ subject: "carol" }));
     expect(await token(as.user("--id-token-file", path), secretsOf(machine))).toBe(first);
     expect(me.requests().filter((line) => line.includes("/token"))).toEqual([
-      "POST /idp/token 200",
+      "POST /idp/token urn:ietf:params:oauth:grant-type:token-exchange 200",
       "POST /<pool>/token urn:ietf:params:oauth:grant-type:jwt-bearer 200",
     ]);
   });

@@ -6,7 +6,7 @@ import { checkSetting } from "../../profile/settings-file.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";
-import { readGrantInputs } from "./grant.js";
+import { readGrantInputs, readIdp } from "./grant.js";
 import { confirm, loginMethod, mayConfirm } from "./login-method.js";
 import { networkOptions } from "./network.js";
 import { eventLogger, tracedNetwork, traceOptions } from "./trace.js";
@@ -40,6 +40,7 @@ export async function buildAgentClient(
     ...(mayLogin(flags, context, login) && { login: loginMethod(flags, context) }),
     client,
     grant,
+    ...(grant === undefined && { idp: await readIdp(flags, context) }),
     issuer: issuer?.value,
     trustNamedIssuer: flags.trustNamedIssuer,
     ...(client && grant === undefined && mayConfirm(flags, io) && { confirmIssuer: issuerQuestion(io) }),

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import type { IdpOptions } from "../../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../../oauth/client/pre-registered-client.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import type { AssertionRequest, MachineGrant } from "../../oauth/model/machine-grant.js";
@@ -51,6 +52,15 @@ function keyTyped(): AgentAuthError {
     "--private-key: a key must not be on the command line, where other programs can read it and the shell stores it",
     { class: "usage", hint: "--private-key <file>, or - for stdin; and revoke the one that was typed here" },
   );
+}
+
+/** The identity provider that `--idp` names; else the one that a login is stored at. */
+export async function readIdp(flags: MachineGrantFlags, context: CommandContext): Promise<IdpOptions | "stored"> {
+  const { idp: issuer, idpClientId: clientId } = flags;
+  if (typeof issuer !== "string") return "stored";
+  if (clientId === undefined) return { issuer };
+  const clientSecret = await secretOf(flags, "idpClientSecretFile", "AGENTAUTH_IDP_CLIENT_SECRET", context);
+  return { issuer, clientId, clientSecret };
 }
 
 type ReadGrant = (flags: ContextFlags, context: CommandContext) => Promise<MachineGrant>;

@@ -18,6 +18,8 @@ export interface MachineGrantFlags {
   idpClientId?: string;
   idpClientSecretFile?: string;
   idTokenFile?: string;
+  /** The issuer of an identity provider, of `login` and `logout`; true for the one that a login is stored at. */
+  idp?: string | true;
 }
 
 const CLIENT = "The client:";
@@ -82,6 +84,9 @@ const NON_EMPTY = ["clientId", "keyId", "issuer", "assertionAudience", "idpClien
 /** Flags of an interactive login. */
 const OF_LOGIN = ["accountHint", "clientMetadataUrl", "flow", "redirectHost", "redirectPort", "loginTimeout"] as const;
 
+/** Flags of the client at an identity provider, which a login there takes as well. */
+const OF_IDP: readonly (keyof MachineGrantFlags)[] = ["idpClientId", "idpClientSecretFile"];
+
 /** Files that can be standard input, which only one of them can read. */
 const FROM_STDIN = [
   "clientSecretFile",
@@ -113,7 +118,9 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
   const empty = NON_EMPTY.find((name) => flags[name] === "");
   if (empty !== undefined) throw usageError(`${flagOf(empty)} is empty`, "give it a value, or leave it out");
   for (const wanted of GRANT_FLAGS.filter((one) => one !== grant)) {
-    const found = FLAGS_OF_GRANT[wanted].map(([typed]) => optionOf(typed)).find((name) => flags[name] !== undefined);
+    const found = FLAGS_OF_GRANT[wanted]
+      .map(([typed]) => optionOf(typed))
+      .find((name) => flags[name] !== undefined && !(flags.idp !== undefined && OF_IDP.includes(name)));
     if (found !== undefined) throw apart(flagOf(found), `--grant ${wanted}`, grant);
   }
   if (flags.keyId !== undefined && flags.privateKey === undefined) throw missing("--private-key <file>", "--key-id");

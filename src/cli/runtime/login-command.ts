@@ -11,7 +11,7 @@ export interface LoginCommandContext {
 
 /** The command that logs in, with the flags that the remedy names, then those that were given. */
 export function loginCommand(
-  { server, profile, account, scope, dpop, resourceMetadata, authorizationParams = {} }: LoginRemedy,
+  { server, idp, profile, account, scope, dpop, resourceMetadata, authorizationParams = {} }: LoginRemedy,
   { flags = [], isForAgent = false }: LoginCommandContext = {},
 ): string {
   const all = [
@@ -21,11 +21,11 @@ export function loginCommand(
     ...(dpop === undefined ? [] : [["--dpop", dpop]]),
     ...paramFlags(authorizationParams),
     ...flags,
-    ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
+    ...(isForAgent && !idp ? [["--no-wait"], ["--json"]] : []),
   ];
   const names = all.map(nameOfFlag);
   const words = all.filter((_, index) => names.indexOf(names[index] ?? "") === index).flat();
-  return ["agentauth login", ...[server, ...words].map(wordOf)].join(" ");
+  return ["agentauth login", ...[...(idp ? ["--idp"] : []), server, ...words].map(wordOf)].join(" ");
 }
 
 /** What a later flag replaces: one of the same name, or the same parameter of the authorization request. */

@@ -8,7 +8,7 @@ import type { ServerConnection } from "../http/server-connection.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "../model/metadata.js";
-import { parseMcpUrl } from "../model/resource.js";
+import { NO_RESOURCE, parseMcpUrl } from "../model/resource.js";
 import { mayWantSession, opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
 import { type LoginFlowOptions, loginOption } from "./first-endpoint.js";
 import {
@@ -71,6 +71,35 @@ export function discoverIssuer(
   signal?: AbortSignal,
 ): Promise<Discovered<IssuerMetadata>> {
   return withDeadline(mcpUrl, signal, (own) => find(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }));
+}
+
+/**
+ * Reads the metadata of an identity provider, which the user names: no MCP server is involved. What it asks for instead of
+ * scopes of a resource is an id token.
+ *
+ * @throws as {@link discover}
+ */
+export function discoverProvider(
+  context: DiscoveryContext,
+  address: string,
+  signal?: AbortSignal,
+): Promise<Discovered> {
+  const { overrides, mutualTls, trace, http, expectedIssuer: issuer = address } = context;
+  const { resource: server } = parseMcpUrl(address);
+  return withDeadline(address, signal, async (own) => {
+    const missingPkceMetadata = hasOverride("allowMissingPkceMetadata", context);
+    const sameOriginEndpoints = overrides.sameOriginEndpoints === true;
+    const policy = { bounds: await context.addressPolicy(), missingPkceMetadata, sameOriginEndpoints };
+    const found = await findServerMetadata({ http: readOnce(http), issuer, policy, mutualTls, trace, signal: own });
+    const { url } = found;
+    const resource = {
+      resource: NO_RESOURCE,
+      authorizationServers: [issuer],
+      scopesSupported: ["openid"],
+      dpopRequired: false,
+    };
+    return { server, challenge: undefined, resource: { ...resource, url }, isUnprotected: false, issuer: found };
+  });
 }
 
 /**

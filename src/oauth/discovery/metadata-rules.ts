@@ -154,6 +154,7 @@ function readIssuerMetadata(document: MetadataDocument, url: string, discovery: 
     scopesSupported:
       scopes === undefined ? undefined : list("scopes_supported")?.length ? parseLenient(scopes, url) : [],
     grantTypesSupported: list("grant_types_supported"),
+    grantProfilesSupported: list("authorization_grant_profiles_supported"),
     tokenEndpointAuthMethods: list("token_endpoint_auth_methods_supported"),
     tokenEndpointSigningAlgorithms: list("token_endpoint_auth_signing_alg_values_supported"),
     dpopSigningAlgorithms: list("dpop_signing_alg_values_supported"),

@@ -6,7 +6,7 @@ import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
 import { type AuthorizationParams, knownIssuer } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { Grant, GrantKey } from "../model/grant.js";
-import { machineGrantOf } from "../model/machine-grant.js";
+import { IDP_ACCOUNT, machineGrantOf } from "../model/machine-grant.js";
 import { isSameIssuer } from "../model/metadata.js";
 import { NO_RESOURCE } from "../model/resource.js";
 
@@ -91,7 +91,8 @@ export function loginRequired(
   reason: string,
   { cause, ...parameters }: LoginParameters & { cause?: unknown } = {},
 ): AgentAuthError {
-  const { profile, server, account } = key;
+  const { profile, server } = key;
+  const account = key.account === IDP_ACCOUNT ? undefined : key.account;
   const whose = account === undefined ? `profile ${profile}` : `profile ${profile}, account ${quote(account)}`;
   const message = `a login is required for ${quote(server)} (${whose}): ${reason}`;
   const remedy = loginRemedy(key, parameters);
@@ -106,8 +107,9 @@ export function loginRemedy(
   return {
     action: "login",
     server,
+    ...(account === IDP_ACCOUNT && { idp: true as const }),
     ...(profile !== "default" && { profile }),
-    ...(account !== undefined && { account }),
+    ...(account !== undefined && account !== IDP_ACCOUNT && { account }),
     ...(scope !== "" && { scope }),
     ...(dpop !== "auto" && { dpop }),
     ...(resourceMetadata !== undefined && { resourceMetadata }),

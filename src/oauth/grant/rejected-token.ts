@@ -23,7 +23,8 @@ export interface ServerTokens {
       signal?: AbortSignal | undefined;
     },
   ): Promise<Grant>;
-  mayLogin: boolean;
+  /** Whether a new grant can replace this one: the user may be asked to log in, or need not be asked. */
+  mayLogin(grant: Grant): boolean;
   /** Whether the grant comes from a recent login after a rejection: another login would not help. */
   followsRefusal(grant: Grant): boolean;
 }
@@ -72,11 +73,11 @@ export function chooseRecovery(
   const isFutile = followsRefusal(grant);
   if (status === 401) {
     if (!tried.refresh && !tried.login && grant.tokens.refreshToken !== undefined) return "refresh";
-    return mayLogin && !tried.login && !isFutile ? "login" : undefined;
+    return mayLogin(grant) && !tried.login && !isFutile ? "login" : undefined;
   }
   if (challenge?.error !== "insufficient_scope" || tried.stepUp) return undefined;
   const isRepeated = wasRequested(grant, challenge.scope);
-  if (mayLogin && !(isFutile && isRepeated)) return "stepUp";
+  if (mayLogin(grant) && !(isFutile && isRepeated)) return "stepUp";
   const lacks = isFutile && isRepeated ? "still lacks scopes after a login that requested them" : "lacks scopes";
   const message = `the token for ${quote(grant.server)} ${lacks}: ${quote(challenge.scope ?? "(unspecified)")}`;
   const remedy = stepUpRemedy(grant, challenge.scope);
@@ -103,7 +104,7 @@ async function tryRefresh(
   try {
     return await context.refresh(grant, signal);
   } catch (error) {
-    if (isAgentAuthError(error) && error.code === "login_required" && context.mayLogin) return undefined;
+    if (isAgentAuthError(error) && error.code === "login_required" && context.mayLogin(grant)) return undefined;
     throw error;
   }
 }

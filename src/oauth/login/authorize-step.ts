@@ -10,12 +10,14 @@ import { REPLACES_DOCUMENT, withScopeHint } from "./token-step.js";
 
 /** Builds the authorization request of a login. */
 export async function authorizationOf(
-  { loginHint, nonces }: Pick<LoginContext, "loginHint" | "nonces">,
+  context: Pick<LoginContext, "loginHint" | "nonces" | "requiresIdToken">,
   login: Omit<PreparedLogin, "pending">,
   redirectUri: string,
 ): Promise<PendingAuthorization> {
   const { issuer: server, client, scope, resource, authorizationParams, needsConsent } = login;
-  const proofKeyThumbprint = await proverFor(login, nonces)?.thumbprint();
+  const proofKeyThumbprint = await proverFor(login, context.nonces)?.thumbprint();
+  // The account of such a login is ours.
+  const loginHint = context.requiresIdToken ? undefined : context.loginHint;
   const request = { server, client, redirectUri, scope, resource, loginHint, proofKeyThumbprint };
   return buildAuthorization({ ...request, authorizationParams, needsConsent });
 }

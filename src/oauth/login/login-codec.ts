@@ -80,7 +80,7 @@ const SERVER: Readers<ServerMetadata> = {
   ),
   ...readEach(readOptional, "deviceAuthorizationEndpoint", "jwksUri"),
   ...readEach(readOptionalStrings, "scopesSupported", "grantTypesSupported", "tokenEndpointAuthMethods"),
-  ...readEach(readOptionalStrings, "tokenEndpointSigningAlgorithms", "dpopSigningAlgorithms"),
+  ...readEach(readOptionalStrings, "tokenEndpointSigningAlgorithms", "dpopSigningAlgorithms", "grantProfilesSupported"),
   ...readEach(readBoolean, "promisesIss", "takesClientIdDocuments"),
   url: readString,
 };

@@ -21,6 +21,8 @@ export interface LoginContext extends DiscoveryContext {
   preRegistered: PreRegisteredClient | undefined;
   /** How the issuer of that client is determined. */
   trust: IssuerTrust;
+  /** Whether the login is one at an identity provider, whose id token is verified before the login is stored. */
+  requiresIdToken?: boolean | undefined;
   /** The key of a client of the method `private_key_jwt`. */
   privateKey?: ClientKey | undefined;
   /** Whether tokens are bound to a key of this client. */

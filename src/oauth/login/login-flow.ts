@@ -4,7 +4,7 @@ import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { FIRST_DOCUMENT_REDIRECT, refuseDocument, usesDocument } from "../client/metadata-document.js";
 import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
 import { isForgotten } from "../client/registration-refusal.js";
-import { discover } from "../discovery/discovery.js";
+import { discover, discoverProvider } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, requestParamsFor, resourceFor } from "../discovery/overrides.js";
 import { newProofKey } from "../dpop/dpop.js";
 import { withResourceHint } from "../http/oauth-error.js";
@@ -29,7 +29,10 @@ import { tokensOfLogin } from "./token-step.js";
 /** Logs the user in and stores the grant, which is read back before the caller gets it. */
 export async function loginWith(requested: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
-  const found = await discover(requested, request.mcpUrl, request.challenge, signal);
+  const { mcpUrl, challenge } = request;
+  const found = requested.requiresIdToken
+    ? await discoverProvider(requested, mcpUrl, signal)
+    : await discover(requested, mcpUrl, challenge, signal);
   reportChanges(requested, found);
   const context = await checkEndpointOrigins(requested, found, { flow: requested.flow, method, signal });
   await checkClientIssuer(context, found, signal);

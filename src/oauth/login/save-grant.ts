@@ -5,6 +5,7 @@ import { type Grant, type TokenAnswer, tokensOf } from "../model/grant.js";
 import type { Reservation } from "../model/grant-store.js";
 import { listsExchange } from "../model/metadata.js";
 import { scopesBeyond } from "../model/scope.js";
+import { verifyIdToken } from "../token/id-token.js";
 import { asksForConsent } from "./authorization.js";
 import type { LoginContext } from "./login-context.js";
 import type { PreparedLogin } from "./prepared-login.js";
@@ -53,6 +54,8 @@ const SAVE_TRIES = 5;
 /** Stores a new grant in place of any other, and reads it back: a login counts only if its grant is stored. */
 export async function saveGrant(context: LoginContext, reservation: Reservation, grant: Grant): Promise<Grant> {
   const { store, onProgress } = context;
+  if (context.requiresIdToken)
+    await verifyIdToken(grant, { ...context, now: context.clock.epoch(), signal: undefined });
   for (let tries = 0; tries < SAVE_TRIES; tries++) {
     const stored = await store.read(grant);
     const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };

@@ -30,7 +30,7 @@ import {
 } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
-import { isMachineAccount } from "../model/machine-grant.js";
+import { IDP_ACCOUNT, isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
 import { type SharedLoginContext, type SharedLoginRequest, shareLogin } from "./shared-login.js";
 
@@ -96,10 +96,12 @@ export class TokenManager {
    * | good | valid until it expires, since the response to its refresh was lost | used, unless a refresh is forced |
    * | good, with a refresh token | any other | refresh; login if the issuer rejects the grant or leaves out a scope |
    * | good, without a refresh token | any other | login |
+   *
+   * @param found the stored grant, if it has just been read
    */
-  async get(key: GrantKey, options: GrantOptions): Promise<Grant> {
+  async get(key: GrantKey, options: GrantOptions, found?: Grant): Promise<Grant> {
     const wanted = splitScope(options.scope);
-    const grant = await this.find(key);
+    const grant = found ?? (await this.find(key));
     if (grant && this.#isGood(grant, wanted)) {
       if (!options.forceRefresh && this.#isUsable(grant, options.minTtl)) return grant;
       const refreshed = grant.tokens.refreshToken && (await this.#refreshOrUse(grant, options));
@@ -129,7 +131,7 @@ export class TokenManager {
   /** Logs in where that is allowed; else the error says which login is needed. */
   async #loginAfter(grant: Grant | undefined, key: GrantKey, options: GrantOptions): Promise<Grant> {
     const { method, requirements } = this.#context;
-    if (isMachineAccount(key.account)) throw machineAccountError(key.account);
+    if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
     if (options.login !== false && method !== undefined)
       return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
     const wanted = splitScope(options.scope);
@@ -154,8 +156,12 @@ export class TokenManager {
   }
 
   /** A grant for a request; while a login replaces a token that its server rejected, waits for that. */
-  async toSend(key: GrantKey, options: Pick<GrantOptions, "scope" | "signal" | "challenge">): Promise<Grant> {
-    const grant = await this.get(key, options);
+  async toSend(
+    key: GrantKey,
+    options: Pick<GrantOptions, "scope" | "signal" | "challenge">,
+    found?: Grant,
+  ): Promise<Grant> {
+    const grant = await this.get(key, options, found);
     const refused = this.#logins.get(lockNameOf(grant))?.replacing;
     return refused && hasSameTokens(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
   }
@@ -164,6 +170,11 @@ export class TokenManager {
   async refreshRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
     await this.#rejectStorm(grant);
     return this.#refreshOnce(grant, { isRefused: true, isForced: true }, signal);
+  }
+
+  /** A newer generation of a grant: that of another process, else the result of a refresh. */
+  renew(seen: Grant, signal: AbortSignal | undefined): Promise<Grant> {
+    return this.#refreshOnce(seen, { isRefused: false, isForced: true }, signal);
   }
 
   /** Throws if requests to the issuer, or to the user, would repeat without end. */
@@ -176,7 +187,7 @@ export class TokenManager {
   /** Logs the user in; concurrent calls with the same key and scope share the result. */
   login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
     const { scope, refused, authorizationParams = {} } = request;
-    if (isMachineAccount(key.account)) throw machineAccountError(key.account);
+    if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
     const name = lockNameOf(key);
     const work = async (signal: AbortSignal) => {
       if (refused) await this.#rejectStorm(refused);

@@ -1,13 +1,7 @@
 import { type Advice, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { ClientRecord, GrantTokens } from "../model/grant.js";
-import type {
-  IdentityProvider,
-  MachineGrant,
-  MachineGrantOf,
-  MachineGrantType,
-  Workload,
-} from "../model/machine-grant.js";
+import type { IdJagSubject, MachineGrant, MachineGrantOf, MachineGrantType, Workload } from "../model/machine-grant.js";
 
 /** The requests that a strategy gets its tokens with. They need the protocol library, which a strategy does not load. */
 export interface TokenSteps {
@@ -17,8 +11,8 @@ export interface TokenSteps {
   jwtBearer(assertion: string, audience?: string): Promise<GrantTokens>;
   /** Gets the assertion of a workload for this request. */
   assertionOf(workload: Workload): Promise<string>;
-  /** Exchanges an id token for an assertion (ID-JAG) at the identity provider that issued it. */
-  idJag(idp: IdentityProvider, idToken: string): Promise<string>;
+  /** Exchanges an id token, or a refresh token, for an assertion (ID-JAG) at the identity provider that issued it. */
+  idJag(grant: MachineGrantOf<"id_jag">, subject: IdJagSubject): Promise<string>;
 }
 
 /** Whom a grant is for. */
@@ -75,7 +69,8 @@ export const GRANT_STRATEGIES = {
     about: "an id token of the company's identity provider (enterprise-managed authorization)",
     extension: "io.modelcontextprotocol/enterprise-managed-authorization",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
-    tokens: async (steps, idToken, { idp }) => steps.jwtBearer(await steps.idJag(idp, idToken)),
+    tokens: async (steps, idToken, grant) =>
+      steps.jwtBearer(await steps.idJag(grant, (await grant.subject?.()) ?? { idToken })),
     explain: (code) =>
       code === "invalid_grant"
         ? {

@@ -17,9 +17,12 @@ export async function identify(grant: MachineGrant, clientId: string): Promise<M
   const read = await strategyOf(grant).proof?.(grant);
   if (read === undefined) return { account: machineAccountOf(grant.type, clientId), proof: undefined };
   const proof = read.text?.trim();
-  const parts = [...read.source, ...(proof === undefined ? [] : subjectOf(proof))];
-  const fingerprint = await hashSha256(JSON.stringify(parts));
-  return { account: machineAccountOf(grant.type, clientId, fingerprint), proof };
+  return { account: machineAccountOf(grant.type, clientId, await fingerprintOf(read.source, proof)), proof };
+}
+
+/** The hash of whom a grant is for, as it is at the end of the account. */
+export function fingerprintOf(source: readonly string[], proof?: string): Promise<string> {
+  return hashSha256(JSON.stringify([...source, ...(proof === undefined ? [] : subjectOf(proof))]));
 }
 
 /** The subject of a proof, else the proof. It is not verified: it only keeps the stored tokens of several subjects apart. */

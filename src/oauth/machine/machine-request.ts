@@ -1,16 +1,17 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from "../client/pre-registered-client.js";
 import { type DiscoveryContext, discoverIssuer } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
+import { LOGIN_HINT, loginRemedy } from "../grant/grant-requirements.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Nonces } from "../http/nonces.js";
 import { withResourceHint } from "../http/oauth-error.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { ClientRecord, Grant, GrantKey, GrantTokens } from "../model/grant.js";
-import type { IdentityProvider, MachineGrant } from "../model/machine-grant.js";
+import { IDP_ACCOUNT, type IdentityProvider, type MachineGrant, type MachineGrantOf } from "../model/machine-grant.js";
 import { listsExchange } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
 import { scopeFor, unionScopes } from "../model/scope.js";
@@ -31,6 +32,11 @@ export interface IssuerContext extends DiscoveryContext, BindingContext {
 export interface MachineContext {
   grant: MachineGrant;
   client: PreRegisteredClient;
+  /**
+   * Whether the client is our metadata document, which no issuer binds: the identity provider, which issues an assertion
+   * for one issuer, then says which one gets it.
+   */
+  isDocument?: boolean;
   /** The dependencies of discovery; the exemptions of an earlier grant stay valid for its issuer. */
   loginContext(key: GrantKey, before: Grant | undefined): IssuerContext;
   /** The HTTP client for an address that comes from the user alone. */
@@ -109,12 +115,13 @@ async function checkedTarget(
 }
 
 /** Checks that the client belongs to the issuer, before its secret, an assertion or an id token is sent. */
-function checkBinding(
-  { grant, client: { ...client } }: MachineContext,
+async function checkBinding(
+  { grant, isDocument, client: { ...client } }: MachineContext,
   login: IssuerContext,
   { issuer, server }: Pick<Target, "issuer" | "server">,
   { key, signal }: MachineRequest,
 ): Promise<void> {
+  if (isDocument) return undefined;
   // A workload without a client is bound by its account.
   client.clientId ||= key.account ?? "";
   const secret = credentialOf(client);
@@ -151,7 +158,8 @@ async function findTarget(context: MachineContext, login: IssuerContext, request
   const found = await discoverIssuer(login, key.server, challenge, signal);
   const { issuer } = found;
   await checkBinding(context, login, { issuer: issuer.issuer, server: found.server }, request);
-  const client = preRegisteredClient({ ...login, client: context.client, server: issuer, isMachine: true });
+  const registered = preRegisteredClient({ ...login, client: context.client, server: issuer, isMachine: true });
+  const client = context.isDocument ? { ...registered, source: "metadata-document" as const } : registered;
   // A machine requests a new token at any time, so that it needs no refresh token.
   const scope = scopeFor(found, request).scope.filter((one) => one !== "offline_access");
   return {
@@ -208,7 +216,7 @@ async function sendTokenRequest(
 
 function tokensFor(
   { grant, httpTo }: MachineContext,
-  call: TokenCall,
+  call: TokenCall & Pick<IssuerContext, "profile">,
   parameters: TokenParameters,
   { proof = "" }: MachineRequest,
 ): Promise<GrantTokens> {
@@ -219,16 +227,41 @@ function tokensFor(
       const { issuer, tokenEndpoint, signal } = call;
       return assertion({ audience, issuer, tokenEndpoint, resource: parameters.resource, signal });
     },
-    async idJag(idp, idToken) {
-      const { value } = await idJagAssertion(callTo(idp, call, httpTo), {
-        ...parameters,
-        idToken,
-        audience: call.issuer,
+    async idJag(byUser, subject) {
+      const wanted = { ...parameters, ...subject, audience: call.issuer };
+      const asked = idJagAssertion(callTo(byUser.idp, call, httpTo), wanted);
+      const { value } = await asked.catch((error: unknown) => {
+        throw providerFailure(error, byUser, { ...wanted, profile: call.profile });
       });
       return value;
     },
   };
   return strategyOf(grant).tokens(steps, proof, grant);
+}
+
+/** Answers of an identity provider that its policy decides (RFC 6749 section 5.2, RFC 8693 section 2.2.2). */
+const OF_POLICY: readonly string[] = ["access_denied", "invalid_target", "invalid_scope", "unauthorized_client"];
+/** Answers that a new login of the user at the identity provider can change. */
+const OF_LOGIN: readonly string[] = ["invalid_grant", "login_required", "interaction_required", "consent_required"];
+
+/** The error of an identity provider that issues no assertion, with what to ask whom. */
+function providerFailure(
+  error: unknown,
+  { idp, subject }: MachineGrantOf<"id_jag">,
+  { audience, resource, scope, profile }: TokenParameters & { audience: string; profile: string },
+): unknown {
+  if (!isAgentAuthError(error)) return error;
+  const { code, message, status, url } = error;
+  const name = idp.issuer ?? new URL(idp.tokenEndpoint).origin;
+  if (OF_POLICY.includes(code)) {
+    const target = `${quote(audience)}${resource === undefined ? "" : ` (resource ${quote(resource)})`}`;
+    const scopes = scope === undefined || scope === "" ? "" : ` with the scopes ${quote(scope)}`;
+    const what = `the policy of ${quote(name)} allows this user no access to ${target}${scopes}: ${message}`;
+    const hint = `ask the administrators of ${quote(name)} to allow its client ${quote(idp.clientId)} assertions for ${target}${scopes}`;
+    return new AgentAuthError("assertion_denied", what, { class: "auth", status, url, hint, cause: error });
+  }
+  if (subject === undefined || !OF_LOGIN.includes(code)) return error;
+  return withHint(error, LOGIN_HINT, loginRemedy({ profile, server: name, account: IDP_ACCOUNT }));
 }
 
 /** The request to the identity provider, where another client is registered. */

@@ -3,6 +3,7 @@ import { AgentAuthError } from "../../errors.js";
 import { refused } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "../model/grant.js";
+import type { IdJagSubject } from "../model/machine-grant.js";
 import { type ExchangedToken, exchangeTokens } from "../token/exchange.js";
 import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "../token/token.js";
 import { readClaims } from "../token/token-checks.js";
@@ -17,10 +18,10 @@ export interface TokenParameters {
 
 const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
-/** The token type of an identity assertion authorization grant: one server asserts a user's identity to another. */
-const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
+/** The `typ` of an identity assertion authorization grant: one server asserts a user's identity to another. */
 const ID_JAG_TYP = "oauth-id-jag+jwt";
-const ID_TOKEN = "urn:ietf:params:oauth:token-type:id_token";
+const TOKEN_TYPE = "urn:ietf:params:oauth:token-type:";
+const ID_JAG = `${TOKEN_TYPE}id-jag`;
 
 /**
  * Requests a token for the client itself (RFC 6749 section 4.4). Never retried.
@@ -70,12 +71,11 @@ export async function jwtBearerTokens(
 }
 
 /** The parameters of a request for an ID-JAG. */
-export interface IdJagRequest extends TokenParameters {
-  /** The id token of the user, as the identity provider issued it. */
-  idToken: string | Secret;
-  /** The issuer that the assertion is for. */
-  audience: string;
-}
+export type IdJagRequest = TokenParameters &
+  IdJagSubject & {
+    /** The issuer that the assertion is for. */
+    audience: string;
+  };
 
 /**
  * Requests an assertion of a user's identity for another issuer (RFC 8693, requested token type `id-jag`): the first leg
@@ -85,9 +85,12 @@ export interface IdJagRequest extends TokenParameters {
  * @throws as {@link jwtBearerTokens}
  */
 export async function idJagAssertion(call: TokenCall, request: IdJagRequest): Promise<ExchangedToken> {
-  const { idToken, audience, resource, scope } = request;
-  const subjectToken = checkAssertion(idToken, "the id token");
-  const exchange = { subjectToken, subjectTokenType: ID_TOKEN, requestedTokenType: ID_JAG, audience, resource, scope };
+  const { audience, resource, scope } = request;
+  const subject =
+    "refreshToken" in request
+      ? { subjectToken: request.refreshToken, subjectTokenType: `${TOKEN_TYPE}refresh_token` }
+      : { subjectToken: checkAssertion(request.idToken, "the id token"), subjectTokenType: `${TOKEN_TYPE}id_token` };
+  const exchange = { ...subject, requestedTokenType: ID_JAG, audience, resource, scope };
   const issued = await exchangeTokens(call, exchange);
   const { header, claims } = readClaims(issued.value) ?? {};
   const complain = (field: string, value: unknown, rule: string) =>

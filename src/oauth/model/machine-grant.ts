@@ -1,4 +1,5 @@
 import type { Secret } from "../../redact.js";
+import type { AuthMethod } from "./grant.js";
 
 /** An identity provider that asserts the identity of its users to other issuers. */
 export interface IdentityProvider {
@@ -10,6 +11,8 @@ export interface IdentityProvider {
   clientSecret?: string | Secret | undefined;
   /** Its issuer identifier. Default: the origin of its token endpoint. */
   issuer?: string | undefined;
+  /** How the client authenticates there. Default: HTTP Basic with a secret, else `none`. */
+  authMethod?: AuthMethod | undefined;
 }
 
 /** What an assertion is requested for. */
@@ -38,6 +41,8 @@ export interface Workload {
   /** The audience to require. Default: the issuer of the token, or its token endpoint. */
   audience?: string | undefined;
 }
+/** What a user is identified with at an identity provider: an id token, or the refresh token of the login there. */
+export type IdJagSubject = { idToken: string | Secret } | { refreshToken: string | Secret };
 
 /**
  * A grant without an interactive login. Its proof is read again when a token is requested.
@@ -50,7 +55,13 @@ export interface Workload {
 export type MachineGrant = (
   | { type: "client_credentials" }
   | ({ type: "jwt_bearer" } & Workload)
-  | { type: "id_jag"; idToken: () => string | Promise<string>; idp: IdentityProvider }
+  | {
+      type: "id_jag";
+      idToken: () => string | Promise<string>;
+      idp: IdentityProvider;
+      /** What is exchanged, read right before that; the id token then only says whose tokens they are. Default: the id token. */
+      subject?: (() => Promise<IdJagSubject>) | undefined;
+    }
 ) & {
   /** The issuer of the grant, as `client.issuer`: the proof is sent to no other. */
   issuer?: string | undefined;
@@ -76,7 +87,10 @@ export function machineAccountOf(type: MachineGrantType, clientId: string, finge
   return PREFIX + [type, clientId, fingerprint?.slice(0, 16)].filter(Boolean).join(":");
 }
 
-/** Whether tokens of a machine grant are stored under the account. */
+/** The account of a login at an identity provider, which is stored under the issuer of the provider. */
+export const IDP_ACCOUNT = `${PREFIX}idp`;
+
+/** Whether the tokens under an account are not those of a user's login at a server. */
 export function isMachineAccount(account: string | undefined): account is string {
   return account?.startsWith(PREFIX) ?? false;
 }

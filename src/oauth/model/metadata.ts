@@ -25,6 +25,8 @@ export interface IssuerMetadata {
   scopesSupported?: readonly string[] | undefined;
   /** The grants that it names. */
   grantTypesSupported?: readonly string[] | undefined;
+  /** The profiles of grants that it names (draft-ietf-oauth-identity-assertion-authz-grant section 7). */
+  grantProfilesSupported?: readonly string[] | undefined;
   /** How clients may authenticate at the token endpoint. */
   tokenEndpointAuthMethods?: readonly string[] | undefined;
   /** Signing algorithms for client assertions. */
@@ -79,6 +81,11 @@ export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 /** Whether an issuer lists token exchange; undefined if it lists no grant types. */
 export function listsExchange({ grantTypesSupported }: IssuerMetadata): boolean | undefined {
   return grantTypesSupported?.includes(TOKEN_EXCHANGE);
+}
+
+/** Whether an issuer takes assertions of identity providers (ID-JAG) in place of a login there. */
+export function takesIdJag({ grantProfilesSupported }: IssuerMetadata): boolean {
+  return grantProfilesSupported?.includes("urn:ietf:params:oauth:grant-profile:id-jag") === true;
 }
 
 /**

@@ -85,6 +85,8 @@ export interface IdTokenExpectation {
   nonce?: string | undefined;
   /** The address of the token endpoint, for the trace. */
   tokenEndpoint: string;
+  /** Whether the login is for the sake of the id token, so that one that cannot be used is an error. */
+  requiresIdToken?: boolean | undefined;
   trace?: ((entry: TraceEntry) => void) | undefined;
 }
 
@@ -95,12 +97,19 @@ const MAX_ID_TOKEN = 64 * 1024;
  * The id token of a token response, if it is of the issuer and for the client; any other is ignored, with an entry in
  * the trace. MCP uses no id token: a valid one is stored only to be sent back to its issuer at a logout. For that
  * neither its times nor its signature matter: it came directly from the issuer (OpenID Connect Core section 3.1.3.7).
+ * That of a login at an identity provider is verified by `verifyIdToken` as well.
+ *
+ * @throws `AgentAuthError` `bad_token_answer` for one that is required
  */
 export function usableIdToken(value: unknown, expected: IdTokenExpectation): string | undefined {
-  if (value === undefined) return undefined;
+  const { trace, tokenEndpoint: url, requiresIdToken } = expected;
+  if (value === undefined && !requiresIdToken) return undefined;
   const why = defectOf(value, expected);
   if (why === undefined) return String(value);
-  const { trace, tokenEndpoint: url } = expected;
+  if (requiresIdToken) {
+    const rule = `is required for a login at an identity provider, and ${why}`;
+    throw refused("bad_token_answer", { field: "id_token", value: value && "(not shown)", from: url, rule });
+  }
   trace?.({ step: "token", method: "POST", url, used: true, why: `the id_token of the response is ignored: ${why}` });
   return undefined;
 }

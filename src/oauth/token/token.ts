@@ -35,6 +35,8 @@ export interface TokenCall {
   beforeSend?: (() => void) | undefined;
   /** A token type that is used as a bearer token by the choice of the user. */
   acceptedTokenType?: string | undefined;
+  /** Whether an id token that cannot be used is an error. */
+  requiresIdToken?: boolean | undefined;
   /** Called with what is ignored in the response. */
   trace?: ((entry: TraceEntry) => void) | undefined;
 }

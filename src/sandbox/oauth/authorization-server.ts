@@ -6,6 +6,8 @@ import { readBody, readForm } from "../http/request-body.js";
 import { jsonResponse, READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 import { autoConsent } from "./auto-consent.js";
 import {
+  idpMetadataAnswer,
+  idTokenAnswer,
   introspectionAnswer,
   metadataAnswer,
   registrationAnswer,
@@ -17,7 +19,7 @@ import { handleInteraction } from "./interaction.js";
 import { pageHeaders } from "./issuer-pages.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
-import type { Machines } from "./machine.js";
+import { IDP_PATH, type Machines } from "./machine.js";
 import type { PoolServer, RunningServer } from "./pool-server.js";
 import type { PoolServers } from "./pool-servers.js";
 
@@ -26,7 +28,6 @@ export interface AuthorizationSettings {
   servers: PoolServers;
   oauth: OAuthSettings;
   clock: MovableClock;
-  /** The machine clients; `undefined` without the option `machineGrants`. */
   machines: Machines | undefined;
 }
 
@@ -52,6 +53,8 @@ interface Endpoint {
 const MAX_BODY = 64 * 1024;
 const MAX_OPERATION = 100;
 const METADATA = "/.well-known/oauth-authorization-server";
+/** The metadata of the identity provider; the service publishes none there. */
+const OPENID = "/.well-known/openid-configuration";
 /** How the path of a pool's metadata begins where the well-known segment precedes the path (RFC 8414 section 3.1). */
 const INSERTED = `${METADATA}/pool_`;
 const POST: readonly string[] = ["POST"];
@@ -74,6 +77,11 @@ function answerOnce(answer: Endpoint["answer"]): Endpoint["answer"] {
 }
 
 const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
+  [OPENID]: {
+    methods: READ_METHODS,
+    fault: "metadata",
+    answer: async (call) => idpMetadataAnswer(await forwardToProvider(call)),
+  },
   [METADATA]: {
     methods: READ_METHODS,
     fault: "metadata",
@@ -119,7 +127,7 @@ const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
 /** The authorization servers of all pools, each below `/{pool_id}`. */
 export function authorizationPart(settings: AuthorizationSettings): SandboxPart {
   return {
-    owns: (path) => path.startsWith("/pool_") || path.startsWith(INSERTED),
+    owns: (path) => path.startsWith("/pool_") || path.startsWith(INSERTED) || path.startsWith(`${IDP_PATH}/`),
     faulty: true,
     allowsPages: (path) => endpointOf(settings, path)?.pages === true,
     async target(roundTrip) {
@@ -132,7 +140,8 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
     async handle(roundTrip) {
       const { path, method } = roundTrip;
       const endpoint = endpointOf(settings, path);
-      const server = settings.servers.find(splitPath(path).poolId);
+      const { servers } = settings;
+      const server = isOfIdp(path) ? servers.identityProvider : servers.find(splitPath(path).poolId);
       if (!endpoint || !server) throw new Refusal(404, "not_found", "there is nothing at this path");
       requireMethod(method, endpoint.methods);
       const running = await server.run();
@@ -144,10 +153,17 @@ export function authorizationPart(settings: AuthorizationSettings): SandboxPart 
 
 function endpointOf({ oauth }: AuthorizationSettings, path: string): Endpoint | undefined {
   const { rest } = splitPath(path);
+  if (rest === OPENID || rest === METADATA) {
+    if (isOfIdp(path) !== (rest === OPENID)) return undefined;
+  }
   if (rest === METADATA && oauth.metadata === (path.startsWith(INSERTED) ? "appended" : "rfc8414")) return undefined;
   const name = Object.hasOwn(ENDPOINTS, rest) ? rest : rest.replace(/\/[^/]+$/, "/*");
   const endpoint = Object.hasOwn(ENDPOINTS, name) ? ENDPOINTS[name] : undefined;
   return endpoint?.option !== undefined && !oauth[endpoint.option] ? undefined : endpoint;
+}
+
+function isOfIdp(path: string): boolean {
+  return path.startsWith(`${IDP_PATH}/`);
 }
 
 function splitPath(path: string): { poolId: string; rest: string } {
@@ -172,7 +188,8 @@ function forwardedRequest({
 async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
   const { faults } = call.roundTrip;
   // Before any grant: a request without a proof must not use up a code.
-  if (call.settings.oauth.dpop === "required" && call.request.headers["dpop"] === undefined) {
+  const isIdp = isOfIdp(call.roundTrip.path);
+  if (call.settings.oauth.dpop === "required" && !isIdp && call.request.headers["dpop"] === undefined) {
     return jsonResponse(
       { error: "invalid_dpop_proof", error_description: "tokens are bound to keys: send a DPoP proof" },
       400,
@@ -181,7 +198,9 @@ async function answerToken(call: EndpointCall): Promise<SandboxResponse> {
   if (findFault(faults, "refuse-refresh")) {
     return jsonResponse({ error: "invalid_grant", error_description: "a fault of the sandbox: refresh refused" }, 400);
   }
-  const answer = await forwardToProvider({ ...call, request: namingWorkload(call) });
+  const forwarded = await forwardToProvider({ ...call, request: namingWorkload(call) });
+  const { machines } = call.settings;
+  const answer = isIdp && machines ? idTokenAnswer(forwarded, machines) : forwarded;
   return findFault(faults, "omit-refresh-token") && answer.status === 200 ? withoutRefreshToken(answer) : answer;
 }
 
@@ -200,7 +219,7 @@ function namingWorkload({ request, settings }: EndpointCall): EndpointCall["requ
 async function answerBrowser({ settings, server, running, request }: EndpointCall): Promise<SandboxResponse> {
   const { oauth } = settings;
   const answer = await autoConsent(running, new URL(server.issuer), oauth.autoApprove, request);
-  const response = oauth.iss ? answer : withoutIssuer(answer, server.issuer);
+  const response = oauth.iss || server.path === IDP_PATH ? answer : withoutIssuer(answer, server.issuer);
   const isOwnPage =
     String(response.headers["content-type"]).startsWith("text/html") && !response.body.includes("<script");
   return isOwnPage ? { ...response, headers: { ...response.headers, ...pageHeaders() } } : response;

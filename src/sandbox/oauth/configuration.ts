@@ -10,7 +10,7 @@ import type { OAuthSettings } from "./issuer-settings.js";
 import { SIGNING_ALG, type SigningKey } from "./keys.js";
 import type { LoginDevices } from "./login-devices.js";
 import type { Machines } from "./machine.js";
-import { MACHINE_AUTH_METHODS, machineClients } from "./machine-clients.js";
+import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import type { OAuthStore } from "./oauth-store.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
 import { findUser } from "./users.js";
@@ -32,6 +32,8 @@ export interface ConfigurationSettings {
   loginDevices: LoginDevices;
   /** The machine clients; `undefined` without the option `machineGrants`. */
   machines: Machines | undefined;
+  /** The pre-registered clients. */
+  clients: readonly object[];
   errors: OidcErrors;
   /** The path that the server is mounted at. */
   path: string;
@@ -53,7 +55,7 @@ export function configurationOf(settings: ConfigurationSettings): object {
     scopes: STATIC_SCOPES,
     responseTypes: ["code"],
     clientAuthMethods: MACHINE_AUTH_METHODS.filter((method) => machines || method !== "private_key_jwt"),
-    clients: machines ? machineClients(machines) : [],
+    clients: settings.clients,
     clientDefaults: { id_token_signed_response_alg: SIGNING_ALG },
     // Clients register the scopes of the resource, or "" for none: oidc-provider would check them against its own.
     extraClientMetadata: {

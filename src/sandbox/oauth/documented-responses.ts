@@ -3,7 +3,8 @@ import type { JsonObject } from "../../http/strict-json.js";
 import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { JWT_BEARER } from "./jwt-bearer.js";
-import { SIGNING_ALG } from "./keys.js";
+import { openJwt, SIGNING_ALG, signJwt } from "./keys.js";
+import type { Machines } from "./machine.js";
 import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import type { PoolServer } from "./pool-server.js";
 import { introspectionOf, isMachine } from "./token-facts.js";
@@ -57,11 +58,28 @@ export function metadataAnswer(answer: SandboxResponse, oauth: OAuthSettings): S
     ...(oauth.deviceFlow && pickFields(metadata, ["device_authorization_endpoint"])),
     ...(oauth.iss && { authorization_response_iss_parameter_supported: true }),
     ...(oauth.machineGrants && {
+      authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jag"],
       token_endpoint_auth_methods_supported: MACHINE_AUTH_METHODS,
       token_endpoint_auth_signing_alg_values_supported: [SIGNING_ALG],
     }),
     ...(oauth.dpop !== "off" && pickFields(metadata, ["dpop_signing_alg_values_supported"])),
   });
+}
+
+/** The metadata of the identity provider: all of those of oidc-provider, and the tokens that it issues in an exchange. */
+export function idpMetadataAnswer(answer: SandboxResponse): SandboxResponse {
+  const identity_chaining_requested_token_types_supported = ["urn:ietf:params:oauth:token-type:id-jag"];
+  return jsonResponse({ ...readJsonBody(answer), identity_chaining_requested_token_types_supported });
+}
+
+/** A token response whose id token has the times of the sandbox's clock, which oidc-provider does not know. */
+export function idTokenAnswer(answer: SandboxResponse, machines: Machines): SandboxResponse {
+  const body = readJsonBody(answer);
+  const key = machines.key("idp");
+  const { claims } = openJwt(String(body?.["id_token"]), key) ?? {};
+  if (claims === undefined) return answer;
+  const times = machines.times(Number(claims["exp"]) - Number(claims["iat"]));
+  return withBody(answer, { ...body, id_token: signJwt(key, "JWT", { ...claims, ...times }) });
 }
 
 /** A registration response with the documented fields. @param skew seconds that the sandbox's clock is ahead */

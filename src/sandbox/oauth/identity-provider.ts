@@ -1,72 +1,102 @@
-import type { SandboxPart } from "../faults/round-trip.js";
-import { readBody, readForm } from "../http/request-body.js";
-import { clientCredentials } from "../http/request-guard.js";
-import { jsonResponse, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 import { ID_JAG_TYP } from "./jwt-bearer.js";
-import { openJwt, signJwt } from "./keys.js";
-import { IDP_PATH, type Machines } from "./machine.js";
-import type { PoolServers } from "./pool-servers.js";
+import { openJwt, SIGNING_ALG, signJwt } from "./keys.js";
+import type { Machines } from "./machine.js";
+import { type OidcContext, type OidcErrors, type OidcProvider, paramOf } from "./oidc.js";
 import { TOKEN_EXCHANGE } from "./token-exchange.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ID_JAG = `${TYPE}id-jag`;
-const TOKEN_PATH = `${IDP_PATH}/token`;
-const MAX_BODY = 64 * 1024;
 const LIFE_S = 300;
 
+/** The clients of the identity provider, in the form of oidc-provider. */
+export function idpClients({ idp }: Machines): object[] {
+  const common = {
+    application_type: "native",
+    redirect_uris: ["http://127.0.0.1/callback", "http://localhost/callback"],
+    response_types: ["code"],
+    grant_types: ["authorization_code", "refresh_token", TOKEN_EXCHANGE],
+    id_token_signed_response_alg: SIGNING_ALG,
+  };
+  return [
+    { ...common, client_id: idp.nativeClient.clientId, token_endpoint_auth_method: "none" },
+    {
+      ...common,
+      client_id: idp.clientId,
+      client_secret: idp.clientSecret,
+      token_endpoint_auth_method: "client_secret_basic",
+    },
+  ];
+}
+
+/** The authorization servers of the sandbox. */
+export interface IssuerList {
+  /** Whether an address is the issuer of one. */
+  isIssuer(issuer: string): boolean;
+}
+
+/** What the grant needs of the identity provider. */
+interface IdJagSettings {
+  errors: OidcErrors;
+  machines: Machines;
+  servers: IssuerList;
+}
+
 /**
- * The identity provider: one token endpoint, which exchanges one of its id tokens for an identity assertion (ID-JAG)
- * for an authorization server of the sandbox (RFC 8693, identity assertion authorization grant).
+ * Adds the exchange of an id token, or of a refresh token, for an identity assertion (ID-JAG) for an authorization server
+ * of the sandbox (RFC 8693, identity assertion authorization grant).
  */
-export function identityProviderPart(machines: Machines, servers: PoolServers): SandboxPart {
-  return {
-    owns: (path) => path === IDP_PATH || path.startsWith(`${IDP_PATH}/`),
-    faulty: true,
-    async target(roundTrip) {
-      roundTrip.body = await readBody(roundTrip.request, MAX_BODY);
-      return {};
+export function addIdJag(provider: OidcProvider, settings: IdJagSettings): void {
+  const { machines } = settings;
+  provider.registerGrantType(
+    TOKEN_EXCHANGE,
+    async (ctx) => {
+      const { params, client } = ctx.oidc;
+      const sub = await readSubject(provider, ctx, settings);
+      const aud = readAudience(ctx, settings);
+      const [resource, scope] = [paramOf(params, "resource"), paramOf(params, "scope")];
+      const assertion = {
+        iss: machines.idp.issuer,
+        sub,
+        aud,
+        client_id: machines.clientAtServers(client.clientId),
+        ...(resource !== undefined && { resource }),
+        ...(scope !== undefined && { scope }),
+        ...machines.times(LIFE_S),
+      };
+      ctx.body = {
+        access_token: signJwt(machines.key("idp"), ID_JAG_TYP, assertion),
+        issued_token_type: ID_JAG,
+        token_type: "N_A",
+        expires_in: LIFE_S,
+        ...(scope !== undefined && { scope }),
+      };
     },
-    handle({ path, method, request, body }) {
-      if (path !== TOKEN_PATH) throw new Refusal(404, "not_found", "there is nothing at this path");
-      requireMethod(method, ["POST"]);
-      return issueIdJag(machines, servers, readForm(body), request.headers.authorization);
-    },
-  };
+    ["subject_token", "subject_token_type", "requested_token_type", "audience", "resource", "scope"],
+  );
 }
 
-function issueIdJag(machines: Machines, servers: PoolServers, form: URLSearchParams, header?: string): SandboxResponse {
-  const { id, secret } = clientCredentials(form, header);
-  if (id !== machines.idp.clientId || secret !== machines.idp.clientSecret)
-    return oauthError("invalid_client", "unknown client", 401);
-  if (form.get("grant_type") !== TOKEN_EXCHANGE)
-    return oauthError("unsupported_grant_type", "only token exchange is supported");
-  if (form.get("requested_token_type") !== ID_JAG || form.get("subject_token_type") !== `${TYPE}id_token`)
-    return oauthError("invalid_request", "only an ID-JAG in exchange for an id token is supported");
-  const { header: head, claims } = openJwt(form.get("subject_token") ?? "", machines.key("idp")) ?? {};
-  const isIdToken = head?.["typ"] === "JWT" && claims?.["aud"] === machines.idp.clientId;
+async function readSubject(provider: OidcProvider, ctx: OidcContext, settings: IdJagSettings): Promise<string> {
+  const { errors, machines } = settings;
+  const { params, client } = ctx.oidc;
+  const [token = "", type] = [paramOf(params, "subject_token"), paramOf(params, "subject_token_type")];
+  if (paramOf(params, "requested_token_type") !== ID_JAG) throw new errors.InvalidRequest("only an ID-JAG is issued");
+  if (type === `${TYPE}refresh_token`) {
+    const found = await provider.RefreshToken.find(token);
+    if (found?.isValid && found.clientId === client.clientId) return found.accountId;
+    throw new errors.InvalidGrant("the refresh token is used, expired, or not of this client");
+  }
+  if (type !== `${TYPE}id_token`) throw new errors.InvalidRequest("only an id token or a refresh token is exchanged");
+  const { header, claims } = openJwt(token, machines.key("idp")) ?? {};
+  const isIdToken = header?.["typ"] !== ID_JAG_TYP && claims?.["aud"] === client.clientId;
   if (!isIdToken || Number(claims["exp"]) <= machines.now())
-    return oauthError("invalid_grant", "the id token is expired, or not for this client");
-  const [audience, resource] = [form.get("audience") ?? "", form.get("resource")];
-  if (!servers.isIssuer(audience)) return oauthError("invalid_target", "the audience is not an issuer of this sandbox");
-  const scope = form.get("scope");
-  const assertion = {
-    iss: machines.idp.issuer,
-    sub: claims["sub"],
-    aud: audience,
-    client_id: machines.secretClient.clientId,
-    ...(resource !== null && { resource }),
-    ...(scope !== null && { scope }),
-    ...machines.times(LIFE_S),
-  };
-  return jsonResponse({
-    access_token: signJwt(machines.key("idp"), ID_JAG_TYP, assertion),
-    issued_token_type: ID_JAG,
-    token_type: "N_A",
-    expires_in: LIFE_S,
-    ...(scope !== null && { scope }),
-  });
+    throw new errors.InvalidGrant("the id token is expired, or not for this client");
+  return String(claims["sub"]);
 }
 
-function oauthError(error: string, description: string, status = 400): SandboxResponse {
-  return jsonResponse({ error, error_description: description }, status);
+function readAudience(ctx: OidcContext, { errors, machines, servers }: IdJagSettings): string {
+  const audience = paramOf(ctx.oidc.params, "audience") ?? "";
+  if (!servers.isIssuer(audience)) throw new errors.InvalidTarget("the audience is not an issuer of this sandbox");
+  if (machines.isDenied(audience))
+    throw new errors.AccessDenied("the policy of the company does not allow this server");
+  return audience;
 }

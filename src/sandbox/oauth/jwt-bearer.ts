@@ -84,7 +84,8 @@ function readAssertion(
   // An id token is not an assertion, although the same key signs it.
   if (header?.["typ"] !== ID_JAG_TYP) throw refuse("typ is not oauth-id-jag+jwt");
   if (claims["client_id"] !== ctx.oidc.client.clientId) throw refuse("client_id is another client");
-  if (claims["resource"] !== resource) throw refuse("resource is another resource");
+  // The identity provider may leave it out.
+  if (claims["resource"] !== undefined && claims["resource"] !== resource) throw refuse("resource is another resource");
   if (!machines.useOnce(jti, exp)) throw refuse("the ID-JAG was used already");
   return { accountId: sub, ...(typeof claims["scope"] === "string" && { allowed: claims["scope"] }) };
 }

@@ -30,14 +30,18 @@ export interface SandboxMachine {
   readonly workloadClient: { readonly clientId: string };
   /** An assertion for the JWT bearer grant, signed by a platform that the authorization servers trust. */
   assertion(claims?: AssertionClaims): string;
-  /** The identity provider, whose ID-JAGs the authorization servers accept from {@link SandboxMachine.secretClient}. */
+  /** The identity provider of a company, whose ID-JAGs the authorization servers accept. Users log in there. */
   readonly idp: {
     readonly issuer: string;
     readonly tokenEndpoint: string;
     readonly clientId: string;
     readonly clientSecret: string;
+    /** A public client there, which is {@link SandboxMachine.workloadClient} at the authorization servers. */
+    readonly nativeClient: { readonly clientId: string };
     /** An id token of a user who is logged in there. */
     idToken(claims?: AssertionClaims): string;
+    /** Sets whether the policy of the company denies its users an authorization server. Default of `isDenied`: true. */
+    deny(issuer: string, isDenied?: boolean): void;
   };
 }
 
@@ -53,6 +57,7 @@ export class Machines implements SandboxMachine {
   readonly platform: string;
   readonly #clock: MovableClock;
   readonly #audience: () => string;
+  readonly #denied = new Set<string>();
   readonly #keys = new Map<"client" | "platform" | "idp", SigningKey>();
   /** The used ids of assertions that are valid once, with their expiry. */
   readonly #used = new Map<string, number>();
@@ -67,9 +72,23 @@ export class Machines implements SandboxMachine {
       issuer,
       tokenEndpoint: `${issuer}/token`,
       ...client,
+      nativeClient: { clientId: "sandbox-desktop" },
+      deny: (server, isDenied = true) => void (isDenied ? this.#denied.add(server) : this.#denied.delete(server)),
       idToken: ({ subject = "alice", audience: aud = client.clientId, ttlSeconds }: AssertionClaims = {}) =>
         signJwt(this.key("idp"), "JWT", { iss: issuer, sub: subject, aud, ...this.times(ttlSeconds) }),
     };
+  }
+
+  /** Whether the policy of the company denies its users an authorization server. */
+  isDenied(issuer: string): boolean {
+    return this.#denied.has(issuer);
+  }
+
+  /** The client of the authorization servers that a client of the identity provider is. */
+  clientAtServers(clientId: string): string {
+    const { idp, secretClient, workloadClient } = this;
+    if (clientId === idp.nativeClient.clientId) return workloadClient.clientId;
+    return clientId === idp.clientId ? secretClient.clientId : clientId;
   }
 
   get issuer(): string {

@@ -17,6 +17,7 @@ export interface OidcProofs {
 
 /** Constructors of the errors that become OAuth error responses. */
 export interface OidcErrors {
+  AccessDenied: new (description?: string) => Error;
   InvalidGrant: new (detail: string) => Error;
   InvalidRequest: new (description: string) => Error;
   InvalidScope: new (description: string, scope: string) => Error;
@@ -32,6 +33,9 @@ export interface OidcProvider {
   interactionFinished(request: IncomingMessage, response: ServerResponse, result: InteractionResult): Promise<void>;
   Grant: GrantModel;
   AccessToken: AccessTokenModel;
+  RefreshToken: {
+    find(value: string): Promise<Pick<OidcAccessToken, "accountId" | "clientId" | "isValid"> | undefined>;
+  };
   ClientCredentials: ClientCredentialsModel;
   Interaction: { find(uid: string): Promise<Interaction | undefined> };
   Client: { find(id: string): Promise<OidcClient | undefined> };

@@ -2,10 +2,12 @@ import { splitScope } from "../../oauth/model/scope.js";
 import type { SandboxData } from "../data/data.js";
 import type { SandboxResponse } from "../http/sandbox-response.js";
 import { type ConfigurationSettings, configurationOf, describeResource } from "./configuration.js";
+import { addIdJag, type IssuerList, idpClients } from "./identity-provider.js";
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { addJwtBearer } from "./jwt-bearer.js";
-import { createSigningKey } from "./keys.js";
+import { createSigningKey, type SigningKey } from "./keys.js";
 import { LoginDevices } from "./login-devices.js";
+import { machineClients } from "./machine-clients.js";
 import { OAuthStore } from "./oauth-store.js";
 import {
   type ClientToken,
@@ -24,6 +26,8 @@ export interface PoolServerSettings extends Pick<ConfigurationSettings, "oauth" 
   origin: string;
   poolId: string;
   data: SandboxData;
+  /** Set for the identity provider, which vouches for users at these servers. */
+  vouchesAt?: IssuerList;
 }
 
 /** The started authorization server. */
@@ -43,15 +47,16 @@ export class PoolServer {
   /** Its issuer identifier. */
   readonly issuer: string;
   readonly #settings: PoolServerSettings;
-  readonly #key = createSigningKey();
+  readonly #key: SigningKey;
   readonly #loginDevices: LoginDevices;
   /** The grants of the issued JWTs by `jti`. */
   readonly #grants = new Map<string, string>();
   #running: Promise<RunningServer> | undefined;
 
   constructor(settings: PoolServerSettings) {
-    const { origin, poolId, data, clock } = settings;
+    const { origin, poolId, data, clock, machines, vouchesAt } = settings;
     this.#settings = settings;
+    this.#key = (vouchesAt && machines?.key("idp")) ?? createSigningKey();
     this.path = `/${poolId}`;
     this.issuer = origin + this.path;
     this.#loginDevices = new LoginDevices(data, clock, poolId);
@@ -75,7 +80,7 @@ export class PoolServer {
   }
 
   async #start(): Promise<RunningServer> {
-    const { oauth, clock } = this.#settings;
+    const { oauth, clock, machines, vouchesAt } = this.#settings;
     const { Provider, errors, proofs } = await loadOidc();
     const store = new OAuthStore({
       clock,
@@ -91,6 +96,7 @@ export class PoolServer {
         path: this.path,
         key: this.#key,
         loginDevices: this.#loginDevices,
+        clients: machines ? (vouchesAt ? idpClients : machineClients)(machines) : [],
       }),
     );
     this.#extend(provider, store, { errors, proofs });
@@ -117,8 +123,12 @@ export class PoolServer {
       if (this.#grants.size > MAX_TOKENS)
         for (const oldest of this.#grants.keys()) return void this.#grants.delete(oldest);
     });
+    const { oauth, machines, resources, vouchesAt } = this.#settings;
+    if (vouchesAt && machines) {
+      addIdJag(provider, { ...parts, machines, servers: vouchesAt });
+      return;
+    }
     provider.on("grant.success", (ctx: OidcContext) => this.#recordLogin(ctx));
-    const { oauth, machines, resources } = this.#settings;
     const describe = (audience: string, scope: string) => describeResource(oauth, audience, scope);
     addTokenExchange(provider, {
       ...parts,

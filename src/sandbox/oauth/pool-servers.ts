@@ -1,7 +1,8 @@
+import { IDP_PATH } from "./machine.js";
 import { PoolServer, type PoolServerSettings } from "./pool-server.js";
 
 /** What the authorization servers need. */
-export type PoolServersSettings = Omit<PoolServerSettings, "poolId" | "resources">;
+export type PoolServersSettings = Omit<PoolServerSettings, "poolId" | "resources" | "vouchesAt">;
 
 /** The path of the first pool's MCP server. */
 export const MCP_PATH = "/mcp";
@@ -10,6 +11,8 @@ export const MCP_PATH = "/mcp";
 export class PoolServers {
   readonly #settings: PoolServersSettings;
   readonly #servers = new Map<string, PoolServer>();
+
+  #idp: PoolServer | undefined;
 
   constructor(settings: PoolServersSettings) {
     this.#settings = settings;
@@ -28,6 +31,15 @@ export class PoolServers {
     });
     this.#servers.set(poolId, server);
     return server;
+  }
+
+  /** The identity provider; `undefined` without machine grants. */
+  get identityProvider(): PoolServer | undefined {
+    const { origin, machines } = this.#settings;
+    const resources = [origin + IDP_PATH] as const;
+    const poolId = IDP_PATH.slice(1);
+    this.#idp ??= machines && new PoolServer({ ...this.#settings, poolId, resources, vouchesAt: this });
+    return this.#idp;
   }
 
   /** Like {@link find}. @throws TypeError where there is no such pool */

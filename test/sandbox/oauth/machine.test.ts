@@ -175,9 +175,49 @@ describe("the identity provider", () => {
     ["that has ended", (machine) => ({ subject_token: machine.idp.idToken({ ttlSeconds: -1 }) }), "invalid_grant"],
     ["of a workload", (machine) => ({ subject_token: machine.assertion() }), "invalid_grant"],
     ["for a server that it does not know", () => ({ audience: "https://other.example" }), "invalid_target"],
+    [
+      "that is a refresh token of nobody",
+      () => ({ subject_token_type: `${TYPE}refresh_token`, subject_token: "nothing" }),
+      "invalid_grant",
+    ],
+    ["that is said to be an access token", () => ({ subject_token_type: `${TYPE}access_token` }), "invalid_request"],
     ["for something else than an ID-JAG", () => ({ requested_token_type: `${TYPE}jwt` }), "invalid_request"],
   ])("does not vouch for an id token %s", async ([_what, over, error], { machine, vouch }) => {
     expect((await vouch(over(machine))).body["error"]).toBe(error);
+  });
+
+  it("publishes the metadata of OpenID Connect, and the servers announce that they take its assertions", async ({
+    machine,
+    issuer,
+  }) => {
+    const read = async (url: string) => (await fetch(url)).json() as Promise<Record<string, unknown>>;
+    expect(await read(`${machine.idp.issuer}/.well-known/openid-configuration`)).toMatchObject({
+      issuer: machine.idp.issuer,
+      token_endpoint: machine.idp.tokenEndpoint,
+      code_challenge_methods_supported: ["S256"],
+      identity_chaining_requested_token_types_supported: [`${TYPE}id-jag`],
+    });
+    expect(await read(`${issuer}/.well-known/oauth-authorization-server`)).toMatchObject({
+      authorization_grant_profiles_supported: ["urn:ietf:params:oauth:grant-profile:id-jag"],
+    });
+    expect((await fetch(`${machine.idp.issuer}/.well-known/oauth-authorization-server`)).status).toBe(404);
+    expect((await fetch(`${issuer}/.well-known/openid-configuration`)).status).toBe(404);
+  });
+
+  it("keeps to the policy of the company", async ({ issuer, machine, vouch }) => {
+    machine.idp.deny(issuer);
+    expect((await vouch()).body["error"]).toBe("access_denied");
+    machine.idp.deny(issuer, false);
+    expect((await vouch()).status).toBe(200);
+  });
+
+  it("may leave out the resource, which the client then names", async ({ machine, issuer, spend }) => {
+    const { tokenEndpoint, clientId, clientSecret } = machine.idp;
+    const form = { grant_type: EXCHANGE, requested_token_type: `${TYPE}id-jag`, audience: issuer };
+    const subject = { subject_token: machine.idp.idToken(), subject_token_type: `${TYPE}id_token` };
+    const { body } = await post(tokenEndpoint, { ...form, ...subject }, basic(clientId, clientSecret));
+    expect(decodeJwt(body["access_token"] ?? "")).not.toHaveProperty("resource");
+    expect((await spend(body["access_token"])).status).toBe(200);
   });
 
   it("does not know a client with a wrong secret", async ({ machine, vouch }) => {

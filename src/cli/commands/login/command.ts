@@ -19,6 +19,7 @@ function declareLogin(registry: Registry): void {
   Object.assign(command, { missingArgument: () => {} });
   addAgentFlags(command)
     .argument("<mcp_url>", "URL of the MCP server")
+    .option("--idp <issuer>", "Log in at the company's identity provider instead, for all servers that accept it")
     .option("--no-wait", "Print the login URL (with --flow device: the code) and exit")
     .option("--wait <login_id>", "Finish a login that --no-wait started")
     .option("--callback-url <url>", "With --wait: address where the browser ended up (- for stdin, which is preferred)")
@@ -44,6 +45,7 @@ scopes: it prints another URL and the next command, as --no-wait does, and exits
 Examples:
   $ agentauth login https://mcp.example/mcp
   $ agentauth login https://mcp.example/mcp --flow paste
+  $ agentauth login --idp https://idp.example --idp-client-id my-agent
   $ agentauth login https://mcp.example/mcp --no-wait --json
   $ agentauth login https://mcp.example/mcp --wait <login_id>
   $ agentauth login https://mcp.example/mcp --no-wait --json --flow device

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
@@ -54,6 +54,8 @@ function wantsJson(options: TokenFlags, context: CommandContext): boolean {
 
 /** `login`: logs in even if a login is stored; in one step, or in two. */
 async function logIn(options: TokenFlags, context: CommandContext): Promise<number | undefined> {
+  const { idp } = options;
+  if (idp !== undefined) return logInAtIdp(String(idp), options, context);
   if ((options.url as string | undefined) === undefined) throw await noServer(context);
   const url = parseMcpUrlArgument(options.url);
   if (options.grant !== undefined) throw noUserLogin(url, options.grant);
@@ -76,6 +78,35 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
   if ("rejected" in finished) return beginAgain(url, finished.rejected, options, context);
   await reportLogin(agent, finished.token, options, context);
   return undefined;
+}
+
+/** `login --idp`: logs in at the company's identity provider, in one step. */
+async function logInAtIdp(idp: string, options: TokenFlags, context: CommandContext): Promise<undefined> {
+  const { url, wait, callbackUrl, grant, clientId } = options as Partial<TokenFlags>;
+  const apart = {
+    "a server": url,
+    "two steps (--wait, --no-wait)": wait,
+    "--callback-url": callbackUrl,
+    "--grant": grant,
+  };
+  const found = Object.entries(apart).find(([, value]) => value !== undefined && value !== true)?.[0];
+  if (found !== undefined) throw usageError(`--idp and ${found} do not go together`, "leave out one of the two");
+  if (clientId !== undefined)
+    throw usageError(
+      "--client-id is the client of a server",
+      "name that of the identity provider: --idp-client-id <id>",
+    );
+  const reason = whyTwoSteps(options, context);
+  if (reason !== undefined)
+    throw usageError(`login --idp waits for the user, and ${reason}`, "--browser none prints the URL, and waits");
+  const agent = await context.agent({ login: "always" });
+  const { scope } = options;
+  const login = printedLogin(await agent.loginIdp({ scope, signal: context.signal }));
+  const finished: FinishedLogin = { signed_in: true, ...login };
+  if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
+  const next = "agentauth token <mcp_url> needs no login where the issuer takes assertions of this identity provider";
+  const lasting = login.refreshable ? "" : `; without a refresh token, the next login is due at ${login.expires_at}`;
+  context.io.say(`logged in at the identity provider ${escapeText(idp)}: ${next}${lasting}`);
 }
 
 async function reportLogin(

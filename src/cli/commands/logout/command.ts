@@ -17,6 +17,7 @@ function declareLogout(registry: Registry): void {
   )
     .argument("[mcp_url]", "URL of the MCP server")
     .option("--all", "Log out of every server of the profile")
+    .option("--idp [issuer]", "Log out of the identity provider, and of every server whose token came from it")
     .option("--account-hint <account>", ACCOUNT)
     .addHelpText(
       "after",

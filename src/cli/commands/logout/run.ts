@@ -12,8 +12,9 @@ import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
 /** `logout`: deletes the local login first, whatever the issuer returns. */
 export async function runLogout(options: StoredLoginFlags, context: CommandContext): Promise<number | undefined> {
-  if ((options.url === undefined) === (options.all !== true)) {
-    throw usageError("give one MCP server, or --all", "agentauth status lists the servers");
+  const { idp } = options;
+  if ([options.url, options.all, idp].filter((one) => one !== undefined).length !== 1) {
+    throw usageError("give one MCP server, --idp, or --all", "agentauth status lists the servers");
   }
   if (options.all && options.accountHint !== undefined) {
     throw usageError(
@@ -26,12 +27,14 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { logouts, failure } =
-    options.url === undefined
-      ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
-      : {
-          logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
-          failure: undefined,
-        };
+    idp !== undefined
+      ? { logouts: await logoutOfIdp(agent, profile, context), failure: undefined }
+      : options.url === undefined
+        ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
+        : {
+            logouts: [await logout(agent, { server: parseMcpUrlArgument(options.url) }, profile, context)],
+            failure: undefined,
+          };
   if (isOutputGiven(options)) await printRows(logouts, LOGOUT_COLUMNS, options, context);
   warnOfUnusable(unusable, context);
   if (failure) throw failure;
@@ -117,6 +120,17 @@ export async function logout(
     expires_at: expiresAt?.toISOString() ?? null,
     error: why,
   };
+}
+
+/** Logs out of the identity provider and of all servers whose tokens came from it, and reports each. */
+async function logoutOfIdp(
+  agent: Pick<AgentClient, "logoutIdp">,
+  profile: string,
+  context: CommandContext,
+): Promise<LogoutResult[]> {
+  const ended = await agent.logoutIdp({ signal: context.signal });
+  if (ended.length === 0) context.io.say("not logged in at an identity provider");
+  return Promise.all(ended.map((one) => logout({ logout: async () => one }, one, profile, context)));
 }
 
 /** Until when a token is valid that was not revoked. */

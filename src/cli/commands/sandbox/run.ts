@@ -81,7 +81,11 @@ interface MachineCredentials {
   workload_client_id: string;
   /** An assertion for --grant jwt-bearer. */
   assertion: string;
-  /** The token endpoint of the sample identity provider, for --grant id-jag. */
+  /** The issuer of the sample identity provider, for login --idp. */
+  idp_issuer: string;
+  /** A public client of that provider, which is the workload client at the issuer. */
+  idp_native_client_id: string;
+  /** The token endpoint of the provider, for --grant id-jag. */
   idp_token_endpoint: string;
   /** A client of that provider. */
   idp_client_id: string;

@@ -1,0 +1,267 @@
+import { AgentAuthError, usageError } from "../errors.js";
+import { quote } from "../redact.js";
+import { AgentContext } from "./agent-context.js";
+import { DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
+import { discoverIssuer } from "./discovery/discovery.js";
+import { isLoginNotRequired } from "./discovery/login-not-required.js";
+import type { GrantOptions, LoginOptions } from "./grant/grant-requirements.js";
+import { loginRequired } from "./grant/grant-requirements.js";
+import type { LoginContext } from "./login/login-context.js";
+import { TokenManager } from "./login/token-manager.js";
+import { fingerprintOf } from "./machine/machine-identity.js";
+import { MachineTokenManager } from "./machine/machine-token-manager.js";
+import type { Grant, GrantKey } from "./model/grant.js";
+import { IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";
+import { type Discovered, type IssuerMetadata, isSameIssuer, takesIdJag } from "./model/metadata.js";
+import { parseMcpUrl } from "./model/resource.js";
+import { unionScopes } from "./model/scope.js";
+import { removeAndRevoke } from "./stored-logins.js";
+import { isCurrent, verifyIdToken } from "./token/id-token.js";
+import type { RemoteLogout } from "./token/revocation.js";
+
+/** A client at the issuer of a server. */
+type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "client" | "isDocument">;
+
+/**
+ * The login at the company's identity provider, and the tokens that come from it (enterprise-managed authorization). The
+ * login is a grant as every other, under the issuer of the provider: it is refreshed under its lease. Those of servers are
+ * machine grants with its id token.
+ */
+export class IdpTokens {
+  readonly #agent: AgentContext;
+  readonly #managers = new Map<string, MachineTokenManager>();
+  /** The manager of each server, with the login that its tokens come from: a later call reads that login alone. */
+  readonly #servers = new Map<string, { login: Grant; manager: MachineTokenManager }>();
+  readonly #providers = new Map<string, TokenManager>();
+
+  constructor(agent: AgentContext) {
+    this.#agent = agent;
+  }
+
+  /** Logs the user in at the provider, even if a login is stored. */
+  async login(options: LoginOptions): Promise<Grant> {
+    const { idp } = this.#agent.options;
+    const stored = await this.#stored();
+    const issuer = typeof idp === "object" ? idp.issuer : stored?.issuer;
+    if (issuer === undefined) throw notNamedError();
+    const provider = this.#providerOf({ ...(typeof idp === "object" && idp), issuer }, stored);
+    const scope = unionScopes(options.scope ?? (typeof idp === "object" ? idp.scope : undefined));
+    const wanted = scope === undefined ? options : { ...options, scope: unionScopes("openid", scope) };
+    return provider.login(this.#keyOf(issuer), { ...wanted, seen: stored, explicit: true });
+  }
+
+  /**
+   * The manager of the tokens of a server that come from the login; undefined if its issuer takes no assertions, or if no
+   * login is stored and none is configured.
+   *
+   * @throws `AgentAuthError` `login_required` for a provider that the options name, and as discovery
+   */
+  async managerFor(key: GrantKey, { challenge, signal }: GrantOptions): Promise<MachineTokenManager | undefined> {
+    const { idp, client: preRegistered, store } = this.#agent.options;
+    const latest = this.#servers.get(key.server);
+    if (latest && (await store.read(latest.login))?.signedInAt === latest.login.signedInAt) return latest.manager;
+    const login = await this.#stored();
+    if (login === undefined && typeof idp !== "object") return undefined;
+    const known = login && (await this.#derived(login, key));
+    const found = known ? undefined : await this.#announcing(key, challenge, signal);
+    if (known === undefined && found === undefined) return undefined;
+    const client = preRegistered === undefined ? this.#clientOf(key, known, found) : { client: preRegistered };
+    if (client === undefined) return undefined;
+    if (login === undefined) {
+      const issuer = typeof idp === "object" ? idp.issuer : "";
+      throw loginRequired(this.#keyOf(issuer), "not logged in at the identity provider");
+    }
+    const manager = this.#managerOf(login, client);
+    this.#servers.set(key.server, { login, manager });
+    return manager;
+  }
+
+  /** The stored grant of a server that came from the login. */
+  async find(key: GrantKey): Promise<Grant | undefined> {
+    const login = await this.#stored();
+    return login && this.#derived(login, key);
+  }
+
+  /** Removes the login, and the tokens that came from it, then revokes them. @returns undefined if none is stored */
+  async logout(signal: AbortSignal | undefined): Promise<{ grant: Grant; outcome: RemoteLogout }[]> {
+    const login = await this.#stored();
+    if (login === undefined) return [];
+    const { store } = this.#agent.options;
+    const suffix = await this.#suffixOf(login);
+    const all = await store.list({ profile: this.#agent.profile });
+    const derived = all.filter(({ account }) => suffix !== undefined && account?.endsWith(suffix));
+    return Promise.all(
+      // The login comes first: without it no process gets another token.
+      [login, ...derived].map(async (grant) => ({ grant, outcome: await removeAndRevoke(this.#agent, grant, signal) })),
+    );
+  }
+
+  #keyOf(issuer: string): GrantKey {
+    return { profile: this.#agent.profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
+  }
+
+  /** The login at the provider of the options, or the only one that is stored. */
+  async #stored(): Promise<Grant | undefined> {
+    const { idp, store } = this.#agent.options;
+    if (typeof idp === "object") return store.read(this.#keyOf(idp.issuer));
+    const all = await store.list({ profile: this.#agent.profile });
+    const [login, ...others] = all.filter(({ account }) => account === IDP_ACCOUNT);
+    if (login !== undefined && others.length > 0) throw ambiguousError([login, ...others]);
+    return login;
+  }
+
+  /** How the accounts of tokens end that came from a login; undefined if it has no id token. */
+  async #suffixOf({ endpoints, client, tokens }: Grant): Promise<string | undefined> {
+    const { idToken } = tokens;
+    if (idToken === undefined) return undefined;
+    const fingerprint = await fingerprintOf([endpoints.token, client.clientId], idToken.reveal());
+    // As the accounts of machine grants have it.
+    return machineAccountOf("id_jag", "", fingerprint).slice(machineAccountOf("id_jag", "").length);
+  }
+
+  async #derived(login: Grant, { profile, server }: GrantKey): Promise<Grant | undefined> {
+    const { store, client } = this.#agent.options;
+    const suffix = await this.#suffixOf(login);
+    const all = suffix === undefined ? [] : await store.list({ profile, server });
+    const clientId = client?.clientId;
+    return all.find(
+      (grant) =>
+        grant.account?.endsWith(suffix ?? "") && (clientId === undefined || grant.client.clientId === clientId),
+    );
+  }
+
+  /** What discovery finds, if the issuer of the server takes assertions. */
+  async #announcing(
+    key: GrantKey,
+    challenge: GrantOptions["challenge"],
+    signal: AbortSignal | undefined,
+  ): Promise<Discovered<IssuerMetadata> | undefined> {
+    try {
+      const found = await discoverIssuer(this.#agent.loginContext(key, undefined), key.server, challenge, signal);
+      return takesIdJag(found.issuer) ? found : undefined;
+    } catch (error) {
+      if (!isLoginNotRequired(error)) throw error;
+      return undefined;
+    }
+  }
+
+  /** The client for an issuer: that of the stored tokens, else the metadata document. */
+  #clientOf(
+    key: GrantKey,
+    known: Grant | undefined,
+    found: Discovered<IssuerMetadata> | undefined,
+  ): ServerClient | undefined {
+    if (known !== undefined) {
+      const { clientId, source } = known.client;
+      return { client: { clientId, issuer: known.issuer }, isDocument: source === "metadata-document" };
+    }
+    const { clientMetadataUrl, onProgress } = this.#agent.options;
+    if (found?.issuer.takesClientIdDocuments && clientMetadataUrl !== undefined && clientMetadataUrl !== "none")
+      return { client: { clientId: clientMetadataUrl }, isDocument: true };
+    const what = `${quote(found?.issuer.issuer)} takes assertions of the identity provider for ${quote(key.server)}`;
+    onProgress?.({ about: "login", text: `${what}, but no client that it knows is named: set client.clientId` });
+    return undefined;
+  }
+
+  #managerOf(login: Grant, { client, isDocument = false }: ServerClient): MachineTokenManager {
+    const name = JSON.stringify([login.server, login.signedInAt, client.clientId, isDocument]);
+    const known = this.#managers.get(name);
+    if (known) return known;
+    const { connections, clock, options } = this.#agent;
+    const { store, onProgress } = options;
+    const manager = new MachineTokenManager({
+      store,
+      clock,
+      onProgress,
+      grant: this.#grantOf(login),
+      client,
+      isDocument,
+      httpTo: (address) => connections.get(address).http,
+      loginContext: (key, before) => ({
+        ...this.#agent.loginContext(key, before),
+        // As for every machine grant: an assertion is sent only to an issuer that the server names too.
+        chosenIssuer: undefined,
+        sendsCredential: true,
+      }),
+    });
+    this.#managers.set(name, manager);
+    return manager;
+  }
+
+  #grantOf(login: Grant): MachineGrantOf<"id_jag"> {
+    const { issuer, endpoints, client } = login;
+    const { clientId, clientSecret, authMethod } = client;
+    const latest = async () => {
+      const stored = await this.#agent.options.store.read(login);
+      if (stored === undefined) throw loginRequired(login, "not logged in at the identity provider");
+      return stored;
+    };
+    return {
+      type: "id_jag",
+      idp: { issuer, tokenEndpoint: endpoints.token, clientId, clientSecret, authMethod },
+      idToken: async () => (await latest()).tokens.idToken?.reveal() ?? "",
+      subject: async () => this.#subjectOf(await latest()),
+    };
+  }
+
+  /** What identifies the user at the provider: a valid id token, if need be a new one, else the refresh token. */
+  async #subjectOf(login: Grant): Promise<IdJagSubject> {
+    const { clock, connections } = this.#agent;
+    if (login.retired) throw loginRequired(login, login.retired.reason);
+    const isValid = ({ tokens }: Grant) => isCurrent(tokens.idToken?.reveal(), clock.epoch());
+    const hasRefreshToken = login.tokens.refreshToken !== undefined;
+    if (!isValid(login) && !hasRefreshToken)
+      throw loginRequired(login, "the id token has expired, and there is no refresh token");
+    const { issuer } = login;
+    const grant = isValid(login) ? login : await this.#providerOf({ issuer }, login).renew(login, undefined);
+    const { http } = connections.get(grant.server, grant);
+    if (isValid(grant)) return { idToken: await verifyIdToken(grant, { http, now: clock.epoch(), signal: undefined }) };
+    // Providers may leave out the id token of a refresh (OpenID Connect Core section 12.2).
+    const { refreshToken } = grant.tokens;
+    if (refreshToken === undefined) throw loginRequired(grant, "the identity provider issued no new id token");
+    return { refreshToken };
+  }
+
+  /** The manager of the login itself: that of an agent whose client and issuer are those of the provider. */
+  #providerOf({ issuer, clientId, clientSecret }: IdpOptions, stored: Grant | undefined): TokenManager {
+    const known = stored?.client.source === "pre-registered" && isSameIssuer(stored.issuer, issuer) && stored.client;
+    const id = clientId ?? (known ? known.clientId : undefined);
+    const secret = clientSecret ?? (known && known.clientId === id ? known.clientSecret : undefined);
+    const client = id === undefined ? undefined : { clientId: id, clientSecret: secret, issuer };
+    const name = JSON.stringify([issuer, id]);
+    const before = this.#providers.get(name);
+    if (before) return before;
+    const { connections, clock, nonces, options } = this.#agent;
+    const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
+    const own = new AgentContext({ ...options, client, issuer, dpop: "off", resource: undefined, idp: undefined });
+    const loginContext = (key: GrantKey, before: Grant | undefined): LoginContext => ({
+      ...own.loginContext(key, before),
+      requiresIdToken: true,
+    });
+    const manager = new TokenManager({
+      store,
+      clock,
+      onProgress,
+      loginContext,
+      httpFor: (one) => connections.get(one.server, one).http,
+      timeoutMs,
+      method,
+      requirements: { dpop: "off", expectedIssuer: issuer, preRegistered: client },
+      nonces,
+    });
+    this.#providers.set(name, manager);
+    return manager;
+  }
+}
+
+function notNamedError(): AgentAuthError {
+  const message = "no identity provider is named, and no login at one is stored";
+  return usageError(message, "set the option idp: { issuer, clientId }");
+}
+
+function ambiguousError(logins: readonly Grant[]): AgentAuthError {
+  const names = logins.map(({ issuer }) => quote(issuer)).join(", ");
+  const message = `logins at several identity providers are stored in this profile: ${names}`;
+  const hint = "use a profile for each of them";
+  return new AgentAuthError("account_ambiguous", message, { class: "usage", hint });
+}

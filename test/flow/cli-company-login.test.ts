@@ -1,0 +1,121 @@
+import { decodeJwt } from "jose";
+import { describe, expect } from "vitest";
+import { Secret } from "../../src/redact.js";
+import { fileStore } from "../../src/store/file/file.js";
+import { type MachineFixtures, machineTest, tokenRequests } from "./machine-support.js";
+import { FETCH_BROWSER, type User } from "./support.js";
+
+const BROWSER = ["--browser", FETCH_BROWSER];
+
+const it = machineTest({ revocation: true })
+  /** `agentauth login --idp`. */
+  .extend("logInAtIdp", ({ me, machine }) => async (...flags: string[]) => {
+    const { issuer, nativeClient } = machine.idp;
+    const named = ["--idp", issuer, "--idp-client-id", nativeClient.clientId];
+    return me.run(["login", ...named, ...BROWSER, ...flags]);
+  })
+  /** The flags of the first call at a server, which name its client and the issuer of that. */
+  .extend("client", ({ machine }) => ["--client-id", machine.workloadClient.clientId, "--issuer", machine.issuer]);
+
+/** Puts an expired id token in place of the one of the login, signed by the same provider. */
+async function expireIdToken(me: User, machine: MachineFixtures["machine"]): Promise<void> {
+  const store = fileStore(me.home);
+  const grant = (await store.list()).find(({ account }) => account === "grant:idp");
+  if (!grant) throw new Error("a login at the provider was expected");
+  const { clientId: audience } = machine.idp.nativeClient;
+  const idToken = new Secret(machine.idp.idToken({ audience, ttlSeconds: -60 }));
+  const tokens = { ...grant.tokens, idToken };
+  await store.save({ ...grant, tokens, generation: grant.generation + 1 }, grant.generation);
+}
+
+describe("agentauth login --idp", () => {
+  it("logs in once, and later commands need neither a prompt nor flags", async ({ client, logInAtIdp, me, url }) => {
+    const login = await logInAtIdp("--json");
+    expect([login.code, JSON.parse(login.stdout)]).toEqual([
+      0,
+      expect.objectContaining({ signed_in: true, grant: "idp", client_id: "sandbox-desktop", refreshable: true }),
+    ]);
+    expect(login.stderr).toContain("agentauth token <mcp_url> needs no login");
+    const first = await me.run(["token", url, "--no-login", ...client]);
+    expect([first.code, first.stderr]).toEqual([0, ""]);
+    expect(decodeJwt(first.stdout.trim())).toMatchObject({ sub: "alice", aud: url });
+    const tools = await me.run(["mcp", "tools", url, "--no-login", "--json"]);
+    expect([tools.code, tools.stderr]).toEqual([0, ""]);
+    expect((await me.run(["token", url, "--no-login"])).stdout).toBe(first.stdout);
+    const status = JSON.parse((await me.run(["status", "--json"])).stdout) as { grant: string; server: string }[];
+    expect(status.map(({ grant }) => grant).sort()).toEqual(["id-jag", "idp"]);
+  });
+
+  it("is renewed once by many commands at the same time", async ({ client, logInAtIdp, machine, me, url }) => {
+    await logInAtIdp();
+    await me.run(["token", url, ...client]);
+    await me.age(0);
+    await expireIdToken(me, machine);
+    const before = tokenRequests(me).length;
+    const runs = await Promise.all(Array.from({ length: 6 }, () => me.run(["token", url, "--no-login"])));
+    expect(runs.map(({ code, stderr }) => [code, stderr])).toEqual(runs.map(() => [0, ""]));
+    expect(new Set(runs.map(({ stdout }) => stdout)).size).toBe(1);
+    expect(tokenRequests(me).slice(before)).toEqual([
+      "POST /idp/token refresh_token 200",
+      "POST /idp/token urn:ietf:params:oauth:grant-type:token-exchange 200",
+      "POST /<pool>/token urn:ietf:params:oauth:grant-type:jwt-bearer 200",
+    ]);
+  });
+
+  it("says whom to ask where the company denies a server", async ({ client, logInAtIdp, machine, me, url }) => {
+    await logInAtIdp();
+    machine.idp.deny(machine.issuer);
+    const { code, stderr } = await me.run(["token", url, "--no-login", ...client]).finally(() => {
+      machine.idp.deny(machine.issuer, false);
+    });
+    expect(code).toBe(4);
+    expect(stderr).toMatch(/access_denied(.|\n)*hint: ask the administrators of .*\/idp/);
+  });
+
+  it("is suggested again, with its flags, where the provider has ended it", async ({
+    client,
+    faults,
+    logInAtIdp,
+    machine,
+    me,
+    url,
+  }) => {
+    await logInAtIdp();
+    await expireIdToken(me, machine);
+    faults.add({ kind: "refuse-refresh", times: 0 });
+    const { code, stderr } = await me.run(["token", url, "--no-login", ...client]);
+    expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login --idp ${machine.idp.issuer}`)]);
+    faults.clear();
+    // The client is that of the earlier login.
+    expect((await me.run(["login", "--idp", machine.idp.issuer, ...BROWSER])).code).toBe(0);
+    expect((await me.run(["token", url, "--no-login", ...client])).code).toBe(0);
+  });
+
+  it("ends with logout --idp, and so does all that came from it", async ({ client, logInAtIdp, me, url }) => {
+    await logInAtIdp();
+    await me.run(["token", url, ...client]);
+    const { code, stdout } = await me.run(["logout", "--idp", "--json"]);
+    expect([code, JSON.parse(stdout)]).toMatchObject([
+      0,
+      [
+        { removed: true, revoked: true, account: "grant:idp" },
+        { removed: true, server: url },
+      ],
+    ]);
+    expect(await me.grants()).toEqual([]);
+    expect((await me.run(["token", url, "--no-login", ...client])).code).toBe(4);
+    expect((await me.run(["logout", "--idp"])).stderr).toBe("not logged in at an identity provider\n");
+  });
+
+  it.for<[string, string[], RegExp]>([
+    ["a server", ["https://mcp.example/mcp", ...BROWSER], /--idp and a server do not go together/],
+    ["--no-wait", ["--no-wait"], /--idp and two steps .* do not go together/],
+    ["--client-id", ["--client-id", "x", ...BROWSER], /--idp-client-id <id>/],
+    ["no terminal", [], /--browser none/],
+  ])("is refused with %s", async ([_what, flags, said], { machine, me }) => {
+    const { code, stderr } = await me.run(["login", "--idp", machine.idp.issuer, ...flags]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);
+    const both = await me.run(["logout", "https://mcp.example/mcp", "--idp"]);
+    expect([both.code, both.stderr]).toEqual([2, expect.stringContaining("give one MCP server, --idp, or --all")]);
+  });
+});

@@ -1,0 +1,304 @@
+import { decodeJwt } from "jose";
+import { describe, expect, test } from "vitest";
+import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
+import { type Sandbox, type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
+import { memoryStore } from "../../src/store/memory.js";
+import { TestLogin } from "../helpers/login.js";
+
+const DAY_MS = 86_400_000;
+const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+
+/** The sandbox's clock, for a client. */
+const clockOf = ({ clock }: Sandbox) => ({
+  now: () => clock.now(),
+  epoch: () => clock.now(),
+  sleep: (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, Math.min(ms, 5))),
+});
+
+/** `fetch` with changed answers of token endpoints. */
+function altering(alter: (body: Record<string, unknown>, form: URLSearchParams) => Record<string, unknown>) {
+  return async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
+    const request = new Request(input, init);
+    const form = new URLSearchParams(await request.clone().text());
+    const response = await fetch(request);
+    if (!request.url.endsWith("/token") || !response.ok) return response;
+    const body = alter((await response.json()) as Record<string, unknown>, form);
+    return Response.json(body, { headers: { date: response.headers.get("date") ?? "" } });
+  };
+}
+
+/** A JWT with other claims, whose signature is no longer right. */
+function forged(jwt: unknown, over: object): string {
+  const [head = "", , signature = ""] = String(jwt).split(".");
+  const body = Buffer.from(JSON.stringify({ ...decodeJwt(String(jwt)), ...over })).toString("base64url");
+  return `${head}.${body}.${signature}`;
+}
+
+const it = test
+  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
+  .extend("sandbox", async ({}, { onCleanup }) => {
+    const sandbox = await startSandbox({ autoApprove: true, machineGrants: true, devices: 1 });
+    onCleanup(() => sandbox.close());
+    return sandbox;
+  })
+  .extend("machine", ({ sandbox }) => sandbox.machine as SandboxMachine)
+  .extend("store", () => memoryStore())
+  .extend("user", () => new TestLogin())
+  .extend("agentWith", ({ sandbox, machine, store, user }) => {
+    const { idp, workloadClient, issuer } = machine;
+    return (options: Partial<AgentClientOptions> = {}) =>
+      new AgentClient({
+        store,
+        clock: clockOf(sandbox),
+        login: user,
+        idp: { issuer: idp.issuer, clientId: idp.nativeClient.clientId },
+        client: { clientId: workloadClient.clientId, issuer },
+        ...options,
+      });
+  })
+  .extend("agent", ({ agentWith }) => agentWith())
+  /** The two MCP servers of the first pool. */
+  .extend("servers", ({ sandbox }) => [sandbox.mcpUrl, `${sandbox.mcpUrl}/${sandbox.ids.pool}`] as const)
+  /** The requests to the token endpoints: whose it is, the grant type, and the status. */
+  .extend("tokenRequests", ({ sandbox }) => {
+    return () =>
+      sandbox.requests
+        .filter(({ path }) => path.endsWith("/token"))
+        .map(({ path, operation, status }) => `${path === "/idp/token" ? "idp" : "server"} ${operation} ${status}`);
+  });
+
+describe("one login at the company's identity provider", () => {
+  it("gives tokens for its servers without another prompt", async ({
+    agent,
+    agentWith,
+    servers,
+    tokenRequests,
+    user,
+  }) => {
+    const login = await agent.loginIdp();
+    expect(login).toMatchObject({ grant: "idp", state: "valid", refreshable: true, client_id: "sandbox-desktop" });
+    expect(user.requested().get("scope")).toBe("openid offline_access");
+    expect(user.requested().get("code_challenge_method")).toBe("S256");
+    expect(user.requested().get("nonce")).toMatch(/./);
+    expect(user.requested().has("login_hint")).toBe(false);
+    expect(user.requested().has("resource")).toBe(false);
+    for (const server of servers) {
+      const token = await agent.token(server);
+      expect(decodeJwt(token.value)).toMatchObject({ sub: "alice", aud: server, client_id: "sandbox-workload" });
+      // Any other process gets it from the store, and needs to name neither the provider nor the client.
+      const other = agentWith({ client: undefined, login: undefined, idp: "stored" });
+      expect((await other.token(server)).value).toBe(token.value);
+      expect((await other.fetch(server, { method: "POST", body: "{}" })).status).not.toBe(401);
+    }
+    expect(user.opened).toHaveLength(1);
+    expect(tokenRequests()).toEqual([
+      "idp authorization_code 200",
+      ...servers.flatMap(() => [`idp ${EXCHANGE} 200`, `server ${JWT_BEARER} 200`]),
+    ]);
+  });
+
+  it("leads to a login at a server whose issuer takes no assertions", async ({ store, user }) => {
+    await using plain = await startSandbox({ autoApprove: true, devices: 1 });
+    await using company = await startSandbox({ autoApprove: true, machineGrants: true, devices: 1 });
+    const { idp } = company.machine as SandboxMachine;
+    const named = { issuer: idp.issuer, clientId: idp.nativeClient.clientId };
+    const agent = new AgentClient({ store, login: user, idp: named });
+    await agent.loginIdp();
+    expect((await agent.token(plain.mcpUrl)).issuer).toBe(plain.authUrl(plain.ids.pool));
+    expect(user.opened).toHaveLength(2);
+  });
+
+  it("comes after the user's own login at the server", async ({
+    agent,
+    agentWith,
+    servers: [server],
+    tokenRequests,
+  }) => {
+    const own = await agentWith({ idp: undefined, client: undefined }).token(server);
+    await agent.loginIdp();
+    expect((await agentWith({ client: undefined }).token(server)).value).toBe(own.value);
+    expect(tokenRequests().join()).not.toContain(EXCHANGE);
+  });
+
+  it("is required where the options name the provider, and the error says which", async ({
+    agentWith,
+    servers,
+    user,
+  }) => {
+    const agent = agentWith({ login: undefined });
+    await expect(agent.token(servers[0])).rejects.toMatchObject({
+      code: "login_required",
+      message: expect.stringContaining("not logged in at the identity provider"),
+      remedy: { action: "login", idp: true, server: expect.stringMatching(/\/idp$/) },
+    });
+    expect(user.opened).toEqual([]);
+  });
+
+  it("works without a resource, which the issuer then decides", async ({ agent, agentWith, servers: [server] }) => {
+    await agent.loginIdp();
+    expect(decodeJwt((await agentWith({ resource: "none" }).token(server)).value)["aud"]).toBe(server);
+  });
+
+  it("is renewed once by all clients together, and no refresh token is used twice", async ({
+    agent,
+    agentWith,
+    sandbox,
+    servers,
+    tokenRequests,
+    user,
+  }) => {
+    await agent.loginIdp();
+    const crowd = Array.from({ length: 8 }, () => agentWith());
+    for (let day = 1; day <= 4; day++) {
+      sandbox.clock.advance(DAY_MS);
+      const before = tokenRequests().length;
+      const values = await Promise.all(
+        crowd.flatMap((one) => servers.map(async (url) => (await one.token(url)).value)),
+      );
+      expect(new Set(values).size).toBe(servers.length);
+      expect(tokenRequests().slice(before).sort()).toEqual([
+        "idp refresh_token 200",
+        ...servers.map(() => `idp ${EXCHANGE} 200`),
+        ...servers.map(() => `server ${JWT_BEARER} 200`),
+      ]);
+    }
+    expect(user.opened).toHaveLength(1);
+  });
+
+  it("goes on with its refresh token where a refresh returns no id token", async ({
+    agent,
+    agentWith,
+    sandbox,
+    servers: [server],
+  }) => {
+    await agent.loginIdp();
+    sandbox.clock.advance(DAY_MS);
+    const subjects: (string | null)[] = [];
+    const fetch = altering(({ id_token: _, ...body }, form) => {
+      if (form.has("subject_token_type")) subjects.push(form.get("subject_token_type"));
+      return body;
+    });
+    expect((await agentWith({ fetch }).token(server)).value).toMatch(/./);
+    expect(subjects).toEqual(["urn:ietf:params:oauth:token-type:refresh_token"]);
+  });
+
+  it("ends with all that came from it", async ({ agent, agentWith, servers, store }) => {
+    await agent.loginIdp();
+    for (const server of servers) await agent.token(server);
+    await agentWith({ idp: undefined, client: undefined }).login(servers[0]);
+    expect((await agent.status()).map(({ grant }) => grant).sort()).toEqual(["id-jag", "id-jag", "idp", "sign-in"]);
+    const ended = await agent.logoutIdp();
+    expect(ended.map(({ account }) => account?.replace(/:[0-9a-f]+$/, ""))).toEqual([
+      "grant:idp",
+      "grant:id_jag:sandbox-workload",
+      "grant:id_jag:sandbox-workload",
+    ]);
+    expect((await store.list()).map(({ account }) => account)).toEqual([undefined]);
+    expect(await agent.logoutIdp()).toEqual([]);
+    await expect(agentWith({ login: undefined }).token(servers[1])).rejects.toMatchObject({ code: "login_required" });
+  });
+});
+
+describe("the policy of the company", () => {
+  it("can deny a server, with an error that says what to ask whom", async ({
+    agent,
+    machine,
+    servers: [server],
+    tokenRequests,
+  }) => {
+    await agent.loginIdp();
+    machine.idp.deny(machine.issuer);
+    await expect(agent.token(server)).rejects.toMatchObject({
+      code: "assertion_denied",
+      class: "auth",
+      message: expect.stringContaining("access_denied"),
+      hint: `ask the administrators of "${machine.idp.issuer}" to allow its client "sandbox-desktop" assertions for "${machine.issuer}" (resource "${server}")`,
+    });
+    expect(tokenRequests().at(-1)).toBe(`idp ${EXCHANGE} 400`);
+    machine.idp.deny(machine.issuer, false);
+    expect((await agent.token(server)).value).toMatch(/./);
+  });
+
+  it("says which issuer gets an assertion of a client with a metadata document", async ({
+    agent,
+    agentWith,
+    machine,
+    sandbox,
+    servers: [server],
+    tokenRequests,
+  }) => {
+    await agent.loginIdp();
+    const clientMetadataUrl = "https://agent.example/client.json";
+    const fetch = async (input: string | URL | Request, init?: RequestInit) => {
+      const response = await globalThis.fetch(input, init);
+      if (!String(response.url).includes("oauth-authorization-server")) return response;
+      return Response.json({ ...((await response.json()) as object), client_id_metadata_document_supported: true });
+    };
+    const published = agentWith({ client: undefined, clientMetadataUrl, fetch });
+    machine.idp.deny(machine.issuer);
+    await expect(published.token(server)).rejects.toMatchObject({ code: "assertion_denied" });
+    expect(tokenRequests().filter((line) => line.startsWith("server"))).toEqual([]);
+    machine.idp.deny(machine.issuer, false);
+    // The sandbox does not know the document, but the assertion went to the issuer that the provider named.
+    await expect(published.token(server)).rejects.toMatchObject({ code: "invalid_client" });
+    expect(sandbox.requests.at(-1)).toMatchObject({ path: `/${sandbox.ids.pool}/token`, operation: JWT_BEARER });
+  });
+});
+
+describe("an assertion", () => {
+  it("is not even requested for an issuer that only the server names", async ({
+    agent,
+    agentWith,
+    machine,
+    servers: [server],
+    tokenRequests,
+  }) => {
+    await agent.loginIdp();
+    const unbound = agentWith({ client: { clientId: machine.workloadClient.clientId } });
+    await expect(unbound.token(server)).rejects.toMatchObject({ code: "issuer_unbound" });
+    expect(tokenRequests()).toEqual(["idp authorization_code 200"]);
+  });
+
+  it.for<[string, (issuer: string) => unknown]>([
+    ["another audience", () => "https://other.example"],
+    ["another audience as well", (issuer) => [issuer, "https://other.example"]],
+  ])(
+    "is not sent if the provider issued it for %s",
+    async ([_what, audience], { agent, agentWith, machine, servers: [server], tokenRequests }) => {
+      await agent.loginIdp();
+      const aud = audience(machine.issuer);
+      const fetch = altering((body, form) =>
+        form.get("grant_type") === EXCHANGE ? { ...body, access_token: forged(body["access_token"], { aud }) } : body,
+      );
+      await expect(agentWith({ fetch }).token(server)).rejects.toMatchObject({
+        code: "bad_token_answer",
+        message: expect.stringMatching(/^aud of the .*other\.example/),
+      });
+      expect(tokenRequests().filter((line) => line.startsWith("server"))).toEqual([]);
+    },
+  );
+});
+
+describe("an id token of the provider", () => {
+  const other = { iss: "https://other.example", aud: "other-client", nonce: "other", exp: 1, sub: "mallory" };
+
+  it.for<[string, (token: unknown) => unknown, RegExp]>([
+    ["is missing", () => undefined, /id_token is missing/],
+    ["is of another issuer", (token) => forged(token, { iss: other.iss }), /its iss is not/],
+    ["is for another client", (token) => forged(token, { aud: other.aud }), /it is not for the client/],
+    ["is for several clients, without azp", (token) => forged(token, { aud: ["sandbox-desktop", "b"] }), /signature/],
+    ["was issued to another client", (token) => forged(token, { azp: other.aud }), /it is not for the client/],
+    ["has another nonce", (token) => forged(token, { nonce: other.nonce }), /its nonce is not that of the request/],
+    ["has expired", (token) => forged(token, { exp: other.exp }), /signature|exp/],
+    ["has another signature", (token) => forged(token, { sub: other.sub }), /signature verification failed/],
+  ])("that %s is refused, and no login is stored", async ([_what, alter, said], { agentWith, store }) => {
+    const fetch = altering(({ id_token, ...body }) => {
+      const altered = alter(id_token);
+      return altered === undefined ? body : { ...body, id_token: altered };
+    });
+    const refused = expect(agentWith({ fetch }).loginIdp()).rejects;
+    await refused.toMatchObject({ code: "bad_token_answer", class: "refused", message: expect.stringMatching(said) });
+    expect(await store.list()).toEqual([]);
+  });
+});
