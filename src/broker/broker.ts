@@ -16,6 +16,7 @@ export interface BrokerEvent {
   readonly client: string;
   /** The name that it used, if it may use that. */
   readonly name: string | undefined;
+  /** The HTTP method. */
   readonly method: string;
   /** The tool that a call names. */
   readonly tool: string | undefined;

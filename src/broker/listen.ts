@@ -23,6 +23,7 @@ export interface BrokerListener {
 
 /** A broker that listens. */
 export interface ListeningBroker {
+  /** One for each client of the policy. */
   readonly listeners: readonly BrokerListener[];
   /** Accepts nothing more, and ends what is under way after the grace time at the latest. */
   close(graceMs?: number): Promise<void>;
