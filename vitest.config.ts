@@ -7,6 +7,7 @@ import { watchdog } from "./test/helpers/watchdog.js";
 const PROCESSES = "test/**/*.process.test.ts";
 /** Test files that replace modules, or patch those of Node. */
 const ISOLATED = [
+  "test/cli/commands/report/html-file.test.ts",
   "test/cli/fast-path/root-help.test.ts",
   "test/transport/interceptors.test.ts",
   "test/store/file/file-grants.test.ts",
