@@ -1,4 +1,4 @@
-import type { errors, JSONWebKeySet, LocalJWKSet } from "jose";
+import type { CryptoKey, errors, JSONWebKeySet, LocalJWKSet } from "jose";
 import { AgentAuthError } from "../errors.js";
 import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
@@ -142,8 +142,8 @@ async function tryKeys(
   if (isEmpty) return unusable("the key set has no keys");
   const { compactVerify } = await loadVerifier();
   try {
-    await compactVerify(token, find, { algorithms });
-    return undefined;
+    const { key } = await compactVerify(token, find, { algorithms });
+    return shortened(token, key);
   } catch (error) {
     if (!isMultipleKeys(error)) return failureOf(error, kid);
     let failure: TokenRefusal | AgentAuthError = unusable(
@@ -153,7 +153,7 @@ async function tryKeys(
     for await (const key of error) {
       if (++tried > MAX_CANDIDATES) break;
       const found = await compactVerify(token, key, { algorithms }).then(
-        () => undefined,
+        () => shortened(token, key),
         (keyError: unknown) => failureOf(keyError, kid),
       );
       if (!found) return undefined;
@@ -162,6 +162,14 @@ async function tryKeys(
     }
     return failure;
   }
+}
+
+/** OpenSSL verifies an RSASSA-PSS signature without the zeros that it begins with, too (against RFC 8017 section 8.1.2). */
+function shortened(token: string, key: CryptoKey | Uint8Array): TokenRefusal | undefined {
+  const { modulusLength } = (key instanceof Uint8Array ? {} : key.algorithm) as { modulusLength?: number };
+  const characters = token.length - token.lastIndexOf(".") - 1;
+  if (modulusLength === undefined || characters === Math.ceil((Math.ceil(modulusLength / 8) * 4) / 3)) return undefined;
+  return new TokenRefusal("signature", "the signature does not have the length of its key");
 }
 
 function isMultipleKeys(error: unknown): error is errors.JWKSMultipleMatchingKeys {

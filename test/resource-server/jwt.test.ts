@@ -111,6 +111,22 @@ describe("algorithms (V2)", () => {
     expect(fresh.reasons()).toEqual(forms.map(() => "signature"));
   });
 
+  it("takes no PS256 signature without the zero that it begins with", async ({ signer }) => {
+    const key = await makeKey("own", "PS256");
+    signer.keys.push(key.jwk);
+    const fresh = signer.server();
+    for (let nth = 0; ; nth++) {
+      const token = await signer.sign({ jti: `t${nth}` }, { alg: "PS256", kid: "own" }, key);
+      const [head, body, signature = ""] = token.split(".");
+      const bytes = Buffer.from(signature, "base64url");
+      // One of 256 does.
+      if (bytes[0] !== 0) continue;
+      await expect(fresh.verify(`${head}.${body}.${bytes.subarray(1).toString("base64url")}`)).rejects.toThrow();
+      expect(fresh.reasons()).toEqual(["signature"]);
+      return expect(fresh.verify(token)).resolves.toMatchObject({ subject: "alice" });
+    }
+  });
+
   it.for([["none"], ["HS256"], ["ES256", "HS512"], []] as const)(
     "rejects the option %j",
     ([...algorithms], { signer }) => {
