@@ -106,8 +106,10 @@ function code(text) {
   return `\`${text}\``;
 }
 
+/** Text as Markdown: what has a placeholder, such as `env:<name>`, is code, which no table cuts. */
 function escapeMarks(text) {
-  return text.replace(/[<>*[\]]/g, "\\$&");
+  const parts = text.split(/((?:[\w.:=/-]*<[\w:= -]+>)+)/);
+  return parts.map((part, nth) => (nth % 2 === 1 ? code(part) : part.replace(/[<>*[\]]/g, "\\$&"))).join("");
 }
 
 function sentence(text) {

@@ -162,8 +162,8 @@ it("does what the skill says, step by step", async () => {
 
 it("does what the skill says where the issuer refuses a scope", async () => {
   const sentence =
-    "If the second command exits with 4 and prints another `url`, the issuer refused a scope and the login has started again:" +
-    " show the user that URL, and run the command in its `finish`.";
+    "If the second command exits with 4 and prints another `url`, the issuer refused a scope and the login has started again." +
+    " Show the user that URL, and run the command in its `finish`.";
   expect(readFileSync("skills/agentauth/SKILL.md", "utf8").replace(/\s+/g, " ")).toContain(sentence);
   const { mcp } = await startRefusingIssuer();
   const shell = startShell(cleanEnv({ AGENTAUTH_HOME: temporaryFolder(), CLAUDECODE: "1" }));
