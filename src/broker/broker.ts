@@ -1,14 +1,15 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { isJsonObject, type JsonObject } from "../http/strict-json.js";
+import { isJsonObject } from "../http/strict-json.js";
+import { failure } from "../mcp/json-rpc.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
 import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 import { TokenMask } from "./token-mask.js";
-import { failure, filterEvents, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
+import { filterEvents, idOf, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
 
 /** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
 export interface BrokerEvent {
@@ -68,6 +69,8 @@ export interface Broker {
 /** The messages that are looked through. */
 const MAX_JUDGED = 4 * 1024 * 1024;
 const MAX_ANSWER = 16 * 1024 * 1024;
+/** An implementation-defined error of JSON-RPC: the broker did not get the response of the server. */
+const LOCAL_FAILURE = -32_001;
 
 /** A name while it is used. */
 interface Route {
@@ -80,8 +83,8 @@ interface Route {
 }
 
 /**
- * Makes a broker: programs without a token send their requests to it, and it sends them on with the token of a login. No
- * answer of it holds a token, or tells which names other clients have.
+ * Makes a broker: programs without a token send their requests to it, and it sends them on with the token of a login. None
+ * of its responses contains a token, or reveals which names other clients have.
  *
  * @throws `AgentAuthError` `usage` for a policy that is wrong
  *
@@ -160,8 +163,8 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
   if (target === undefined) return refuse("malformed", 400);
   const { name, rest } = target;
   const route = grantedTo(client, policy, name) ? routes.get(name) : undefined;
-  // One answer for a name that is not there, over, or another client's.
-  if (route === undefined || isOver(route.grant)) return refuse("unknown", 404);
+  // One response for a name that does not exist, has ended, or belongs to another client.
+  if (route === undefined || hasEnded(route.grant)) return refuse("unknown", 404);
   seen.name = name;
   const { grant, tools: toolRules, mask } = route;
   const forbidden = refusalOf(grant, { method, rest });
@@ -180,6 +183,10 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
     if (refusal !== undefined) return refuse("tool", 200, { body: refusal });
     body = judged;
   }
+  const requireLogin = (error?: AgentAuthError) => {
+    options.onLoginRequired?.(name, grant, error);
+    return refuse("login_required", 503, { judged, headers: { "agentauth-login-required": name } });
+  };
   let response: Response;
   try {
     const agent = await route.agent;
@@ -197,13 +204,11 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
   } catch (error) {
     if (request.signal.aborted) throw error;
     if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { judged });
-    options.onLoginRequired?.(name, grant, error);
-    return refuse("login_required", 503, { judged, headers: { "agentauth-login-required": name } });
+    return requireLogin(error);
   }
   if (response.status === 401 || isStepUp(response)) {
     await response.body?.cancel().catch(() => undefined);
-    options.onLoginRequired?.(name, grant, undefined);
-    return refuse("login_required", 503, { judged, headers: { "agentauth-login-required": name } });
+    return requireLogin();
   }
   return passedOn(response, route);
 }
@@ -233,16 +238,17 @@ interface Refusal {
 
 function refused(why: BrokerRefusal, status: number, { headers = {}, body, judged }: Refusal): Response {
   const text = `the broker did not pass the request on: ${why}`;
-  const id = judged && idOf(judged);
-  const content = body ?? (id === undefined ? { error: { code: why } } : failure(id, -32_001, text, { code: why }));
+  const id = judged && requestIdOf(judged);
+  const error = { code: LOCAL_FAILURE, message: text, data: { code: why } };
+  const content = body ?? (id === undefined ? { error: { code: why } } : failure(id, error));
   return HttpResponse.json(content, { status, headers: { ...headers, "cache-control": "no-store" } });
 }
 
-/** The `id` of a request of JSON-RPC. */
-function idOf(bytes: Uint8Array): unknown {
+/** The `id` of a request of JSON-RPC; undefined for a body that is none, or has none. */
+function requestIdOf(bytes: Uint8Array) {
   try {
     const message: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return isJsonObject(message) ? (message as JsonObject)["id"] : undefined;
+    return isJsonObject(message) && message["id"] !== undefined ? idOf(message) : undefined;
   } catch {
     return undefined;
   }
@@ -253,7 +259,7 @@ function grantedTo(client: string, { clients, grants }: BrokerPolicy, name: stri
   return own !== undefined && (own.grants ?? Object.keys(grants)).includes(name);
 }
 
-function isOver({ until }: BrokerGrant): boolean {
+function hasEnded({ until }: BrokerGrant): boolean {
   return until !== undefined && Date.now() >= Date.parse(until);
 }
 

@@ -8,7 +8,7 @@ export interface Target {
   readonly rest: string;
 }
 
-/** They belong to one connection (RFC 9110 section 7.6.1), or are set anew. */
+/** Headers that belong to one connection (RFC 9110 section 7.6.1), or that the next request sets itself. */
 const OF_CONNECTION = new Set([
   "connection",
   "content-length",

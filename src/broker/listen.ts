@@ -65,7 +65,7 @@ interface Opened {
 async function open(broker: Broker, client: string, options: BrokerClient): Promise<Opened> {
   const address = listenAddress(options.listen);
   if (address === undefined) throw unusable(options.listen, "is not an address");
-  // 128 bits: on TCP, whoever is on this machine can connect.
+  // 128 bits: on TCP, every user of this machine can connect.
   const secret = "host" in address ? randomBytes(16).toString("hex") : "";
   const prefix = secret === "" ? "" : `/${secret}`;
   let hosts: ReadonlySet<string> | undefined;

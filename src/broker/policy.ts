@@ -133,7 +133,7 @@ export function listenAddress(text: string): ListenAddress | undefined {
 function listenProblem(text: string): string | undefined {
   const address = listenAddress(text);
   if (address === undefined) return "is neither unix:<path> nor 127.0.0.1:<port>";
-  // Whoever reaches the port has the tools of the user.
+  // Every program that reaches the port can use the tools of the user.
   if ("host" in address && address.host !== "127.0.0.1" && address.host !== "::1")
     return "is not an address of this machine alone";
   return undefined;

@@ -1,6 +1,6 @@
 /** Which tools a client sees and calls, judged on what the server reads. */
-import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
-import { param, RPC_CODES, type RpcMessage } from "../mcp/json-rpc.js";
+import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
+import { failure, param, RPC_CODES, type RpcId, type RpcMessage } from "../mcp/json-rpc.js";
 import { ToolPolicy } from "../mcp/tool-policy.js";
 import type { BrokerGrant } from "./policy.js";
 
@@ -30,7 +30,8 @@ export function judgeBody(bytes: Uint8Array, policy: ToolPolicy): JudgedBody {
   try {
     body = parseStrictJson(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {
-    return { tools: [], refusal: failure(null, RPC_CODES.parse, "the broker does not pass on what is no strict JSON") };
+    const error = { code: RPC_CODES.parse, message: "the broker does not pass on what is no strict JSON" };
+    return { tools: [], refusal: failure(null, error) };
   }
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
   const tools = messages.flatMap((message) => {
@@ -42,18 +43,18 @@ export function judgeBody(bytes: Uint8Array, policy: ToolPolicy): JudgedBody {
   });
   const refusals = messages.flatMap((message) => {
     if (!isJsonObject(message))
-      return [failure(null, RPC_CODES.invalid, "the broker does not pass on what is no message")];
+      return [failure(null, { code: RPC_CODES.invalid, message: "the broker does not pass on what is no message" })];
     const reason = policy.refuse(message as unknown as RpcMessage);
-    return reason === undefined ? [] : [failure(message["id"], POLICY_REFUSED, reason, { reason: "policy" })];
+    const data = { reason: "policy" };
+    return reason === undefined ? [] : [failure(idOf(message), { code: POLICY_REFUSED, message: reason, data })];
   });
   if (refusals.length === 0) return { tools };
   return { tools, refusal: Array.isArray(body) ? refusals : refusals[0] };
 }
 
-/** An error response of JSON-RPC. */
-export function failure(id: unknown, code: number, message: string, data?: JsonObject): JsonObject {
-  const isId = typeof id === "string" || typeof id === "number";
-  return { jsonrpc: "2.0", id: isId ? id : null, error: { code, message, ...(data && { data }) } };
+/** The `id` that the response to a message has; null where the message has none that JSON-RPC allows. */
+export function idOf({ id }: { readonly id?: unknown }): RpcId | null {
+  return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
 /** A text with messages of a server, without the tools that are hidden; the same text if it lists none of them. */
