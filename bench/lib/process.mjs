@@ -49,3 +49,17 @@ export async function run(args, { env = {}, piped = false } = {}) {
   const [lines, bytes] = out.trim().split(/\s+/).map(Number);
   return { ...measured, lines, bytes };
 }
+
+/** What the program of a side prints as JSON in each of `rounds` processes, against the sandbox in another process. */
+export async function againstSandbox(side, rounds, ...args) {
+  const path = fileURLToPath(new URL(`../sides/${side}.mjs`, import.meta.url));
+  const sandbox = await startChild("sandbox.mjs");
+  try {
+    const { mcpUrl } = JSON.parse(sandbox.line);
+    const printed = [];
+    for (let round = 0; round < rounds; round++) printed.push(JSON.parse((await run([path, mcpUrl, ...args])).out));
+    return printed;
+  } finally {
+    await sandbox.stop();
+  }
+}

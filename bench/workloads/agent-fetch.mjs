@@ -1,7 +1,6 @@
 import { atMost, goalText } from "../lib/claims.mjs";
 import { median } from "../lib/compare.mjs";
-import { program } from "../lib/listing-sides.mjs";
-import { run, startChild } from "../lib/process.mjs";
+import { againstSandbox } from "../lib/process.mjs";
 import { times } from "../lib/table.mjs";
 
 export const title = "Requests with a token";
@@ -12,29 +11,19 @@ export const shows =
 
 export async function measure({ quick }) {
   const [requests, rounds] = quick ? [200, 2] : [1000, 7];
-  const sandbox = await startChild("sandbox.mjs");
-  try {
-    const { mcpUrl } = JSON.parse(sandbox.line);
-    const measured = [];
-    for (let round = 0; round < rounds; round++) {
-      const { out } = await run([program("agent-fetch"), mcpUrl, String(requests)]);
-      measured.push(JSON.parse(out));
-    }
-    const claim = atMost("`agent.fetch`, CPU of a request", "`fetch`", ratio(measured), 1.1);
-    return [
-      {
-        caption: `${requests.toLocaleString("en")} requests, ${rounds} rounds`,
-        header: ["side", "CPU per request", "vs. fetch", "goal"],
-        rows: [
-          ["fetch", microseconds(measured, "fetch"), times(1), ""],
-          ["agent.fetch", microseconds(measured, "agentFetch"), times(claim.value), goalText(claim)],
-        ],
-        claims: [claim],
-      },
-    ];
-  } finally {
-    await sandbox.stop();
-  }
+  const measured = await againstSandbox("agent-fetch", rounds, String(requests));
+  const claim = atMost("`agent.fetch`, CPU of a request", "`fetch`", ratio(measured), 1.1);
+  return [
+    {
+      caption: `${requests.toLocaleString("en")} requests, ${rounds} rounds`,
+      header: ["side", "CPU per request", "vs. fetch", "goal"],
+      rows: [
+        ["fetch", microseconds(measured, "fetch"), times(1), ""],
+        ["agent.fetch", microseconds(measured, "agentFetch"), times(claim.value), goalText(claim)],
+      ],
+      claims: [claim],
+    },
+  ];
 }
 
 /** The median of the ratios: both sides ran in the same process, in turns. */

@@ -1,7 +1,6 @@
 import { atMost, goalText } from "../lib/claims.mjs";
 import { median } from "../lib/compare.mjs";
-import { program } from "../lib/listing-sides.mjs";
-import { run, startChild } from "../lib/process.mjs";
+import { againstSandbox } from "../lib/process.mjs";
 import { times } from "../lib/table.mjs";
 
 export const title = "Requests through the broker";
@@ -12,68 +11,58 @@ export const shows =
 
 export async function measure({ quick }) {
   const [requests, rounds] = quick ? [200, 2] : [1000, 7];
-  const sandbox = await startChild("sandbox.mjs");
-  try {
-    const { mcpUrl } = JSON.parse(sandbox.line);
-    const measured = [];
-    for (let round = 0; round < rounds; round++) {
-      const { out } = await run([program("broker"), mcpUrl, String(requests)]);
-      measured.push(JSON.parse(out));
-    }
-    const of = (read) => median(measured.map(read));
-    const cpu = atMost(
-      "broker, CPU of a request",
-      "`agent.fetch`",
-      of(({ cpu }) => cpu.broker / cpu.agentFetch),
-      1.5,
-    );
-    const wait = atMost(
-      "broker, ms that its socket adds at p50",
-      "direct",
-      of(({ p50 }) => p50.socket - p50.direct),
-      1,
-      { unit: "ms" },
-    );
-    return [
-      {
-        caption: `${requests.toLocaleString("en")} requests, ${rounds} rounds`,
-        header: ["side", "CPU per request", "p50", "vs. the line above", "goal"],
-        rows: [
-          [
-            "agent.fetch",
-            microseconds(of(({ cpu }) => cpu.agentFetch)),
-            milliseconds(of(({ p50 }) => p50.agentFetch)),
-            "",
-            "",
-          ],
-          [
-            "broker.fetch",
-            microseconds(of(({ cpu }) => cpu.broker)),
-            milliseconds(of(({ p50 }) => p50.broker)),
-            times(cpu.value),
-            goalText(cpu),
-          ],
-          [
-            "direct, node:http",
-            microseconds(of(({ cpu }) => cpu.direct)),
-            milliseconds(of(({ p50 }) => p50.direct)),
-            "",
-            "",
-          ],
-          [
-            "over the socket",
-            microseconds(of(({ cpu }) => cpu.socket)),
-            milliseconds(of(({ p50 }) => p50.socket)),
-            `+${wait.value.toFixed(2)} ms`,
-            goalText(wait),
-          ],
+  const measured = await againstSandbox("broker", rounds, String(requests));
+  const of = (read) => median(measured.map(read));
+  const cpu = atMost(
+    "broker, CPU of a request",
+    "`agent.fetch`",
+    of(({ cpu }) => cpu.broker / cpu.agentFetch),
+    1.5,
+  );
+  const wait = atMost(
+    "broker, ms that its socket adds at p50",
+    "direct",
+    of(({ p50 }) => p50.socket - p50.direct),
+    1,
+    { unit: "ms" },
+  );
+  return [
+    {
+      caption: `${requests.toLocaleString("en")} requests, ${rounds} rounds`,
+      header: ["side", "CPU per request", "p50", "vs. the line above", "goal"],
+      rows: [
+        [
+          "agent.fetch",
+          microseconds(of(({ cpu }) => cpu.agentFetch)),
+          milliseconds(of(({ p50 }) => p50.agentFetch)),
+          "",
+          "",
         ],
-        claims: [cpu, wait],
-      },
-    ];
-  } finally {
-    await sandbox.stop();
-  }
+        [
+          "broker.fetch",
+          microseconds(of(({ cpu }) => cpu.broker)),
+          milliseconds(of(({ p50 }) => p50.broker)),
+          times(cpu.value),
+          goalText(cpu),
+        ],
+        [
+          "direct, node:http",
+          microseconds(of(({ cpu }) => cpu.direct)),
+          milliseconds(of(({ p50 }) => p50.direct)),
+          "",
+          "",
+        ],
+        [
+          "over the socket",
+          microseconds(of(({ cpu }) => cpu.socket)),
+          milliseconds(of(({ p50 }) => p50.socket)),
+          `+${wait.value.toFixed(2)} ms`,
+          goalText(wait),
+        ],
+      ],
+      claims: [cpu, wait],
+    },
+  ];
 }
 
 function microseconds(value) {
