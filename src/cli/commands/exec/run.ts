@@ -1,15 +1,13 @@
 import { join } from "node:path";
 import { usageError } from "../../../errors.js";
-import { withVariable } from "../../../platform/system.js";
 import { quote, shellWord } from "../../../redact.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { checkHandOver } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
-import { outputError } from "../../io/write-all.js";
-import type { CommandContext, LentProcess } from "../../runtime/context.js";
-import { isStartFailure, reportStartFailure, runChild } from "./child.js";
+import type { CommandContext } from "../../runtime/context.js";
 import { tokenEncodings } from "./masker.js";
+import { runCommand } from "./run-command.js";
 import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
 
 /** Where the command gets the token: in a variable, or in a file that a variable names. */
@@ -63,60 +61,17 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
       now: context.now,
       pause: (ms, signal) => context.clock.sleep(ms, signal),
     });
-  const own = context.lend();
-  try {
-    return await runCommand(command, {
-      options,
-      context,
-      own,
-      token: first.value,
-      secrets: forms.all,
-      createTokenFile,
-    });
-  } finally {
-    own.giveBack();
-  }
-}
-
-interface Handover {
-  options: ExecFlags;
-  context: CommandContext;
-  own: LentProcess;
-  token: string;
-  secrets(): readonly Buffer[];
-  createTokenFile(): RefreshedTokenFile;
-}
-
-async function runCommand(command: readonly string[], handover: Handover): Promise<number> {
-  const { options, context, own, token, secrets, createTokenFile } = handover;
-  const { io, signals, pendingSaves } = context;
   const { kind, name } = options.as ?? DEFAULT_TARGET;
   let file: RefreshedTokenFile | undefined;
-  const running = runChild({
-    command,
-    env() {
+  return runCommand(command, context, {
+    variable() {
       file = kind === "file" ? createTokenFile() : undefined;
-      return withVariable(own.env, name, file?.path ?? token);
+      return [name, file?.path ?? first.value];
     },
-    masked: { stdout: options.mask ?? !io.stdout.isTTY, stderr: options.mask ?? !io.stderr.isTTY },
-    secrets,
-    onTerminal: io.stdin.isTTY || io.stdout.isTTY || io.stderr.isTTY,
-    onSignalFailure: ({ code, message }) => io.warn(`the command could not be sent a signal: ${code ?? message}`),
-    own,
-    signals,
+    mask: options.mask,
+    secrets: forms.all,
+    stop: () => file?.stop(),
   });
-  try {
-    const { exitCode, lost, isStuck } = await running.finally(() => file?.stop());
-    if (isStuck) {
-      await pendingSaves.settled();
-      own.exit(exitCode);
-    }
-    if (lost && exitCode === 0) throw outputError("the command's output cannot be passed on", lost);
-    return exitCode;
-  } catch (error) {
-    if (!isStartFailure(error)) throw error;
-    return await reportStartFailure(command[0] ?? "", error, context);
-  }
 }
 
 const USAGE = "agentauth exec <mcp_url> -- <command> [args...]";
