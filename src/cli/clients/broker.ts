@@ -1,18 +1,25 @@
 import { type Broker, type BrokerEvent, type BrokerOptions, createBroker } from "../../broker/broker.js";
-import { type BrokerClient, type BrokerPolicy, checkPolicy } from "../../broker/policy.js";
+import { type BrokerClient, type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../broker/policy.js";
 import { usageError } from "../../errors.js";
-import { quote } from "../../redact.js";
+import { quote, shellWord } from "../../redact.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
 
 /** The client of a broker that is described by flags. */
 const ONLY_CLIENT = "default";
+/** A needed login is reported once in this time. */
+const REMIND_MS = 60_000;
 
-/** A broker that uses the logins of the profile, and never asks the user for one. It logs each request with `-v`. */
+/**
+ * A broker that uses the logins of the profile, and never asks the user for one: it prints the command of a login that is
+ * needed. It logs each request with `-v`.
+ *
+ * @param onLogin called when a command was printed
+ */
 export async function buildBroker(
   policy: BrokerPolicy,
   flags: ContextFlags,
   context: CommandContext,
-  onLoginRequired: NonNullable<BrokerOptions["onLoginRequired"]>,
+  onLogin: (name: string, grant: BrokerGrant) => void = () => {},
 ): Promise<Broker> {
   const { io } = context;
   const unattended = context.with({ flags, io: { ...io, stdin: { ...io.stdin, isTTY: false } } });
@@ -21,8 +28,23 @@ export async function buildBroker(
     agentFor: async (_name, { account }) =>
       (account === undefined ? unattended : unattended.with({ flags: { ...flags, accountHint: account } })).agent(use),
     onRequest: (event) => io.verbose(lineOf(event)),
-    onLoginRequired,
+    onLoginRequired: loginReporter(context, onLogin),
   });
+}
+
+function loginReporter(
+  { io }: CommandContext,
+  onLogin: (name: string, grant: BrokerGrant) => void,
+): NonNullable<BrokerOptions["onLoginRequired"]> {
+  const reported = new Map<string, number>();
+  return (name, grant) => {
+    if (performance.now() - (reported.get(name) ?? Number.NEGATIVE_INFINITY) < REMIND_MS) return;
+    reported.set(name, performance.now());
+    const { server, account } = grant;
+    const hint = account === undefined ? "" : ` --account-hint ${shellWord(account)}`;
+    io.warn(`${name} needs a login: agentauth login ${shellWord(server)}${hint}`);
+    onLogin(name, grant);
+  };
 }
 
 function lineOf({ client, name, method, tool, status, refused, durationMs }: BrokerEvent): string {

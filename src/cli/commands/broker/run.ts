@@ -7,7 +7,7 @@ import { AgentAuthError, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { changingMode } from "../../../platform/shell.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
-import { quote, shellWord } from "../../../redact.js";
+import { quote } from "../../../redact.js";
 import { buildBroker, policyOfFlags } from "../../clients/broker.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -25,9 +25,6 @@ export interface BrokerFlags extends Omit<AgentFlags, "output" | "grant"> {
   onLoginRequired?: string;
 }
 
-/** A user is told once in this time which login is needed. */
-const REMIND_MS = 60_000;
-
 /** `broker`: passes requests on until it is ended. */
 export async function runBroker(options: BrokerFlags, context: CommandContext): Promise<number> {
   const { io, signals } = context;
@@ -38,7 +35,7 @@ export async function runBroker(options: BrokerFlags, context: CommandContext): 
   }
   checkReady(policy, options);
   const { grant: _ofBroker, ...flags } = options;
-  const broker = await buildBroker(policy, flags, context, onLoginRequired(options, context));
+  const broker = await buildBroker(policy, flags, context, loginCommandRunner(options, context));
   const listening = await listen(broker);
   // The signals are ours from here on: SIGHUP ends no broker that has a file to read again.
   const own = context.lend();
@@ -95,13 +92,9 @@ function checkReady({ clients }: BrokerPolicy, { readyFd, readyFile }: BrokerFla
   );
 }
 
-function onLoginRequired({ onLoginRequired: command }: BrokerFlags, { io }: CommandContext) {
-  const told = new Map<string, number>();
-  return (name: string, { server, account }: BrokerGrant) => {
-    if (performance.now() - (told.get(name) ?? Number.NEGATIVE_INFINITY) < REMIND_MS) return;
-    told.set(name, performance.now());
-    const hint = account === undefined ? "" : ` --account-hint ${shellWord(account)}`;
-    io.warn(`${name} needs a login: agentauth login ${shellWord(server)}${hint}`);
+/** Runs the command of `--on-login-required`. */
+function loginCommandRunner({ onLoginRequired: command }: BrokerFlags, { io }: CommandContext) {
+  return (name: string, { server }: BrokerGrant) => {
     if (command === undefined) return;
     const env = { ...process.env, AGENTAUTH_BROKER_NAME: name, AGENTAUTH_BROKER_SERVER: server };
     spawn(command, { shell: true, env, stdio: "ignore" }).on("error", (error) => {
