@@ -60,6 +60,8 @@ function lineOf({ client, name, method, tool, status, refused, durationMs }: Bro
  */
 export function policyOfFlags(grants: readonly string[], client: BrokerClient, flag: string): BrokerPolicy {
   const read = grants.map((text) => readGrant(text, flag));
+  const [again] = read.find(([name], nth) => read.findIndex(([one]) => one === name) < nth) ?? [];
+  if (again !== undefined) throw usageError(`${flag} names ${quote(again)} twice`, "give each server its own name");
   return checkPolicy({ grants: Object.fromEntries(read), clients: { [ONLY_CLIENT]: client } }, flag);
 }
 
