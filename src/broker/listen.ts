@@ -86,8 +86,8 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     const path = pathBehind(prefix, request, hosts);
-    if (path === undefined) return refuse(response, 404);
-    if (path === "") return refuse(response, 400);
+    if (path === undefined || path === "")
+      return refuse(response, broker.refuse(path === "" ? "malformed" : "unknown", request.method ?? "", client));
     serve(broker, client, { path, request, response }).catch(() => response.destroy());
   });
   await bind(server, address, options);
@@ -141,16 +141,17 @@ async function serve(
   const call = new AbortController();
   response.once("close", () => call.abort());
   const { method = "GET" } = request;
+  const malformed = () => broker.refuse("malformed", method, client);
   const length = Number(request.headers["content-length"] ?? Number.NaN);
   const hasBody = length > 0 || request.headers["transfer-encoding"] !== undefined;
-  if (hasBody && (method === "GET" || method === "HEAD")) return refuse(response, 400);
+  if (hasBody && (method === "GET" || method === "HEAD")) return refuse(response, malformed());
   const idle = hasBody ? bodyTimer(request) : undefined;
-  const body = !hasBody ? undefined : length <= MAX_REPEATED ? await readAll(request) : Readable.toWeb(request);
-  const headers = Object.entries(request.headersDistinct).flatMap(([name, values = []]) =>
-    values.map((value): [string, string] => [name, value]),
-  );
   let outgoing: HttpRequest;
   try {
+    const body = !hasBody ? undefined : length <= MAX_REPEATED ? await readAll(request) : Readable.toWeb(request);
+    const headers = Object.entries(request.headersDistinct).flatMap(([name, values = []]) =>
+      values.map((value): [string, string] => [name, value]),
+    );
     outgoing = new HttpRequest(`http://broker${path}`, {
       method,
       headers,
@@ -158,7 +159,8 @@ async function serve(
       ...(body !== undefined && { body: body as NonNullable<RequestInit["body"]>, duplex: "half" }),
     });
   } catch {
-    return refuse(response, 400);
+    // The body has broken off, or the method is one that no client of HTTP sends.
+    return refuse(response, malformed());
   }
   const answer = await broker.fetch(outgoing, client);
   idle?.clear();
@@ -199,10 +201,12 @@ async function readAll(request: IncomingMessage): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-function refuse(response: ServerResponse, status: 400 | 404): void {
-  const body = JSON.stringify({ error: { code: status === 404 ? "unknown" : "malformed" } });
-  response.writeHead(status, { "content-type": "application/json", "cache-control": "no-store", connection: "close" });
-  response.end(body);
+function refuse(response: ServerResponse, answer: Response): void {
+  response.writeHead(answer.status, [...answer.headers, ["connection", "close"]].flat());
+  answer.text().then(
+    (text) => response.end(text),
+    () => response.destroy(),
+  );
 }
 
 async function bind(

@@ -3,7 +3,7 @@ import { lstatSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Broker, type BrokerEvent, type BrokerOptions, createBroker } from "../../src/broker/broker.js";
 import { listen } from "../../src/broker/listen.js";
 import type { BrokerGrant } from "../../src/broker/policy.js";
@@ -212,6 +212,11 @@ describe("no answer of the broker", () => {
   });
 });
 
+const loginRequired = (id: unknown) => {
+  const message = "the broker did not pass the request on: login_required";
+  return { jsonrpc: "2.0", id, error: { code: -32_001, message, data: { code: "login_required" } } };
+};
+
 describe("a login that is needed", () => {
   it("is an answer that no client takes for a challenge", async () => {
     const { scene, send, logins, events } = await start();
@@ -219,17 +224,42 @@ describe("a login that is needed", () => {
     scene.mcp.routes["/mcp"] = { status: 401, headers: { "www-authenticate": "Bearer" }, text: "" };
     const { status, headers, text } = await send("/mcp", post(rpc("tools/list")));
     expect([status, headers["agentauth-login-required"], headers["www-authenticate"]]).toEqual([503, "mcp", undefined]);
-    expect(text).toContain("login_required");
+    expect(JSON.parse(text)).toEqual(loginRequired(1));
     expect(logins).toEqual(["mcp"]);
     expect(events).toMatchObject([{ refused: "login_required", status: 503 }]);
   });
 
-  it("is the answer to a token without the scope, too", async () => {
+  it.each<[string, string, unknown]>([
+    ["a request whose id is a text", rpc("ping", {}, "a"), loginRequired("a")],
+    ["a batch", `[${rpc("ping")},${rpc("ping", {}, 2)}]`, [loginRequired(1), loginRequired(2)]],
+    ["a notification", '{"jsonrpc":"2.0","method":"x"}', { error: { code: "login_required" } }],
+    ["JSON of another kind", '{"id":1}', { error: { code: "login_required" } }],
+    ["no JSON", "id", { error: { code: "login_required" } }],
+  ])("answers %s in its form", async (_what, body, answer) => {
     const { scene, send } = await start();
-    const challenge = 'Bearer error="insufficient_scope", scope="more"';
-    scene.mcp.routes["/mcp"] = { status: 403, headers: { "www-authenticate": challenge }, text: "" };
-    expect(await send("/mcp")).toMatchObject({ status: 503, headers: { "agentauth-login-required": "mcp" } });
+    await scene.agent().logout(scene.mcp.url);
+    const { status, text } = await send("/mcp", post(body));
+    expect([status, JSON.parse(text)]).toEqual([503, answer]);
   });
+
+  it.each<Partial<BrokerGrant>>([{}, { tools: ["read_*"] }])(
+    "is the answer to a token without the scope, too: %j",
+    async (grant) => {
+      const errors: unknown[] = [];
+      const { scene, send, events } = await start(grant, { onLoginRequired: (...[, , error]) => errors.push(error) });
+      const challenge = 'Bearer error="insufficient_scope", scope="more"';
+      scene.mcp.routes["/mcp"] = { status: 403, headers: { "www-authenticate": challenge }, text: "" };
+      const { status, headers, text } = await send("/mcp", post(rpc("tools/list", {}, 7)));
+      expect([status, headers["agentauth-login-required"], headers["www-authenticate"]]).toEqual([
+        503,
+        "mcp",
+        undefined,
+      ]);
+      expect(JSON.parse(text)).toEqual(loginRequired(7));
+      expect(errors).toMatchObject([{ code: "insufficient_scope", remedy: { action: "login", scope: "more" } }]);
+      expect(events).toMatchObject([{ refused: "login_required" }]);
+    },
+  );
 
   it("is over when the user has logged in", async () => {
     const { scene, send } = await start();
@@ -326,6 +356,56 @@ describe("the policy", () => {
       grants: { ...broker.policy.grants, mcp: { server: "https://other.example/", methods: ["PUT"] } },
     });
     expect((await send("/mcp")).status).toBe(403);
+  });
+});
+
+describe("a request is one event, with its reason,", () => {
+  const long = (bytes: number, isWhole: boolean): Reply => ({
+    raw: (response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.write(" ".repeat(bytes));
+      if (isWhole) response.end();
+      else setTimeout(() => response.destroy(), 20);
+    },
+  });
+  it.each<[string, Reply]>([
+    ["is too long to be looked through", long(16 * 1024 * 1024 + 1, true)],
+    ["breaks off", long(10, false)],
+  ])("where the answer of the server %s", async (_what, reply) => {
+    const { scene, send, events } = await start({ tools: ["read_*"] });
+    scene.mcp.routes["/mcp"] = reply;
+    const { status, text } = await send("/mcp", post(rpc("tools/list", {}, 3)));
+    expect([status, JSON.parse(text)]).toMatchObject([502, { id: 3, error: { data: { code: "unavailable" } } }]);
+    expect(events).toMatchObject([{ name: "mcp", status: 502, refused: "unavailable" }]);
+  });
+
+  it("where the client leaves", async () => {
+    const { scene, socket, events } = await start();
+    const sent = httpRequest({ socketPath: socket, path: "/mcp", host: "localhost" }).on("error", () => undefined);
+    scene.mcp.routes["/mcp"] = { raw: () => void sent.destroy() };
+    sent.end();
+    await vi.waitFor(() => expect(events).toMatchObject([{ name: "mcp", status: 499, refused: "cancelled" }]));
+  });
+
+  it("where the server cannot be reached", async () => {
+    const { scene, send, events } = await start();
+    await scene.mcp.close();
+    expect((await send("/mcp")).status).toBe(502);
+    expect(events).toMatchObject([{ name: "mcp", status: 502, refused: "unavailable" }]);
+  });
+
+  it("where it is of another form, or at another address", async () => {
+    const { raw, tcp, events } = await start();
+    await raw("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
+    await raw("TRACE /mcp HTTP/1.1\r\nHost: x\r\n\r\n");
+    await raw("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
+    await overTcp(new URL(tcp).origin, "mcp");
+    expect(events).toMatchObject([
+      { client: "job", method: "OPTIONS", name: undefined, status: 400, refused: "malformed" },
+      { client: "job", method: "TRACE", name: undefined, status: 400, refused: "malformed" },
+      { client: "job", method: "POST", name: undefined, status: 400, refused: "malformed" },
+      { client: "page", method: "GET", name: undefined, status: 404, refused: "unknown" },
+    ]);
   });
 });
 

@@ -1,8 +1,10 @@
 import { type Broker, type BrokerEvent, type BrokerOptions, createBroker } from "../../broker/broker.js";
 import { type BrokerClient, type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../broker/policy.js";
 import { usageError } from "../../errors.js";
-import { quote, shellWord } from "../../redact.js";
+import { quote } from "../../redact.js";
+import type { LoginRemedy } from "../../remedy.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
+import { loginCommand } from "../runtime/login-command.js";
 
 /** The client of a broker that is described by flags. */
 const ONLY_CLIENT = "default";
@@ -19,7 +21,7 @@ export async function buildBroker(
   policy: BrokerPolicy,
   flags: ContextFlags,
   context: CommandContext,
-  onLogin: (name: string, grant: BrokerGrant) => void = () => {},
+  onLogin: (name: string, grant: BrokerGrant, command: string) => void = () => {},
 ): Promise<Broker> {
   const { io } = context;
   const unattended = context.with({ flags, io: { ...io, stdin: { ...io.stdin, isTTY: false } } });
@@ -33,17 +35,25 @@ export async function buildBroker(
 }
 
 function loginReporter(
-  { io }: CommandContext,
-  onLogin: (name: string, grant: BrokerGrant) => void,
+  context: CommandContext,
+  onLogin: (name: string, grant: BrokerGrant, command: string) => void,
 ): NonNullable<BrokerOptions["onLoginRequired"]> {
+  const { io, withHint = (error) => error } = context;
   const reported = new Map<string, number>();
-  return (name, grant) => {
-    if (performance.now() - (reported.get(name) ?? Number.NEGATIVE_INFINITY) < REMIND_MS) return;
-    reported.set(name, performance.now());
-    const { server, account } = grant;
-    const hint = account === undefined ? "" : ` --account-hint ${shellWord(account)}`;
-    io.warn(`${name} needs a login: agentauth login ${shellWord(server)}${hint}`);
-    onLogin(name, grant);
+  return (name, grant, error) => {
+    const key = `${name} ${error?.code}`;
+    if (performance.now() - (reported.get(key) ?? Number.NEGATIVE_INFINITY) < REMIND_MS) return;
+    reported.set(key, performance.now());
+    const { server, account, scope } = grant;
+    const remedy = error?.remedy ?? { action: "login", server, account, scope };
+    if (error !== undefined && remedy.action !== "login") {
+      const { message, hint } = withHint(error);
+      io.warn(`${name} gets no token: ${message}${hint === undefined ? "" : `; ${hint}`}`);
+      return;
+    }
+    const command = loginCommand(remedy as LoginRemedy);
+    io.warn(`${name} needs a login: ${command}`);
+    onLogin(name, grant, command);
   };
 }
 

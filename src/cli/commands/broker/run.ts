@@ -94,9 +94,10 @@ function checkReady({ clients }: BrokerPolicy, { readyFd, readyFile }: BrokerFla
 
 /** Runs the command of `--on-login-required`. */
 function loginCommandRunner({ onLoginRequired: command }: BrokerFlags, { io }: CommandContext) {
-  return (name: string, { server }: BrokerGrant) => {
+  return (name: string, { server }: BrokerGrant, login: string) => {
     if (command === undefined) return;
-    const env = { ...process.env, AGENTAUTH_BROKER_NAME: name, AGENTAUTH_BROKER_SERVER: server };
+    const about = { AGENTAUTH_BROKER_NAME: name, AGENTAUTH_BROKER_SERVER: server, AGENTAUTH_BROKER_LOGIN: login };
+    const env = { ...process.env, ...about };
     spawn(command, { shell: true, env, stdio: "ignore" }).on("error", (error) => {
       io.warn(`--on-login-required failed: ${error.message}`);
     });

@@ -82,6 +82,26 @@ describe("broker", () => {
     expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 200 });
   });
 
+  it.skipIf(ON_WINDOWS)("names the login for a scope that is missing, and runs a command", async ({ desk, faults }) => {
+    const user = desk.user();
+    await user.logIn();
+    faults.add({ kind: "step-up", scope: "reports:read" });
+    const call = () =>
+      send({ socketPath: path }, "mcp", LIST.replace("list", "call").replace("}", ',"params":{"name":"echo"}}'));
+    const [path, file] = [socketPath(), join(temporaryFolder(), "run")];
+    const command = `echo "$AGENTAUTH_BROKER_NAME $AGENTAUTH_BROKER_SERVER $AGENTAUTH_BROKER_LOGIN" > ${file}`;
+    const args = ["broker", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url}`, "--on-login-required", command];
+    const { stderr } = await ready(user.start(args));
+    const { status, text } = await call();
+    expect([status, JSON.parse(text)]).toMatchObject([503, { id: 1, error: { data: { code: "login_required" } } }]);
+    const login = `agentauth login ${desk.url} --scope 'mcp reports:read'`;
+    expect(stderr()).toContain(`warning: mcp needs a login: ${login}\n`);
+    await until(() => existsSync(file) && readFileSync(file, "utf8") !== "");
+    expect(readFileSync(file, "utf8")).toBe(`mcp ${desk.url} ${login}\n`);
+    await user.logIn("mcp reports:read");
+    expect((await call()).status).toBe(200);
+  });
+
   it.skipIf(ON_WINDOWS)(
     "reads its file again at SIGHUP, and keeps the old policy after a mistake",
     async ({ desk, me }) => {
