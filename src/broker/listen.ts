@@ -32,6 +32,8 @@ export interface ListeningBroker {
 const HEAD_MS = 10_000;
 /** Between two parts of a request's body. */
 const BODY_IDLE_MS = 30_000;
+/** A client that sends again just as its connection is closed loses the request. */
+const IDLE_MS = 60_000;
 const MAX_CONNECTIONS = 4096;
 /** A body of a known length up to this is read first, so that it can be sent again with another token. */
 const MAX_REPEATED = 1024 * 1024;
@@ -73,6 +75,7 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
     headersTimeout: HEAD_MS,
     requestTimeout: 0,
     connectionsCheckingInterval: 2_000,
+    keepAliveTimeout: IDLE_MS,
     insecureHTTPParser: false,
     requireHostHeader: true,
   });
@@ -82,7 +85,10 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
     sockets.add(socket.once("close", () => sockets.delete(socket)));
   });
   server.on("clientError", (_error, socket) => socket.destroy());
+  let isClosing = false;
   server.on("request", (request, response) => {
+    // Its connection is idle then, and nothing else is to come.
+    response.once("close", () => isClosing && setImmediate(() => server.closeIdleConnections()));
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     const path = pathBehind(prefix, request, hosts);
@@ -101,6 +107,7 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
   return {
     listener: { client, socket: "path" in address ? address.path : undefined, url },
     async close(graceMs) {
+      isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const timer = setTimeout(() => {
@@ -115,11 +122,12 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
 /** The path of a request behind the secret: undefined if it is not there, empty for a request of another form. */
 function pathBehind(
   prefix: string,
-  { url = "", headers, headersDistinct }: IncomingMessage,
+  { url = "", headers, headersDistinct, httpVersionMajor }: IncomingMessage,
   hosts: ReadonlySet<string> | undefined,
 ): string | undefined {
-  // An absolute address is for proxies, an upgrade would leave HTTP.
-  if (!url.startsWith("/") || /[\\#\p{Cc}]/u.test(url) || headers.upgrade !== undefined) return "";
+  // An absolute address is for proxies, an upgrade would leave HTTP, and HTTP/0.9 has no headers.
+  const isPlain = url.startsWith("/") && !/[\\#\p{Cc}]/u.test(url);
+  if (!isPlain || headers.upgrade !== undefined || httpVersionMajor !== 1) return "";
   if (hosts !== undefined) {
     const origin = headers.origin;
     const [host, ...more] = headersDistinct["host"] ?? [];
@@ -220,7 +228,8 @@ async function bind(
   const umask = isSocket ? process.umask(0o177) : undefined;
   const bound = new Promise<void>((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => reject(unusable(listen, reasonOf(cause), cause)));
-    server.listen({ ...address, exclusive: true }, resolve);
+    // By default 512 clients may connect at once: on a Unix socket the next one gets an error.
+    server.listen({ ...address, exclusive: true, backlog: MAX_CONNECTIONS }, resolve);
   });
   if (umask !== undefined) process.umask(umask);
   await bound;

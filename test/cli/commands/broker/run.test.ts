@@ -121,6 +121,29 @@ describe("broker", () => {
       expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 403 });
     },
   );
+
+  it.skipIf(ON_WINDOWS)("loses no request while it reads its file again", async ({ desk, me }) => {
+    const [path, file] = [socketPath(), join(temporaryFolder(), "broker.json")];
+    const write = (rpm: number) => {
+      const grants = { mcp: { server: desk.url, tools: ["who*"], requestsPerMinute: rpm } };
+      writeFileSync(file, JSON.stringify({ grants, clients: { job: { listen: `unix:${path}` } } }), { mode: 0o600 });
+    };
+    write(1000);
+    const child = me.start(["broker", "--config", file]);
+    const { stderr } = await ready(child);
+    const statuses: number[] = [];
+    const load = Array.from({ length: 10 }, async () => {
+      for (let nth = 0; nth < 20; nth++) statuses.push((await send({ socketPath: path }, "mcp")).status);
+    });
+    for (let nth = 1; nth <= 20; nth++) {
+      await until(() => statuses.length >= 9 * nth);
+      write(1000 + nth);
+      child.kill("SIGHUP");
+    }
+    await Promise.all(load);
+    expect(statuses).toEqual(new Array(200).fill(200));
+    expect(stderr().match(/read ".*broker.json" again: 1 grant/g)).toHaveLength(20);
+  });
 });
 
 describe("a policy that is wrong", () => {
