@@ -104,6 +104,7 @@ export type {
 } from "./oauth/mcp-sdk/types.js";
 export type { AuthorizationParams } from "./oauth/model/authorization-params.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
+export type { Connection, ConnectionPage, ConnectionQuery, ConnectionState } from "./oauth/model/connection.js";
 export type {
   AuthMethod,
   ClientRecord,

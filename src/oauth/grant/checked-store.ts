@@ -26,6 +26,7 @@ export function checkedStore(store: GrantStore): GrantStore {
       for (const grant of grants) checkSecrets(grant, store.location);
       return grants;
     },
+    connections: (query) => store.connections(query),
     readClient: (issuer, form) => store.readClient(issuer, form),
     saveClient: (client, form) => store.saveClient(client, form),
     readBinding: (key) => store.readBinding(key),

@@ -73,7 +73,8 @@ export function openGrantStore(
   const { tenant = "default", takeover = "patient", holder, near: nearOptions, timeoutMs } = options;
   const driver = timeoutMs === undefined ? given : boundedDriver(given, timeoutMs);
   const sealing = options.seal === "none" ? noSealing() : options.seal;
-  const own = new TenantRecords(driver, sealing, "tenant", tenant);
+  const tenantRecords = (name: string) => new TenantRecords(driver, sealing, "tenant", name);
+  const own = tenantRecords(tenant);
   const shared = new TenantRecords(driver, sealing, "clients");
   const near = nearOptions && new NearGrants(driver, nearOptions, clock);
   const grants = new GrantRecords(own, clock, near);
@@ -92,6 +93,11 @@ export function openGrantStore(
     },
     remove: (key) => grants.remove(key),
     list: (filter = {}, onUnusable = () => {}) => grants.list(filter, onUnusable),
+    connections: (query = {}) => {
+      const { tenant: other = tenant } = query;
+      const those = other === tenant ? grants : new GrantRecords(tenantRecords(other), clock, undefined);
+      return those.connections(query);
+    },
     ...clientRecords(shared),
     ...bindingRecords(own),
     shortLived: shortLivedRecords(own),
