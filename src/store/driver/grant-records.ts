@@ -1,8 +1,8 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { Lru } from "../../http/lru.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
-import { Lru } from "../lru.js";
 import { isUnanswered } from "./bounded-driver.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
