@@ -6,7 +6,7 @@ import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/m
 import { isUnanswered } from "./bounded-driver.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
-import { EngineClock, onClock, type StoreClock } from "./store-clock.js";
+import { type EngineClock, onClock, type StoreClock } from "./store-clock.js";
 import { grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
 
 const MAX_DECODED = 1000;
@@ -25,10 +25,14 @@ export class GrantRecords {
 
   readonly #keys = new Lru<RecordKey>(MAX_KEYS);
 
-  constructor(records: TenantRecords, clock: StoreClock, near: NearGrants | undefined) {
+  /** @param engine what is the same for all tenants */
+  constructor(
+    records: TenantRecords,
+    { clock, engineClock, near }: { clock: StoreClock; engineClock: EngineClock; near: NearGrants | undefined },
+  ) {
     this.#records = records;
     this.#clock = clock;
-    this.#engineClock = new EngineClock(records.driver, clock);
+    this.#engineClock = engineClock;
     this.#near = near;
     this.#newest = new NewestGrants(clock);
   }
