@@ -1,5 +1,6 @@
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
+import { Lru } from "../http/lru.js";
 import { OneAtATime } from "../http/single-flight.js";
 import type { ClientRecord, Grant, GrantKey } from "../oauth/model/grant.js";
 import {
@@ -11,7 +12,6 @@ import {
 } from "../oauth/model/grant-store.js";
 import { connectionPages } from "../oauth/model/grant-summary.js";
 import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
-import { Lru } from "./lru.js";
 
 /** The failures that are remembered for the next holder of a lease. */
 const MAX_FAILURES = 1000;

@@ -35,6 +35,7 @@ export function checkedStore(store: GrantStore): GrantStore {
     listBindings: () => store.listBindings(),
     lease: (name, work, options) => store.lease(name, work, options),
     ...(shortLived && { shortLived }),
+    ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store) }),
   };
 }
 

@@ -86,6 +86,8 @@ export interface GrantStore extends BindingStore {
   lease<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T>;
   /** Where logins wait for their callback, for `AgentClient.startLogin`. Optional: its `saved` then holds them, sealed. */
   readonly shortLived?: ShortLivedRecords | undefined;
+  /** The same store for another tenant, for `AgentClient.for`. Optional: without it the store has no tenants. */
+  for?(place: { readonly tenant: string }): GrantStore;
   /** Where the data is stored, as text for the user. */
   readonly location: string;
 }

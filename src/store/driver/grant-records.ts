@@ -1,14 +1,14 @@
 import type { AgentAuthError } from "../../errors.js";
+import { Lru } from "../../http/lru.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
 import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
 import { connectionOf, decodeSummary, isAskedFor, limitOf, usable } from "../../oauth/model/grant-summary.js";
-import { Lru } from "../lru.js";
 import { isUnanswered } from "./bounded-driver.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
-import { EngineClock, onClock, type StoreClock, timesOnClock } from "./store-clock.js";
+import { type EngineClock, onClock, type StoreClock, timesOnClock } from "./store-clock.js";
 import { besideGrant, grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
 
 const MAX_DECODED = 1000;
@@ -27,10 +27,14 @@ export class GrantRecords {
 
   readonly #keys = new Lru<RecordKey>(MAX_KEYS);
 
-  constructor(records: TenantRecords, clock: StoreClock, near: NearGrants | undefined) {
+  /** @param engine what is the same for all tenants */
+  constructor(
+    records: TenantRecords,
+    { clock, engineClock, near }: { clock: StoreClock; engineClock: EngineClock; near: NearGrants | undefined },
+  ) {
     this.#records = records;
     this.#clock = clock;
-    this.#engineClock = new EngineClock(records.driver, clock);
+    this.#engineClock = engineClock;
     this.#near = near;
     this.#newest = new NewestGrants(clock);
   }
