@@ -55,6 +55,14 @@ describe("a login at the company's identity provider in a web app", () => {
     },
   );
 
+  it("is that of one of the many users of a client", async ({ agentOf, sandbox }) => {
+    const agents = agentOf("app");
+    const { request } = await visit(await agents.for({ user: "alice" }).startIdpLogin({ redirectUri: REDIRECT_URI }));
+    expect((await agentOf("app").for({ user: "alice" }).handleCallback(request)).done).toBeDefined();
+    expect((await agents.for({ user: "alice" }).token(sandbox.mcpUrl)).value).toMatch(/./);
+    await expect(agents.for({ user: "bob" }).token(sandbox.mcpUrl)).rejects.toMatchObject({ code: "login_required" });
+  });
+
   it("begins with what the error of a token offers", async ({ agentOf, sandbox }) => {
     const startOf = async (agent: AgentClient) => {
       const error: unknown = await agent.token(sandbox.mcpUrl).catch((thrown: unknown) => thrown);
