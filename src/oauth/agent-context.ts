@@ -23,16 +23,21 @@ export class AgentContext {
   readonly options: AgentClientOptions;
   readonly connections: ConnectionPool;
   readonly clock: Clock;
-  readonly nonces = new Nonces();
+  readonly nonces: Nonces;
   readonly profile: string;
   /** The address of the latest call, which is that of the next one in most programs. */
   #latestKey: { mcpUrl: string; key: GrantKey } | undefined;
 
-  constructor(options: AgentClientOptions) {
+  /**
+   * @param profile whose logins these are
+   * @param like the context whose connections, documents and nonces these are too; all three know nothing of a login
+   */
+  constructor(options: AgentClientOptions, profile = options.profile ?? "default", like?: AgentContext) {
     this.options = options;
-    this.connections = new ConnectionPool(options);
+    this.connections = like?.connections ?? new ConnectionPool(options);
+    this.nonces = like?.nonces ?? new Nonces();
     this.clock = options.clock ?? systemClock;
-    this.profile = options.profile ?? "default";
+    this.profile = profile;
   }
 
   /** The context that finishes a login, which must be one of the issuer in the options. */
@@ -46,11 +51,11 @@ export class AgentContext {
   }
 
   loginContext(
-    { server, account }: GrantKey,
+    { profile, server, account }: GrantKey,
     remembered: Remembered | undefined,
     trace: (entry: TraceEntry) => void = this.options.onTrace ?? (() => {}),
   ): LoginContext {
-    const own = { clock: this.clock, nonces: this.nonces, profile: this.profile, trace };
+    const own = { clock: this.clock, nonces: this.nonces, profile, trace };
     return loginContextOf(this.options, account, { ...this.connections.get(server, remembered), ...own, remembered });
   }
 

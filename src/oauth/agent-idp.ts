@@ -1,16 +1,18 @@
 import { AgentAuthError, usageError } from "../errors.js";
+import { Lru } from "../http/lru.js";
 import { quote } from "../redact.js";
 import { AgentContext } from "./agent-context.js";
-import { DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
+import { checkCall, DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { isLoginNotRequired } from "./discovery/login-not-required.js";
 import type { GrantOptions, LoginOptions } from "./grant/grant-requirements.js";
 import { loginRequired } from "./grant/grant-requirements.js";
 import type { LoginContext } from "./login/login-context.js";
+import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import { TokenManager } from "./login/token-manager.js";
 import { fingerprintOf } from "./machine/machine-identity.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
-import type { Grant, GrantKey } from "./model/grant.js";
+import type { ClientRecord, Grant, GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, takesIdJag } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
@@ -18,6 +20,9 @@ import { unionScopes } from "./model/scope.js";
 import { removeAndRevoke } from "./stored-logins.js";
 import { isCurrent, verifyIdToken } from "./token/id-token.js";
 import type { RemoteLogout } from "./token/revocation.js";
+
+/** The users, each at one server, whose managers are kept. */
+const MAX_USERS = 1000;
 
 /** A client at the issuer of a server. */
 type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "client" | "isDocument">;
@@ -29,9 +34,11 @@ type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "
  */
 export class IdpTokens {
   readonly #agent: AgentContext;
-  readonly #managers = new Map<string, MachineTokenManager>();
-  /** The manager of each server, with the login that its tokens come from: a later call reads that login alone. */
-  readonly #servers = new Map<string, { login: Grant; manager: MachineTokenManager }>();
+  readonly #managers = new Lru<MachineTokenManager>(MAX_USERS);
+  /**
+   * The manager of each user and server, with the login that its tokens come from: a later call reads that login alone.
+   */
+  readonly #servers = new Lru<{ login: Grant; manager: MachineTokenManager }>(MAX_USERS);
   readonly #providers = new Map<string, TokenManager>();
 
   constructor(agent: AgentContext) {
@@ -39,15 +46,30 @@ export class IdpTokens {
   }
 
   /** Logs the user in at the provider, even if a login is stored. */
-  async login(options: LoginOptions): Promise<Grant> {
+  async login(profile: string, requested: LoginOptions): Promise<Grant> {
+    const { context, issuer, options, stored } = await this.loginAt(profile, requested);
+    const manager = this.#managerAt(context, issuer);
+    return manager.login(context.loginKey(issuer), { ...options, seen: stored, explicit: true });
+  }
+
+  /** What a login at the provider needs: a context whose target is the provider, its issuer, and options with `openid`. */
+  async loginAt<Options extends LoginOptions>(profile: string, requested: Options) {
+    checkCall(requested);
     const { idp } = this.#agent.options;
-    const stored = await this.#stored();
+    const stored = await this.#stored(profile);
     const issuer = typeof idp === "object" ? idp.issuer : stored?.issuer;
     if (issuer === undefined) throw notNamedError();
-    const provider = this.#providerOf({ ...(typeof idp === "object" && idp), issuer }, stored);
-    const scope = unionScopes(options.scope ?? (typeof idp === "object" ? idp.scope : undefined));
-    const wanted = scope === undefined ? options : { ...options, scope: unionScopes("openid", scope) };
-    return provider.login(this.#keyOf(issuer), { ...wanted, seen: stored, explicit: true });
+    const context = this.#contextAt(profile, { ...(typeof idp === "object" && idp), issuer }, stored?.client);
+    const scope = unionScopes(requested.scope ?? (typeof idp === "object" ? idp.scope : undefined));
+    const options = scope === undefined ? requested : { ...requested, scope: unionScopes("openid", scope) };
+    return { context, issuer, options, stored };
+  }
+
+  /** The context that finishes a login at the provider, which another process may have begun. */
+  contextOf(profile: string, login: PreparedLogin | PreparedDeviceLogin): LoginContext {
+    const { idp } = this.#agent.options;
+    const { issuer } = typeof idp === "object" ? idp : login.issuer;
+    return this.#contextAt(profile, { ...(typeof idp === "object" && idp), issuer }, login.client).contextOf(login);
   }
 
   /**
@@ -58,9 +80,10 @@ export class IdpTokens {
    */
   async managerFor(key: GrantKey, { challenge, signal }: GrantOptions): Promise<MachineTokenManager | undefined> {
     const { idp, client: preRegistered, store } = this.#agent.options;
-    const latest = this.#servers.get(key.server);
+    const name = JSON.stringify([key.profile, key.server]);
+    const latest = this.#servers.get(name);
     if (latest && (await store.read(latest.login))?.signedInAt === latest.login.signedInAt) return latest.manager;
-    const login = await this.#stored();
+    const login = await this.#stored(key.profile);
     if (login === undefined && typeof idp !== "object") return undefined;
     const known = login && (await this.#derived(login, key));
     const found = known ? undefined : await this.#announcing(key, challenge, signal);
@@ -69,26 +92,26 @@ export class IdpTokens {
     if (client === undefined) return undefined;
     if (login === undefined) {
       const issuer = typeof idp === "object" ? idp.issuer : "";
-      throw loginRequired(this.#keyOf(issuer), "not logged in at the identity provider");
+      throw loginRequired(keyOf(key.profile, issuer), "not logged in at the identity provider");
     }
     const manager = this.#managerOf(login, client);
-    this.#servers.set(key.server, { login, manager });
+    this.#servers.set(name, { login, manager });
     return manager;
   }
 
   /** The stored grant of a server that came from the login. */
   async find(key: GrantKey): Promise<Grant | undefined> {
-    const login = await this.#stored();
+    const login = await this.#stored(key.profile);
     return login && this.#derived(login, key);
   }
 
   /** Removes the login, and the tokens that came from it, then revokes them. @returns undefined if none is stored */
-  async logout(signal: AbortSignal | undefined): Promise<{ grant: Grant; outcome: RemoteLogout }[]> {
-    const login = await this.#stored();
+  async logout(profile: string, signal: AbortSignal | undefined): Promise<{ grant: Grant; outcome: RemoteLogout }[]> {
+    const login = await this.#stored(profile);
     if (login === undefined) return [];
     const { store } = this.#agent.options;
     const suffix = await this.#suffixOf(login);
-    const all = await store.list({ profile: this.#agent.profile });
+    const all = await store.list({ profile });
     const derived = all.filter(({ account }) => suffix !== undefined && account?.endsWith(suffix));
     return Promise.all(
       // The login comes first: without it no process gets another token.
@@ -96,15 +119,11 @@ export class IdpTokens {
     );
   }
 
-  #keyOf(issuer: string): GrantKey {
-    return { profile: this.#agent.profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
-  }
-
   /** The login at the provider of the options, or the only one that is stored. */
-  async #stored(): Promise<Grant | undefined> {
+  async #stored(profile: string): Promise<Grant | undefined> {
     const { idp, store } = this.#agent.options;
-    if (typeof idp === "object") return store.read(this.#keyOf(idp.issuer));
-    const all = await store.list({ profile: this.#agent.profile });
+    if (typeof idp === "object") return store.read(keyOf(profile, idp.issuer));
+    const all = await store.list({ profile });
     const [login, ...others] = all.filter(({ account }) => account === IDP_ACCOUNT);
     if (login !== undefined && others.length > 0) throw ambiguousError([login, ...others]);
     return login;
@@ -164,7 +183,7 @@ export class IdpTokens {
   }
 
   #managerOf(login: Grant, { client, isDocument = false }: ServerClient): MachineTokenManager {
-    const name = JSON.stringify([login.server, login.signedInAt, client.clientId, isDocument]);
+    const name = JSON.stringify([login.profile, login.server, login.signedInAt, client.clientId, isDocument]);
     const known = this.#managers.get(name);
     if (known) return known;
     const { connections, clock, options } = this.#agent;
@@ -213,7 +232,8 @@ export class IdpTokens {
     if (!isValid(login) && !hasRefreshToken)
       throw loginRequired(login, "the id token has expired, and there is no refresh token");
     const { issuer } = login;
-    const grant = isValid(login) ? login : await this.#providerOf({ issuer }, login).renew(login, undefined);
+    const provider = () => this.#managerAt(this.#contextAt(login.profile, { issuer }, login.client), issuer);
+    const grant = isValid(login) ? login : await provider().renew(login, undefined);
     const { http } = connections.get(grant.server, grant);
     if (isValid(grant)) return { idToken: await verifyIdToken(grant, { http, now: clock.epoch(), signal: undefined }) };
     // Providers may leave out the id token of a refresh (OpenID Connect Core section 12.2).
@@ -222,27 +242,34 @@ export class IdpTokens {
     return { refreshToken };
   }
 
-  /** The manager of the login itself: that of an agent whose client and issuer are those of the provider. */
-  #providerOf({ issuer, clientId, clientSecret }: IdpOptions, stored: Grant | undefined): TokenManager {
-    const known = stored?.client.source === "pre-registered" && isSameIssuer(stored.issuer, issuer) && stored.client;
+  /** The context of the login itself: that of an agent whose client and issuer are those of the provider. */
+  #contextAt(
+    profile: string,
+    { issuer, clientId, clientSecret }: IdpOptions,
+    before: ClientRecord | undefined,
+  ): ProviderContext {
+    const known = before?.source === "pre-registered" && isSameIssuer(before.issuer, issuer) && before;
     const id = clientId ?? (known ? known.clientId : undefined);
     const secret = clientSecret ?? (known && known.clientId === id ? known.clientSecret : undefined);
     const client = id === undefined ? undefined : { clientId: id, clientSecret: secret, issuer };
-    const name = JSON.stringify([issuer, id]);
+    const { options } = this.#agent;
+    const own = { ...options, client, issuer, dpop: "off", resource: undefined, idp: undefined } as const;
+    return new ProviderContext(own, profile, this.#agent);
+  }
+
+  /** The manager of the login itself. */
+  #managerAt(context: ProviderContext, issuer: string): TokenManager {
+    const { client } = context.options;
+    const name = JSON.stringify([issuer, client?.clientId]);
     const before = this.#providers.get(name);
     if (before) return before;
     const { connections, clock, nonces, options } = this.#agent;
     const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
-    const own = new AgentContext({ ...options, client, issuer, dpop: "off", resource: undefined, idp: undefined });
-    const loginContext = (key: GrantKey, before: Grant | undefined): LoginContext => ({
-      ...own.loginContext(key, before),
-      requiresIdToken: true,
-    });
     const manager = new TokenManager({
       store,
       clock,
       onProgress,
-      loginContext,
+      loginContext: (key, before) => context.loginContext(key, before),
       httpFor: (one) => connections.get(one.server, one).http,
       timeoutMs,
       method,
@@ -252,6 +279,25 @@ export class IdpTokens {
     this.#providers.set(name, manager);
     return manager;
   }
+}
+
+/** The context of an agent whose only target is the identity provider. */
+class ProviderContext extends AgentContext {
+  override loginContext(...parameters: Parameters<AgentContext["loginContext"]>): LoginContext {
+    return { ...super.loginContext(...parameters), requiresIdToken: true };
+  }
+
+  override loginKey(issuer: string): GrantKey {
+    return this.key(issuer);
+  }
+
+  override key(issuer: string): GrantKey {
+    return { ...super.key(issuer), account: IDP_ACCOUNT };
+  }
+}
+
+function keyOf(profile: string, issuer: string): GrantKey {
+  return { profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
 }
 
 function notNamedError(): AgentAuthError {

@@ -1,32 +1,26 @@
 import { decodeJwt } from "jose";
 import { describe, expect } from "vitest";
-import { Secret } from "../../src/redact.js";
-import { fileStore } from "../../src/store/file/file.js";
-import { type MachineFixtures, machineTest, tokenRequests } from "./machine-support.js";
-import { FETCH_BROWSER, type User } from "./support.js";
+import { expireIdToken, loginAtIdp, machineTest, tokenRequests } from "./machine-support.js";
+import { callbackOf, FETCH_BROWSER, fastClock } from "./support.js";
 
 const BROWSER = ["--browser", FETCH_BROWSER];
 
-const it = machineTest({ revocation: true })
+interface Begun {
+  login_id: string;
+  url: string;
+  finish: string;
+}
+
+const it = machineTest({ revocation: true, deviceFlow: true })
   /** `agentauth login --idp`. */
-  .extend("logInAtIdp", ({ me, machine }) => async (...flags: string[]) => {
-    const { issuer, nativeClient } = machine.idp;
-    const named = ["--idp", issuer, "--idp-client-id", nativeClient.clientId];
-    return me.run(["login", ...named, ...BROWSER, ...flags]);
-  })
+  .extend(
+    "logInAtIdp",
+    ({ me, machine }) =>
+      (...flags: string[]) =>
+        me.run(loginAtIdp(machine, ...flags)),
+  )
   /** The flags of the first call at a server, which name its client and the issuer of that. */
   .extend("client", ({ machine }) => ["--client-id", machine.workloadClient.clientId, "--issuer", machine.issuer]);
-
-/** Puts an expired id token in place of the one of the login, signed by the same provider. */
-async function expireIdToken(me: User, machine: MachineFixtures["machine"]): Promise<void> {
-  const store = fileStore(me.home);
-  const grant = (await store.list()).find(({ account }) => account === "grant:idp");
-  if (!grant) throw new Error("a login at the provider was expected");
-  const { clientId: audience } = machine.idp.nativeClient;
-  const idToken = new Secret(machine.idp.idToken({ audience, ttlSeconds: -60 }));
-  const tokens = { ...grant.tokens, idToken };
-  await store.save({ ...grant, tokens, generation: grant.generation + 1 }, grant.generation);
-}
 
 describe("agentauth login --idp", () => {
   it("logs in once, and later commands need neither a prompt nor flags", async ({ client, logInAtIdp, me, url }) => {
@@ -85,6 +79,8 @@ describe("agentauth login --idp", () => {
     faults.add({ kind: "refuse-refresh", times: 0 });
     const { code, stderr } = await me.run(["token", url, "--no-login", ...client]);
     expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login --idp ${machine.idp.issuer}`)]);
+    const agents = await me.run(["token", url, ...client], { env: { AGENTAUTH_AGENT: "1" } });
+    expect(agents.stderr).toContain(`login --idp ${machine.idp.issuer} --no-wait --json`);
     faults.clear();
     // The client is that of the earlier login.
     expect((await me.run(["login", "--idp", machine.idp.issuer, ...BROWSER])).code).toBe(0);
@@ -107,11 +103,60 @@ describe("agentauth login --idp", () => {
     expect((await me.run(["logout", "--idp"])).stderr).toBe("not logged in at an identity provider\n");
   });
 
+  it("can be made in two steps, as an agent does it", async ({ client, machine, me, url }) => {
+    const { issuer, nativeClient } = machine.idp;
+    const begun = await me.run([
+      "login",
+      "--idp",
+      issuer,
+      "--idp-client-id",
+      nativeClient.clientId,
+      "--flow",
+      "paste",
+      "--no-wait",
+      "--json",
+    ]);
+    const { finish, login_id, ...started } = JSON.parse(begun.stdout) as Begun;
+    expect(finish).toBe(`agentauth login --idp ${issuer} --wait ${login_id}`);
+    const status = await me.run(["status", "--json"]);
+    expect([JSON.parse(status.stdout), status.stderr]).toEqual([
+      [expect.objectContaining({ grant: "idp", state: "pending", login_id })],
+      expect.stringContaining(finish),
+    ]);
+    const atServer = await me.run(["login", url, "--wait", login_id]);
+    expect([atServer.code, atServer.stderr]).toEqual([2, expect.stringContaining(`is for ${issuer}`)]);
+    const { code, stdout, stderr } = await me.run([...finish.split(" ").slice(1), "--json"], {
+      stdin: await callbackOf(started.url),
+    });
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`logged in at the identity provider ${issuer}`)]);
+    expect(JSON.parse(stdout)).toMatchObject({ signed_in: true, grant: "idp", client_id: "sandbox-desktop" });
+    expect((await me.run(["token", url, "--no-login", ...client])).code).toBe(0);
+  });
+
+  it("can be made with a code on another device", async ({ machine, me }) => {
+    const { issuer, nativeClient } = machine.idp;
+    const begun = await me.run([
+      "login",
+      "--idp",
+      issuer,
+      "--idp-client-id",
+      nativeClient.clientId,
+      "--flow",
+      "device",
+      "--no-wait",
+      "--json",
+    ]);
+    const { finish, url } = JSON.parse(begun.stdout) as Begun;
+    await (await fetch(url)).text();
+    const { code, stdout } = await me.run([...finish.split(" ").slice(1), "--json"], { clock: fastClock(20) });
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, grant: "idp" }]);
+  });
+
   it.for<[string, string[], RegExp]>([
     ["a server", ["https://mcp.example/mcp", ...BROWSER], /--idp and a server do not go together/],
-    ["--no-wait", ["--no-wait"], /--idp and two steps .* do not go together/],
     ["--client-id", ["--client-id", "x", ...BROWSER], /--idp-client-id <id>/],
-    ["no terminal", [], /--browser none/],
+    ["--callback-url alone", ["--callback-url", "-", ...BROWSER], /--callback-url finishes a login in two steps/],
+    ["--grant", ["--grant", "jwt-bearer", "--assertion", "env:A", ...BROWSER], /--idp and --grant do not go together/],
   ])("is refused with %s", async ([_what, flags, said], { machine, me }) => {
     const { code, stderr } = await me.run(["login", "--idp", machine.idp.issuer, ...flags]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);

@@ -26,6 +26,7 @@ export function checkedStore(store: GrantStore): GrantStore {
       for (const grant of grants) checkSecrets(grant, store.location);
       return grants;
     },
+    connections: (query) => store.connections(query),
     readClient: (issuer, form) => store.readClient(issuer, form),
     saveClient: (client, form) => store.saveClient(client, form),
     readBinding: (key) => store.readBinding(key),
@@ -34,6 +35,7 @@ export function checkedStore(store: GrantStore): GrantStore {
     listBindings: () => store.listBindings(),
     lease: (name, work, options) => store.lease(name, work, options),
     ...(shortLived && { shortLived }),
+    ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store) }),
   };
 }
 
