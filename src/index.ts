@@ -145,3 +145,4 @@ export type {
   Remedy,
   UnseenByLogin,
 } from "./remedy.js";
+export type { AgentEvent, EventFields, EventName } from "./telemetry/events.js";

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../http/deadline.js";
+import { createEvents, type Events } from "../telemetry/emit.js";
 import type { ClientCall } from "./agent-exchange.js";
 import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer, loginSecrets } from "./agent-options.js";
 import { credentialOf } from "./client/issuer-binding.js";
@@ -25,6 +26,7 @@ export class AgentContext {
   readonly clock: Clock;
   readonly nonces = new Nonces();
   readonly profile: string;
+  readonly events: Events;
   /** The address of the latest call, which is that of the next one in most programs. */
   #latestKey: { mcpUrl: string; key: GrantKey } | undefined;
 
@@ -33,6 +35,7 @@ export class AgentContext {
     this.connections = new ConnectionPool(options);
     this.clock = options.clock ?? systemClock;
     this.profile = options.profile ?? "default";
+    this.events = createEvents(options.onEvent);
   }
 
   /** The context that finishes a login, which must be one of the issuer in the options. */
@@ -50,7 +53,8 @@ export class AgentContext {
     remembered: Remembered | undefined,
     trace: (entry: TraceEntry) => void = this.options.onTrace ?? (() => {}),
   ): LoginContext {
-    const own = { clock: this.clock, nonces: this.nonces, profile: this.profile, trace };
+    const { clock, nonces, profile, events } = this;
+    const own = { clock, nonces, profile, events, trace };
     return loginContextOf(this.options, account, { ...this.connections.get(server, remembered), ...own, remembered });
   }
 
@@ -115,7 +119,7 @@ export class AgentContext {
 function loginContextOf(
   options: AgentClientOptions,
   account: string | undefined,
-  connection: ServerConnection & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
+  connection: ServerConnection & Pick<LoginContext, "clock" | "events" | "nonces" | "profile" | "remembered" | "trace">,
 ): LoginContext {
   const issuer = expectedIssuer(options);
   const { trustNamedIssuer, confirmIssuer } = options;

@@ -167,11 +167,12 @@ export class IdpTokens {
     const name = JSON.stringify([login.server, login.signedInAt, client.clientId, isDocument]);
     const known = this.#managers.get(name);
     if (known) return known;
-    const { connections, clock, options } = this.#agent;
+    const { connections, clock, events, options } = this.#agent;
     const { store, onProgress } = options;
     const manager = new MachineTokenManager({
       store,
       clock,
+      events,
       onProgress,
       grant: this.#grantOf(login),
       client,
@@ -231,7 +232,7 @@ export class IdpTokens {
     const name = JSON.stringify([issuer, id]);
     const before = this.#providers.get(name);
     if (before) return before;
-    const { connections, clock, nonces, options } = this.#agent;
+    const { connections, clock, events, nonces, options } = this.#agent;
     const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
     const own = new AgentContext({ ...options, client, issuer, dpop: "off", resource: undefined, idp: undefined });
     const loginContext = (key: GrantKey, before: Grant | undefined): LoginContext => ({
@@ -241,6 +242,7 @@ export class IdpTokens {
     const manager = new TokenManager({
       store,
       clock,
+      events,
       onProgress,
       loginContext,
       httpFor: (one) => connections.get(one.server, one).http,
