@@ -56,7 +56,7 @@ const STORE = {
   redis: "redis|driver",
   postgres: "postgres|driver",
 };
-const STORE_SHARED = "^src/store/(lru|store-error)\\.ts$";
+const STORE_SHARED = "^src/store/store-error\\.ts$";
 /** The folders of the command line that commands share; main, program and execute import all of them. */
 const CLI = {
   io: "io",

@@ -55,6 +55,7 @@ export {
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { AgentRequestInit } from "./oauth/agent-fetch.js";
 export type { DiscoveryReport, IdpOptions, StatusOptions } from "./oauth/agent-options.js";
+export type { AgentUser } from "./oauth/agent-users.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
 export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
@@ -104,6 +105,7 @@ export type {
 } from "./oauth/mcp-sdk/types.js";
 export type { AuthorizationParams } from "./oauth/model/authorization-params.js";
 export type { BearerChallenge } from "./oauth/model/challenge.js";
+export type { Connection, ConnectionPage, ConnectionQuery, ConnectionState } from "./oauth/model/connection.js";
 export type {
   AuthMethod,
   ClientRecord,

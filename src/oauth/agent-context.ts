@@ -24,18 +24,23 @@ export class AgentContext {
   readonly options: AgentClientOptions;
   readonly connections: ConnectionPool;
   readonly clock: Clock;
-  readonly nonces = new Nonces();
+  readonly nonces: Nonces;
   readonly profile: string;
   readonly events: Events;
   /** The address of the latest call, which is that of the next one in most programs. */
   #latestKey: { mcpUrl: string; key: GrantKey } | undefined;
 
-  constructor(options: AgentClientOptions) {
+  /**
+   * @param profile whose logins these are
+   * @param like the context whose connections, documents, nonces and events these are too; none knows anything of a login
+   */
+  constructor(options: AgentClientOptions, profile = options.profile ?? "default", like?: AgentContext) {
     this.options = options;
-    this.connections = new ConnectionPool(options);
+    this.connections = like?.connections ?? new ConnectionPool(options);
+    this.nonces = like?.nonces ?? new Nonces();
     this.clock = options.clock ?? systemClock;
-    this.profile = options.profile ?? "default";
-    this.events = createEvents(options.onEvent);
+    this.profile = profile;
+    this.events = like?.events ?? createEvents(options.onEvent);
   }
 
   /** The context that finishes a login, which must be one of the issuer in the options. */
@@ -49,12 +54,11 @@ export class AgentContext {
   }
 
   loginContext(
-    { server, account }: GrantKey,
+    { profile, server, account }: GrantKey,
     remembered: Remembered | undefined,
     trace: (entry: TraceEntry) => void = this.options.onTrace ?? (() => {}),
   ): LoginContext {
-    const { clock, nonces, profile, events } = this;
-    const own = { clock, nonces, profile, events, trace };
+    const own = { clock: this.clock, nonces: this.nonces, events: this.events, profile, trace };
     return loginContextOf(this.options, account, { ...this.connections.get(server, remembered), ...own, remembered });
   }
 

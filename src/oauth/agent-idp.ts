@@ -1,4 +1,5 @@
 import { AgentAuthError, usageError } from "../errors.js";
+import { Lru } from "../http/lru.js";
 import { quote } from "../redact.js";
 import { AgentContext } from "./agent-context.js";
 import { DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
@@ -19,6 +20,9 @@ import { removeAndRevoke } from "./stored-logins.js";
 import { isCurrent, verifyIdToken } from "./token/id-token.js";
 import type { RemoteLogout } from "./token/revocation.js";
 
+/** The users, each at one server, whose managers are kept. */
+const MAX_USERS = 1000;
+
 /** A client at the issuer of a server. */
 type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "client" | "isDocument">;
 
@@ -29,9 +33,11 @@ type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "
  */
 export class IdpTokens {
   readonly #agent: AgentContext;
-  readonly #managers = new Map<string, MachineTokenManager>();
-  /** The manager of each server, with the login that its tokens come from: a later call reads that login alone. */
-  readonly #servers = new Map<string, { login: Grant; manager: MachineTokenManager }>();
+  readonly #managers = new Lru<MachineTokenManager>(MAX_USERS);
+  /**
+   * The manager of each user and server, with the login that its tokens come from: a later call reads that login alone.
+   */
+  readonly #servers = new Lru<{ login: Grant; manager: MachineTokenManager }>(MAX_USERS);
   readonly #providers = new Map<string, TokenManager>();
 
   constructor(agent: AgentContext) {
@@ -39,15 +45,15 @@ export class IdpTokens {
   }
 
   /** Logs the user in at the provider, even if a login is stored. */
-  async login(options: LoginOptions): Promise<Grant> {
+  async login(profile: string, options: LoginOptions): Promise<Grant> {
     const { idp } = this.#agent.options;
-    const stored = await this.#stored();
+    const stored = await this.#stored(profile);
     const issuer = typeof idp === "object" ? idp.issuer : stored?.issuer;
     if (issuer === undefined) throw notNamedError();
     const provider = this.#providerOf({ ...(typeof idp === "object" && idp), issuer }, stored);
     const scope = unionScopes(options.scope ?? (typeof idp === "object" ? idp.scope : undefined));
     const wanted = scope === undefined ? options : { ...options, scope: unionScopes("openid", scope) };
-    return provider.login(this.#keyOf(issuer), { ...wanted, seen: stored, explicit: true });
+    return provider.login(keyOf(profile, issuer), { ...wanted, seen: stored, explicit: true });
   }
 
   /**
@@ -58,9 +64,10 @@ export class IdpTokens {
    */
   async managerFor(key: GrantKey, { challenge, signal }: GrantOptions): Promise<MachineTokenManager | undefined> {
     const { idp, client: preRegistered, store } = this.#agent.options;
-    const latest = this.#servers.get(key.server);
+    const name = JSON.stringify([key.profile, key.server]);
+    const latest = this.#servers.get(name);
     if (latest && (await store.read(latest.login))?.signedInAt === latest.login.signedInAt) return latest.manager;
-    const login = await this.#stored();
+    const login = await this.#stored(key.profile);
     if (login === undefined && typeof idp !== "object") return undefined;
     const known = login && (await this.#derived(login, key));
     const found = known ? undefined : await this.#announcing(key, challenge, signal);
@@ -69,26 +76,26 @@ export class IdpTokens {
     if (client === undefined) return undefined;
     if (login === undefined) {
       const issuer = typeof idp === "object" ? idp.issuer : "";
-      throw loginRequired(this.#keyOf(issuer), "not logged in at the identity provider");
+      throw loginRequired(keyOf(key.profile, issuer), "not logged in at the identity provider");
     }
     const manager = this.#managerOf(login, client);
-    this.#servers.set(key.server, { login, manager });
+    this.#servers.set(name, { login, manager });
     return manager;
   }
 
   /** The stored grant of a server that came from the login. */
   async find(key: GrantKey): Promise<Grant | undefined> {
-    const login = await this.#stored();
+    const login = await this.#stored(key.profile);
     return login && this.#derived(login, key);
   }
 
   /** Removes the login, and the tokens that came from it, then revokes them. @returns undefined if none is stored */
-  async logout(signal: AbortSignal | undefined): Promise<{ grant: Grant; outcome: RemoteLogout }[]> {
-    const login = await this.#stored();
+  async logout(profile: string, signal: AbortSignal | undefined): Promise<{ grant: Grant; outcome: RemoteLogout }[]> {
+    const login = await this.#stored(profile);
     if (login === undefined) return [];
     const { store } = this.#agent.options;
     const suffix = await this.#suffixOf(login);
-    const all = await store.list({ profile: this.#agent.profile });
+    const all = await store.list({ profile });
     const derived = all.filter(({ account }) => suffix !== undefined && account?.endsWith(suffix));
     return Promise.all(
       // The login comes first: without it no process gets another token.
@@ -96,15 +103,11 @@ export class IdpTokens {
     );
   }
 
-  #keyOf(issuer: string): GrantKey {
-    return { profile: this.#agent.profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
-  }
-
   /** The login at the provider of the options, or the only one that is stored. */
-  async #stored(): Promise<Grant | undefined> {
+  async #stored(profile: string): Promise<Grant | undefined> {
     const { idp, store } = this.#agent.options;
-    if (typeof idp === "object") return store.read(this.#keyOf(idp.issuer));
-    const all = await store.list({ profile: this.#agent.profile });
+    if (typeof idp === "object") return store.read(keyOf(profile, idp.issuer));
+    const all = await store.list({ profile });
     const [login, ...others] = all.filter(({ account }) => account === IDP_ACCOUNT);
     if (login !== undefined && others.length > 0) throw ambiguousError([login, ...others]);
     return login;
@@ -164,7 +167,7 @@ export class IdpTokens {
   }
 
   #managerOf(login: Grant, { client, isDocument = false }: ServerClient): MachineTokenManager {
-    const name = JSON.stringify([login.server, login.signedInAt, client.clientId, isDocument]);
+    const name = JSON.stringify([login.profile, login.server, login.signedInAt, client.clientId, isDocument]);
     const known = this.#managers.get(name);
     if (known) return known;
     const { connections, clock, events, options } = this.#agent;
@@ -254,6 +257,10 @@ export class IdpTokens {
     this.#providers.set(name, manager);
     return manager;
   }
+}
+
+function keyOf(profile: string, issuer: string): GrantKey {
+  return { profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
 }
 
 function notNamedError(): AgentAuthError {

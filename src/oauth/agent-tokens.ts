@@ -1,5 +1,6 @@
 import { isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
+import { ExchangeCache } from "./agent-exchange.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { IdpTokens } from "./agent-idp.js";
 import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
@@ -11,17 +12,21 @@ import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { isMachineAccount } from "./model/machine-grant.js";
 
-/** The grants of an agent client: those of a machine where its options name a machine grant, else those of the user. */
+/**
+ * The grants of an agent client: those of a machine where its options name a machine grant, else those of its users, who
+ * are told apart by the profile in each key.
+ */
 export class AgentTokens {
   readonly ofUser: TokenManager;
   readonly ofMachine: MachineTokenManager | undefined;
   /** Those that come from a login at an identity provider. */
   readonly ofIdp: IdpTokens;
-  readonly #context: AgentContext;
+  readonly exchanges = new ExchangeCache();
+  readonly context: AgentContext;
   readonly #openServers = new OpenServers();
 
   constructor(context: AgentContext) {
-    this.#context = context;
+    this.context = context;
     const { options, connections, clock, events, nonces } = context;
     const {
       store,
@@ -75,35 +80,38 @@ export class AgentTokens {
   }
 
   #mayUseIdp({ account }: GrantKey): boolean {
-    return this.#context.options.idp !== undefined && account === undefined;
+    return this.context.options.idp !== undefined && account === undefined;
   }
 
   /** Whether requests to a server need a login; one with a stored login does. */
-  async requiresLogin(mcpUrl: string, { signal }: Pick<TokenOptions, "signal">): Promise<boolean> {
-    const key = this.#context.key(mcpUrl);
+  async requiresLogin(key: GrantKey, mcpUrl: string, { signal }: Pick<TokenOptions, "signal">): Promise<boolean> {
     return (
-      (await this.find(key)) !== undefined || requiresLogin(this.#context.loginContext(key, undefined), mcpUrl, signal)
+      (await this.find(key)) !== undefined || requiresLogin(this.context.loginContext(key, undefined), mcpUrl, signal)
     );
   }
 
-  /** What a `fetch` with tokens needs. */
-  fetchContext(): FetchContext {
+  /**
+   * What a `fetch` with tokens needs.
+   *
+   * @param keyOf the key of the user's login at a server
+   */
+  fetchContext(keyOf: (url: string) => GrantKey): FetchContext {
     const { ofUser, ofMachine } = this;
-    const { connections, nonces, options: own } = this.#context;
+    const { connections, nonces, options: own } = this.context;
     return {
       fetchFor: (url, grant) => connections.get(grant?.server ?? url, grant).fetch,
       grant: (url, options) => {
-        const key = this.#context.key(url);
+        const key = keyOf(url);
         return this.#openServers.grant(key.server, {
           find: () => this.find(key),
           get: async () => {
             const { machine, own } = await this.#choose(key, options);
             return machine ? machine.get(key, options) : ofUser.toSend(key, options, own);
           },
-          requiresLogin: async () => options.challenge !== undefined || this.requiresLogin(url, options),
+          requiresLogin: async () => options.challenge !== undefined || this.requiresLogin(key, url, options),
         });
       },
-      onRejected: (url) => this.#openServers.forget(this.#context.key(url).server),
+      onRejected: (url) => this.#openServers.forget(keyOf(url).server),
       refresh: (grant, signal) => ofUser.refreshRefused(grant, signal),
       replace: async (refused, request) => {
         const isMachine = ofMachine !== undefined || isMachineAccount(refused.account);

@@ -1,8 +1,8 @@
 import { isAgentAuthError } from "../errors.js";
-import { bindMethods } from "../http/public-class.js";
-import { AgentContext } from "./agent-context.js";
-import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
-import { type AgentRequestInit, fetchWithToken } from "./agent-fetch.js";
+import { bindingPrototype, bindMethods } from "../http/public-class.js";
+import type { AgentContext } from "./agent-context.js";
+import { callForClient, type ExchangeOptions } from "./agent-exchange.js";
+import { type AgentRequestInit, type FetchContext, fetchWithToken } from "./agent-fetch.js";
 import { beginBrowserLogin, beginDeviceLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
 import {
   type AgentClientOptions,
@@ -11,7 +11,8 @@ import {
   type DiscoveryReport,
   type StatusOptions,
 } from "./agent-options.js";
-import { AgentTokens } from "./agent-tokens.js";
+import type { AgentTokens } from "./agent-tokens.js";
+import { type AgentUser, AgentUsers, AgentUserView } from "./agent-users.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
 import { discover } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
@@ -55,12 +56,33 @@ export interface IdpLogout extends RemoteLogout {
 export class AgentClient {
   readonly #context: AgentContext;
   readonly #tokens: AgentTokens;
-  readonly #exchanges = new ExchangeCache();
+  readonly #users: AgentUsers;
 
-  constructor(options: AgentClientOptions) {
-    bindMethods(this, AgentClient.prototype);
-    this.#context = new AgentContext(checkedOptions(options));
-    this.#tokens = new AgentTokens(this.#context);
+  constructor(options: AgentClientOptions);
+  constructor(given: AgentClientOptions | AgentUserView) {
+    const isOfUser = given instanceof AgentUserView;
+    if (isOfUser) Object.setPrototypeOf(this, OF_USERS);
+    else bindMethods(this, AgentClient.prototype);
+    const view = isOfUser ? given : new AgentUsers(checkedOptions(given)).own();
+    this.#context = view.context;
+    this.#tokens = view.tokens;
+    this.#users = view.users;
+  }
+
+  /**
+   * This client for one of its many users, at the price of a small object. The users of a client share its connections, the
+   * documents of issuers and the work in flight for the same login, and no token; keep the client's own profile, by default
+   * `default`, apart from theirs.
+   *
+   * @throws `TypeError` without a user, for a tenant of a store that has none, and with `grant` or `loginHint`
+   *
+   * @example
+   * const mine = agents.for({ tenant: "acme", user: "u1" });
+   * const { value } = await mine.token("https://mcp.example/mcp");
+   */
+  for(user: AgentUser): AgentClient {
+    // The constructor takes it without telling its callers.
+    return new AgentClient(this.#users.view(user) as never);
   }
 
   /**
@@ -84,7 +106,7 @@ export class AgentClient {
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCall(options);
     const key = this.#context.key(mcpUrl);
-    const exchanged = this.#exchanges.get(key.server, options, {
+    const exchanged = this.#tokens.exchanges.get(key.server, options, {
       clock: this.#context.clock,
       grant: (requested) => this.#tokens.get(key, requested),
       callOf: (grant) => this.#context.callOf(grant),
@@ -108,7 +130,7 @@ export class AgentClient {
    * @throws `TypeError` for an address that is not below the option `server`
    */
   fetch(input: string | URL | Request, init: AgentRequestInit = {}): Promise<Response> {
-    return this.#offerLogin(fetchWithToken(this.#tokens.fetchContext(), input, init));
+    return this.#offerLogin(fetchWithToken(this.#fetchContext(), input, init));
   }
 
   /**
@@ -121,7 +143,7 @@ export class AgentClient {
   authProvider(mcpUrl: string | URL, options: ProviderOptions = {}): McpAuthProvider {
     checkCall(options);
     const context: SdkTokenContext = {
-      ...this.#tokens.fetchContext(),
+      ...this.#fetchContext(),
       clock: this.#context.clock,
       challenge: async (url, signal) =>
         (await requestChallenge(this.#context.loginContext(this.#context.key(url), undefined), url, signal)).challenge,
@@ -150,7 +172,11 @@ export class AgentClient {
    */
   async requiresLogin(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<boolean> {
     checkCall(options);
-    return this.#tokens.requiresLogin(mcpUrl, options);
+    return this.#tokens.requiresLogin(this.#context.key(mcpUrl), mcpUrl, options);
+  }
+
+  #fetchContext(): FetchContext {
+    return this.#tokens.fetchContext((url) => this.#context.key(url));
   }
 
   /** Logs the user in, even if a valid token is stored. */
@@ -169,7 +195,11 @@ export class AgentClient {
   async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
     checkCall(options);
     const { clock, options: own } = this.#context;
-    return describeLogin(await this.#tokens.ofIdp.login(options), clock.epoch(), own.store.location);
+    return describeLogin(
+      await this.#tokens.ofIdp.login(this.#context.profile, options),
+      clock.epoch(),
+      own.store.location,
+    );
   }
 
   /**
@@ -179,7 +209,7 @@ export class AgentClient {
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
     checkCall(options);
-    const ended = await this.#tokens.ofIdp.logout(options.signal);
+    const ended = await this.#tokens.ofIdp.logout(this.#context.profile, options.signal);
     return ended.map(({ grant, outcome }) => {
       const { server, account = null } = grant;
       return { server, account, removed: true, ...outcome };
@@ -299,6 +329,8 @@ export class AgentClient {
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCall(options);
+    const isOfUser = this.#context !== this.#tokens.context;
+    if (isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
     return listLogins(this.#context, mcpUrl, options);
   }
 
@@ -328,3 +360,6 @@ export class AgentClient {
     return introspect({ ...grant, client }, http, options.signal, privateKey);
   }
 }
+
+/** The prototype of the clients of single users: binding all methods would cost more than everything else of them. */
+const OF_USERS = bindingPrototype(AgentClient.prototype);

@@ -1,5 +1,6 @@
 import { isAgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
+import { Lru } from "../http/lru.js";
 import { OneAtATime } from "../http/single-flight.js";
 import type { ClientRecord, Grant, GrantKey } from "../oauth/model/grant.js";
 import {
@@ -9,8 +10,8 @@ import {
   matchesFilter,
   memoryRecords,
 } from "../oauth/model/grant-store.js";
+import { connectionPages } from "../oauth/model/grant-summary.js";
 import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
-import { Lru } from "./lru.js";
 
 /** The failures that are remembered for the next holder of a lease. */
 const MAX_FAILURES = 1000;
@@ -52,6 +53,17 @@ export function memoryStore(): GrantStore {
       const isOfOne = profile !== undefined && server !== undefined;
       const found = isOfOne ? [servers.get(nameOf(profile, server)) ?? new Map()] : [...servers.values()];
       return found.flatMap((accounts) => [...accounts.values()]).filter((grant) => matchesFilter(grant, filter));
+    },
+    connections: (query = {}) => {
+      const places = [...servers].flatMap(([server, accounts]) => {
+        return [...accounts.keys()].map((account) => [JSON.stringify([server, account]), { server, account }] as const);
+      });
+      const { cursor = "" } = query;
+      const after = new Map(places.filter(([place]) => place > cursor).sort(([a], [b]) => (a < b ? -1 : 1)));
+      return connectionPages(query, after.keys(), async (place) => {
+        const { server = "", account } = after.get(place) ?? {};
+        return servers.get(server)?.get(account);
+      });
     },
     readClient: async (issuer, form) => clients.get(nameOf(issuer, form)),
     saveClient: async (client, form) => void clients.set(nameOf(client.issuer, form), client),

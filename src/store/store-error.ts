@@ -7,7 +7,7 @@ export function storeError(what: string, cause: unknown, hint?: string): AgentAu
 }
 
 /** The error of work on a folder: one of a system call becomes one of the store. */
-export function fileError(folder: string, cause: unknown): unknown {
+function fileError(folder: string, cause: unknown): unknown {
   const { syscall } = (isAgentAuthError(cause) ? {} : (cause ?? {})) as NodeJS.ErrnoException;
   return syscall === undefined ? cause : storeError(`the files in ${folder} cannot be used: ${syscall} failed`, cause);
 }

@@ -60,6 +60,7 @@ export const EVENTS = {
           expired: "the token had expired, or was about to",
           requested: "the caller accepted no stored token, or there was none",
           unauthorized: "its server rejected the token",
+          keep_alive: "the refresh token was to stay alive, although the login was not used",
         },
       },
       grant: {

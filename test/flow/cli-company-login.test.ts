@@ -1,32 +1,20 @@
 import { decodeJwt } from "jose";
 import { describe, expect } from "vitest";
-import { Secret } from "../../src/redact.js";
-import { fileStore } from "../../src/store/file/file.js";
-import { type MachineFixtures, machineTest, tokenRequests } from "./machine-support.js";
-import { FETCH_BROWSER, type User } from "./support.js";
+import { expireIdToken, loginAtIdp, machineTest, tokenRequests } from "./machine-support.js";
+import { FETCH_BROWSER } from "./support.js";
 
 const BROWSER = ["--browser", FETCH_BROWSER];
 
 const it = machineTest({ revocation: true })
   /** `agentauth login --idp`. */
-  .extend("logInAtIdp", ({ me, machine }) => async (...flags: string[]) => {
-    const { issuer, nativeClient } = machine.idp;
-    const named = ["--idp", issuer, "--idp-client-id", nativeClient.clientId];
-    return me.run(["login", ...named, ...BROWSER, ...flags]);
-  })
+  .extend(
+    "logInAtIdp",
+    ({ me, machine }) =>
+      (...flags: string[]) =>
+        me.run(loginAtIdp(machine, ...flags)),
+  )
   /** The flags of the first call at a server, which name its client and the issuer of that. */
   .extend("client", ({ machine }) => ["--client-id", machine.workloadClient.clientId, "--issuer", machine.issuer]);
-
-/** Puts an expired id token in place of the one of the login, signed by the same provider. */
-async function expireIdToken(me: User, machine: MachineFixtures["machine"]): Promise<void> {
-  const store = fileStore(me.home);
-  const grant = (await store.list()).find(({ account }) => account === "grant:idp");
-  if (!grant) throw new Error("a login at the provider was expected");
-  const { clientId: audience } = machine.idp.nativeClient;
-  const idToken = new Secret(machine.idp.idToken({ audience, ttlSeconds: -60 }));
-  const tokens = { ...grant.tokens, idToken };
-  await store.save({ ...grant, tokens, generation: grant.generation + 1 }, grant.generation);
-}
 
 describe("agentauth login --idp", () => {
   it("logs in once, and later commands need neither a prompt nor flags", async ({ client, logInAtIdp, me, url }) => {

@@ -1,6 +1,8 @@
+import { Secret } from "../../src/redact.js";
 import type { SandboxMachine, SandboxOptions } from "../../src/sandbox/index.js";
+import { fileStore } from "../../src/store/file/file.js";
 import { plant } from "../helpers/canaries.js";
-import { flowTest, type User } from "./support.js";
+import { FETCH_BROWSER, flowTest, type User } from "./support.js";
 
 /** The flags that use the clients of a sandbox with machine grants. */
 function flagsOf(machine: SandboxMachine) {
@@ -42,3 +44,20 @@ export const machineTest = (options: SandboxOptions = {}) =>
 
 /** The requests of a user to token endpoints. */
 export const tokenRequests = (me: User) => me.requests().filter((line) => line.includes("/token "));
+
+/** `agentauth login --idp`, by a user who logs in at once. */
+export function loginAtIdp({ idp }: SandboxMachine, ...flags: string[]): string[] {
+  const named = ["--idp", idp.issuer, "--idp-client-id", idp.nativeClient.clientId];
+  return ["login", ...named, "--browser", FETCH_BROWSER, ...flags];
+}
+
+/** Puts an expired id token in place of the one of the login, signed by the same provider. */
+export async function expireIdToken(me: User, machine: SandboxMachine): Promise<void> {
+  const store = fileStore(me.home);
+  const grant = (await store.list()).find(({ account }) => account === "grant:idp");
+  if (!grant) throw new Error("a login at the provider was expected");
+  const { clientId: audience } = machine.idp.nativeClient;
+  const idToken = new Secret(machine.idp.idToken({ audience, ttlSeconds: -60 }));
+  const tokens = { ...grant.tokens, idToken };
+  await store.save({ ...grant, tokens, generation: grant.generation + 1 }, grant.generation);
+}

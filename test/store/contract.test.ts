@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { CONNECTION_STATES, type Connection, type ConnectionPage } from "../../src/oauth/model/connection.js";
 import { madeClient, madeGrant, plainGrant } from "../helpers/grant.js";
 import { fc } from "../helpers/properties.js";
+import { heldError } from "../helpers/told.js";
 import { stores } from "./stores.js";
 
 const KEY = { profile: "default", server: "https://mcp.example/mcp" };
@@ -220,6 +222,114 @@ describe.each(stores)("%s", (name, open) => {
     expect(await store.readClient("https://a.example", FORM)).toMatchObject({ registeredAt: [1, 2], isRefused: true });
     expect((await store.readClient("https://b.example", FORM))?.clientId).toBe("three");
     expect(await store.list()).toEqual([]);
+  });
+
+  describe("connections", () => {
+    const now = Date.now();
+    const { tokens } = madeGrant();
+    const living = { ...tokens, obtainedAt: now - 60_000, expiresAt: now + 3_600_000 };
+    const expired = { ...tokens, obtainedAt: now - 7_200_000, expiresAt: now - 3_600_000 };
+    const once = { refreshToken: undefined };
+    const retired = { at: now, reason: "the issuer refused to refresh it: invalid_grant" };
+    const lostRefresh = { at: now, code: "timeout", generation: 1 };
+    const grants = [
+      madeGrant({ profile: "valid", tokens: living }),
+      madeGrant({ profile: "valid", account: "once@acme.example", tokens: { ...living, ...once } }),
+      madeGrant({ profile: "expired", tokens: expired }),
+      madeGrant({ profile: "expired", account: "grant:client_credentials:c", tokens: { ...expired, ...once } }),
+      madeGrant({ profile: "needs_login", tokens: living, retired }),
+      madeGrant({ profile: "needs_login", account: "once@acme.example", tokens: { ...expired, ...once } }),
+      madeGrant({ profile: "lost_refresh", tokens: living, lostRefresh, generation: 2 }),
+      madeGrant({ profile: "lost_refresh", server: "https://b.example/mcp", tokens: expired, lostRefresh }),
+    ];
+    const filled = async () => {
+      const store = open();
+      for (const grant of grants) expect(await store.save(grant, undefined)).toBe(true);
+      return store;
+    };
+    const all = async (pages: AsyncIterable<ConnectionPage>) => {
+      const found: Connection[] = [];
+      for await (const page of pages) found.push(...page.items);
+      return found;
+    };
+
+    it("say whether a login can be used, in each state that a query names, and nothing secret", async () => {
+      const store = await filled();
+      const found = await all(store.connections());
+      expect(
+        found.map(({ profile, state }) => [profile, state]).filter(([profile, state]) => profile !== state),
+      ).toEqual([]);
+      expect(found).toHaveLength(grants.length);
+      for (const state of CONNECTION_STATES) {
+        const those = await all(store.connections({ state }));
+        expect(those.map(({ profile }) => profile)).toEqual([state, state]);
+      }
+      expect(JSON.stringify(found)).not.toMatch(/token-1|secret-1/);
+    });
+
+    it("have what a page shows of a login", async () => {
+      const store = open();
+      const usedAt = now - 86_400_000;
+      await store.save(madeGrant({ account: "jo@acme.example", tokens: living, usedAt }), undefined);
+      const [{ refreshable, ...connection } = {}] = await all(store.connections());
+      expect(refreshable).toBe(true);
+      expect(connection).toEqual({
+        profile: "default",
+        server: KEY.server,
+        account: "jo@acme.example",
+        issuer: "https://as.example/pool",
+        state: "valid",
+        scope: "tools",
+        signed_in_at: new Date(1_700_000_000_000).toISOString(),
+        issued_at: new Date(living.obtainedAt).toISOString(),
+        expires_at: new Date(living.expiresAt).toISOString(),
+        last_used_at: new Date(usedAt).toISOString(),
+        reason: null,
+      });
+    });
+
+    it.each([
+      [{ profile: "valid" }, 2],
+      [{ server: "https://b.example/mcp" }, 1],
+      [{ server: KEY.server, profile: "lost_refresh" }, 1],
+      [{ issuer: "https://as.example/pool", state: "expired" }, 2],
+      [{ issuer: "https://other.example" }, 0],
+    ] as const)("are those of a filter: %j", async (filter, count) => {
+      expect(await all((await filled()).connections(filter))).toHaveLength(count);
+    });
+
+    it.each([1, 3, 100])("come in pages of %i, also from the cursor of one", async (limit) => {
+      const store = await filled();
+      const found: Connection[] = [];
+      let cursor: string | undefined;
+      do {
+        const pages = store.connections({ limit, cursor })[Symbol.asyncIterator]();
+        const { value } = (await pages.next()) as { value: ConnectionPage };
+        expect(value.items.length).toBeLessThanOrEqual(limit);
+        found.push(...value.items);
+        ({ cursor } = value);
+      } while (cursor !== undefined);
+      expect(new Set(found.map(({ profile, server, account }) => `${profile} ${server} ${account}`)).size).toBe(
+        grants.length,
+      );
+      expect(await all(store.connections({ limit }))).toEqual(found);
+    });
+
+    it("go on after one that is gone", async () => {
+      const store = await filled();
+      const seen: string[] = [];
+      for await (const { items } of store.connections({ limit: 1 })) {
+        for (const { profile, server, account } of items) {
+          seen.push(`${profile} ${server} ${account}`);
+          await store.remove({ profile, server, account: account ?? undefined });
+        }
+      }
+      expect(new Set(seen).size).toBe(grants.length);
+    });
+
+    it.each([{ limit: 0 }, { limit: 1001 }, { limit: 1.5 }, { state: "gone" }])("refuse %j", async (query) => {
+      expect(await heldError(all(open().connections(query as never)))).toMatchObject({ code: "usage" });
+    });
   });
 
   describe("bindings of clients", () => {

@@ -45,6 +45,7 @@ function reopening(path: string): GrantStore {
     save: (grant, expected) => store().save(grant, expected),
     remove: (key) => store().remove(key),
     list: () => store().list(),
+    connections: (query) => store().connections(query),
     readClient: (issuer, form) => store().readClient(issuer, form),
     saveClient: (client, form) => store().saveClient(client, form),
     readBinding: (key) => store().readBinding(key),

@@ -33,6 +33,7 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
       reserve: (...given) => store.reserve(...given),
       remove: (...given) => store.remove(...given),
       list: (...given) => store.list(...given),
+      connections: (...given) => store.connections(...given),
       readClient: (...given) => store.readClient(...given),
       saveClient: (...given) => store.saveClient(...given),
       readBinding: (...given) => store.readBinding(...given),

@@ -42,6 +42,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
       for (const grant of grants) checkSecrets(grant, store.location);
       return grants;
     },
+    connections: (query) => store.connections(query),
     readClient: (issuer, form) => store.readClient(issuer, form),
     saveClient: (client, form) => store.saveClient(client, form),
     readBinding: (key) => store.readBinding(key),
@@ -50,6 +51,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     listBindings: () => store.listBindings(),
     lease: (name, work, options) => observeLease(store, events, { name, work, options }),
     ...(shortLived && { shortLived }),
+    ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store, events) }),
   };
 }
 

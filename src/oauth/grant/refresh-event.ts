@@ -22,10 +22,10 @@ export interface RefreshEnd {
 export function observeRefresh<T extends RefreshEnd>(
   events: Events,
   { issuer, server }: Grant,
-  { isRefused, isForced }: { readonly isRefused: boolean; readonly isForced: boolean },
+  { isRefused, isForced, isUnused }: { isRefused: boolean; isForced: boolean; isUnused?: boolean },
   work: () => Promise<T>,
 ): Promise<T> {
-  const trigger = isRefused ? "unauthorized" : isForced ? "requested" : "expired";
+  const trigger = isUnused ? "keep_alive" : isRefused ? "unauthorized" : isForced ? "requested" : "expired";
   const about = { trigger, grant: "refresh_token", issuer, server: originOf(server) } as const;
   return observe(events, "refresh", work, (end): Fields | undefined => {
     if ("error" in end) return { ...describeFailure(end.error), ...about };

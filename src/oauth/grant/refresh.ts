@@ -36,6 +36,8 @@ export interface RefreshContext extends SaveContext, SendContext {
 export interface RefreshReason {
   isRefused: boolean;
   isForced: boolean;
+  /** Nobody uses the login: it is refreshed so that it does not end. */
+  isUnused?: boolean;
 }
 
 /**
@@ -81,7 +83,7 @@ type RefreshAttempt = RefreshResult & RefreshEnd;
 async function refreshOrRead(
   context: RefreshContext,
   seen: Grant,
-  { isRefused, isForced }: RefreshReason,
+  { isRefused, isForced, isUnused = false }: RefreshReason,
   signal: AbortSignal | undefined,
 ): Promise<RefreshResult> {
   let isOwn = false;
@@ -106,7 +108,7 @@ async function refreshOrRead(
       const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
       const known = { ...current, acceptedTokenType };
       const before = isRefused ? noteRefusal(known, clock.epoch()) : known;
-      const why = { isRefused, isForced };
+      const why = { isRefused, isForced, isUnused };
       const work = () => refreshUnderLease(context, before, lease, why);
       const result = await observeRefresh(context.events, before, why, work);
       ({ isOwn } = result);
@@ -191,7 +193,8 @@ function refreshUnderLease(
     if (newer) return { grant: newer, isOwn: false, ended: undefined };
     const outcome = await sendRefresh(context, current, lease, isValid);
     if ("answer" in outcome) {
-      const next = mergeAnswer(current, outcome.answer);
+      const { usedAt = current.tokens.obtainedAt } = current;
+      const next = { ...mergeAnswer(current, outcome.answer), ...(why.isUnused && { usedAt }) };
       if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.spend?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.

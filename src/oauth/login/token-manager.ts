@@ -1,5 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
+import { Lru } from "../../http/lru.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { codeOf, originOf } from "../../telemetry/emit.js";
@@ -50,6 +51,8 @@ export interface TokenManagerContext
 
 /** How long no other login is requested after one that did not help. */
 const REPEAT_LOGIN_MS = 5 * 60_000;
+/** The logins of which this process knows more than the store. */
+const MAX_LOGINS = 10_000;
 
 /** What this process knows about the logins at one server, beside the stored grant. */
 interface LoginState {
@@ -67,7 +70,7 @@ export class TokenManager {
   readonly #inFlight = new SingleFlight<Grant>();
   readonly #unsaved = new Map<string, Grant>();
   /** By lock name. */
-  readonly #logins = new Map<string, LoginState>();
+  readonly #logins = new Lru<LoginState>(MAX_LOGINS);
 
   constructor(context: TokenManagerContext) {
     this.#context = context;
@@ -213,7 +216,7 @@ export class TokenManager {
         if (isForOneProcess(grant)) this.#note(name, { own: grant });
         return grant;
       } finally {
-        if (this.#logins.has(name)) this.#note(name, { replacing: undefined });
+        if (this.#logins.get(name)) this.#note(name, { replacing: undefined });
       }
     };
     const what = `login ${name} ${scope ?? ""} ${paramsText(authorizationParams)}`;

@@ -119,9 +119,11 @@ async function checkBinding(
   { grant, isDocument, client: { ...client } }: MachineContext,
   login: IssuerContext,
   { issuer, server }: Pick<Target, "issuer" | "server">,
-  { key, signal }: MachineRequest,
+  { key, before, signal }: MachineRequest,
 ): Promise<void> {
   if (isDocument) return undefined;
+  // A company's client may have one id at several issuers, and a binding holds one: that of the earlier token stays.
+  if (grant.type === "id_jag" && grant.subject !== undefined && before?.issuer === issuer) return undefined;
   // A workload without a client is bound by its account.
   client.clientId ||= key.account ?? "";
   const secret = credentialOf(client);

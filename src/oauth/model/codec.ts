@@ -113,6 +113,7 @@ const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
     scope: readOptional,
   }),
   signedInAt: readCount,
+  usedAt: readNumber,
   refusals: readNumbers,
   generation: readCount,
   retired: (members, name) => (members[name] === undefined ? undefined : retired(members, name)),

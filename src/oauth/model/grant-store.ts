@@ -1,4 +1,5 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { ConnectionPage, ConnectionQuery } from "./connection.js";
 import type { ClientRecord, Grant, GrantKey } from "./grant.js";
 import type { Lease, LeaseOptions } from "./lease.js";
 
@@ -63,6 +64,13 @@ export interface GrantStore extends BindingStore {
    * @param onUnusable called for each one that cannot be read and may match, with the error of {@link GrantStore.read}
    */
   list(filter?: GrantFilter, onUnusable?: (error: AgentAuthError) => void): Promise<Grant[]>;
+  /**
+   * The stored logins without their secrets, in pages, each read when it is asked for. A login that is there from the first
+   * page to the last is returned once. A store over an engine opens no token for this.
+   *
+   * @throws while it is read, `AgentAuthError` `usage` for a wrong limit, state or cursor
+   */
+  connections(query?: ConnectionQuery): AsyncIterable<ConnectionPage>;
   /** The client registered with an issuer for a redirect form such as `http://127.0.0.1/callback`. */
   readClient(issuer: string, form: string): Promise<ClientRecord | undefined>;
   /** Stores a client for a redirect form. */
@@ -78,6 +86,8 @@ export interface GrantStore extends BindingStore {
   lease<T>(name: string, work: (lease: Lease) => Promise<T>, options: LeaseOptions<T>): Promise<T>;
   /** Where logins wait for their callback, for `AgentClient.startLogin`. Optional: its `saved` then holds them, sealed. */
   readonly shortLived?: ShortLivedRecords | undefined;
+  /** The same store for another tenant, for `AgentClient.for`. Optional: without it the store has no tenants. */
+  for?(place: { readonly tenant: string }): GrantStore;
   /** Where the data is stored, as text for the user. */
   readonly location: string;
 }

@@ -114,6 +114,11 @@ export interface Grant {
   readonly tokens: GrantTokens;
   /** Unix milliseconds of the login; the same in every generation of it. */
   readonly signedInAt: number;
+  /**
+   * Unix milliseconds of the newest token response that a use asked for, where a later one was asked for to keep the login
+   * alive; undefined if the last token response was asked for by a use.
+   */
+  readonly usedAt?: number | undefined;
   /** Unix milliseconds of the last refreshes after a server rejected the token, oldest first. */
   readonly refusals: readonly number[];
   /** Incremented with every stored change: a token response, a mark. */
@@ -165,6 +170,7 @@ export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
       refreshToken: fresh.refreshToken ?? tokens.refreshToken,
       idToken: fresh.idToken ?? tokens.idToken,
     },
+    usedAt: undefined,
     generation: grant.generation + 1,
     lostRefresh: undefined,
     retired: undefined,
@@ -211,7 +217,10 @@ const CLOCK_SLACK_MS = 60_000;
  * Whether the access token has expired. If it was received in what is now the future, the clock was wrong and its
  * expiry is unknown: it counts as expired.
  */
-export function hasExpired({ expiresAt, obtainedAt }: GrantTokens, now: number): boolean {
+export function hasExpired(
+  { expiresAt, obtainedAt }: Pick<GrantTokens, "expiresAt" | "obtainedAt">,
+  now: number,
+): boolean {
   return expiresAt !== undefined && (expiresAt <= now || now < obtainedAt - CLOCK_SLACK_MS);
 }
 

@@ -1,13 +1,15 @@
-import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { AgentAuthError } from "../../errors.js";
+import { Lru } from "../../http/lru.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
+import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
-import { Lru } from "../lru.js";
+import { connectionOf, decodeSummary, isAskedFor, limitOf, usable } from "../../oauth/model/grant-summary.js";
 import { isUnanswered } from "./bounded-driver.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
-import { EngineClock, onClock, type StoreClock } from "./store-clock.js";
-import { grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
+import { type EngineClock, onClock, type StoreClock, timesOnClock } from "./store-clock.js";
+import { besideGrant, grantTags, isSameRecord, type TenantRecords } from "./tenant-records.js";
 
 const MAX_DECODED = 1000;
 const MAX_KEYS = 10_000;
@@ -25,10 +27,14 @@ export class GrantRecords {
 
   readonly #keys = new Lru<RecordKey>(MAX_KEYS);
 
-  constructor(records: TenantRecords, clock: StoreClock, near: NearGrants | undefined) {
+  /** @param engine what is the same for all tenants */
+  constructor(
+    records: TenantRecords,
+    { clock, engineClock, near }: { clock: StoreClock; engineClock: EngineClock; near: NearGrants | undefined },
+  ) {
     this.#records = records;
     this.#clock = clock;
-    this.#engineClock = new EngineClock(records.driver, clock);
+    this.#engineClock = engineClock;
     this.#near = near;
     this.#newest = new NewestGrants(clock);
   }
@@ -99,21 +105,32 @@ export class GrantRecords {
 
   async list(filter: GrantFilter, onUnusable: (error: AgentAuthError) => void): Promise<Grant[]> {
     const found = await this.#records.scan("grant", await this.#tagsOf(filter));
-    const read = async (record: StoredRecord) => {
-      try {
-        return await this.#decode(record);
-      } catch (error) {
-        if (!isAgentAuthError(error) || error.class !== "store") throw error;
-        // One unusable record does not hide the others.
-        onUnusable(error);
-        return undefined;
-      }
-    };
+    const read = (record: StoredRecord) => usable(() => this.#decode(record), onUnusable);
     const [aheadMs, grants] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(found.map(read))]);
     return grants
       .filter((grant) => grant !== undefined)
       .filter((grant) => matchesFilter(grant, filter))
       .map((grant) => onClock(grant, aheadMs));
+  }
+
+  /** As {@link GrantStore.connections}; only the summaries are opened. */
+  async *connections(query: ConnectionQuery): AsyncGenerator<ConnectionPage> {
+    const limit = limitOf(query);
+    const tags = await this.#tagsOf(query);
+    const read = (record: StoredRecord) =>
+      usable(() => this.#records.decodeSummary(record, decodeSummary), query.onUnusable);
+    for await (const { items, cursor } of this.#records.pages("grant", { tags, limit, cursor: query.cursor })) {
+      const [aheadMs, summaries] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(items.map(read))]);
+      const connections = summaries
+        .filter((summary) => summary !== undefined)
+        .map((summary) =>
+          connectionOf(
+            { ...summary, ...timesOnClock(summary, aheadMs), usedAt: summary.usedAt + aheadMs },
+            this.#clock.epoch(),
+          ),
+        );
+      yield { items: connections.filter((connection) => isAskedFor(connection, query)), cursor };
+    }
   }
 
   /** The newest grant: the stored one, or one that this process saved and the engine has lost, which is put back. */
@@ -135,7 +152,7 @@ export class GrantRecords {
   async #putBack(key: RecordKey, grant: Grant, record: StoredRecord): Promise<boolean> {
     try {
       const text = encodeGrant(grant, await this.#records.open(key, record.value));
-      return (await this.#records.write(key, text, record, { tags: await this.#tagsOf(grant) })) !== undefined;
+      return (await this.#records.write(key, text, record, await this.#beside(grant))) !== undefined;
     } catch (error) {
       // The tokens of the stored generation are used up, also while it cannot be replaced.
       if (isUnanswered(error)) return true;
@@ -158,7 +175,7 @@ export class GrantRecords {
     }
     const there = onClock(grant, -(await this.#engineClock.aheadMs()));
     const text = encodeGrant(there, stored && before && (await this.#records.open(key, before.value)));
-    const written = await this.#records.write(key, text, before, { tries, tags: await this.#tagsOf(grant) });
+    const written = await this.#records.write(key, text, before, { tries, ...(await this.#beside(there)) });
     if (written === undefined) return false;
     this.#near?.drop(key.id);
     this.#newest.remember(key.id, there);
@@ -194,8 +211,12 @@ export class GrantRecords {
     this.#near?.drop(id);
   }
 
-  #tagsOf(about: GrantFilter): Promise<Record<string, string>> {
-    return grantTags((...parts) => this.#records.name(...parts), about);
+  #tagsOf(query: ConnectionQuery): Promise<Record<string, string>> {
+    return grantTags((...parts) => this.#records.name(...parts), query);
+  }
+
+  #beside(grant: Grant) {
+    return besideGrant((...parts) => this.#records.name(...parts), grant);
   }
 }
 

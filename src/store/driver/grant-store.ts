@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
+import { Lru } from "../../http/lru.js";
 import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
 import {
   type BindingKey,
@@ -16,7 +17,7 @@ import type { StoreDriver } from "./driver.js";
 import { DriverLeases } from "./driver-leases.js";
 import { GrantRecords } from "./grant-records.js";
 import { NearGrants, type NearOptions } from "./remembered-grants.js";
-import { type StoreClock, storeClock } from "./store-clock.js";
+import { EngineClock, type StoreClock, storeClock } from "./store-clock.js";
 import { TenantRecords } from "./tenant-records.js";
 
 /** Options of {@link grantStore}. */
@@ -49,6 +50,8 @@ export interface GrantStoreOptions {
 
 /** Milliseconds after which a lease is free, unless it is extended. */
 const LEASE_TTL_MS = 4000;
+/** The tenants whose keys and newest grants a process remembers. */
+const MAX_TENANTS = 1000;
 
 /**
  * A store of grants in an engine that many machines share. The driver asks the engine; everything else is done here:
@@ -73,25 +76,64 @@ export function openGrantStore(
   const { tenant = "default", takeover = "patient", holder, near: nearOptions, timeoutMs } = options;
   const driver = timeoutMs === undefined ? given : boundedDriver(given, timeoutMs);
   const sealing = options.seal === "none" ? noSealing() : options.seal;
-  const own = new TenantRecords(driver, sealing, "tenant", tenant);
   const shared = new TenantRecords(driver, sealing, "clients");
   const near = nearOptions && new NearGrants(driver, nearOptions, clock);
-  const grants = new GrantRecords(own, clock, near);
+  const engineClock = new EngineClock(driver, clock);
   const leases = new DriverLeases(clock, { ttlMs: LEASE_TTL_MS, takeover, holder: holder?.slice(0, 100) });
-  const checkEngine = engineCheck(driver);
+  const engine = { driver, sealing, shared, clock, engineClock, near, leases, check: engineCheck(driver) };
+  const stores = new Lru<GrantStore>(MAX_TENANTS);
+  const storeOf = (name: string): GrantStore => {
+    const known = stores.get(name);
+    if (known !== undefined) return known;
+    const own = tenantStore(engine, name);
+    const store: GrantStore = {
+      ...own,
+      connections: ({ tenant: other = name, ...query } = {}) => {
+        checkTenant(other);
+        return (other === name ? own : storeOf(other)).connections(query);
+      },
+      for: (place) => {
+        checkTenant(place.tenant);
+        return storeOf(place.tenant);
+      },
+    };
+    stores.set(name, store);
+    return store;
+  };
+  return storeOf(tenant);
+}
+
+/** What all tenants of an engine have in common. */
+interface Engine {
+  driver: StoreDriver;
+  sealing: Sealing;
+  /** The records that all tenants share. */
+  shared: TenantRecords;
+  clock: StoreClock;
+  engineClock: EngineClock;
+  near: NearGrants | undefined;
+  leases: DriverLeases;
+  check: () => Promise<void>;
+}
+
+function tenantStore(engine: Engine, tenant: string): GrantStore {
+  const { driver, shared, near, leases } = engine;
+  const own = new TenantRecords(driver, engine.sealing, "tenant", tenant);
+  const grants = new GrantRecords(own, engine);
   return {
     location: driver.location,
     read: (key) => grants.read(key),
     save: async (grant, expected) => {
-      await checkEngine();
+      await engine.check();
       return grants.save(grant, expected);
     },
     reserve: async (key) => {
-      await checkEngine();
+      await engine.check();
       return grants.reserve(key);
     },
     remove: (key) => grants.remove(key),
     list: (filter = {}, onUnusable = () => {}) => grants.list(filter, onUnusable),
+    connections: (query = {}) => grants.connections(query),
     ...clientRecords(shared),
     ...bindingRecords(own),
     shortLived: shortLivedRecords(own),
@@ -211,12 +253,15 @@ function checkOptions(options: GrantStoreOptions): void {
   if (takeover !== undefined && takeover !== "fast" && takeover !== "patient") {
     throw wrong("takeover", takeover, 'must be "fast" or "patient"');
   }
-  if (tenant !== undefined && (typeof tenant !== "string" || tenant === "")) {
-    throw wrong("tenant", tenant, "must be a text of at least one character");
-  }
+  if (tenant !== undefined) checkTenant(tenant);
   if (holder !== undefined && typeof holder !== "string") throw wrong("holder", holder, "must be a text");
   if (timeoutMs !== undefined && !(timeoutMs > 0)) throw wrong("timeoutMs", timeoutMs, "must be more than 0");
   if (near !== undefined && !(near.ttlMs > 0)) throw wrong("near.ttlMs", near.ttlMs, "must be more than 0");
+}
+
+function checkTenant(tenant: unknown): void {
+  if (typeof tenant === "string" && tenant !== "") return;
+  throw wrong("tenant", tenant, "must be a text of at least one character");
 }
 
 function wrong(option: string, value: unknown, rule: string): AgentAuthError {

@@ -1,6 +1,6 @@
 import type { Clock } from "../../http/deadline.js";
+import { Lru } from "../../http/lru.js";
 import { type Grant, isFresh, tokenGeneration } from "../../oauth/model/grant.js";
-import { Lru } from "../lru.js";
 import type { RecordKey, StoreDriver } from "./driver.js";
 
 /** A cache of living tokens in this process, for {@link grantStore}. */

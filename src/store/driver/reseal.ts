@@ -4,7 +4,7 @@ import { quote } from "../../redact.js";
 import type { KeyRing } from "../seal/key-ring.js";
 import { parseSealed } from "../seal/sealing.js";
 import type { RecordKind, StoreDriver, StoredRecord } from "./driver.js";
-import { grantTags, nameIn, sealedName } from "./tenant-records.js";
+import { besideGrant, nameIn, sealedName, sealRecord, splitSummary } from "./tenant-records.js";
 
 /** Options of {@link reseal}. */
 export interface ResealOptions {
@@ -73,13 +73,13 @@ async function resealRecord(
   ring: KeyRing,
   { key, version, value }: StoredRecord,
 ): Promise<"resealed" | "current" | "changed"> {
-  if (parseSealed(value).key === ring.current) return "current";
-  const name = sealedName(key);
-  const text = await ring.open(value, name);
+  const sealed = splitSummary(value);
+  if (parseSealed(sealed.value).key === ring.current) return "current";
+  const text = await ring.open(sealed.value, sealedName(key));
   const nameOf = (...parts: string[]) => nameIn(ring, key.partition, parts);
   // A record that is stored again loses the tags that are not named again.
-  const tags = key.kind === "grant" ? await grantTags(nameOf, decodeGrant(text)) : undefined;
-  const stored = await driver.put(key, await ring.seal(text, name), version, { tags });
+  const { summary, tags } = key.kind === "grant" ? await besideGrant(nameOf, decodeGrant(text)) : {};
+  const stored = await driver.put(key, await sealRecord(ring, key, text, summary), version, { tags });
   return stored === undefined ? "changed" : "resealed";
 }
 
@@ -96,7 +96,7 @@ async function* recordsOf(driver: StoreDriver, kinds: readonly RecordKind[]): As
 
 function keyOf(value: string): string | undefined {
   try {
-    return parseSealed(value).key;
+    return parseSealed(splitSummary(value).value).key;
   } catch {
     return undefined;
   }

@@ -84,10 +84,13 @@ export class EngineClock {
 /** A grant whose tokens have their times on a clock that is ahead of the other by this much. */
 export function onClock(grant: Grant, aheadMs: number): Grant {
   if (aheadMs === 0) return grant;
-  const { obtainedAt, expiresAt } = grant.tokens;
-  const times = {
-    obtainedAt: obtainedAt + aheadMs,
-    expiresAt: expiresAt === undefined ? undefined : expiresAt + aheadMs,
-  };
-  return { ...grant, tokens: { ...grant.tokens, ...times } };
+  const usedAt = grant.usedAt === undefined ? undefined : grant.usedAt + aheadMs;
+  return { ...grant, usedAt, tokens: { ...grant.tokens, ...timesOnClock(grant.tokens, aheadMs) } };
 }
+
+/** The times of a token on that clock. */
+export function timesOnClock({ obtainedAt, expiresAt }: TokenTimes, aheadMs: number): TokenTimes {
+  return { obtainedAt: obtainedAt + aheadMs, expiresAt: expiresAt === undefined ? undefined : expiresAt + aheadMs };
+}
+
+type TokenTimes = Pick<Grant["tokens"], "obtainedAt" | "expiresAt">;

@@ -1,25 +1,40 @@
 import { AgentAuthError } from "../../errors.js";
 import { CodecError } from "../../oauth/model/codec.js";
+import type { ConnectionQuery } from "../../oauth/model/connection.js";
+import type { Grant } from "../../oauth/model/grant.js";
 import type { GrantFilter } from "../../oauth/model/grant-store.js";
+import { encodeSummary, markOf, summaryOf } from "../../oauth/model/grant-summary.js";
 import { quote } from "../../redact.js";
 import { KeyDeletedError, type RecordCipher, type Sealing, type SealPlace } from "../seal/sealing.js";
 import { isUnanswered } from "./bounded-driver.js";
-import type { PutOptions, RecordKey, RecordKind, StoreDriver, StoredRecord } from "./driver.js";
+import type { PutOptions, RecordKey, RecordKind, ScanFilter, ScanPage, StoreDriver, StoredRecord } from "./driver.js";
 
 /** How a record is written. */
 export interface WriteOptions extends PutOptions {
+  /** A text beside the record's own, sealed by itself, so that it can be read without opening the record. */
+  readonly summary?: string | undefined;
   /** The sealed texts of earlier tries: if one of them is stored, an earlier try has succeeded. */
   readonly tries?: Set<string> | undefined;
+}
+
+/** Which records are read, and in which parts. */
+interface PagesOptions extends Partial<Parameters<StoreDriver["scan"]>[1]> {
+  readonly tags?: ScanFilter["tags"];
 }
 
 const SCAN_LIMIT = 200;
 const OVERWRITES = 10;
 
+interface Place {
+  readonly partition: string;
+  readonly cipher: RecordCipher;
+}
+
 /** The sealed records of one tenant, or those that all tenants share. */
 export class TenantRecords {
   readonly driver: StoreDriver;
   readonly #sealing: Sealing;
-  readonly #place: Promise<{ partition: string; cipher: RecordCipher }>;
+  readonly #place: Promise<Place>;
 
   /** @param name the parts of the partition's name */
   constructor(driver: StoreDriver, sealing: Sealing, ...name: readonly string[]) {
@@ -43,16 +58,25 @@ export class TenantRecords {
     return { kind, partition: (await this.#place).partition, id };
   }
 
-  async seal(key: RecordKey, text: string): Promise<string> {
+  async seal(key: RecordKey, text: string, summary?: string): Promise<string> {
     try {
-      return await (await this.#place).cipher.seal(text, sealedName(key));
+      return await sealRecord((await this.#place).cipher, key, text, summary);
     } catch (cause) {
       throw this.#unusable(key, cause);
     }
   }
 
   async open(key: RecordKey, value: string): Promise<string> {
-    return (await this.#place).cipher.open(value, sealedName(key));
+    return (await this.#place).cipher.open(splitSummary(value).value, sealedName(key));
+  }
+
+  /** The summary that a record was written with, and nothing else of it. As {@link TenantRecords.decode}. */
+  async decodeSummary<T>({ key, value }: StoredRecord, decode: (text: string) => T): Promise<T | undefined> {
+    const { summary } = splitSummary(value);
+    return this.#opened(key, async ({ cipher }) => {
+      if (summary === undefined) throw new CodecError("it has no summary");
+      return decode(await cipher.open(summary, summaryName(key)));
+    });
   }
 
   /** Reads a record and decodes its text. @throws `AgentAuthError` class `store` if it cannot be used */
@@ -67,8 +91,12 @@ export class TenantRecords {
    * @throws `AgentAuthError` class `store` if it cannot be used
    */
   async decode<T>({ key, value }: StoredRecord, decode: (text: string) => T | Promise<T>): Promise<T | undefined> {
+    return this.#opened(key, async () => decode(await this.open(key, value)));
+  }
+
+  async #opened<T>(key: RecordKey, open: (place: Place) => Promise<T>): Promise<T | undefined> {
     try {
-      return await decode(await this.open(key, value));
+      return await open(await this.#place);
     } catch (cause) {
       if (cause instanceof KeyDeletedError) return undefined;
       throw this.#unusable(key, cause);
@@ -85,9 +113,9 @@ export class TenantRecords {
     key: RecordKey,
     text: string,
     before: StoredRecord | undefined,
-    { tries = new Set(), ...options }: WriteOptions = {},
+    { tries = new Set(), summary, ...options }: WriteOptions = {},
   ): Promise<StoredRecord | undefined> {
-    const value = await this.seal(key, text);
+    const value = await this.seal(key, text, summary);
     tries.add(value);
     let failure: unknown;
     try {
@@ -121,15 +149,20 @@ export class TenantRecords {
 
   /** Every record of a kind with these tags. */
   async scan(kind: RecordKind, tags?: Readonly<Record<string, string>>): Promise<StoredRecord[]> {
-    const { partition } = await this.#place;
     const found: StoredRecord[] = [];
-    let cursor: string | undefined;
+    for await (const { items } of this.pages(kind, { tags })) found.push(...items);
+    return found;
+  }
+
+  /** The records of a kind with these tags, in parts, after that with the cursor. */
+  async *pages(kind: RecordKind, { tags, limit = SCAN_LIMIT, cursor: first }: PagesOptions): AsyncGenerator<ScanPage> {
+    const { partition } = await this.#place;
+    let cursor = first;
     do {
-      const page = await this.driver.scan({ kind, partition, tags }, { limit: SCAN_LIMIT, cursor });
-      found.push(...page.items);
+      const page = await this.driver.scan({ kind, partition, tags }, { limit, cursor });
+      yield page;
       cursor = page.cursor;
     } while (cursor !== undefined);
-    return found;
   }
 
   #unusable(key: RecordKey, cause: unknown): unknown {
@@ -184,19 +217,56 @@ export function sealedName({ kind, partition, id }: RecordKey): string {
   return `${kind}:${partition}:${id}`;
 }
 
+function summaryName(key: RecordKey): string {
+  return `${sealedName(key)}:summary`;
+}
+
+/** What is stored of a record: its summary, if it has one, after the length of it, and the record itself, each sealed. */
+export async function sealRecord(
+  cipher: RecordCipher,
+  key: RecordKey,
+  text: string,
+  summary: string | undefined,
+): Promise<string> {
+  const value = await cipher.seal(text, sealedName(key));
+  if (summary === undefined) return value;
+  const sealed = await cipher.seal(summary, summaryName(key));
+  return `${sealed.length}:${sealed}${value}`;
+}
+
+/** The sealed parts of what {@link sealRecord} made. No record without a summary begins with digits and a colon. */
+export function splitSummary(stored: string): { summary?: string; value: string } {
+  const length = /^\d+(?=:)/.exec(stored)?.[0];
+  if (length === undefined) return { value: stored };
+  const begin = length.length + 1;
+  const end = begin + Number(length);
+  return { summary: stored.slice(begin, end), value: stored.slice(end) };
+}
+
+/** The parts of a grant's record that are not its own text. */
+export async function besideGrant(
+  nameOf: (...parts: string[]) => Promise<string>,
+  grant: Grant,
+): Promise<Required<Pick<WriteOptions, "summary" | "tags">>> {
+  const summary = summaryOf(grant);
+  return { summary: encodeSummary(summary), tags: await grantTags(nameOf, { ...grant, state: markOf(summary) }) };
+}
+
 /**
- * The tags that a grant is stored with, and by which a filter finds it.
+ * The tags that a grant is stored with, and by which a query finds it. Its state is one only where no clock decides it, or
+ * where it may become `needs_login`.
  *
  * @param nameOf names the parts of a tag
- * @param about a grant; of a filter without a profile, the server has no tag
  */
 export async function grantTags(
   nameOf: (...parts: string[]) => Promise<string>,
-  { profile, server, issuer }: GrantFilter,
+  { profile, server, issuer, state }: GrantFilter & Pick<ConnectionQuery, "state">,
 ): Promise<Record<string, string>> {
   const tags: Record<string, string> = {};
   if (profile !== undefined) tags["profile"] = await nameOf("tag", "profile", profile);
+  if (server !== undefined) tags["server"] = await nameOf("tag", "server", server);
   if (profile !== undefined && server !== undefined) tags["login"] = await nameOf("tag", "login", profile, server);
   if (issuer !== undefined) tags["issuer"] = await nameOf("tag", "issuer", issuer);
+  if (state === "needs_login" || state === "lost_refresh") tags["state"] = await nameOf("tag", "state", state);
   return tags;
 }

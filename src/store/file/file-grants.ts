@@ -1,9 +1,11 @@
 import { hash } from "node:crypto";
 import { dirname, join, sep } from "node:path";
-import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import type { AgentAuthError } from "../../errors.js";
 import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js";
+import type { ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, type GrantStore, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
+import { connectionPages, usable } from "../../oauth/model/grant-summary.js";
 import {
   attempt,
   checkPrivateFolder,
@@ -14,7 +16,7 @@ import {
   removeEmptyFolders,
   syncIfThere,
 } from "../private/private-file.js";
-import { fileError, onFiles } from "../store-error.js";
+import { onFiles } from "../store-error.js";
 import { type Stored, VersionedFiles } from "./versioned-files.js";
 
 /** How the file store opens and seals its files. */
@@ -32,7 +34,7 @@ const MAX_FOLDER_TRIES = 10;
 export function fileGrants(
   home: string,
   { open, seal }: FileGrantTools,
-): Pick<GrantStore, "read" | "reserve" | "save" | "remove" | "list"> {
+): Pick<GrantStore, "read" | "reserve" | "save" | "remove" | "list" | "connections"> {
   const places = new GrantPlaces(home);
 
   const decode = ({ id }: Pick<GrantPlace, "id">, { text, path, generation }: Stored) =>
@@ -90,23 +92,39 @@ export function fileGrants(
     };
   };
 
+  const readAt = async ({ id, files }: Pick<GrantPlace, "id" | "files">): Promise<Grant | undefined> => {
+    const stored = checkPrivateFolder(files.folder) ? files.read() : undefined;
+    return stored && (await decode({ id }, stored)).grant;
+  };
+
+  /** The places of the grants of a server; none if they cannot be listed. */
+  const placesIn = async (server: string, onUnusable: ((error: AgentAuthError) => void) | undefined) =>
+    (await usable(
+      onFiles(home, async () => places.in(server)),
+      onUnusable,
+    )) ?? [];
+
+  /** The names of the places after the cursor of a query, in ascending order. */
+  const placesAfter = async function* (query: ConnectionQuery): AsyncGenerator<string> {
+    const { cursor = "", onUnusable } = query;
+    for (const server of places.servers(query).sort()) {
+      if (server < cursor.slice(0, server.length)) continue;
+      const found = await placesIn(server, onUnusable);
+      yield* found
+        .map(({ id }) => `${server}.${id}`)
+        .filter((place) => place > cursor)
+        .sort();
+    }
+  };
+
   const list = async (filter: GrantFilter = {}, onUnusable: (error: AgentAuthError) => void = () => {}) => {
-    const usable = async <T>(work: () => T | Promise<T>) => {
-      try {
-        return await work();
-      } catch (cause) {
-        const error = fileError(home, cause);
-        if (!isAgentAuthError(error) || (error.class !== "store" && error.class !== "auth")) throw error;
-        return onUnusable(error);
-      }
-    };
     const found = new Map<string, Grant>();
-    const readAt = async ({ id, files }: Pick<GrantPlace, "id" | "files">) => {
-      const stored = checkPrivateFolder(files.folder) ? files.read() : undefined;
-      if (stored) found.set(id, (await decode({ id }, stored)).grant);
-    };
     for (const server of places.servers(filter)) {
-      for (const place of (await usable(() => places.in(server))) ?? []) await usable(() => readAt(place));
+      for (const place of await placesIn(server, onUnusable)) {
+        const read = onFiles(home, () => readAt(place));
+        const grant = await usable(read, onUnusable);
+        if (grant) found.set(place.id, grant);
+      }
     }
     const sorted = [...found.keys()].sort();
     return sorted.flatMap((id) => found.get(id) ?? []).filter((grant) => matchesFilter(grant, filter));
@@ -129,6 +147,12 @@ export function fileGrants(
       removeEmptyFolders(...foldersOf(place));
     }),
     list: onFiles(home, list),
+    connections: (query = {}) =>
+      connectionPages(
+        query,
+        placesAfter(query),
+        onFiles(home, (place: string) => readAt(places.named(place))),
+      ),
   };
 }
 
@@ -197,6 +221,12 @@ class GrantPlaces {
     const folder = join(this.folder, server);
     if (!checkPrivateFolder(folder)) return [];
     return idsIn(folder).map((id) => ({ id, files: new VersionedFiles(`${folder}${sep}${id}`) }));
+  }
+
+  /** What is at a place of this name. */
+  named(name: string): Pick<GrantPlace, "id" | "files"> {
+    const [server = "", id = ""] = name.split(".");
+    return { id, files: new VersionedFiles(join(this.folder, server, id)) };
   }
 
   /** Refuses folders of a place that others can enter. @returns whether the innermost one is there */

@@ -1,9 +1,9 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { fromBase64url, toBase64url } from "../../http/base64url.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
+import { Lru } from "../../http/lru.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { escapeText } from "../../redact.js";
-import { Lru } from "../lru.js";
 import { AesKey, KEY_BYTES, type KeyInput, keyBytes } from "./aes-key.js";
 import {
   CipherError,

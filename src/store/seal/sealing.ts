@@ -1,7 +1,7 @@
 import { fromBase64url, toBase64url } from "../../http/base64url.js";
+import { Lru } from "../../http/lru.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
-import { Lru } from "../lru.js";
 
 const ENCODER = new TextEncoder();
 const MAX_NAMES = 10_000;

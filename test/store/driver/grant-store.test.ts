@@ -1,10 +1,13 @@
 import { describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../../src/errors.js";
+import type { ConnectionPage } from "../../../src/oauth/model/connection.js";
 import type { Grant } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import type { DriverHealth, RecordKind, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type GrantStoreOptions, grantStore, openGrantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
+import { splitSummary } from "../../../src/store/driver/tenant-records.js";
+import type { RecordCipher, Sealing } from "../../../src/store/seal/sealing.js";
 import { madeClient, madeGrant, plainGrant } from "../../helpers/grant.js";
 import { heldError } from "../../helpers/told.js";
 import { testEnvelope, testRing } from "../seal/support.js";
@@ -143,6 +146,99 @@ describe("a list with a filter", () => {
   });
 });
 
+describe("connections", () => {
+  const profiles = async (pages: AsyncIterable<ConnectionPage>) => {
+    const found: string[] = [];
+    for await (const { items } of pages) found.push(...items.map(({ profile }) => profile));
+    return found.sort();
+  };
+
+  it.each(["ring", "envelope"])("open no token (%s)", async (how) => {
+    const sealing = how === "ring" ? testRing() : testEnvelope().sealing;
+    const opened: string[] = [];
+    const cipherFor: Sealing["cipherFor"] = (place) => {
+      const cipher = sealing.cipherFor(place);
+      const open: RecordCipher["open"] = async (sealed, name) => {
+        const text = await cipher.open(sealed, name);
+        opened.push(text);
+        return text;
+      };
+      return { seal: (text, name) => cipher.seal(text, name), open };
+    };
+    const driver = memoryDriver();
+    await grantStore(driver, { seal: sealing }).save(madeGrant(), undefined);
+    const store = grantStore(driver, { seal: { nameOf: sealing.nameOf, cipherFor } });
+    expect(await profiles(store.connections())).toEqual(["default"]);
+    expect(opened).toHaveLength(1);
+    expect(opened[0]).not.toMatch(/token-1|secret-1/);
+    const { value } = await onlyGrant(driver);
+    expect(value).not.toMatch(/mcp\.example|as\.example/);
+  });
+
+  it("are those of a tenant, and of no other", async () => {
+    const driver = memoryDriver();
+    const of = (tenant: string) => grantStore(driver, { seal: testRing(), tenant });
+    await of("one").save(madeGrant({ profile: "of one" }), undefined);
+    await of("two").save(madeGrant({ profile: "of two" }), undefined);
+    expect(await profiles(of("one").connections())).toEqual(["of one"]);
+    expect(await profiles(of("one").connections({ tenant: "one" }))).toEqual(["of one"]);
+    expect(await profiles(of("one").connections({ tenant: "two" }))).toEqual(["of two"]);
+    expect(await profiles(of("one").connections({ tenant: "three" }))).toEqual([]);
+  });
+
+  it("have no summary of another record", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    await store.save(madeGrant({ profile: "theirs" }), undefined);
+    const theirs = await onlyGrant(driver);
+    await store.save(madeGrant(), undefined);
+    const mine = (await driver.scan({ kind: "grant" }, { limit: 2 })).items[1];
+    if (!mine) throw new Error("two grants");
+    const { summary = "" } = splitSummary(theirs.value);
+    const swapped = `${summary.length}:${summary}${splitSummary(mine.value).value}`;
+    await driver.put(mine.key, swapped, mine.version);
+    const errors: AgentAuthError[] = [];
+    expect(await profiles(store.connections({ onUnusable: (error) => errors.push(error) }))).toEqual(["theirs"]);
+    expect(errors).toMatchObject([{ code: "store_failed" }]);
+  });
+
+  it("ask the engine for those that need a login, and read no others", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    const of = (profile: string, over: Partial<Grant> = {}) => store.save(madeGrant({ profile, ...over }), undefined);
+    for (let nth = 0; nth < 20; nth++) await of(`valid ${nth}`);
+    await of("refused", { retired: { at: 1, reason: "invalid_grant" } });
+    await of("lost", { lostRefresh: { at: 1, code: "timeout", generation: 1 } });
+    let read = 0;
+    const { scan } = driver;
+    driver.scan = async (...args) => {
+      const page = await scan.apply(driver, args);
+      read += page.items.length;
+      return page;
+    };
+    expect(await profiles(store.connections({ state: "needs_login" }))).toEqual(["refused"]);
+    expect(await profiles(store.connections({ state: "lost_refresh" }))).toEqual(["lost"]);
+    expect(read).toBe(2);
+    await store.save(madeGrant({ profile: "refused", generation: 2 }), 1);
+    expect(await profiles(store.connections({ state: "needs_login" }))).toEqual([]);
+  });
+
+  it("have the times of this machine", async () => {
+    const now = Date.now();
+    const clockAheadMs = 3_600_000;
+    const driver: StoreDriver = Object.assign(memoryDriver(), {
+      health: async () => ({ clockAheadMs, risks: [], errors: [], facts: {} }),
+    });
+    const store = grantStore(driver, { seal: testRing() });
+    const { tokens } = madeGrant();
+    await store.save(madeGrant({ tokens: { ...tokens, obtainedAt: now, expiresAt: now + 60_000 } }), undefined);
+    for await (const { items } of store.connections()) {
+      const time = new Date(now).toISOString();
+      expect(items).toMatchObject([{ state: "valid", issued_at: time, last_used_at: time }]);
+    }
+  });
+});
+
 describe("a store that many processes change", () => {
   it("lists more grants than the engine returns at once", async () => {
     const store = grantStore(memoryDriver(), { seal: testRing() });
@@ -176,7 +272,7 @@ describe("a record that cannot be used", () => {
     await store.save(madeGrant(), undefined);
     const record = await onlyGrant(driver);
     await store.save(madeGrant({ profile: "other" }), undefined);
-    const broken = record.value.replace(/"data":"..../, '"data":"AAAA');
+    const broken = record.value.replaceAll(/"data":"..../g, '"data":"AAAA');
     await driver.put(record.key, broken, record.version);
     const errors: AgentAuthError[] = [];
     const grants = await store.list({}, (error) => errors.push(error));
@@ -385,9 +481,9 @@ describe("reads", () => {
     const store = grantStore(driver, { seal: "none" });
     await store.save(madeGrant(), undefined);
     const record = await onlyGrant(driver);
-    await driver.put(record.key, record.value.replace("{", '{"newer": 1,'), record.version);
+    await driver.put(record.key, record.value.replace('"kind": "grant",', '$& "newer": 1,'), record.version);
     await store.save(next(madeGrant(), 2), 1);
-    expect(JSON.parse((await onlyGrant(driver)).value)).toMatchObject({ newer: 1, generation: 2 });
+    expect(JSON.parse(splitSummary((await onlyGrant(driver)).value).value)).toMatchObject({ newer: 1, generation: 2 });
   });
 
   it("end after the time of the store where the driver has none", async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { Lru } from "../../src/store/lru.js";
+import { Lru } from "../../src/http/lru.js";
 
 it("holds a bounded number of entries, and those that are used", () => {
   const lru = new Lru<number>(10);

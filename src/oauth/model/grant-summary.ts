@@ -1,0 +1,177 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import {
+  decode,
+  encode,
+  type Readers,
+  readCount,
+  readEach,
+  readMembers,
+  readNumber,
+  readOptional,
+  readString,
+} from "./codec.js";
+import {
+  CONNECTION_STATES,
+  type Connection,
+  type ConnectionPage,
+  type ConnectionQuery,
+  type ConnectionState,
+} from "./connection.js";
+import { type Grant, hasExpired } from "./grant.js";
+import { matchesFilter } from "./grant-store.js";
+import { machineGrantOf } from "./machine-grant.js";
+
+/** What of a grant is a connection; a store over an engine seals it apart from the tokens. Times are Unix milliseconds. */
+export interface GrantSummary extends Pick<Grant, "profile" | "server" | "account" | "issuer" | "signedInAt"> {
+  readonly scope: string | undefined;
+  readonly obtainedAt: number;
+  readonly expiresAt: number | undefined;
+  readonly usedAt: number;
+  /** What a refresh can do: nothing as there is no refresh token (`none`), or nothing any more (`refused`). */
+  readonly renewal: Renewal;
+  readonly reason: string | undefined;
+}
+
+const RENEWALS = ["possible", "lost", "refused", "none"] as const;
+type Renewal = (typeof RENEWALS)[number];
+
+/** The part of a grant that is not secret. */
+export function summaryOf(grant: Grant): GrantSummary {
+  const { profile, server, account, issuer, signedInAt, tokens, retired } = grant;
+  const { scope, obtainedAt, expiresAt } = tokens;
+  const usedAt = grant.usedAt ?? obtainedAt;
+  const times = { signedInAt, obtainedAt, expiresAt, usedAt };
+  return { profile, server, account, issuer, scope, ...times, renewal: renewalOf(grant), reason: retired?.reason };
+}
+
+function renewalOf({ retired, lostRefresh, tokens, account }: Grant): Renewal {
+  if (retired) return "refused";
+  if (lostRefresh) return "lost";
+  // A machine uses its own credential.
+  return tokens.refreshToken === undefined && machineGrantOf(account) === undefined ? "none" : "possible";
+}
+
+/** A connection at a moment by the clock of the times of its grant. */
+export function connectionOf(summary: GrantSummary, now: number): Connection {
+  const { profile, server, account, issuer, scope, renewal, reason } = summary;
+  const { signedInAt, obtainedAt, expiresAt, usedAt } = summary;
+  return {
+    profile,
+    server,
+    account: account ?? null,
+    issuer,
+    state: stateOf(summary, now),
+    scope: scope ?? null,
+    signed_in_at: timeText(signedInAt),
+    issued_at: timeText(obtainedAt),
+    expires_at: expiresAt === undefined ? null : timeText(expiresAt),
+    last_used_at: timeText(usedAt),
+    refreshable: renewal === "possible" || renewal === "lost",
+    reason: reason ?? null,
+  };
+}
+
+function timeText(time: number): string {
+  return new Date(time).toISOString();
+}
+
+function stateOf(summary: GrantSummary, now: number): ConnectionState {
+  const { renewal } = summary;
+  if (renewal === "refused") return "needs_login";
+  if (renewal === "lost") return "lost_refresh";
+  if (!hasExpired(summary, now)) return "valid";
+  return renewal === "none" ? "needs_login" : "expired";
+}
+
+/** The state that a login is in, or comes to without another change of it; undefined if it can be refreshed. */
+export function markOf({ renewal }: GrantSummary): ConnectionState | undefined {
+  if (renewal === "possible") return undefined;
+  return renewal === "lost" ? "lost_refresh" : "needs_login";
+}
+
+/** Whether a query asks for this connection. */
+export function isAskedFor(connection: Connection, { state, ...filter }: ConnectionQuery): boolean {
+  return (state === undefined || state === connection.state) && matchesFilter(connection, filter);
+}
+
+const SUMMARY: Readers<Omit<GrantSummary, "renewal">> = {
+  ...readEach(readString, "profile", "server", "issuer"),
+  ...readEach(readOptional, "account", "scope", "reason"),
+  ...readEach(readCount, "signedInAt", "obtainedAt", "usedAt"),
+  expiresAt: readNumber,
+};
+
+/** The text of a summary. */
+export function encodeSummary(summary: GrantSummary): string {
+  return encode({ kind: "summary", ...summary });
+}
+
+/** @throws CodecError */
+export function decodeSummary(text: string): GrantSummary {
+  const members = decode(text, "summary");
+  const renewal = RENEWALS.find((one) => one === members["renewal"]) ?? "possible";
+  return { ...readMembers(members, SUMMARY), renewal };
+}
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+
+/** The limit of a query. @throws `AgentAuthError` `usage` for a query that cannot be answered */
+export function limitOf({ limit = DEFAULT_LIMIT, state }: ConnectionQuery): number {
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
+    throw wrongQuery(`limit is ${quote(limit)}; it is a whole number from 1 to ${MAX_LIMIT}`);
+  }
+  if (state !== undefined && !CONNECTION_STATES.includes(state)) {
+    throw wrongQuery(`state is ${quote(state)}; it is one of ${CONNECTION_STATES.join(", ")}`);
+  }
+  return limit;
+}
+
+function wrongQuery(message: string): AgentAuthError {
+  return new AgentAuthError("usage", `of connections, ${message}`, { class: "usage" });
+}
+
+/**
+ * The connections of a store that opens each of its grants: one on this machine.
+ *
+ * @param places the names of the grants in ascending order, each of them after the cursor
+ */
+export async function* connectionPages(
+  query: ConnectionQuery,
+  places: Iterable<string> | AsyncIterable<string>,
+  read: (place: string) => Promise<Grant | undefined>,
+): AsyncGenerator<ConnectionPage> {
+  const limit = limitOf(query);
+  if (query.tenant !== undefined) throw wrongQuery(`tenant is ${quote(query.tenant)}, and this store has no tenants`);
+  let [items, seen]: [Connection[], number] = [[], 0];
+  let last = query.cursor;
+  for await (const place of places) {
+    if (seen === limit) {
+      yield { items, cursor: last };
+      [items, seen] = [[], 0];
+    }
+    seen++;
+    last = place;
+    const connection = await usable(async () => {
+      const grant = await read(place);
+      return grant && connectionOf(summaryOf(grant), Date.now());
+    }, query.onUnusable);
+    if (connection && isAskedFor(connection, query)) items.push(connection);
+  }
+  yield { items, cursor: undefined };
+}
+
+/** The result; undefined for a record that cannot be used, because one of those does not hide the others. */
+export async function usable<T>(
+  work: () => Promise<T>,
+  onUnusable: (error: AgentAuthError) => void = () => {},
+): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isAgentAuthError(error) || (error.class !== "store" && error.class !== "auth")) throw error;
+    onUnusable(error);
+    return undefined;
+  }
+}

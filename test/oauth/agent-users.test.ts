@@ -1,0 +1,67 @@
+import { inspect } from "node:util";
+import { expect, it } from "vitest";
+import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
+import { grantStore } from "../../src/store/driver/grant-store.js";
+import { memoryDriver } from "../../src/store/driver/memory-driver.js";
+import { memoryStore } from "../../src/store/memory.js";
+import { startScene } from "../helpers/issuer.js";
+
+const engine = () => grantStore(memoryDriver(), { seal: "none" });
+
+it("keeps the logins of users and of tenants apart, under the profile of the user", async () => {
+  const { mcp, agent } = await startScene();
+  const agents = agent({ store: engine() });
+  const ann = agents.for({ tenant: "acme", user: "ann" });
+  const { value } = await ann.login(mcp.url);
+  expect((await agents.for({ tenant: "acme", user: "ann" }).token(mcp.url)).value).toBe(value);
+  expect(await ann.status()).toMatchObject([{ profile: "ann", account: null }]);
+  const others = [{ tenant: "acme", user: "bob" }, { tenant: "other", user: "ann" }, { user: "ann" }];
+  for (const other of others) {
+    await expect(agents.for(other).token(mcp.url, { login: false })).rejects.toMatchObject({ code: "login_required" });
+    expect(await agents.for(other).status()).toEqual([]);
+  }
+  await expect(agents.token(mcp.url, { login: false })).rejects.toMatchObject({ code: "login_required" });
+  // A store of that tenant finds it.
+  expect(await agents.for({ tenant: "default", user: "ann" }).status()).toEqual([]);
+});
+
+it("reads the documents of an issuer once for all users, and refreshes a login once", async () => {
+  const { mcp, issuer, agent, clock, log } = await startScene();
+  const headers = { "cache-control": "max-age=3600" };
+  issuer.routes["/pool/.well-known/oauth-authorization-server"] = () => ({ json: issuer.metadata, headers });
+  const agents = agent({ store: engine() });
+  for (const user of ["ann", "bob", "cid"]) await agents.for({ tenant: user, user }).login(mcp.url);
+  expect(log.filter((line) => line === "as GET /pool/.well-known/oauth-authorization-server")).toHaveLength(1);
+  await clock.sleep(3_600_000, new AbortController().signal);
+  const sent = log.length;
+  // Each request of the web app makes a client of its own.
+  const tokens = await Promise.all([1, 2, 3].map(() => agents.for({ tenant: "ann", user: "ann" }).token(mcp.url)));
+  expect(new Set(tokens.map(({ value }) => value)).size).toBe(1);
+  expect(log.slice(sent)).toEqual(["as POST /pool/token"]);
+});
+
+it("is a client: its methods are bound, can be replaced, and print nothing", async () => {
+  const { mcp, agent } = await startScene();
+  const mine = agent({ loginSecret: "canary ".repeat(10) }).for({ user: "ann" });
+  expect(mine).toBeInstanceOf(AgentClient);
+  expect(inspect(mine)).toBe("AgentClient {}");
+  const { login, token, for: another } = mine;
+  await login(mcp.url);
+  expect(mine.token).toBe(token);
+  expect(await another({ user: "ann" }).status()).toHaveLength(1);
+  mine.status = async () => [];
+  expect(await mine.status()).toEqual([]);
+});
+
+it("rejects what cannot tell users apart", async () => {
+  const of = (options: Partial<AgentClientOptions> = {}) => new AgentClient({ store: memoryStore(), ...options });
+  expect(() => of().for({ user: "" })).toThrow(/^user must be a text/);
+  expect(() => of().for({} as never)).toThrow(/^user must be a text/);
+  expect(() => of().for({ tenant: "acme", user: "ann" })).toThrow(/has no tenants/);
+  expect(() => of({ store: engine() }).for({ tenant: "", user: "ann" })).toThrow(/tenant is ""; it must be a text/);
+  expect(() => of({ loginHint: "ann@example" }).for({ user: "ann" })).toThrow(/^loginHint names the account/);
+  const client = { clientId: "id", clientSecret: "secret" };
+  const grant = { type: "client_credentials" } as const;
+  expect(() => of({ client, grant }).for({ user: "ann" })).toThrow(/^a machine grant has no users/);
+  await expect(of().for({ user: "ann" }).status(undefined, { all: true })).rejects.toThrow(/lists no others/);
+});
