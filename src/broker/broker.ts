@@ -4,6 +4,8 @@ import { HttpResponse } from "../http/http-response.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
+import { createEvents, elapsedMs } from "../telemetry/emit.js";
+import type { AgentEvent, EventFields } from "../telemetry/events.js";
 import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 import { type BrokerRefusal, type RefusalContent, refused } from "./refusal.js";
@@ -11,28 +13,13 @@ import { TokenMask } from "./token-mask.js";
 import { filterEvents, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
 
 /** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
-export interface BrokerEvent {
-  /** The client, as the policy names it. */
-  readonly client: string;
-  /** The name that it used, if it may use that. */
-  readonly name: string | undefined;
-  /** The HTTP method. */
-  readonly method: string;
-  /** The tool that a call names. */
-  readonly tool: string | undefined;
-  /** The status of the answer. */
-  readonly status: number;
-  /** Why the broker answered by itself. */
-  readonly refused: BrokerRefusal | undefined;
-  /** Milliseconds until the answer began. */
-  readonly durationMs: number;
-}
+export type BrokerEvent = AgentEvent<"broker">;
 
 /** What a broker reports to its program. */
 export interface BrokerOptions {
   /** The agent client for a grant, where not all use the same one, such as for another account. */
   readonly agentFor?: ((name: string, grant: BrokerGrant) => AgentClient | Promise<AgentClient>) | undefined;
-  /** Called for each request. */
+  /** Called for each request. What it throws is ignored. */
   readonly onRequest?: ((event: BrokerEvent) => void) | undefined;
   /** Called when a user has to log in before requests for a name can pass. */
   readonly onLoginRequired?:
@@ -63,6 +50,8 @@ const CANCELLED = 499;
 /** The messages that are looked through. */
 const MAX_JUDGED = 4 * 1024 * 1024;
 const MAX_ANSWER = 16 * 1024 * 1024;
+/** Characters of the name of a tool in an event. */
+const MAX_NAME = 200;
 
 /** A name while it is used. */
 interface Route {
@@ -85,6 +74,9 @@ interface Route {
  * const response = await broker.fetch(new Request("http://broker/crm/"), "job");
  */
 export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: BrokerOptions = {}): Broker {
+  const { onRequest } = options;
+  const events = createEvents(onRequest && ((event) => event.type === "broker" && onRequest(event)));
+  const report = (fields: EventFields<"broker">) => events.emit("broker", () => fields);
   let current = policy;
   let routes = routesOf(agent, checkPolicy(policy, "the policy"), options);
   return {
@@ -97,25 +89,23 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
     },
     refuse(why, method, client) {
       const status = why === "unknown" ? 404 : 400;
-      options.onRequest?.({ client, method, status, durationMs: 0, name: undefined, tool: undefined, refused: why });
+      report({ client, method, status, durationMs: 0, name: undefined, tool: undefined, refused: why });
       return refused(why, status);
     },
     async fetch(request, client) {
       const started = performance.now();
       const seen: Seen = { name: undefined, tool: undefined, refused: undefined };
-      const report = (status: number) => {
-        const durationMs = performance.now() - started;
-        options.onRequest?.({ client, method: request.method, status, durationMs, ...seen });
-      };
+      const emit = (status: number) =>
+        report({ client, method: request.method, status, durationMs: elapsedMs(started), ...seen });
       let response: Response;
       try {
         response = await answer({ request, client, policy: current, routes, options, seen });
       } catch (error) {
         seen.refused = "cancelled";
-        report(CANCELLED);
+        emit(CANCELLED);
         throw error;
       }
-      report(response.status);
+      emit(response.status);
       return response;
     },
   };
@@ -185,7 +175,7 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
     const judged = await readAtMost(request.body, MAX_JUDGED);
     if (judged === undefined) return refuse("too_large", 413);
     const { tools, refusal } = judgeBody(judged, toolRules);
-    [seen.tool] = tools;
+    seen.tool = tools[0]?.slice(0, MAX_NAME);
     if (refusal !== undefined) return refuse("tool", 200, { body: refusal });
     body = judged;
   }

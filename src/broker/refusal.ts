@@ -2,22 +2,10 @@
 import { HttpResponse } from "../http/http-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { failure, type RpcId, type RpcResponse } from "../mcp/json-rpc.js";
+import type { AgentEvent } from "../telemetry/events.js";
 
-/**
- * Why a broker answers by itself: the policy, the form of the request, a login that is needed, the server, or a client that
- * left before the answer began.
- */
-export type BrokerRefusal =
-  | "unknown"
-  | "method"
-  | "path"
-  | "tool"
-  | "rate"
-  | "malformed"
-  | "too_large"
-  | "login_required"
-  | "unavailable"
-  | "cancelled";
+/** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */
+export type BrokerRefusal = NonNullable<AgentEvent<"broker">["refused"]>;
 
 /** An implementation-defined error of JSON-RPC: the broker did not get the response of the server. */
 const LOCAL_FAILURE = -32_001;

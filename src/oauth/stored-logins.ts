@@ -20,10 +20,11 @@ export async function removeAndRevoke(
 ): Promise<RemoteLogout> {
   // A login from before bindings were stored is the only record of its client's issuer.
   await bindUsedClient(agent.loginContext(grant, grant), grant);
+  const { events } = agent;
   const { store } = agent.options;
   await store.remove(grant);
   const { client, privateKey, http } = agent.callOf(grant);
-  const revoked = revokeRemotely({ ...grant, client }, http, signal, privateKey);
+  const revoked = revokeRemotely({ ...grant, client }, { http, events, signal, privateKey });
   const [outcome] = await Promise.all([revoked, markSpent(store, grant)]);
   return outcome;
 }
