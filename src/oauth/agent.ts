@@ -28,7 +28,13 @@ import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { GrantKey } from "./model/grant.js";
-import { listLogins, removeAndRevoke } from "./stored-logins.js";
+import {
+  type DisconnectSummary,
+  disconnectLogins,
+  listLogins,
+  removeAndRevoke,
+  retryRevocations,
+} from "./stored-logins.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import { type Introspection, introspect } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
@@ -323,14 +329,48 @@ export class AgentClient {
   }
 
   /**
+   * Ends many logins as {@link AgentClient.logout} ends one: with `tenant` or `profile` those of them, else those of this
+   * client's own profile. A login that a user finishes meanwhile may remain. Revocations that failed before are tried again.
+   *
+   * @throws `AgentAuthError` class `store` for a login that cannot be read, after the others are ended
+   */
+  async disconnectAll(
+    options: Pick<TokenOptions, "signal"> & Partial<Pick<AgentUser, "tenant">> & { profile?: string | undefined } = {},
+  ): Promise<DisconnectSummary> {
+    checkCall(options);
+    const { tenant, profile, signal } = options;
+    if (this.#isOfUser && (tenant !== undefined || profile !== undefined))
+      throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
+    const context = tenant === undefined ? this.#context : this.#users.tokensOf(tenant).context;
+    const whose = tenant === undefined ? (profile ?? this.#context.profile) : profile;
+    const done = await disconnectLogins(context, whose, signal);
+    const { revoked, pending } = await retryRevocations(context, whose, signal);
+    return { removed: done.removed, revoked: done.revoked + revoked, pending };
+  }
+
+  /**
+   * Tries again to revoke the tokens of removed logins whose issuers did not revoke them: all that the store has, or those of
+   * the user of this client. They are stored for 30 days.
+   */
+  async retryRevocations(
+    options: Pick<TokenOptions, "signal"> = {},
+  ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
+    checkCall(options);
+    return retryRevocations(this.#context, this.#isOfUser ? this.#context.profile : undefined, options.signal);
+  }
+
+  get #isOfUser(): boolean {
+    return this.#context !== this.#tokens.context;
+  }
+
+  /**
    * The stored logins of this profile, or of every profile with `all`, without secrets.
    *
    * @param options `onUnusable` is called for stored logins that cannot be read, of any profile
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCall(options);
-    const isOfUser = this.#context !== this.#tokens.context;
-    if (isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
+    if (this.#isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
     return listLogins(this.#context, mcpUrl, options);
   }
 

@@ -10,7 +10,7 @@ import type { GrantStore } from "../model/grant-store.js";
  * @throws `AgentAuthError` `store_failed` for a grant whose tokens are not secrets
  */
 export function checkedStore(store: GrantStore): GrantStore {
-  const { shortLived } = store;
+  const { shortLived, unrevoked } = store;
   return {
     location: store.location,
     read: async (key) => {
@@ -35,6 +35,7 @@ export function checkedStore(store: GrantStore): GrantStore {
     listBindings: () => store.listBindings(),
     lease: (name, work, options) => store.lease(name, work, options),
     ...(shortLived && { shortLived }),
+    ...(unrevoked && { unrevoked }),
     ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store) }),
   };
 }

@@ -8,7 +8,7 @@ import { boundedDriver } from "./bounded-driver.js";
 import type { StoreDriver } from "./driver.js";
 import { DriverLeases } from "./driver-leases.js";
 import { GrantRecords } from "./grant-records.js";
-import { bindingRecords, clientRecords, shortLivedRecords } from "./record-kinds.js";
+import { bindingRecords, clientRecords, shortLivedRecords, unrevokedRecords } from "./record-kinds.js";
 import { NearGrants, type NearOptions } from "./remembered-grants.js";
 import { EngineClock, type StoreClock, storeClock } from "./store-clock.js";
 import { TenantRecords } from "./tenant-records.js";
@@ -130,6 +130,7 @@ function tenantStore(engine: Engine, tenant: string): GrantStore {
     ...clientRecords(shared),
     ...bindingRecords(own),
     shortLived: shortLivedRecords(own),
+    unrevoked: unrevokedRecords(own),
     lease: async (name, work, leaseOptions) => {
       const { refreshes, grant = refreshes } = leaseOptions;
       const informed = async (lease: Lease) => {

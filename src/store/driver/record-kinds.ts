@@ -1,4 +1,12 @@
-import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
+import {
+  CodecError,
+  decodeBinding,
+  decodeClient,
+  decodeGrant,
+  encodeBinding,
+  encodeClient,
+  encodeGrant,
+} from "../../oauth/model/codec.js";
 import {
   type BindingKey,
   type BindingStore,
@@ -6,7 +14,10 @@ import {
   type GrantStore,
   isSameBinding,
   type ShortLivedRecords,
+  UNREVOKED_MS,
+  type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
+import { usable } from "../../oauth/model/grant-summary.js";
 import type { TenantRecords } from "./tenant-records.js";
 
 /** The clients that all tenants share. */
@@ -71,6 +82,25 @@ export function shortLivedRecords(records: TenantRecords): ShortLivedRecords {
       const record = await records.driver.get(key);
       if (record === undefined || !(await records.driver.delete(key, record.version))) return undefined;
       return records.decode(record, withoutId);
+    },
+  };
+}
+
+/** The logins of a tenant whose tokens are to be revoked. */
+export function unrevokedRecords(records: TenantRecords): UnrevokedLogins {
+  return {
+    add: async (grant) => {
+      const key = await records.key("revocation", crypto.randomUUID());
+      await records.write(key, encodeGrant(grant), undefined, { expiresInMs: UNREVOKED_MS });
+      return async () => void (await records.driver.delete(key));
+    },
+    async *list() {
+      for await (const { items } of records.pages("revocation")) {
+        for (const record of items) {
+          const grant = await usable(() => records.decode(record, decodeGrant));
+          if (grant) yield { grant, remove: async () => void (await records.driver.delete(record.key)) };
+        }
+      }
     },
   };
 }
