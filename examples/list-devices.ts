@@ -8,8 +8,8 @@ const [pool_id = ""] = process.argv.slice(2);
 
 try {
   const service = new ManagementClient({ baseUrl, token });
-  const sorting = { field: "last_seen", direction: "desc" } as const;
-  for await (const device of service.devices.list({ pool_id, sorting }, { concurrency: 4 })) {
+  const sort = { field: "last_seen", direction: "desc" } as const;
+  for await (const device of service.devices.list({ pool_id }, { sort, concurrency: 4 })) {
     console.log([device.id, device.status, device.title].join("\t"));
   }
 } catch (error) {

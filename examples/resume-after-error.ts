@@ -7,15 +7,15 @@ const sandbox = await startSandbox({ devices: 500, faults: [{ kind: "reset-mid-b
 const service = new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken, maxRetries: 0 });
 
 const ids: string[] = [];
-let from = 0;
+let offset = 0;
 for (;;) {
   try {
-    for await (const device of service.devices.list({ pool_id: sandbox.ids.pool }, { from })) ids.push(device.id);
+    for await (const device of service.devices.list({ pool_id: sandbox.ids.pool }, { offset })) ids.push(device.id);
     break;
   } catch (error) {
     if (!isAgentAuthError(error) || !error.retryable || error.resume === undefined) throw error;
     console.log(`${error.code} after ${ids.length} devices, resuming at offset ${error.resume}`);
-    from = error.resume;
+    offset = error.resume;
   }
 }
 console.log(`${ids.length} devices, ${new Set(ids).size} of them distinct`);

@@ -46,8 +46,8 @@ const CLIENTS = ["cli/clients/agent", "cli/clients/management", "cli/clients/net
 mkdirSync(made);
 try {
   const declared = Object.values(exports).flatMap(({ types }) => types?.replace("./dist/", "") ?? []);
-  writeDeclarations(root, made, declared);
   const entries = declared.map((path) => path.replace(".d.ts", ""));
+  await writeDeclarations(root, made, entries);
   const bundles = ["lists", "tokens", "settings", "all"].map(buildCommandLine);
   const metafiles = await Promise.all([buildLibrary(entries), buildPackages(), ...bundles, buildFrequent()]);
   describeBundledPackages(root, made, metafiles);

@@ -14,8 +14,8 @@ const options: ListOptions = { pageSize: 100, concurrency: 4, onDrift: ({ field,
 
 export async function titles(pool_id: string): Promise<string[]> {
   const found: string[] = [];
-  const sorting = { field: "last_seen", direction: "desc" } as const;
-  for await (const device of service.devices.list({ pool_id, sorting }, options)) {
+  const sort = { field: "last_seen", direction: "desc" } as const;
+  for await (const device of service.devices.list({ pool_id }, { ...options, sort })) {
     const checked: Device = device;
     found.push(checked.title ?? "");
   }
@@ -83,4 +83,4 @@ service.devices.list({ pool_id: "pool_1" }, { strict: ["ordre"] });
 // @ts-expect-error a device list needs its pool
 service.devices.list({ domain_id: "domain_1" });
 // @ts-expect-error devices are sorted by four fields
-service.devices.list({ pool_id: "pool_1", sorting: { field: "city" } });
+service.devices.list({ pool_id: "pool_1" }, { sort: { field: "city" } });

@@ -86,13 +86,13 @@ export interface ResourceOperations<Scope extends object, Sorting extends OpenSo
    *
    * @throws `AgentAuthError` `usage` where the id of the scope is missing
    */
-  list(params: Scope & { sorting?: Sorting }, options?: ListOptions): Listing<Item>;
+  list(params: Scope, options?: ListOptions<Sorting>): Listing<Item>;
   /**
    * One item, found by listing its scope, because the service has no operation for it.
    *
    * @throws `AgentAuthError` `not_found` when the list ends without it, `usage` for a missing id
    */
-  get(params: Scope & { id: string }, options?: ListOptions): Promise<Item>;
+  get(params: Scope & { id: string }, options?: Omit<ListOptions, "sort">): Promise<Item>;
 }
 
 /** The part of a call of openapi-fetch that the three list operations share. */
@@ -106,7 +106,6 @@ interface ListRequest<Sorting extends OpenSorting> {
   kind: ListedKind;
   /** The parameter that names what the list belongs to. */
   parent: Readonly<Record<string, string>>;
-  sorting: Sorting | undefined;
   /** Requests one page by an operation of the contract. */
   requestPage(call: PageCall<Sorting>): Promise<{ response: Response }>;
 }
@@ -219,21 +218,20 @@ export class ManagementClient {
     scopeName: Name,
     requestPage: (scopeId: string, call: PageCall<Sorting>) => Promise<{ response: Response }>,
   ): ResourceOperations<Record<Name, string>, Sorting, Item> {
-    const list = (scopeId: string, sorting: Sorting | undefined, options: ListOptions | undefined) =>
+    const list = (scopeId: string, options: ListOptions<Sorting> | undefined) =>
       this.#list<Item, Sorting>(options, {
         kind,
         parent: { [scopeName]: scopeId },
-        sorting,
         requestPage: (call) => requestPage(scopeId, call),
       });
     return {
-      list: (params, options) => list(params[scopeName], params.sorting, options),
+      list: (params, options) => list(params[scopeName], options),
       async get(params, options) {
         const { id } = params;
         requireId("id", id);
         const scopeId = params[scopeName];
         try {
-          for await (const item of list(scopeId, undefined, options)) if (item.id === id) return item;
+          for await (const item of list(scopeId, options)) if (item.id === id) return item;
         } catch (thrown) {
           // An item without an id is not the one that was asked for.
           if (!isUnusableItems(thrown)) throw pageError(thrown);
@@ -245,8 +243,8 @@ export class ManagementClient {
   }
 
   #list<T extends object, Sorting extends OpenSorting>(
-    options: ListOptions = {},
-    { kind, parent, sorting, requestPage }: ListRequest<Sorting>,
+    options: ListOptions<Sorting> = {},
+    { kind, parent, requestPage }: ListRequest<Sorting>,
   ): Listing<T> {
     const [[name = "", id = ""] = []] = Object.entries(parent);
     requireId(name, id);
@@ -254,7 +252,7 @@ export class ManagementClient {
     const checks = checksOf(options.strict);
     const fetchPage: FetchPage<T> = async (offset, signal) => {
       const query = {
-        ...(sorting && { sorting }),
+        ...(options.sort && { sorting: options.sort }),
         ...(offset !== undefined && { "pagination[offset]": offset }),
         ...(options.pageSize && { "pagination[page_size]": options.pageSize }),
       };
@@ -278,7 +276,7 @@ export class ManagementClient {
       const { requested, applied } = ignored;
       this.#logger?.warn(`${about}: ${orderText(requested)} was requested, and the answer names ${orderText(applied)}`);
     };
-    return new Listing<T>(fetchPage, { ...options, onSortingIgnored, checks, sorting, about }, this.#pace);
+    return new Listing<T>(fetchPage, { ...options, onSortingIgnored, checks, about }, this.#pace);
   }
 }
 

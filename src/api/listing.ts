@@ -30,9 +30,9 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   /** @param pace shared by the listings of one client */
   constructor(fetchPage: FetchPage<T>, options: ReadOptions, pace: Pace) {
     wholeNumber(options.pageSize, 1, "pageSize");
-    wholeNumber(options.maxItems, 1, "maxItems");
+    wholeNumber(options.limit, 1, "limit");
     wholeNumber(options.concurrency, 1, "concurrency");
-    wholeNumber(options.from, 0, "from");
+    wholeNumber(options.offset, 0, "offset");
     wholeNumber(options.maxPages, 1, "maxPages");
     this.#fetchPage = fetchPage;
     this.#options = options;
@@ -52,9 +52,9 @@ export class Listing<T extends object> implements AsyncIterable<T> {
   /**
    * The items as an array, in memory all at once.
    *
-   * @param options.maxItems the most items to take; overrides the listing's own
+   * @param options.limit the most items to take; overrides the listing's own
    */
-  async toArray(options: Pick<ListOptions, "maxItems"> = {}): Promise<T[]> {
+  async toArray(options: Pick<ListOptions, "limit"> = {}): Promise<T[]> {
     const all: T[] = [];
     for await (const page of this.#with(options).pages()) for (const item of page.items) all.push(item);
     return all;
@@ -62,7 +62,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
 
   /** The first item, or undefined when the list is empty. */
   async first(): Promise<T | undefined> {
-    for await (const item of this.#with({ maxItems: 1 })) return item;
+    for await (const item of this.#with({ limit: 1 })) return item;
     return undefined;
   }
 
@@ -86,7 +86,7 @@ export class Listing<T extends object> implements AsyncIterable<T> {
     return `Listing of ${this.#options.about} { read it with for await, pages(), firstPage(), first() or toArray() }`;
   }
 
-  #with(options: Pick<ListOptions, "maxItems" | "concurrency">): Listing<T> {
+  #with(options: Pick<ListOptions, "limit" | "concurrency">): Listing<T> {
     return new Listing(this.#fetchPage, { ...this.#options, ...options }, this.#pace);
   }
 }

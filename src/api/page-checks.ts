@@ -77,14 +77,14 @@ export function refusedPage<T>(
 
 /** Compares the order that a list was requested in with the one that its pages have. */
 export class OrderCheck {
-  readonly #options: Pick<ReadOptions, "checks" | "sorting" | "onSortingIgnored">;
+  readonly #options: Pick<ReadOptions, "checks" | "sort" | "onSortingIgnored">;
   #isReported = false;
   /** The last value of the field that the items are sorted by. */
   #last: string | number | undefined;
   /** The values of `status` that came before the last one. */
   readonly #passed = new Set<string | number>();
 
-  constructor(options: Pick<ReadOptions, "checks" | "sorting" | "onSortingIgnored">) {
+  constructor(options: Pick<ReadOptions, "checks" | "sort" | "onSortingIgnored">) {
     this.#options = options;
   }
 
@@ -95,7 +95,7 @@ export class OrderCheck {
    * @throws `AgentAuthError` `sorting_ignored`, with the check `order`
    */
   check(page: Page<object>, hasChanged: boolean): void {
-    const { checks, sorting: requested, onSortingIgnored } = this.#options;
+    const { checks, sort: requested, onSortingIgnored } = this.#options;
     if (requested === undefined || (requested.field ?? requested.direction) === undefined) return;
     const applied = page.sorting;
     if (!isApplied(requested, applied)) {

@@ -1,7 +1,7 @@
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import type { CallOptions, Check } from "./call-options.js";
 import type { Envelope } from "./envelope.js";
-import type { OpenSorting, PaginationOutput, Sorting } from "./types.js";
+import type { DeviceSorting, OpenSorting, PaginationOutput, Sorting } from "./types.js";
 
 /** One page of a listing. */
 export interface Page<T> {
@@ -37,23 +37,25 @@ export interface ListingSummary {
   drift: readonly Drift[];
   /** True when the last page was reached and nothing is known to be missing. */
   complete: boolean;
-  /** The offset to continue at, when the listing ended at `maxItems`; else undefined. */
+  /** The offset to continue at, when the listing ended at `limit`; else undefined. */
   next: number | undefined;
 }
 
 /** How a list is read. Each option has a default. */
-export interface ListOptions extends CallOptions {
+export interface ListOptions<Order extends OpenSorting = DeviceSorting> extends CallOptions {
   /** Items to ask for in a page; an integer of at least 1. Default: what the service chooses. */
   pageSize?: number | undefined;
+  /** The order to ask for. Default: what the service chooses. */
+  sort?: Order | undefined;
   /** Items in total. Default: all. */
-  maxItems?: number | undefined;
+  limit?: number | undefined;
   /**
    * Pages in flight at once; 1 requests a page when it is needed. Default: 1 until two pages in a row take 20 ms (of 1,000
    * items: 40 ms), then at most 4 among all listings of the client.
    */
   concurrency?: number | undefined;
   /** The offset to begin at, zero-based: what `resume` of an error says. Default 0. */
-  from?: number | undefined;
+  offset?: number | undefined;
   /** The maximum number of pages, as a guard against a list without end. Default 100,000. */
   maxPages?: number | undefined;
   /**
@@ -70,11 +72,9 @@ export interface ListOptions extends CallOptions {
 }
 
 /** The options of a listing as it is read. */
-export interface ReadOptions extends Omit<ListOptions, "strict"> {
+export interface ReadOptions extends Omit<ListOptions<OpenSorting>, "strict"> {
   /** What is an error. */
   checks: ReadonlySet<Check>;
-  /** The requested order. */
-  sorting?: OpenSorting | undefined;
   /** What is listed, for messages. */
   about: string;
 }

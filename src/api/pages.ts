@@ -38,8 +38,8 @@ export async function* readPages<T extends object>(
   options: ReadOptions,
   pace: Pace,
 ): AsyncGenerator<Page<T>, void, undefined> {
-  const from = options.from ?? 0;
-  const limit = options.maxItems ?? Number.POSITIVE_INFINITY;
+  const from = options.offset ?? 0;
+  const limit = options.limit ?? Number.POSITIVE_INFINITY;
   const progress: Progress = { from, yielded: 0, duplicates: 0, unusable: 0, positions: [], resume: from };
   const prefetcher = new Prefetcher(fetchPage, options, pace);
   const seen = new SeenIds(from === 0);

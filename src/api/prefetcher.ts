@@ -31,7 +31,7 @@ const DEFAULT_CONCURRENCY = 4;
 export class Prefetcher<T> {
   readonly #fetchPage: FetchPage<T>;
   readonly #pages = new Map<number, Promise<Page<T>>>();
-  readonly #options: Pick<ListOptions, "from" | "signal">;
+  readonly #options: Pick<ListOptions, "offset" | "signal">;
   readonly #pace: Pace;
   #controller: FollowingController;
   #width: number;
@@ -41,7 +41,7 @@ export class Prefetcher<T> {
   /** Slow pages in a row. */
   #slow = 0;
 
-  constructor(fetchPage: FetchPage<T>, options: Pick<ListOptions, "concurrency" | "from" | "signal">, pace: Pace) {
+  constructor(fetchPage: FetchPage<T>, options: Pick<ListOptions, "concurrency" | "offset" | "signal">, pace: Pace) {
     this.#fetchPage = fetchPage;
     this.#options = options;
     this.#pace = pace;
@@ -57,7 +57,7 @@ export class Prefetcher<T> {
       this.#pages.delete(offset);
       return pending;
     }
-    const requested = offset === 0 && this.#options.from === undefined ? undefined : offset;
+    const requested = offset === 0 && this.#options.offset === undefined ? undefined : offset;
     const startedAt = this.#pace.now();
     const page = await this.#send(requested);
     if (this.#adapts && !this.#isFirst) this.#adapt(page.items.length, this.#pace.now() - startedAt);

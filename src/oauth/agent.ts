@@ -18,6 +18,7 @@ import { discover } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
 import { type GrantOptions, type LoginOptions, loginRequired, type TokenOptions } from "./grant/grant-requirements.js";
 import type { TraceEntry } from "./http/trace.js";
+import type { LoginContext } from "./login/login-context.js";
 import { finishDevice, finishInSession } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
@@ -28,6 +29,7 @@ import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { GrantKey } from "./model/grant.js";
+import { IDP_ACCOUNT } from "./model/machine-grant.js";
 import {
   type DisconnectSummary,
   disconnectLogins,
@@ -232,7 +234,11 @@ export class AgentClient {
     try {
       return await work;
     } catch (error) {
-      offerStart(this.#context, error, (key, options) => this.#login(key, options));
+      offerStart(this.#context, error, {
+        atServer: (key, options) => this.#login(key, options),
+        atIdp: this.loginIdp,
+        webAtIdp: this.startIdpLogin,
+      });
       throw error;
     }
   }
@@ -252,6 +258,15 @@ export class AgentClient {
     return beginBrowserLogin(this.#context, mcpUrl, redirectUri, options);
   }
 
+  /** As {@link AgentClient.beginLogin}, at the company's identity provider: {@link AgentClient.loginIdp} in two steps. */
+  async beginIdpLogin(
+    redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
+    options: LoginOptions = {},
+  ): Promise<PreparedLogin> {
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    return beginBrowserLogin(context, issuer, redirectUri, wanted);
+  }
+
   /**
    * The first half of a login on another device in two steps (RFC 8628): requests the code that the user enters. The
    * result holds a secret: store it as securely as a token until {@link AgentClient.finishDeviceLogin}.
@@ -262,13 +277,19 @@ export class AgentClient {
     return beginDeviceLogin(this.#context, mcpUrl, options);
   }
 
+  /** As {@link AgentClient.beginDeviceLogin}, at the company's identity provider. */
+  async beginIdpDeviceLogin(options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    return beginDeviceLogin(context, issuer, wanted);
+  }
+
   /** The second half: polls the issuer at its interval until the user has entered the code, and stores the grant. */
   async finishDeviceLogin(
     login: PreparedDeviceLogin,
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
     const signal = options.signal ?? new AbortController().signal;
-    return new AccessToken(await finishDevice(this.#context.contextOf(login), login, signal));
+    return new AccessToken(await finishDevice(this.#contextOf(login), login, signal));
   }
 
   /**
@@ -281,7 +302,7 @@ export class AgentClient {
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
     const signal = options.signal ?? new AbortController().signal;
-    return new AccessToken(await finishInSession(() => this.#context.contextOf(login), login, session, signal));
+    return new AccessToken(await finishInSession(() => this.#contextOf(login), login, session, signal));
   }
 
   /**
@@ -295,6 +316,15 @@ export class AgentClient {
   }
 
   /**
+   * As {@link AgentClient.startLogin}, at the company's identity provider: {@link AgentClient.loginIdp} in a web app.
+   * {@link AgentClient.handleCallback} finishes it.
+   */
+  async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    return startLogin(context, issuer, wanted);
+  }
+
+  /**
    * Finishes a login in a web app with the request, or the address, of the callback. Each login is finished once, by the
    * browser, the profile and the account that it started with.
    *
@@ -303,7 +333,15 @@ export class AgentClient {
    */
   async handleCallback(callback: Request | URL | string, options: CallbackOptions = {}): Promise<CallbackResult> {
     checkCall(options);
-    return handleCallback(this.#context, callback, options);
+    return handleCallback(this.#context, callback, { ...options, contextOf: (login) => this.#contextOf(login) });
+  }
+
+  /** The context that finishes a login, at a server or at the identity provider. */
+  #contextOf(login: PreparedLogin | PreparedDeviceLogin): LoginContext {
+    const { account } = login;
+    return account === IDP_ACCOUNT
+      ? this.#tokens.ofIdp.contextOf(this.#context.profile, login)
+      : this.#context.contextOf(login);
   }
 
   /**

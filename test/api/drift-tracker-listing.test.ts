@@ -166,13 +166,13 @@ describe("a seam", () => {
   });
 
   it("hides nothing that slipped to before the offset where the listing began", async () => {
-    const outcome = await read(at(2, (items) => items.splice(0, 50))(new SampleService(200)), { from: 100 });
+    const outcome = await read(at(2, (items) => items.splice(0, 50))(new SampleService(200)), { offset: 100 });
     expect(outcome.error).toBeUndefined();
     expect(outcome.ids).toEqual(Array.from({ length: 100 }, (_, index) => `dev_${index + 100}`));
   });
 
   it("gives out nothing that stood before the offset where the listing began", async () => {
-    const outcome = await read(at(2, (items) => items.unshift(...fresh(15)))(new SampleService(200)), { from: 100 });
+    const outcome = await read(at(2, (items) => items.unshift(...fresh(15)))(new SampleService(200)), { offset: 100 });
     expect(outcome.error).toBeUndefined();
     expect(outcome.ids).toEqual(Array.from({ length: 100 }, (_, index) => `dev_${index + 100}`));
   });

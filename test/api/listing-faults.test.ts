@@ -97,7 +97,10 @@ describe("a listing over real sockets", () => {
           let from: number | undefined;
           for (let tries = 0; tries < 20; tries++) {
             try {
-              const listing = service({ maxRetries: 0 }).devices.list({ pool_id }, { pageSize, concurrency, from });
+              const listing = service({ maxRetries: 0 }).devices.list(
+                { pool_id },
+                { pageSize, concurrency, offset: from },
+              );
               for await (const device of listing) ids.push(device.id ?? "");
               break;
             } catch (error) {
@@ -187,7 +190,7 @@ describe("a listing over real sockets", () => {
     sandbox.faults.clear();
     for (const field of ["id", "last_seen", "status", "title"] as const) {
       for (const direction of ["asc", "desc"] as const) {
-        const page = service().devices.list({ pool_id, sorting: { field, direction } }, { pageSize: 100 });
+        const page = service().devices.list({ pool_id }, { sort: { field, direction }, pageSize: 100 });
         const ids = (await page.toArray()).map((device) => device.id);
         expect(new Set(ids).size).toBe(DEVICES);
         for await (const { sorting } of page.pages()) {
@@ -201,7 +204,7 @@ describe("a listing over real sockets", () => {
   it("never shows a client secret or the token in what is printed", async ({ sandbox, pool_id, service }) => {
     const { inspect } = await import("node:util");
     const client = service();
-    const devices = await client.devices.list({ pool_id }, { maxItems: 3 }).toArray();
+    const devices = await client.devices.list({ pool_id }, { limit: 3 }).toArray();
     expect(devices[0]?.dynamic_client_details?.client_secret).toBe("<CLIENT_SECRET>");
     const shown = [client, client.devices, client.client, devices].map((value) =>
       inspect(value, { depth: 9, showHidden: false }),

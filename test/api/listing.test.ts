@@ -68,8 +68,8 @@ describe("a listing", () => {
       return service.fetch(input, init);
     };
     const { devices } = service.client({ fetch: spy });
-    await devices.list({ pool_id: "p 1", sorting: { field: "title", direction: "desc" } }, { pageSize: 7 }).toArray();
-    await devices.list({ pool_id: "p" }, { from: 0 }).toArray();
+    await devices.list({ pool_id: "p 1" }, { sort: { field: "title", direction: "desc" }, pageSize: 7 }).toArray();
+    await devices.list({ pool_id: "p" }, { offset: 0 }).toArray();
     expect(urls).toEqual([
       "https://agentauth.example/api/v1/device?pool_id=p%201&sorting%5Bfield%5D=title&sorting%5Bdirection%5D=desc&pagination%5Bpage_size%5D=7",
       "https://agentauth.example/api/v1/device?pool_id=p&pagination%5Boffset%5D=0",
@@ -93,7 +93,7 @@ describe("a listing", () => {
       return service.fetch(input, init);
     };
     const client = service.client({ fetch: spy, sorting });
-    await client.devices.list({ pool_id: "p", sorting: order }).toArray();
+    await client.devices.list({ pool_id: "p" }, { sort: order }).toArray();
     await client.client.GET("/api/v1/device", { params: { query: { pool_id: "p", sorting: order } } });
     expect(urls).toEqual([`?pool_id=p&${query}`, `?pool_id=p&${query}`]);
     expect(() => service.client({ sorting: "xml" as never })).toThrow(TypeError);
@@ -123,10 +123,10 @@ describe("a listing", () => {
     expect(await new SampleService(0).client().devices.list({ pool_id }).first()).toBeUndefined();
   });
 
-  it("never asks for a page that maxItems cannot use", async () => {
+  it("never asks for a page that limit cannot use", async () => {
     for (const concurrency of [1, 4, 16]) {
       const service = new SampleService(1000);
-      expect(await readIds(service, { maxItems: 35, concurrency })).toEqual(service.ids().slice(0, 35));
+      expect(await readIds(service, { limit: 35, concurrency })).toEqual(service.ids().slice(0, 35));
       expect(service.offsets).toEqual([0, 10, 20, 30]);
     }
   });
@@ -208,9 +208,9 @@ describe("a listing", () => {
 
   it.each([
     [{ pageSize: 0 }, "pageSize"],
-    [{ maxItems: -1 }, "maxItems"],
+    [{ limit: -1 }, "limit"],
     [{ concurrency: 1.5 }, "concurrency"],
-    [{ from: -1 }, "from"],
+    [{ offset: -1 }, "offset"],
     [{ maxPages: Number.NaN }, "maxPages"],
   ])("refuses %o as a programmer's mistake", (options, name) => {
     expect(() => new SampleService(1).client().devices.list({ pool_id }, options)).toThrow(TypeError);
@@ -268,19 +268,19 @@ describe("complete or an error", () => {
           pageSize: fc.integer({ min: 1, max: 25 }),
           concurrency: fc.integer({ min: least, max: least * 3 }),
           from: fc.integer({ min: 0, max: 130 }),
-          maxItems: fc.option(fc.integer({ min: 1, max: 130 }), { nil: undefined }),
+          limit: fc.option(fc.integer({ min: 1, max: 130 }), { nil: undefined }),
         }),
-        async ({ count, pageSize, concurrency, from, maxItems }) => {
+        async ({ count, pageSize, concurrency, from, limit }) => {
           const service = new SampleService(count);
           let end: ListingSummary | undefined;
           const ids = await readIds(service, {
             pageSize,
             concurrency,
-            from,
-            maxItems,
+            offset: from,
+            limit,
             onEnd: (verdict) => (end = verdict),
           });
-          expect(ids).toEqual(service.ids().slice(from, maxItems === undefined ? undefined : from + maxItems));
+          expect(ids).toEqual(service.ids().slice(from, limit === undefined ? undefined : from + limit));
           expect(new Set(service.offsets).size).toBe(service.offsets.length);
           const more = from + ids.length < count;
           expect(end).toMatchObject({ yielded: ids.length, duplicates: 0, drift: [], complete: !more });
@@ -415,7 +415,7 @@ describe("complete or an error", () => {
   it("keeps the class of the failure when nothing was returned", async () => {
     const service = new SampleService(50);
     service.alter = () => new Response("<html>sign in", { headers: { "content-type": "text/html" } });
-    const { error } = await readUntilError(service, { from: 20 });
+    const { error } = await readUntilError(service, { offset: 20 });
     expect(error).toMatchObject({ code: "bad_content_type", class: "refused", resume: 20 });
   });
 
@@ -460,7 +460,7 @@ describe("items without an id", () => {
   );
 
   it("end one with a limit too, which says where it continues", async () => {
-    const { ids, error } = await readUntilError(without(new SampleService(40), 1), { maxItems: 12 });
+    const { ids, error } = await readUntilError(without(new SampleService(40), 1), { limit: 12 });
     expect([ids.length, ids.at(-1)]).toEqual([12, "dev_12"]);
     expect(error).toMatchObject({ code: "unusable_items", resume: 13, remedy: { action: "resume", offset: 13 } });
   });
@@ -493,11 +493,11 @@ describe("an order that was requested", () => {
       Response.json({ status: "success", summaries, pagination, ...(sorting && { sorting }) });
     return service.client(options);
   };
-  const reported = async (client: ManagementClient, sorting: DeviceSorting) => {
+  const reported = async (client: ManagementClient, sort: DeviceSorting) => {
     const order: string[] = [];
     const onSortingIgnored = ({ requested, applied }: IgnoredSorting) =>
       order.push(JSON.stringify([requested, applied]));
-    for await (const { id } of client.devices.list({ pool_id, sorting }, { onSortingIgnored })) order.push(id);
+    for await (const { id } of client.devices.list({ pool_id }, { sort, onSortingIgnored })) order.push(id);
     return order;
   };
   const items = [{ id: "a" }, { id: "b" }, { id: "c" }];
@@ -516,7 +516,7 @@ describe("an order that was requested", () => {
       [expect.stringContaining('the order "title:desc" was requested, and the answer')],
     ]);
     for (const strict of [true, "all", ["order"]] as const) {
-      const error = await rejection(client.devices.list({ pool_id, sorting: asked }, { strict }).toArray());
+      const error = await rejection(client.devices.list({ pool_id }, { sort: asked, strict }).toArray());
       expect([strict, error]).toEqual([
         strict,
         expect.objectContaining({ code: strict === "all" || strict === true ? "unexpected_shape" : "sorting_ignored" }),
@@ -557,7 +557,7 @@ describe("an order that was requested", () => {
     ["an id", { field: "id", direction: "desc" }, [{ id: "a" }, { id: "b" }], '"b" at offset 1 comes after "a"'],
   ])("is compared with the items under the check `order`: %s", async (_, sorting, list, said) => {
     const read = listed(list, sorting)
-      .devices.list({ pool_id, sorting }, { strict: ["order"] })
+      .devices.list({ pool_id }, { sort: sorting, strict: ["order"] })
       .toArray();
     if (said === undefined) expect(await read).toHaveLength(list.length);
     else
@@ -565,14 +565,14 @@ describe("an order that was requested", () => {
   });
 
   it("is compared within pages alone once the list has changed", async () => {
-    const sorting: DeviceSorting = { field: "id", direction: "asc" };
+    const sort: DeviceSorting = { field: "id", direction: "asc" };
     const service = new SampleService(0, 2);
     service.items = [..."ghijkl"].map((id) => ({ id }));
     service.before = (_, nth) => {
       if (nth === 2) service.items.unshift(...[..."abcdef"].map((id) => ({ id })));
     };
     const ids = [];
-    for await (const { id } of service.client().devices.list({ pool_id, sorting }, { strict: ["order"] })) ids.push(id);
+    for await (const { id } of service.client().devices.list({ pool_id }, { sort, strict: ["order"] })) ids.push(id);
     expect(ids.join("")).toBe("ghcdefijkl");
   });
 

@@ -139,10 +139,10 @@ describe("createManagementClient", () => {
     expect(await service.devices.list({ pool_id: ids.pool }).first()).toBeDefined();
     expect(() => createManagementClient()).toThrow("no service is configured");
     await me.run(["config", "set", "sorting", "field:direction", "--profile", "work"]);
-    const sorting = { field: "title", direction: "desc" } as const;
+    const sort = { field: "title", direction: "desc" } as const;
     for (const options of [{}, { sorting: "json" }] as const) {
       const list = createManagementClient({ profile: "work", ...options }).devices;
-      await list.list({ pool_id: ids.pool, sorting }).first();
+      await list.list({ pool_id: ids.pool }, { sort }).first();
     }
     const sent = desk.sandbox.requests.map(({ query }) => query["sorting"]).slice(-2);
     expect(sent).toEqual(["title:desc", '{"field":"title","direction":"desc"}']);

@@ -19,13 +19,13 @@ export const MANAGEMENT = {
   "asks again after 503": async ({ service, pool, steer, events }) => {
     await steer("/faults", { kind: "status", status: 503, path: "device" });
     events.length = 0;
-    equal((await service.devices.list({ pool_id: pool }, { maxItems: 1 }).toArray()).length, 1);
+    equal((await service.devices.list({ pool_id: pool }, { limit: 1 }).toArray()).length, 1);
     equal(events.filter(({ type }) => type === "retry").length, 1);
   },
   "asks again after a connection that broke in the middle of the answer": async ({ service, pool, steer, events }) => {
     await steer("/faults", { kind: "reset-mid-body", path: "device" });
     events.length = 0;
-    equal((await service.devices.list({ pool_id: pool }, { maxItems: 1 }).toArray()).length, 1);
+    equal((await service.devices.list({ pool_id: pool }, { limit: 1 }).toArray()).length, 1);
     equal(events.filter(({ type }) => type === "retry").length, 1);
   },
   "tells the code and the class of the service's error": async ({ service }) => {

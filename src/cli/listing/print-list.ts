@@ -21,11 +21,11 @@ export async function runList(kind: ListKind, given: ListFlags, context: Command
   const options = given.brief ? shortForm(given, COLUMNS[kind.noun]) : given;
   const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
   const filter = buildFilter(options, context.now(), documentedValues(kind.noun));
-  const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
+  const sort = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
   await withPager(context, { ...options, format }, async (paged) => {
     const writer = createWriter(format, { ...COLUMNS[kind.noun], ...writerOptions(options, context) }, paged.io);
     const service = await paged.management();
-    const request = { kind, scopeId, sorting, filter, options };
+    const request = { kind, scopeId, sort, filter, options };
     const { end, selections } = readList(service, request, paged);
     await print(selections, { kind, scopeId, given, format, writer, end }, paged);
     const isJson = format === "json" || format === "ndjson";

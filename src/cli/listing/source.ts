@@ -5,6 +5,7 @@ import type { Listing } from "../../api/listing.js";
 import type { ListOptions } from "../../api/page.js";
 import { orderText } from "../../api/page-checks.js";
 import { SHAPES } from "../../api/shapes.js";
+import type { OpenSorting } from "../../api/types.js";
 import { usageError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
@@ -55,7 +56,7 @@ export function readOptions(flags: ReadFlags): ListOptions {
   return {
     pageSize: flags.pageSize,
     concurrency: flags.concurrency,
-    from: flags.offset,
+    offset: flags.offset,
     strict: flags.strict,
   };
 }
@@ -73,13 +74,12 @@ export function openListing(
   service: ManagementClient,
   { noun }: ListKind,
   id: string,
-  sorting: SortFlag | undefined,
-  options: ListOptions,
+  options: ListOptions<OpenSorting>,
 ): Listing<ListItem> {
   // Pools and domains have a part of a device's fields; filters and writers take what is there.
-  if (noun === "pools") return service.pools.list({ domain_id: id, ...(sorting && { sorting }) }, options);
-  if (noun === "domains") return service.domains.list({ account_id: id, ...(sorting && { sorting }) }, options);
-  return service.devices.list({ pool_id: id, ...(sorting && { sorting: sorting as never }) }, options);
+  if (noun === "pools") return service.pools.list({ domain_id: id }, options);
+  if (noun === "domains") return service.domains.list({ account_id: id }, options);
+  return service.devices.list({ pool_id: id }, options as ListOptions);
 }
 
 /** One item of a scope. @throws `AgentAuthError` `not_found` */

@@ -45,7 +45,7 @@ export interface Selection {
 export interface ListRequest {
   kind: ListKind;
   scopeId: string;
-  sorting: SortFlag | undefined;
+  sort: SortFlag | undefined;
   filter: Filter | undefined;
   options: ListFlags;
 }
@@ -57,13 +57,14 @@ export interface ListRequest {
  */
 export function readList(
   service: ManagementClient,
-  { kind, scopeId, sorting, filter, options }: ListRequest,
+  { kind, scopeId, sort, filter, options }: ListRequest,
   { io, signal }: Pick<CommandContext, "io" | "signal">,
 ): { end: ListEnding; selections: AsyncIterable<Selection> } {
   const end: ListEnding = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
-  const listing = openListing(service, kind, scopeId, sorting, {
+  const listing = openListing(service, kind, scopeId, {
     ...readOptions(options),
-    maxItems: filter ? undefined : options.limit,
+    sort,
+    limit: filter ? undefined : options.limit,
     signal,
     onDrift: (drift) => end.drift.push(drift),
     onSortingIgnored: warnOfOrder(io),

@@ -29,11 +29,7 @@ import { tokensOfLogin } from "./token-step.js";
 /** Logs the user in and stores the grant, which is read back before the caller gets it. */
 export async function loginWith(requested: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
-  const { mcpUrl, challenge } = request;
-  const found = requested.requiresIdToken
-    ? await discoverProvider(requested, mcpUrl, signal)
-    : await discover(requested, mcpUrl, challenge, signal);
-  reportChanges(requested, found);
+  const found = await discoverForLogin(requested, request);
   const context = await checkEndpointOrigins(requested, found, { flow: requested.flow, method, signal });
   await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, request);
@@ -56,6 +52,18 @@ export async function loginWith(requested: LoginContext, request: LoginRequest):
       return completeLogin(context, login, { session, reservation, signal });
     });
   });
+}
+
+/** Finds the issuer of a login: that of a server, or the identity provider itself. Reports what changed. */
+export async function discoverForLogin(
+  context: LoginContext,
+  { mcpUrl, challenge, signal }: Pick<LoginRequest, "mcpUrl" | "challenge" | "signal">,
+): Promise<Discovered> {
+  const found = context.requiresIdToken
+    ? await discoverProvider(context, mcpUrl, signal)
+    : await discover(context, mcpUrl, challenge, signal);
+  reportChanges(context, found);
+  return found;
 }
 
 /** Waits in an open session for the callback of a prepared login, and stores the grant. */
@@ -172,7 +180,7 @@ export function rethrowWithResourceHint(resource: string): (error: unknown) => n
  * Reports that a server names another authorization server than at the earlier login (MCP Authorization, SEP-2352), or
  * asks for no login any more.
  */
-export function reportChanges(
+function reportChanges(
   { remembered, onProgress }: LoginContext,
   { server, issuer, isUnprotected }: Discovered<IssuerMetadata>,
 ): void {

@@ -4,6 +4,7 @@ import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { CodecError } from "../model/codec.js";
 import type { Grant } from "../model/grant.js";
 import { type GrantStore, memoryRecords, withReservation } from "../model/grant-store.js";
+import { IDP_ACCOUNT } from "../model/machine-grant.js";
 import { judgeCallback } from "./authorize-step.js";
 import { loginMembers, loginOf } from "./login-codec.js";
 import type { LoginContext } from "./login-context.js";
@@ -83,7 +84,9 @@ export async function takeWebLogin(
   const { login, expiresAt } = waiting;
   const now = clock.epoch();
   if (expiresAt <= now) throw loginNotFoundError();
-  if (login.profile !== profile || login.account !== account) throw badSavedLoginError("it belongs to another user");
+  // The login at the identity provider is that of the profile, whatever account its client is for.
+  const isForUser = login.account === account || login.account === IDP_ACCOUNT;
+  if (login.profile !== profile || !isForUser) throw badSavedLoginError("it belongs to another user");
   if (!isSameText(login.pending.state, state)) throw stateMismatchError();
   if (!isSameText(waiting.browser, browser)) throw browserMismatchError();
   const records = store.shortLived ?? finishedHere;

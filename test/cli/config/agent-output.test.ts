@@ -142,9 +142,9 @@ describe("a tree for an AI agent", () => {
   it("says null for a number of devices that the service does not name", async () => {
     const devicesOf =
       (count: number) =>
-      (_scope: object, { maxItems = count, onEnd }: ListOptions) => ({
+      (_scope: object, { limit = count, onEnd }: ListOptions) => ({
         async *pages() {
-          const yielded = Math.min(count, maxItems);
+          const yielded = Math.min(count, limit);
           const next = yielded < count ? yielded : undefined;
           yield { items: many("device", yielded), pagination: {} };
           onEnd?.({ yielded, expected: undefined, duplicates: 0, drift: [], complete: next === undefined, next });

@@ -1,7 +1,7 @@
 import { SORTING_ENCODINGS } from "../../../api/call-options.js";
 import type { ManagementClient } from "../../../api/client.js";
 import type { Listing } from "../../../api/listing.js";
-import type { Page } from "../../../api/page.js";
+import type { ListOptions, Page } from "../../../api/page.js";
 import type { OpenSorting, Sorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { follow } from "../../../http/deadline.js";
@@ -86,18 +86,17 @@ async function smallestList(
   service: ManagementClient,
   settings: Settings,
   signal: AbortSignal,
-  sorting?: OpenSorting,
+  sort?: OpenSorting,
 ): Promise<{ result: string; response: Response | undefined; page?: Page<object> }> {
-  const options = { pageSize: 1, maxItems: 1, signal };
-  const order = sorting && { sorting };
+  const options = { pageSize: 1, limit: 1, signal, sort };
   const id = (name: "account" | "domain" | "pool") => requireScope(name, settings, "doctor --online");
   const { account, domain, pool } = settings;
   if (!account && !domain && !pool) return withoutScope(service, signal);
   const [what, listing] = account
-    ? ["domains of the account", service.domains.list({ account_id: id("account"), ...order }, options)]
+    ? ["domains of the account", service.domains.list({ account_id: id("account") }, options)]
     : domain
-      ? ["pools of the domain", service.pools.list({ domain_id: id("domain"), ...order }, options)]
-      : ["devices of the pool", service.devices.list({ pool_id: id("pool"), ...(order as object) }, options)];
+      ? ["pools of the domain", service.pools.list({ domain_id: id("domain") }, options)]
+      : ["devices of the pool", service.devices.list({ pool_id: id("pool") }, options as ListOptions)];
   const page = await (listing as Listing<object>).firstPage();
   return { result: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response, page };
 }

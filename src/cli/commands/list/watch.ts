@@ -31,13 +31,13 @@ export async function runWatch(kind: ListKind, options: ListFlags, context: Comm
   checkWatchFlags(options);
   const settings = context.settings();
   const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
-  const sorting = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
+  const sort = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
   const view = viewOf(kind, options, settings, context);
   const end = follow(context.signal, options.watchTimeout, () => watchTimeoutError(options));
   try {
     const until = options.until === undefined ? undefined : await untilHolds(options.until);
     const watched = context.with({ signal: end.signal });
-    const poll = pollOf({ kind, options, scopeId, sorting }, view, watched);
+    const poll = pollOf({ kind, options, scopeId, sort }, view, watched);
     await watch({ options, view, until, poll }, watched);
   } catch (thrown) {
     // Ctrl-C ends a watch normally; the signal decides the exit code.
@@ -164,14 +164,14 @@ interface Watched {
   kind: ListKind;
   options: WatchedFlags;
   scopeId: string;
-  sorting: ReturnType<typeof parseSort> | undefined;
+  sort: ReturnType<typeof parseSort> | undefined;
 }
 
 /**
  * A function that reads the list once. It throws the error of a failed page; the pages before it are dropped, since the
  * next poll starts again. The first poll shows progress, and warns of flags that the service or no item knows.
  */
-function pollOf({ kind, options, scopeId, sorting }: Watched, view: View, context: CommandContext): Watching["poll"] {
+function pollOf({ kind, options, scopeId, sort }: Watched, view: View, context: CommandContext): Watching["poll"] {
   const { io, signal, settings, now } = context;
   let isFirst = true;
   let hasWarned = false;
@@ -180,9 +180,10 @@ function pollOf({ kind, options, scopeId, sorting }: Watched, view: View, contex
     // `7d` is relative to the poll.
     const filter = buildFilter(options, now(), documentedValues(kind.noun));
     let summary: ListingSummary | undefined;
-    const listing = openListing(service, kind, scopeId, sorting, {
+    const listing = openListing(service, kind, scopeId, {
       ...readOptions(options),
-      maxItems: filter ? undefined : options.limit,
+      sort,
+      limit: filter ? undefined : options.limit,
       signal,
       onSortingIgnored: isFirst ? warnOfOrder(io) : undefined,
       onEnd(end) {

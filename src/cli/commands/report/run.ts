@@ -166,8 +166,8 @@ async function readPool(
   add: (device: object) => void,
   context: CommandContext,
 ): Promise<Reading> {
-  const sorting = options.sort === undefined ? undefined : parseSort(options.sort, DEVICES.noun);
-  const request = { kind: DEVICES, scopeId: poolId, sorting, filter, options };
+  const sort = options.sort === undefined ? undefined : parseSort(options.sort, DEVICES.noun);
+  const request = { kind: DEVICES, scopeId: poolId, sort, filter, options };
   const { end, selections } = readList(service, request, context);
   let total: number | undefined;
   let domainId: unknown;
@@ -201,7 +201,7 @@ async function readPoolTitle(
 ): Promise<string | undefined> {
   if (typeof domainId !== "string" || failure !== undefined) return undefined;
   try {
-    const options = { pageSize: MOST_POOLS, maxItems: MOST_POOLS, maxRetries: 0, signal };
+    const options = { pageSize: MOST_POOLS, limit: MOST_POOLS, maxRetries: 0, signal };
     for await (const { id, title } of service.pools.list({ domain_id: domainId }, options)) {
       if (id === poolId) return typeof title === "string" && title !== "" ? title : undefined;
     }

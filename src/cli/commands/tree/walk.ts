@@ -31,14 +31,14 @@ export class Walk {
   }
 
   /** The domains of an account. */
-  domains(account_id: string, maxItems?: number): Promise<Domain[]> {
-    const listing = this.#service.domains.list({ account_id }, { ...this.#options, maxItems });
+  domains(account_id: string, limit?: number): Promise<Domain[]> {
+    const listing = this.#service.domains.list({ account_id }, { ...this.#options, limit });
     return this.#read(listing, { noun: "domains", scope: "account", id: account_id });
   }
 
   /** The pools of a domain. */
-  pools(domain_id: string, maxItems?: number): Promise<Pool[]> {
-    const listing = this.#service.pools.list({ domain_id }, { ...this.#options, maxItems });
+  pools(domain_id: string, limit?: number): Promise<Pool[]> {
+    const listing = this.#service.pools.list({ domain_id }, { ...this.#options, limit });
     return this.#read(listing, { noun: "pools", scope: "domain", id: domain_id });
   }
 
@@ -50,7 +50,7 @@ export class Walk {
       { pool_id },
       {
         ...this.#options,
-        maxItems: limit === 0 ? 1 : limit,
+        limit: limit === 0 ? 1 : limit,
         onEnd: (end) => {
           summary = end;
         },

@@ -45,8 +45,8 @@ describe("a list holds what the library gives, in its order", () => {
 
   it("sorted by the service", async ({ bench }) => {
     const { pool } = bench.sandbox.ids;
-    const sorting = { field: "last_seen", direction: "desc" } as const;
-    const expected = await bench.service.devices.list({ pool_id: pool, sorting }).toArray();
+    const sort = { field: "last_seen", direction: "desc" } as const;
+    const expected = await bench.service.devices.list({ pool_id: pool }, { sort }).toArray();
     const { stdout } = await bench.run([...bench.devices, "--sort", "last_seen:desc", "-o", "id"]);
     expect(linesOf(stdout)).toEqual(expected.map(({ id }) => id));
   });
