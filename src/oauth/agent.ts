@@ -345,14 +345,16 @@ export class AgentClient {
   }
 
   /**
-   * Removes the login at a server, then revokes its tokens at the issuer, for at most five seconds. Without a revocation
-   * endpoint they stay valid until they expire.
+   * Ends the login at a server: removes it, then revokes its tokens at the issuer, for at most five seconds. When it returns,
+   * no process gets the tokens from the store, and a refresh that was in flight has ended without storing any; a process with
+   * a near cache (`near` of `grantStore`) may use its copy for as long as that allows. Tokens that were not revoked are stored
+   * for {@link AgentClient.retryRevocations}; without a revocation endpoint they stay valid until they expire.
    *
    * @param options `account` selects the login: null for the one without an account, as `status` lists it; if left out,
    * the one that {@link AgentClient.token} would use
    * @returns whether there was a login, and what the issuer did
    */
-  async logout(
+  async disconnect(
     mcpUrl: string,
     options: Pick<TokenOptions, "signal"> & { account?: string | null | undefined } = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
@@ -367,7 +369,7 @@ export class AgentClient {
   }
 
   /**
-   * Ends many logins as {@link AgentClient.logout} ends one: with `tenant` or `profile` those of them, else those of this
+   * Ends many logins as {@link AgentClient.disconnect} ends one: with `tenant` or `profile` those of them, else those of this
    * client's own profile. A login that a user finishes meanwhile may remain. Revocations that failed before are tried again.
    *
    * @throws `AgentAuthError` class `store` for a login that cannot be read, after the others are ended
