@@ -149,3 +149,4 @@ export type {
   Remedy,
   UnseenByLogin,
 } from "./remedy.js";
+export type { AgentEvent, EventFields, EventName } from "./telemetry/events.js";

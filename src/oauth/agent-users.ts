@@ -2,7 +2,6 @@ import { Lru } from "../http/lru.js";
 import { AgentContext } from "./agent-context.js";
 import type { AgentClientOptions } from "./agent-options.js";
 import { AgentTokens } from "./agent-tokens.js";
-import { checkedStore } from "./grant/checked-store.js";
 
 /** One of the many users of an agent client. */
 export interface AgentUser {
@@ -48,7 +47,7 @@ export class AgentUsers {
     const { options, profile } = this.#own.context;
     if (options.store.for === undefined)
       throw new TypeError("this store has no tenants: leave out tenant, or use grantStore");
-    const store = checkedStore(options.store.for({ tenant }));
+    const store = options.store.for({ tenant });
     const tokens = new AgentTokens(new AgentContext({ ...options, store }, profile, this.#own.context));
     this.#tenants.set(tenant, tokens);
     return tokens;

@@ -41,7 +41,8 @@ async function revokeUnlessDown(
 ): Promise<RemoteLogout> {
   if (down.has(grant.endpoints.token)) return { revoked: false, sessionEnded: null };
   const { client, privateKey, http } = agent.callOf(grant);
-  const outcome = await revokeRemotely({ ...grant, client }, http, signal, privateKey);
+  const context = { http, events: agent.events, signal, privateKey };
+  const outcome = await revokeRemotely({ ...grant, client }, context);
   if (isAgentAuthError(outcome.error) && outcome.error.class === "unavailable") down.add(grant.endpoints.token);
   return outcome;
 }

@@ -2,6 +2,8 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow } from "../../http/deadline.js";
 import type { Secret } from "../../redact.js";
+import { codeOf, type Ended, type Events, observe, originOf } from "../../telemetry/emit.js";
+import type { EventFields } from "../../telemetry/events.js";
 import { authenticateInForm, type ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
@@ -24,6 +26,15 @@ export interface RemoteLogout {
   error?: unknown;
 }
 
+/** What a revocation needs. */
+export interface RevocationContext {
+  http: OAuthHttp;
+  events: Events;
+  signal?: AbortSignal | undefined;
+  /** What a client of the method `private_key_jwt` signs with. */
+  privateKey?: ClientKey | undefined;
+}
+
 /** Milliseconds that a revocation may take. */
 export const REVOCATION_MS = 5000;
 
@@ -32,11 +43,26 @@ export const REVOCATION_MS = 5000;
  * that, else asks it to end the session of the user. Never throws: the local grant is removed already, and a failing
  * issuer must not restore it.
  */
-export async function revokeRemotely(
+export function revokeRemotely(grant: Grant, context: RevocationContext): Promise<RemoteLogout> {
+  return observe(
+    context.events,
+    "revoke",
+    () => revokeAtIssuer(grant, context),
+    (ended) => describeEnd(grant, ended),
+  );
+}
+
+function describeEnd({ issuer, server }: Grant, ended: Ended<RemoteLogout>): Omit<EventFields<"revoke">, "durationMs"> {
+  const about = { issuer, server: originOf(server) };
+  const { revoked, sessionEnded, error } =
+    "result" in ended ? ended.result : { ...ended, revoked: false, sessionEnded: false };
+  if (error !== undefined) return { outcome: "failed", code: codeOf(error), ...about };
+  return { outcome: revoked ? "revoked" : sessionEnded ? "session_ended" : "unsupported", ...about };
+}
+
+async function revokeAtIssuer(
   grant: Grant,
-  http: OAuthHttp,
-  callerSignal: AbortSignal | undefined,
-  privateKey?: ClientKey,
+  { http, signal: callerSignal, privateKey }: RevocationContext,
 ): Promise<RemoteLogout> {
   const { revocation } = grant.endpoints;
   const expiresAt = grant.tokens.expiresAt === undefined ? undefined : new Date(grant.tokens.expiresAt);

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import { revokeRemotely } from "../../../src/oauth/token/revocation.js";
 import { Secret } from "../../../src/redact.js";
+import { createEvents } from "../../../src/telemetry/emit.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Handler, type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 
@@ -64,7 +65,7 @@ describe("signing out", () => {
       return {
         issuer,
         requests,
-        logout: (signal = SIGNAL) => revokeRemotely(grant, new OAuthHttp({}), signal),
+        logout: (signal = SIGNAL) => revokeRemotely(grant, { http: new OAuthHttp({}), events: createEvents(), signal }),
         tokens,
       };
     }
