@@ -13,7 +13,7 @@ import type { Lease, LeaseOptions } from "../model/lease.js";
  * @throws `AgentAuthError` `store_failed` for a grant whose tokens are not secrets
  */
 export function checkedStore(store: GrantStore, events: Events): GrantStore {
-  const { shortLived } = store;
+  const { shortLived, unrevoked } = store;
   const observed = <T>(operation: EventFields<"store">["operation"], work: () => Promise<T>): Promise<T> => {
     if (!events.wants("store")) return work();
     return observe(events, "store", work, (ended) => {
@@ -51,6 +51,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     listBindings: () => store.listBindings(),
     lease: (name, work, options) => observeLease(store, events, { name, work, options }),
     ...(shortLived && { shortLived }),
+    ...(unrevoked && { unrevoked }),
     ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store, events) }),
   };
 }

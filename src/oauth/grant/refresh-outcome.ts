@@ -7,7 +7,7 @@ import type { OAuthHttp } from "../http/http.js";
 import { type Grant, hasExpired, hasSameTokens, tokenGeneration } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
 import type { PreviousAttempt } from "../model/lease.js";
-import { revokeRemotely } from "../token/revocation.js";
+import { revokeRecorded, revokeRemotely } from "../token/revocation.js";
 import { LOGIN_HINT, loginRemedy, loginRequired } from "./grant-requirements.js";
 
 /** What saving refreshed tokens needs. */
@@ -49,7 +49,7 @@ export async function saveNext(
   const stored = await store.read(current);
   if (!stored) {
     // The process that logged out could revoke only the previous tokens.
-    await revokeRemotely(next, context);
+    await revokeRecorded(store, next, () => revokeRemotely(next, context));
     throw loginRequired(next, "another process logged out");
   }
   // Another process logged in or refreshed: its tokens are newer.

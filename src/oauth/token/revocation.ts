@@ -7,6 +7,7 @@ import type { EventFields } from "../../telemetry/events.js";
 import { authenticateInForm, type ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
+import type { GrantStore } from "../model/grant-store.js";
 import { prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
 
 /** The result of a logout at the issuer. */
@@ -34,7 +35,8 @@ export interface RevocationContext {
   privateKey?: ClientKey | undefined;
 }
 
-const LIMIT_MS = 5000;
+/** Milliseconds that a revocation may take. */
+export const REVOCATION_MS = 5000;
 
 /**
  * Ends a grant at its issuer, within five seconds: revokes its tokens (RFC 7009) if the issuer has an endpoint for
@@ -66,7 +68,7 @@ async function revokeAtIssuer(
   const expiresAt = grant.tokens.expiresAt === undefined ? undefined : new Date(grant.tokens.expiresAt);
   const call = follow(
     callerSignal,
-    LIMIT_MS,
+    REVOCATION_MS,
     () => new AgentAuthError("timeout", "no response in 5 s", { class: "unavailable" }),
   );
   const { signal } = call;
@@ -83,6 +85,24 @@ async function revokeAtIssuer(
   } finally {
     call.release();
   }
+}
+
+/**
+ * Ends a login at its issuer, and stores it until its tokens are revoked, so that the next one tries again.
+ *
+ * @param end removes the login where that is still to be done, and revokes its tokens
+ */
+export async function revokeRecorded(
+  { unrevoked }: Pick<GrantStore, "unrevoked">,
+  grant: Grant,
+  end: () => Promise<RemoteLogout>,
+): Promise<RemoteLogout> {
+  const noted = grant.endpoints.revocation === undefined ? undefined : unrevoked?.add(grant);
+  // A store that is full takes nothing, and a login can be removed from it all the same.
+  const forget = await noted?.catch(() => undefined);
+  const outcome = await end();
+  if (outcome.revoked) await forget?.().catch(() => undefined);
+  return outcome;
 }
 
 /** Without a hint, the issuer could not know whose session to end: the request has no cookie of a browser. */

@@ -160,11 +160,11 @@ describe("the events of an agent client", () => {
   it("say what an issuer did with the tokens of a removed login", async () => {
     const { agent, agentWith, mcp, issuer, about, take } = await loggedIn();
     take();
-    await agent.logout(mcp.url);
+    await agent.disconnect(mcp.url);
     expect(take("revoke")).toEqual([{ type: "revoke", outcome: "revoked", ...about }]);
     await agentWith().login(mcp.url);
     issuer.routes["/pool/revoke"] = { status: 503 };
-    await agent.logout(mcp.url);
+    await agent.disconnect(mcp.url);
     expect(take("revoke")).toEqual([{ type: "revoke", outcome: "failed", code: "server_error", ...about }]);
   });
 

@@ -67,7 +67,7 @@ describe("the option logger of an agent client", () => {
       await one.token(mcp.url);
       await one.introspect(mcp.url);
       await one.fetch(mcp.url);
-      await one.logout(mcp.url);
+      await one.disconnect(mcp.url);
     } finally {
       await issuer.close();
     }
