@@ -257,7 +257,7 @@ describe("a login that is needed", () => {
     ["no JSON", "id", { error: { code: "login_required" } }],
   ])("answers %s in its form", async (_what, body, answer) => {
     const { scene, send } = await start();
-    await scene.agent().logout(scene.mcp.url);
+    await scene.agent().disconnect(scene.mcp.url);
     const { status, text } = await send("/mcp", post(body));
     expect([status, JSON.parse(text)]).toEqual([503, answer]);
   });
