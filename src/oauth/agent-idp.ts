@@ -2,16 +2,17 @@ import { AgentAuthError, usageError } from "../errors.js";
 import { Lru } from "../http/lru.js";
 import { quote } from "../redact.js";
 import { AgentContext } from "./agent-context.js";
-import { DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
+import { checkCall, DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { isLoginNotRequired } from "./discovery/login-not-required.js";
 import type { GrantOptions, LoginOptions } from "./grant/grant-requirements.js";
 import { loginRequired } from "./grant/grant-requirements.js";
 import type { LoginContext } from "./login/login-context.js";
+import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import { TokenManager } from "./login/token-manager.js";
 import { fingerprintOf } from "./machine/machine-identity.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
-import type { Grant, GrantKey } from "./model/grant.js";
+import type { ClientRecord, Grant, GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";
 import { type Discovered, type IssuerMetadata, isSameIssuer, takesIdJag } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
@@ -45,15 +46,30 @@ export class IdpTokens {
   }
 
   /** Logs the user in at the provider, even if a login is stored. */
-  async login(profile: string, options: LoginOptions): Promise<Grant> {
+  async login(profile: string, requested: LoginOptions): Promise<Grant> {
+    const { context, issuer, options, stored } = await this.loginAt(profile, requested);
+    const manager = this.#managerAt(context, issuer);
+    return manager.login(context.loginKey(issuer), { ...options, seen: stored, explicit: true });
+  }
+
+  /** What a login at the provider needs: a context whose target is the provider, its issuer, and options with `openid`. */
+  async loginAt<Options extends LoginOptions>(profile: string, requested: Options) {
+    checkCall(requested);
     const { idp } = this.#agent.options;
     const stored = await this.#stored(profile);
     const issuer = typeof idp === "object" ? idp.issuer : stored?.issuer;
     if (issuer === undefined) throw notNamedError();
-    const provider = this.#providerOf({ ...(typeof idp === "object" && idp), issuer }, stored);
-    const scope = unionScopes(options.scope ?? (typeof idp === "object" ? idp.scope : undefined));
-    const wanted = scope === undefined ? options : { ...options, scope: unionScopes("openid", scope) };
-    return provider.login(keyOf(profile, issuer), { ...wanted, seen: stored, explicit: true });
+    const context = this.#contextAt(profile, { ...(typeof idp === "object" && idp), issuer }, stored?.client);
+    const scope = unionScopes(requested.scope ?? (typeof idp === "object" ? idp.scope : undefined));
+    const options = scope === undefined ? requested : { ...requested, scope: unionScopes("openid", scope) };
+    return { context, issuer, options, stored };
+  }
+
+  /** The context that finishes a login at the provider, which another process may have begun. */
+  contextOf(profile: string, login: PreparedLogin | PreparedDeviceLogin): LoginContext {
+    const { idp } = this.#agent.options;
+    const { issuer } = typeof idp === "object" ? idp : login.issuer;
+    return this.#contextAt(profile, { ...(typeof idp === "object" && idp), issuer }, login.client).contextOf(login);
   }
 
   /**
@@ -170,11 +186,12 @@ export class IdpTokens {
     const name = JSON.stringify([login.profile, login.server, login.signedInAt, client.clientId, isDocument]);
     const known = this.#managers.get(name);
     if (known) return known;
-    const { connections, clock, options } = this.#agent;
+    const { connections, clock, events, options } = this.#agent;
     const { store, onProgress } = options;
     const manager = new MachineTokenManager({
       store,
       clock,
+      events,
       onProgress,
       grant: this.#grantOf(login),
       client,
@@ -216,7 +233,8 @@ export class IdpTokens {
     if (!isValid(login) && !hasRefreshToken)
       throw loginRequired(login, "the id token has expired, and there is no refresh token");
     const { issuer } = login;
-    const grant = isValid(login) ? login : await this.#providerOf({ issuer }, login).renew(login, undefined);
+    const provider = () => this.#managerAt(this.#contextAt(login.profile, { issuer }, login.client), issuer);
+    const grant = isValid(login) ? login : await provider().renew(login, undefined);
     const { http } = connections.get(grant.server, grant);
     if (isValid(grant)) return { idToken: await verifyIdToken(grant, { http, now: clock.epoch(), signal: undefined }) };
     // Providers may leave out the id token of a refresh (OpenID Connect Core section 12.2).
@@ -225,27 +243,35 @@ export class IdpTokens {
     return { refreshToken };
   }
 
-  /** The manager of the login itself: that of an agent whose client and issuer are those of the provider. */
-  #providerOf({ issuer, clientId, clientSecret }: IdpOptions, stored: Grant | undefined): TokenManager {
-    const known = stored?.client.source === "pre-registered" && isSameIssuer(stored.issuer, issuer) && stored.client;
+  /** The context of the login itself: that of an agent whose client and issuer are those of the provider. */
+  #contextAt(
+    profile: string,
+    { issuer, clientId, clientSecret }: IdpOptions,
+    before: ClientRecord | undefined,
+  ): ProviderContext {
+    const known = before?.source === "pre-registered" && isSameIssuer(before.issuer, issuer) && before;
     const id = clientId ?? (known ? known.clientId : undefined);
     const secret = clientSecret ?? (known && known.clientId === id ? known.clientSecret : undefined);
     const client = id === undefined ? undefined : { clientId: id, clientSecret: secret, issuer };
-    const name = JSON.stringify([issuer, id]);
+    const { options } = this.#agent;
+    const own = { ...options, client, issuer, dpop: "off", resource: undefined, idp: undefined } as const;
+    return new ProviderContext(own, profile, this.#agent);
+  }
+
+  /** The manager of the login itself. */
+  #managerAt(context: ProviderContext, issuer: string): TokenManager {
+    const { client } = context.options;
+    const name = JSON.stringify([issuer, client?.clientId]);
     const before = this.#providers.get(name);
     if (before) return before;
-    const { connections, clock, nonces, options } = this.#agent;
+    const { connections, clock, events, nonces, options } = this.#agent;
     const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
-    const own = new AgentContext({ ...options, client, issuer, dpop: "off", resource: undefined, idp: undefined });
-    const loginContext = (key: GrantKey, before: Grant | undefined): LoginContext => ({
-      ...own.loginContext(key, before),
-      requiresIdToken: true,
-    });
     const manager = new TokenManager({
       store,
       clock,
+      events,
       onProgress,
-      loginContext,
+      loginContext: (key, before) => context.loginContext(key, before),
       httpFor: (one) => connections.get(one.server, one).http,
       timeoutMs,
       method,
@@ -254,6 +280,21 @@ export class IdpTokens {
     });
     this.#providers.set(name, manager);
     return manager;
+  }
+}
+
+/** The context of an agent whose only target is the identity provider. */
+class ProviderContext extends AgentContext {
+  override loginContext(...parameters: Parameters<AgentContext["loginContext"]>): LoginContext {
+    return { ...super.loginContext(...parameters), requiresIdToken: true };
+  }
+
+  override loginKey(issuer: string): GrantKey {
+    return this.key(issuer);
+  }
+
+  override key(issuer: string): GrantKey {
+    return { ...super.key(issuer), account: IDP_ACCOUNT };
   }
 }
 

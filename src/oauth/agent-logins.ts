@@ -2,7 +2,6 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { AgentContext } from "./agent-context.js";
 import { checkCall } from "./agent-options.js";
-import { discover } from "./discovery/discovery.js";
 import { resourceFor } from "./discovery/overrides.js";
 import { challengeOfRemedy } from "./discovery/unseen-by-login.js";
 import { AccessToken } from "./grant/access-token.js";
@@ -12,11 +11,11 @@ import { type LoginContext, withParams } from "./login/login-context.js";
 import {
   beginDevice,
   checkClientIssuer,
+  discoverForLogin,
   grantKeyFor,
   type Preparation,
   preferredRedirect,
   prepareLogin,
-  reportChanges,
 } from "./login/login-flow.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import { checkRedirectUri, checkReturnTo, readQueryParameters } from "./login/web-app.js";
@@ -77,58 +76,56 @@ export async function startLogin(
 export async function handleCallback(
   agent: AgentContext,
   callback: Request | URL | string,
-  options: CallbackOptions,
+  { contextOf, ...options }: CallbackOptions & { contextOf(login: PreparedLogin): LoginContext },
 ): Promise<CallbackResult> {
   const { saved, signal = new AbortController().signal } = options;
   const cookie = options.cookie ?? (callback instanceof Request ? (callback.headers.get("cookie") ?? "") : "");
   const parameters = readQueryParameters(callback);
   const { login, returnTo } = await takeWebLogin(agent.webLogins(), parameters, { saved, cookie });
   const { server } = login;
-  const result = await finishWithCallback(agent.contextOf(login), login, parameters, signal);
+  const result = await finishWithCallback(contextOf(login), login, parameters, signal);
   if (!("again" in result)) return { done: { server, returnTo, token: new AccessToken(result) } };
   const { url: redirect, ...again } = await storeWebLogin(agent.webLogins(), { login: result.again, returnTo });
   return { redirect, ...again };
 }
 
-/**
- * Adds to an error whose remedy is a login the function that begins it, if the client has a way to.
- *
- * @param login begins it with the `login` method of the client
- */
-export function offerStart(
-  agent: AgentContext,
-  error: unknown,
-  login: (key: GrantKey, options: BeginOptions) => Promise<unknown>,
-): void {
+/** What begins the logins of a client. */
+interface LoginStarts {
+  /** With its `login` method, at a server. */
+  atServer(key: GrantKey, options: BeginOptions): Promise<unknown>;
+  /** With its `login` method, at the identity provider. */
+  atIdp(options: LoginOptions): Promise<unknown>;
+  /** In a web app, at the identity provider. */
+  webAtIdp(options: StartLoginOptions): Promise<StartedLogin>;
+}
+
+/** Adds to an error whose remedy is a login the function that begins it, if the client has a way to. */
+export function offerStart(agent: AgentContext, error: unknown, starts: LoginStarts): void {
   const { login: method, grant, store, loginSecret } = agent.options;
   const mayStart = method !== undefined || loginSecret !== undefined || store.shortLived !== undefined;
-  if (grant === undefined && mayStart) addStart(error, (remedy) => starterOf(agent, remedy, login));
-}
-
-/** Adds to an error whose remedy is a login the function that begins it. */
-function addStart(error: unknown, startOf: (remedy: LoginRemedy) => LoginStart): void {
   const remedy = isAgentAuthError(error) ? error.remedy : undefined;
-  if (remedy?.action !== "login" || remedy.idp || remedy.start !== undefined) return;
+  if (grant !== undefined || !mayStart || remedy?.action !== "login" || remedy.start !== undefined) return;
   // Not enumerable: the remedy stays data for logs, copies and comparisons.
-  Object.defineProperty(remedy, "start", { value: startOf(remedy) });
+  Object.defineProperty(remedy, "start", { value: starterOf(agent, remedy, starts) });
 }
 
-function starterOf(
-  agent: AgentContext,
-  remedy: LoginRemedy,
-  login: (key: GrantKey, options: BeginOptions) => Promise<unknown>,
-): LoginStart {
-  const { server, account } = remedy;
+function starterOf(agent: AgentContext, remedy: LoginRemedy, starts: LoginStarts): LoginStart {
+  const { server, account, idp } = remedy;
   const challenge = challengeOfRemedy(remedy);
   async function start(options: StartLoginOptions): Promise<StartedLogin>;
   async function start(options?: Pick<StartLoginOptions, "signal" | "authorizationParams">): Promise<unknown>;
   async function start(options: Partial<StartLoginOptions> = {}): Promise<unknown> {
     const { redirectUri, signal, scope = remedy.scope } = options;
     const authorizationParams = { ...remedy.authorizationParams, ...options.authorizationParams };
-    if (redirectUri !== undefined)
-      return startLogin(agent, server, { ...options, redirectUri, scope, challenge, authorizationParams });
+    if (redirectUri !== undefined) {
+      const wanted = { ...options, redirectUri, scope, authorizationParams };
+      return idp ? starts.webAtIdp(wanted) : startLogin(agent, server, { ...wanted, challenge });
+    }
     if (agent.options.login === undefined) throw redirectRequiredError();
-    return login({ profile: agent.profile, server, account }, { scope, signal, challenge, authorizationParams });
+    const wanted = { scope, signal, authorizationParams };
+    return idp
+      ? starts.atIdp(wanted)
+      : starts.atServer({ profile: agent.profile, server, account }, { ...wanted, challenge });
   }
   return start;
 }
@@ -151,8 +148,7 @@ async function prepareTwoStepLogin(
   const key = agent.loginKey(mcpUrl);
   const requested = withParams(agent.loginContext(key, await store.read(key)), options);
   const signal = options.signal ?? new AbortController().signal;
-  const found = await discover(requested, mcpUrl, options.challenge, signal);
-  reportChanges(requested, found);
+  const found = await discoverForLogin(requested, { mcpUrl, challenge: options.challenge, signal });
   const context = await checkEndpointOrigins(requested, found, { flow, method, signal });
   await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, { scope: options.scope });

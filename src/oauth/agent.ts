@@ -18,6 +18,7 @@ import { discover } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
 import { type GrantOptions, type LoginOptions, loginRequired, type TokenOptions } from "./grant/grant-requirements.js";
 import type { TraceEntry } from "./http/trace.js";
+import type { LoginContext } from "./login/login-context.js";
 import { finishDevice, finishInSession } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
@@ -28,7 +29,14 @@ import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { GrantKey } from "./model/grant.js";
-import { listLogins, removeAndRevoke } from "./stored-logins.js";
+import { IDP_ACCOUNT } from "./model/machine-grant.js";
+import {
+  type DisconnectSummary,
+  disconnectLogins,
+  listLogins,
+  removeAndRevoke,
+  retryRevocations,
+} from "./stored-logins.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import { type Introspection, introspect } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
@@ -226,7 +234,11 @@ export class AgentClient {
     try {
       return await work;
     } catch (error) {
-      offerStart(this.#context, error, (key, options) => this.#login(key, options));
+      offerStart(this.#context, error, {
+        atServer: (key, options) => this.#login(key, options),
+        atIdp: this.loginIdp,
+        webAtIdp: this.startIdpLogin,
+      });
       throw error;
     }
   }
@@ -246,6 +258,15 @@ export class AgentClient {
     return beginBrowserLogin(this.#context, mcpUrl, redirectUri, options);
   }
 
+  /** As {@link AgentClient.beginLogin}, at the company's identity provider: {@link AgentClient.loginIdp} in two steps. */
+  async beginIdpLogin(
+    redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
+    options: LoginOptions = {},
+  ): Promise<PreparedLogin> {
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    return beginBrowserLogin(context, issuer, redirectUri, wanted);
+  }
+
   /**
    * The first half of a login on another device in two steps (RFC 8628): requests the code that the user enters. The
    * result holds a secret: store it as securely as a token until {@link AgentClient.finishDeviceLogin}.
@@ -256,13 +277,19 @@ export class AgentClient {
     return beginDeviceLogin(this.#context, mcpUrl, options);
   }
 
+  /** As {@link AgentClient.beginDeviceLogin}, at the company's identity provider. */
+  async beginIdpDeviceLogin(options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    return beginDeviceLogin(context, issuer, wanted);
+  }
+
   /** The second half: polls the issuer at its interval until the user has entered the code, and stores the grant. */
   async finishDeviceLogin(
     login: PreparedDeviceLogin,
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
     const signal = options.signal ?? new AbortController().signal;
-    return new AccessToken(await finishDevice(this.#context.contextOf(login), login, signal));
+    return new AccessToken(await finishDevice(this.#contextOf(login), login, signal));
   }
 
   /**
@@ -275,7 +302,7 @@ export class AgentClient {
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<AccessToken> {
     const signal = options.signal ?? new AbortController().signal;
-    return new AccessToken(await finishInSession(() => this.#context.contextOf(login), login, session, signal));
+    return new AccessToken(await finishInSession(() => this.#contextOf(login), login, session, signal));
   }
 
   /**
@@ -289,6 +316,15 @@ export class AgentClient {
   }
 
   /**
+   * As {@link AgentClient.startLogin}, at the company's identity provider: {@link AgentClient.loginIdp} in a web app.
+   * {@link AgentClient.handleCallback} finishes it.
+   */
+  async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
+    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    return startLogin(context, issuer, wanted);
+  }
+
+  /**
    * Finishes a login in a web app with the request, or the address, of the callback. Each login is finished once, by the
    * browser, the profile and the account that it started with.
    *
@@ -297,18 +333,28 @@ export class AgentClient {
    */
   async handleCallback(callback: Request | URL | string, options: CallbackOptions = {}): Promise<CallbackResult> {
     checkCall(options);
-    return handleCallback(this.#context, callback, options);
+    return handleCallback(this.#context, callback, { ...options, contextOf: (login) => this.#contextOf(login) });
+  }
+
+  /** The context that finishes a login, at a server or at the identity provider. */
+  #contextOf(login: PreparedLogin | PreparedDeviceLogin): LoginContext {
+    const { account } = login;
+    return account === IDP_ACCOUNT
+      ? this.#tokens.ofIdp.contextOf(this.#context.profile, login)
+      : this.#context.contextOf(login);
   }
 
   /**
-   * Removes the login at a server, then revokes its tokens at the issuer, for at most five seconds. Without a revocation
-   * endpoint they stay valid until they expire.
+   * Ends the login at a server: removes it, then revokes its tokens at the issuer, for at most five seconds. When it returns,
+   * no process gets the tokens from the store, and a refresh that was in flight has ended without storing any; a process with
+   * a near cache (`near` of `grantStore`) may use its copy for as long as that allows. Tokens that were not revoked are stored
+   * for {@link AgentClient.retryRevocations}; without a revocation endpoint they stay valid until they expire.
    *
    * @param options `account` selects the login: null for the one without an account, as `status` lists it; if left out,
    * the one that {@link AgentClient.token} would use
    * @returns whether there was a login, and what the issuer did
    */
-  async logout(
+  async disconnect(
     mcpUrl: string,
     options: Pick<TokenOptions, "signal"> & { account?: string | null | undefined } = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
@@ -323,14 +369,48 @@ export class AgentClient {
   }
 
   /**
+   * Ends many logins as {@link AgentClient.disconnect} ends one: with `tenant` or `profile` those of them, else those of this
+   * client's own profile. A login that a user finishes meanwhile may remain. Revocations that failed before are tried again.
+   *
+   * @throws `AgentAuthError` class `store` for a login that cannot be read, after the others are ended
+   */
+  async disconnectAll(
+    options: Pick<TokenOptions, "signal"> & Partial<Pick<AgentUser, "tenant">> & { profile?: string | undefined } = {},
+  ): Promise<DisconnectSummary> {
+    checkCall(options);
+    const { tenant, profile, signal } = options;
+    if (this.#isOfUser && (tenant !== undefined || profile !== undefined))
+      throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
+    const context = tenant === undefined ? this.#context : this.#users.tokensOf(tenant).context;
+    const whose = tenant === undefined ? (profile ?? this.#context.profile) : profile;
+    const done = await disconnectLogins(context, whose, signal);
+    const { revoked, pending } = await retryRevocations(context, whose, signal);
+    return { removed: done.removed, revoked: done.revoked + revoked, pending };
+  }
+
+  /**
+   * Tries again to revoke the tokens of removed logins whose issuers did not revoke them: all that the store has, or those of
+   * the user of this client. They are stored for 30 days.
+   */
+  async retryRevocations(
+    options: Pick<TokenOptions, "signal"> = {},
+  ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
+    checkCall(options);
+    return retryRevocations(this.#context, this.#isOfUser ? this.#context.profile : undefined, options.signal);
+  }
+
+  get #isOfUser(): boolean {
+    return this.#context !== this.#tokens.context;
+  }
+
+  /**
    * The stored logins of this profile, or of every profile with `all`, without secrets.
    *
    * @param options `onUnusable` is called for stored logins that cannot be read, of any profile
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCall(options);
-    const isOfUser = this.#context !== this.#tokens.context;
-    if (isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
+    if (this.#isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
     return listLogins(this.#context, mcpUrl, options);
   }
 

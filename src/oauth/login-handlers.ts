@@ -16,6 +16,8 @@ export interface LoginHandlersOptions<R = Request> {
   redirectUri: string;
   /** The MCP servers that a user may log in at. */
   servers: readonly string[];
+  /** Whether a user may log in at the identity provider of the client (its option `idp`). Default false. */
+  idp?: boolean | undefined;
   /** The scopes that the query parameter `scope` may name. Default: none, which leaves the choice to the server. */
   scopes?: readonly string[] | undefined;
   /** Called for each login that fails, and for errors of the web app itself. */
@@ -25,8 +27,9 @@ export interface LoginHandlersOptions<R = Request> {
 /** The two pages of a login, for GET requests. */
 export interface LoginHandlers {
   /**
-   * Starts the login at the server of the query parameter `server`; `returnTo` and `scope` are optional. Requests that
-   * another site caused, also one of the same domain, and scopes that are not in `scopes` get 403.
+   * Starts the login at the server of the query parameter `server`, or at the identity provider with the parameter `idp`;
+   * `returnTo` and `scope` are optional. Requests that another site caused, also one of the same domain, and scopes that
+   * are not in `scopes` get 403.
    */
   start(request: Request): Promise<Response>;
   /** Finishes it, and redirects the browser to `returnTo`, or to `/`. */
@@ -48,7 +51,7 @@ export function loginHandlers(options: LoginHandlersOptions): LoginHandlers {
 }
 
 /** What a page knows of its web app. */
-type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "scopes">;
+type PageOptions = Pick<LoginHandlersOptions, "redirectUri" | "servers" | "idp" | "scopes">;
 
 /** A page of a login. */
 export type LoginPage = (agent: AgentClient, request: Request, options: PageOptions) => Promise<Response>;
@@ -75,17 +78,19 @@ export async function answerPage<R>(
 }
 
 /** Redirects the browser to the authorization server. */
-export const startPage: LoginPage = async (agent, request, { redirectUri, servers, scopes = [] }) => {
+export const startPage: LoginPage = async (agent, request, { redirectUri, servers, idp = false, scopes = [] }) => {
   // Another site must not start logins of its visitors.
   if (comesFromElsewhere(request.headers, redirectUri)) return respondPlain(403, "Start the login on this site.");
   const query = readQueryParameters(request);
   const server = query.get("server") ?? "";
-  if (!servers.includes(server)) return respondPlain(404, "No login is offered at this server.");
+  const isAtIdp = query.has("idp");
+  if (!(isAtIdp ? idp : servers.includes(server))) return respondPlain(404, "No login is offered at this server.");
   const [returnTo, scope] = [query.get("returnTo") ?? undefined, query.get("scope") || undefined];
   // A link must not decide how much a user grants.
   const isOffered = scope?.split(" ").every((one) => scopes.includes(one)) ?? true;
   if (!isOffered) return respondPlain(403, "A scope is not offered.");
-  const { url, ...login } = await agent.startLogin(server, { redirectUri, returnTo, scope, signal: request.signal });
+  const wanted = { redirectUri, returnTo, scope, signal: request.signal };
+  const { url, ...login } = await (isAtIdp ? agent.startIdpLogin(wanted) : agent.startLogin(server, wanted));
   const cookies = await cookiesOf(login, redirectUri);
   if (login.saved === undefined) return respondRedirect(url, cookies);
   const abandoned = abandonedCookies(request.headers.get("cookie") ?? "", MAX_SEALED - 1);

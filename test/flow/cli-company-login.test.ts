@@ -1,11 +1,17 @@
 import { decodeJwt } from "jose";
 import { describe, expect } from "vitest";
 import { expireIdToken, loginAtIdp, machineTest, tokenRequests } from "./machine-support.js";
-import { FETCH_BROWSER } from "./support.js";
+import { callbackOf, FETCH_BROWSER, fastClock } from "./support.js";
 
 const BROWSER = ["--browser", FETCH_BROWSER];
 
-const it = machineTest({ revocation: true })
+interface Begun {
+  login_id: string;
+  url: string;
+  finish: string;
+}
+
+const it = machineTest({ revocation: true, deviceFlow: true })
   /** `agentauth login --idp`. */
   .extend(
     "logInAtIdp",
@@ -73,6 +79,8 @@ describe("agentauth login --idp", () => {
     faults.add({ kind: "refuse-refresh", times: 0 });
     const { code, stderr } = await me.run(["token", url, "--no-login", ...client]);
     expect([code, stderr]).toEqual([4, expect.stringContaining(`agentauth login --idp ${machine.idp.issuer}`)]);
+    const agents = await me.run(["token", url, ...client], { env: { AGENTAUTH_AGENT: "1" } });
+    expect(agents.stderr).toContain(`login --idp ${machine.idp.issuer} --no-wait --json`);
     faults.clear();
     // The client is that of the earlier login.
     expect((await me.run(["login", "--idp", machine.idp.issuer, ...BROWSER])).code).toBe(0);
@@ -95,11 +103,60 @@ describe("agentauth login --idp", () => {
     expect((await me.run(["logout", "--idp"])).stderr).toBe("not logged in at an identity provider\n");
   });
 
+  it("can be made in two steps, as an agent does it", async ({ client, machine, me, url }) => {
+    const { issuer, nativeClient } = machine.idp;
+    const begun = await me.run([
+      "login",
+      "--idp",
+      issuer,
+      "--idp-client-id",
+      nativeClient.clientId,
+      "--flow",
+      "paste",
+      "--no-wait",
+      "--json",
+    ]);
+    const { finish, login_id, ...started } = JSON.parse(begun.stdout) as Begun;
+    expect(finish).toBe(`agentauth login --idp ${issuer} --wait ${login_id}`);
+    const status = await me.run(["status", "--json"]);
+    expect([JSON.parse(status.stdout), status.stderr]).toEqual([
+      [expect.objectContaining({ grant: "idp", state: "pending", login_id })],
+      expect.stringContaining(finish),
+    ]);
+    const atServer = await me.run(["login", url, "--wait", login_id]);
+    expect([atServer.code, atServer.stderr]).toEqual([2, expect.stringContaining(`is for ${issuer}`)]);
+    const { code, stdout, stderr } = await me.run([...finish.split(" ").slice(1), "--json"], {
+      stdin: await callbackOf(started.url),
+    });
+    expect([code, stderr]).toEqual([0, expect.stringContaining(`logged in at the identity provider ${issuer}`)]);
+    expect(JSON.parse(stdout)).toMatchObject({ signed_in: true, grant: "idp", client_id: "sandbox-desktop" });
+    expect((await me.run(["token", url, "--no-login", ...client])).code).toBe(0);
+  });
+
+  it("can be made with a code on another device", async ({ machine, me }) => {
+    const { issuer, nativeClient } = machine.idp;
+    const begun = await me.run([
+      "login",
+      "--idp",
+      issuer,
+      "--idp-client-id",
+      nativeClient.clientId,
+      "--flow",
+      "device",
+      "--no-wait",
+      "--json",
+    ]);
+    const { finish, url } = JSON.parse(begun.stdout) as Begun;
+    await (await fetch(url)).text();
+    const { code, stdout } = await me.run([...finish.split(" ").slice(1), "--json"], { clock: fastClock(20) });
+    expect([code, JSON.parse(stdout)]).toMatchObject([0, { signed_in: true, grant: "idp" }]);
+  });
+
   it.for<[string, string[], RegExp]>([
     ["a server", ["https://mcp.example/mcp", ...BROWSER], /--idp and a server do not go together/],
-    ["--no-wait", ["--no-wait"], /--idp and two steps .* do not go together/],
     ["--client-id", ["--client-id", "x", ...BROWSER], /--idp-client-id <id>/],
-    ["no terminal", [], /--browser none/],
+    ["--callback-url alone", ["--callback-url", "-", ...BROWSER], /--callback-url finishes a login in two steps/],
+    ["--grant", ["--grant", "jwt-bearer", "--assertion", "env:A", ...BROWSER], /--idp and --grant do not go together/],
   ])("is refused with %s", async ([_what, flags, said], { machine, me }) => {
     const { code, stderr } = await me.run(["login", "--idp", machine.idp.issuer, ...flags]);
     expect([code, stderr]).toEqual([2, expect.stringMatching(said)]);

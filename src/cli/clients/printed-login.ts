@@ -1,5 +1,6 @@
 import type { AgentAuthError } from "../../errors.js";
 import type { LoginStatus } from "../../oauth/login-status.js";
+import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
 import type { CommandContext } from "../runtime/context.js";
 import { cliHint } from "../runtime/hints.js";
 import { flagText } from "../runtime/pasted-words.js";
@@ -32,7 +33,7 @@ export function printedPendingLogin({ id, login, expiresAt, startedAt }: Pending
     profile: login.profile,
     server: login.server,
     account: login.account ?? null,
-    grant: "sign-in",
+    grant: login.account === IDP_ACCOUNT ? "idp" : "sign-in",
     token_type: login.proofKey === undefined ? "Bearer" : "DPoP",
     resource: login.resource,
     issuer: login.issuer.issuer,

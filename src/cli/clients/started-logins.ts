@@ -6,6 +6,7 @@ import { AgentAuthError } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { decodeStoredLogin, encodeLogin, type StoredLogin } from "../../oauth/login/login-codec.js";
 import { CodecError } from "../../oauth/model/codec.js";
+import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
 import { patiently, statOf } from "../../platform/files.js";
 import { quote, shellWord } from "../../redact.js";
 import type { LockOwner } from "../../store/leases/lock-owner.js";
@@ -107,12 +108,14 @@ export function readLogin(id: string, url: string, files: Files): StoredLogin {
 }
 
 /** The command that finishes a login. It is another process, which may have another default profile. */
-export function finishCommand(id: string, { server, profile, account }: StoredLogin): string {
+export function finishCommand(id: string, { server, issuer, profile, account }: StoredLogin): string {
+  const isAtIdp = account === IDP_ACCOUNT;
   const flags = [
     ...(profile === "default" ? [] : ["--profile", profile]),
-    ...(account === undefined ? [] : ["--account-hint", account]),
+    ...(account === undefined || isAtIdp ? [] : ["--account-hint", account]),
   ];
-  return ["agentauth", "login", server, "--wait", id, ...flags].map(shellWord).join(" ");
+  const at = isAtIdp ? ["--idp", issuer.issuer] : [server];
+  return ["agentauth", "login", ...at, "--wait", id, ...flags].map(shellWord).join(" ");
 }
 
 /** The logins that wait for their second step; those that cannot be read are left to the command that finishes them. */

@@ -98,7 +98,8 @@ function loginHint(remedy: LoginRemedy, { hint = LOGIN_HINT }: AgentAuthError, c
   switch (remedy.option) {
     case "loginTimeoutMs": {
       const { authorizationParams, ...plain } = remedy;
-      const again = `run ${loginCommand(plain)} again; --login-timeout <seconds> gives more time`;
+      // The first login at an identity provider needs its flags.
+      const again = `run ${loginCommand(plain, plain.idp ? context : {})} again; --login-timeout <seconds> gives more time`;
       if (authorizationParams === undefined) return again;
       return `${again}; if the page wanted an approval: ${loginCommand(remedy, context)}`;
     }

@@ -9,6 +9,21 @@ export interface LoginCommandContext {
   isForAgent?: boolean;
 }
 
+/** The flags of a command at a server that are no flags of a login at the identity provider, or have another value there. */
+const OF_SERVER = new Set([
+  "--account-hint",
+  "--client-id",
+  "--client-secret-file",
+  "--dpop",
+  "--issuer",
+  "--key-id",
+  "--private-key",
+  "--resource",
+  "--resource-metadata",
+  "--scope",
+  "--trust-named-issuer",
+]);
+
 /** The command that logs in, with the flags that the remedy names, then those that were given. */
 export function loginCommand(
   { server, idp, profile, account, scope, dpop, resourceMetadata, authorizationParams = {} }: LoginRemedy,
@@ -20,8 +35,8 @@ export function loginCommand(
     ...unseenFlags({ scope, resourceMetadata }),
     ...(dpop === undefined ? [] : [["--dpop", dpop]]),
     ...paramFlags(authorizationParams),
-    ...flags,
-    ...(isForAgent && !idp ? [["--no-wait"], ["--json"]] : []),
+    ...flags.filter(([flag = ""]) => !idp || !OF_SERVER.has(flag)),
+    ...(isForAgent ? [["--no-wait"], ["--json"]] : []),
   ];
   const names = all.map(nameOfFlag);
   const words = all.filter((_, index) => names.indexOf(names[index] ?? "") === index).flat();

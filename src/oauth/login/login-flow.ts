@@ -16,6 +16,7 @@ import { authorizationOf, authorize } from "./authorize-step.js";
 import { noDeviceFlowError, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
 import { checkEndpointOrigins } from "./endpoint-origins.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
+import { observeLogin } from "./login-event.js";
 import type { LoginSession } from "./login-method.js";
 import {
   type AuthorizedLogin,
@@ -29,11 +30,7 @@ import { tokensOfLogin } from "./token-step.js";
 /** Logs the user in and stores the grant, which is read back before the caller gets it. */
 export async function loginWith(requested: LoginContext, request: LoginRequest): Promise<Grant> {
   const { signal, method } = request;
-  const { mcpUrl, challenge } = request;
-  const found = requested.requiresIdToken
-    ? await discoverProvider(requested, mcpUrl, signal)
-    : await discover(requested, mcpUrl, challenge, signal);
-  reportChanges(requested, found);
+  const found = await discoverForLogin(requested, request);
   const context = await checkEndpointOrigins(requested, found, { flow: requested.flow, method, signal });
   await checkClientIssuer(context, found, signal);
   const wanted = scopeFor(found, request);
@@ -58,6 +55,18 @@ export async function loginWith(requested: LoginContext, request: LoginRequest):
   });
 }
 
+/** Finds the issuer of a login: that of a server, or the identity provider itself. Reports what changed. */
+export async function discoverForLogin(
+  context: LoginContext,
+  { mcpUrl, challenge, signal }: Pick<LoginRequest, "mcpUrl" | "challenge" | "signal">,
+): Promise<Discovered> {
+  const found = context.requiresIdToken
+    ? await discoverProvider(context, mcpUrl, signal)
+    : await discover(context, mcpUrl, challenge, signal);
+  reportChanges(context, found);
+  return found;
+}
+
 /** Waits in an open session for the callback of a prepared login, and stores the grant. */
 export function finishInSession(
   contextOf: () => LoginContext,
@@ -70,8 +79,11 @@ export function finishInSession(
     // The login determines the account, not the options of this client.
     const context = { ...contextOf(), loginHint: login.account };
     const key = grantKeyFor(context, login.server);
-    return withReservation(context.store, key, (reservation) =>
-      completeLogin(context, login, { session, reservation, signal }),
+    const about = { server: login.server, flow: "browser", issuer: login.issuer.issuer } as const;
+    return observeLogin(context.events, about, () =>
+      withReservation(context.store, key, (reservation) =>
+        completeLogin(context, login, { session, reservation, signal }),
+      ),
     );
   });
 }
@@ -85,8 +97,11 @@ export async function beginDevice(context: LoginContext, login: Preparation): Pr
 /** Polls until the user has entered the code, and stores the grant for the account that the login began with. */
 export function finishDevice(requested: LoginContext, login: PreparedDeviceLogin, signal: AbortSignal): Promise<Grant> {
   const context = { ...requested, loginHint: login.account };
-  return withReservation(context.store, grantKeyFor(context, login.server), (reservation) =>
-    completeDevice(context, login, { reservation, signal }),
+  const about = { server: login.server, flow: "device", issuer: login.issuer.issuer } as const;
+  return observeLogin(context.events, about, () =>
+    withReservation(context.store, grantKeyFor(context, login.server), (reservation) =>
+      completeDevice(context, login, { reservation, signal }),
+    ),
   );
 }
 
@@ -172,7 +187,7 @@ export function rethrowWithResourceHint(resource: string): (error: unknown) => n
  * Reports that a server names another authorization server than at the earlier login (MCP Authorization, SEP-2352), or
  * asks for no login any more.
  */
-export function reportChanges(
+function reportChanges(
   { remembered, onProgress }: LoginContext,
   { server, issuer, isUnprotected }: Discovered<IssuerMetadata>,
 ): void {

@@ -7,7 +7,7 @@ import type { PendingAuthorization } from "./authorization.js";
 
 /** A login before its callback: everything that is needed to make a grant of it. */
 export interface PreparedLogin {
-  /** The MCP server, canonical. */
+  /** The MCP server, or the identity provider, canonical. */
   readonly server: string;
   /** The requested account; undefined if none was named. */
   readonly account: string | undefined;

@@ -4,9 +4,11 @@ import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { CodecError } from "../model/codec.js";
 import type { Grant } from "../model/grant.js";
 import { type GrantStore, memoryRecords, withReservation } from "../model/grant-store.js";
+import { IDP_ACCOUNT } from "../model/machine-grant.js";
 import { judgeCallback } from "./authorize-step.js";
 import { loginMembers, loginOf } from "./login-codec.js";
 import type { LoginContext } from "./login-context.js";
+import { observeLogin } from "./login-event.js";
 import { exchangeLogin, grantKeyFor, rethrowWithResourceHint } from "./login-flow.js";
 import type { PreparedLogin } from "./prepared-login.js";
 import { hashOf, isSameText, openText, sealText } from "./sealed-text.js";
@@ -83,7 +85,9 @@ export async function takeWebLogin(
   const { login, expiresAt } = waiting;
   const now = clock.epoch();
   if (expiresAt <= now) throw loginNotFoundError();
-  if (login.profile !== profile || login.account !== account) throw badSavedLoginError("it belongs to another user");
+  // The login at the identity provider is that of the profile, whatever account its client is for.
+  const isForUser = login.account === account || login.account === IDP_ACCOUNT;
+  if (login.profile !== profile || !isForUser) throw badSavedLoginError("it belongs to another user");
   if (!isSameText(login.pending.state, state)) throw stateMismatchError();
   if (!isSameText(waiting.browser, browser)) throw browserMismatchError();
   const records = store.shortLived ?? finishedHere;
@@ -102,10 +106,13 @@ export async function finishWithCallback(
   callback: URLSearchParams,
   signal: AbortSignal,
 ): Promise<Grant | { again: PreparedLogin }> {
-  return withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
-    const judged = await judgeCallback(context, login, callback).catch(rethrowWithResourceHint(login.resource));
-    return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });
-  });
+  const about = { server: login.server, flow: "web", issuer: login.issuer.issuer } as const;
+  return observeLogin(context.events, about, () =>
+    withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
+      const judged = await judgeCallback(context, login, callback).catch(rethrowWithResourceHint(login.resource));
+      return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });
+    }),
+  );
 }
 
 /** The name of the cookie of one login: two logins in two tabs have two. */

@@ -55,11 +55,11 @@ export interface CallbackOptions {
 
 /** A login that a callback finished; its grant is stored. */
 export interface FinishedLogin {
-  /** The MCP server. */
+  /** The MCP server, or the identity provider. */
   server: string;
   /** The page to show, as an absolute address; undefined if none was named. */
   returnTo: string | undefined;
-  /** The token. */
+  /** The token; that of the identity provider is for no MCP server. */
   token: AccessToken;
 }
 

@@ -1,3 +1,4 @@
+import type { OAuthSettings } from "./issuer-settings.js";
 import { ID_JAG_TYP } from "./jwt-bearer.js";
 import { openJwt, SIGNING_ALG, signJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
@@ -6,15 +7,16 @@ import { TOKEN_EXCHANGE } from "./token-exchange.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ID_JAG = `${TYPE}id-jag`;
+const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
 const LIFE_S = 300;
 
 /** The clients of the identity provider, in the form of oidc-provider. */
-export function idpClients({ idp }: Machines): object[] {
+export function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings, "deviceFlow">): object[] {
   const common = {
     application_type: "native",
     redirect_uris: ["http://127.0.0.1/callback", "http://localhost/callback"],
     response_types: ["code"],
-    grant_types: ["authorization_code", "refresh_token", TOKEN_EXCHANGE],
+    grant_types: ["authorization_code", "refresh_token", TOKEN_EXCHANGE, ...(deviceFlow ? [DEVICE_CODE] : [])],
     id_token_signed_response_alg: SIGNING_ALG,
   };
   return [

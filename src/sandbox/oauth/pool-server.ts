@@ -96,7 +96,7 @@ export class PoolServer {
         path: this.path,
         key: this.#key,
         loginDevices: this.#loginDevices,
-        clients: machines ? (vouchesAt ? idpClients : machineClients)(machines) : [],
+        clients: machines ? (vouchesAt ? idpClients : machineClients)(machines, oauth) : [],
       }),
     );
     this.#extend(provider, store, { errors, proofs });

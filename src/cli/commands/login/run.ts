@@ -52,12 +52,13 @@ function wantsJson(options: TokenFlags, context: CommandContext): boolean {
   return isGiven ? options.json === true || options.output === "json" : whyTwoSteps(options, context) !== undefined;
 }
 
-/** `login`: logs in even if a login is stored; in one step, or in two. */
+/** `login`: logs in even if a login is stored, at a server or at the identity provider; in one step, or in two. */
 async function logIn(options: TokenFlags, context: CommandContext): Promise<number | undefined> {
-  const { idp } = options;
-  if (idp !== undefined) return logInAtIdp(String(idp), options, context);
-  if ((options.url as string | undefined) === undefined) throw await noServer(context);
-  const url = parseMcpUrlArgument(options.url);
+  const { scope } = options;
+  const { signal } = context;
+  const idp = options.idp === undefined ? undefined : checkedIdp(String(options.idp), options);
+  if (idp === undefined && (options.url as string | undefined) === undefined) throw await noServer(context);
+  const url = idp ?? parseMcpUrlArgument(options.url);
   if (options.grant !== undefined) throw noUserLogin(url, options.grant);
   const home = context.home();
   if (repairHome(home)) context.io.say(`${escapeText(home)} was readable by other users; it is private again`);
@@ -71,42 +72,42 @@ async function logIn(options: TokenFlags, context: CommandContext): Promise<numb
     return beginLogin(url, { ...options, ...(options.output === undefined && { json: true }) }, context);
   }
   const agent = await context.agent({ login: "always" });
-  const finished =
-    typeof options.wait === "string"
-      ? await finishLogin(agent, { id: options.wait, url, options, context })
-      : { token: await agent.login(url, { scope: options.scope, signal: context.signal }) };
-  if ("rejected" in finished) return beginAgain(url, finished.rejected, options, context);
-  await reportLogin(agent, finished.token, options, context);
+  if (typeof options.wait === "string") {
+    const finished = await finishLogin(agent, { id: options.wait, url, options, context });
+    if ("rejected" in finished) return beginAgain(url, finished.rejected, options, context);
+    await (idp === undefined
+      ? reportLogin(agent, finished.token, options, context)
+      : reportIdpLogin(await storedIdpLogin(agent, finished.token), options, context));
+  } else if (idp === undefined) await reportLogin(agent, await agent.login(url, { scope, signal }), options, context);
+  else await reportIdpLogin(await agent.loginIdp({ scope, signal }), options, context);
   return undefined;
 }
 
-/** `login --idp`: logs in at the company's identity provider, in one step. */
-async function logInAtIdp(idp: string, options: TokenFlags, context: CommandContext): Promise<undefined> {
-  const { url, wait, callbackUrl, grant, clientId } = options as Partial<TokenFlags>;
-  const apart = {
-    "a server": url,
-    "two steps (--wait, --no-wait)": wait,
-    "--callback-url": callbackUrl,
-    "--grant": grant,
-  };
-  const found = Object.entries(apart).find(([, value]) => value !== undefined && value !== true)?.[0];
+/** The identity provider that `--idp` names, with no flag that is for a server. */
+function checkedIdp(idp: string, { url, grant, clientId }: Partial<TokenFlags>): string {
+  const found = Object.entries({ "a server": url, "--grant": grant }).find(([, value]) => value !== undefined)?.[0];
   if (found !== undefined) throw usageError(`--idp and ${found} do not go together`, "leave out one of the two");
   if (clientId !== undefined)
     throw usageError(
       "--client-id is the client of a server",
       "name that of the identity provider: --idp-client-id <id>",
     );
-  const reason = whyTwoSteps(options, context);
-  if (reason !== undefined)
-    throw usageError(`login --idp waits for the user, and ${reason}`, "--browser none prints the URL, and waits");
-  const agent = await context.agent({ login: "always" });
-  const { scope } = options;
-  const login = printedLogin(await agent.loginIdp({ scope, signal: context.signal }));
+  return idp;
+}
+
+async function storedIdpLogin(agent: AgentClient, { server, account }: AccessToken): Promise<LoginStatus> {
+  const login = (await agent.status(server)).find((one) => one.account === account);
+  if (login === undefined) throw new TypeError("the login at the identity provider is not stored");
+  return login;
+}
+
+async function reportIdpLogin(status: LoginStatus, options: TokenFlags, context: CommandContext): Promise<void> {
+  const login = printedLogin(status);
   const finished: FinishedLogin = { signed_in: true, ...login };
   if (options.json || options.output === "json") await context.io.stdout.write(json(finished));
   const next = "agentauth token <mcp_url> needs no login where the issuer takes assertions of this identity provider";
   const lasting = login.refreshable ? "" : `; without a refresh token, the next login is due at ${login.expires_at}`;
-  context.io.say(`logged in at the identity provider ${escapeText(idp)}: ${next}${lasting}`);
+  context.io.say(`logged in at the identity provider ${escapeText(login.issuer)}: ${next}${lasting}`);
 }
 
 async function reportLogin(

@@ -4,6 +4,7 @@ import { codeTakerText } from "../../../login/messages.js";
 import { reserveRedirect } from "../../../login/reserve-port.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
+import { IDP_ACCOUNT } from "../../../oauth/model/machine-grant.js";
 import { type CallbackListener, startListener } from "../../clients/callback-listener.js";
 import { finishCommand, LIFE_MS, storeLogin } from "../../clients/started-logins.js";
 import type { TokenFlags } from "../../flags/agent.js";
@@ -65,7 +66,7 @@ export async function beginAgain(
   const flags = {
     ...options,
     scope,
-    ...(account !== undefined && { accountHint: account }),
+    ...(account !== undefined && account !== IDP_ACCOUNT && { accountHint: account }),
     ...(flow === "paste" && { flow }),
   };
   context.io.say("the login is not complete: the user has to open another URL, which requests fewer scopes");
@@ -77,10 +78,11 @@ export async function beginAgain(
 async function beginDevice(
   agent: AgentClient,
   url: string,
-  { scope }: TokenFlags,
+  { scope, idp }: TokenFlags,
   context: CommandContext,
 ): Promise<PrintedStart> {
-  const login = await agent.beginDeviceLogin(url, { scope, signal: context.signal });
+  const wanted = { scope, signal: context.signal };
+  const login = await (idp === undefined ? agent.beginDeviceLogin(url, wanted) : agent.beginIdpDeviceLogin(wanted));
   const { userCode, verificationUri, verificationUriComplete: complete, expiresAt } = login.device;
   const lifeMs = expiresAt - context.now();
   // It also refuses a code or an address that must not be shown.
@@ -104,7 +106,7 @@ async function beginCallback(
   options: TokenFlags,
   context: CommandContext,
 ): Promise<PrintedStart> {
-  const { scope, redirectHost: host, redirectPort: port, loginTimeout } = options;
+  const { scope, idp, redirectHost: host, redirectPort: port, loginTimeout } = options;
   const flow = options.flow === "paste" ? options.flow : undefined;
   let listener: CallbackListener | undefined;
   const bind = async (preferred: string | undefined) => {
@@ -115,7 +117,8 @@ async function beginCallback(
   const id = newLoginId();
   const lifeMs = loginTimeout === undefined ? LIFE_MS : loginTimeout * 1000;
   try {
-    const login = await agent.beginLogin(url, bind, { scope, signal: context.signal });
+    const wanted = { scope, signal: context.signal };
+    const login = await (idp === undefined ? agent.beginLogin(url, bind, wanted) : agent.beginIdpLogin(bind, wanted));
     const stored: StoredLogin = { ...login, flow, profile: context.settings().profile.value, lifeMs };
     await storeLogin(id, stored, context);
     const { authorizationUrl, state, promisesIss } = login.pending;
