@@ -7,12 +7,21 @@ import type { IdJagSubject, MachineGrant, MachineGrantOf, MachineGrantType, Work
 export interface TokenSteps {
   /** RFC 6749 section 4.4. */
   clientCredentials(): Promise<GrantTokens>;
-  /** RFC 7523 section 2.1, with an assertion for the audience; without one, for the issuer. */
-  jwtBearer(assertion: string, audience?: string): Promise<GrantTokens>;
+  /**
+   * RFC 7523 section 2.1, with an assertion for the audience (default: the issuer), which may allow less than the scopes of
+   * the request.
+   */
+  jwtBearer(
+    assertion: string,
+    about?: { audience?: string | undefined; scope?: string | undefined },
+  ): Promise<GrantTokens>;
   /** Gets the assertion of a workload for this request. */
   assertionOf(workload: Workload): Promise<string>;
   /** Exchanges an id token, or a refresh token, for an assertion (ID-JAG) at the identity provider that issued it. */
-  idJag(grant: MachineGrantOf<"id_jag">, subject: IdJagSubject): Promise<string>;
+  idJag(
+    grant: MachineGrantOf<"id_jag">,
+    subject: IdJagSubject,
+  ): Promise<{ assertion: string; scope: string | undefined }>;
 }
 
 /** Whom a grant is for. */
@@ -54,7 +63,8 @@ export const GRANT_STRATEGIES = {
     flag: "jwt-bearer",
     about: "an assertion that the issuer trusts (RFC 7523)",
     proof: async ({ workload }) => ({ source: [typeof workload === "string" ? workload : workload()] }),
-    tokens: async (steps, _proof, grant) => steps.jwtBearer(await steps.assertionOf(grant), grant.audience),
+    tokens: async (steps, _proof, grant) =>
+      steps.jwtBearer(await steps.assertionOf(grant), { audience: grant.audience }),
     explain: (code) =>
       code === "invalid_grant"
         ? {
@@ -69,8 +79,10 @@ export const GRANT_STRATEGIES = {
     about: "an id token of the company's identity provider (enterprise-managed authorization)",
     extension: "io.modelcontextprotocol/enterprise-managed-authorization",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
-    tokens: async (steps, idToken, grant) =>
-      steps.jwtBearer(await steps.idJag(grant, (await grant.subject?.()) ?? { idToken })),
+    async tokens(steps, idToken, grant) {
+      const { assertion, scope } = await steps.idJag(grant, (await grant.subject?.()) ?? { idToken });
+      return steps.jwtBearer(assertion, { scope });
+    },
     explain: (code) =>
       code === "invalid_grant"
         ? {
