@@ -46,7 +46,7 @@ export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType>
   /** Gets the tokens. */
   tokens(steps: TokenSteps, proof: string, grant: MachineGrantOf<Type>): Promise<GrantTokens>;
   /** What helps against an error of the issuer, if that differs from other grants. */
-  explain?(code: string): Advice | undefined;
+  explain?(code: string, grant: MachineGrantOf<Type>): Advice | undefined;
 }
 
 /** The strategies of all machine grants: flags, completion, `status` and the schemas derive from this table. */
@@ -68,7 +68,7 @@ export const GRANT_STRATEGIES = {
     explain: (code) =>
       code === "invalid_grant"
         ? {
-            hint: "the assertion must be current, for this issuer, and from a party that the issuer trusts",
+            hint: "the assertion must be current, for this issuer, not used before, and from a party that the issuer trusts",
             remedy: { action: "configure", option: "assertion" },
           }
         : undefined,
@@ -83,13 +83,17 @@ export const GRANT_STRATEGIES = {
       const { assertion, scope } = await steps.idJag(grant, (await grant.subject?.()) ?? { idToken });
       return steps.jwtBearer(assertion, { scope });
     },
-    explain: (code) =>
-      code === "invalid_grant"
-        ? {
-            hint: "log in again at the identity provider, and give its new id token",
-            remedy: { action: "configure", option: "idToken" },
-          }
-        : undefined,
+    explain(code, { idp, subject }) {
+      if (code !== "invalid_grant") return undefined;
+      if (subject === undefined) {
+        const hint = "log in again at the identity provider, and give its new id token";
+        return { hint, remedy: { action: "configure", option: "idToken" } };
+      }
+      const name = quote(idp.issuer ?? idp.tokenEndpoint);
+      return {
+        hint: `ask the administrators of the server whether its issuer trusts ${name} and knows the user and the client`,
+      };
+    },
   },
 } as const satisfies { [Type in MachineGrantType]: GrantStrategy<Type> };
 
@@ -118,7 +122,8 @@ export interface RequestingClient {
 /** The issuer's error with a hint that fits the grant: no user could log in instead. */
 export function machineFailure(thrown: unknown, requested: RequestingClient): unknown {
   if (!isAgentAuthError(thrown) || thrown.hint !== undefined || thrown.remedy !== undefined) return thrown;
-  const { hint, remedy } = strategyOf(requested.grant).explain?.(thrown.code) ?? commonAdvice(thrown.code, requested);
+  const { hint, remedy } =
+    strategyOf(requested.grant).explain?.(thrown.code, requested.grant) ?? commonAdvice(thrown.code, requested);
   return hint === undefined ? thrown : withHint(thrown, hint, remedy);
 }
 
