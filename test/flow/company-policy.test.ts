@@ -64,6 +64,33 @@ describe("the policy of the company", () => {
 });
 
 describe("an assertion", () => {
+  it("that the issuer refuses is sent once, and the error says whom to ask", async ({
+    agent,
+    agentWith,
+    machine,
+    servers: [server],
+    tokenRequests,
+  }) => {
+    await agent.loginIdp();
+    const sent: string[] = [];
+    const fetch = async (input: string | URL | Request, init?: RequestInit) => {
+      const request = new Request(input, init);
+      const form = new URLSearchParams(await request.clone().text());
+      if (form.get("grant_type") !== JWT_BEARER) return globalThis.fetch(request);
+      sent.push(form.get("assertion") ?? "");
+      return Response.json({ error: "invalid_grant", error_description: "used already" }, { status: 400 });
+    };
+    const refused = agentWith({ fetch });
+    for (let time = 1; time <= 2; time++)
+      await expect(refused.token(server)).rejects.toMatchObject({
+        code: "invalid_grant",
+        hint: `ask the administrators of the server whether its issuer trusts "${machine.idp.issuer}" and knows the user and the client`,
+      });
+    expect(new Set(sent).size).toBe(2);
+    expect(sent).toHaveLength(2);
+    expect(tokenRequests()).toEqual(["idp authorization_code 200", ...sent.map(() => `idp ${EXCHANGE} 200`)]);
+  });
+
   it("is not even requested for an issuer that only the server names", async ({
     agent,
     agentWith,
