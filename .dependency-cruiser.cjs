@@ -1,9 +1,11 @@
 // Who may import whom: bin > cli > { node, sandbox, mcp, broker, testing } > profile > { login, transport, store } >
-// { api, oauth, resource-server } > http > errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
+// { api, oauth, resource-server } > telemetry > http > errors, error-codes, remedy, redact. test/import-rules.test.ts shows of each rule that it finds what it forbids.
 
 /** `errors.ts` is made of the two after it. */
 const BASE = "^src/(errors|error-codes|remedy|redact)\\.ts$";
 const HTTP = "^src/http/";
+/** Events: the API of OpenTelemetry is for what is built on them. */
+const TELEMETRY = "^src/telemetry/";
 const FEATURES = "^src/(api|oauth|resource-server)/";
 const RUNTIME = "^src/(profile|sandbox|mcp|broker|login|node|transport|store|testing)/";
 /** What differs between operating systems. */
@@ -100,6 +102,12 @@ module.exports = {
       { path: "^(src|bin|dist)/", pathNot: [HTTP, BASE] },
     ),
     forbid(
+      "telemetry-below-features",
+      "telemetry/ imports itself, http/ and the base",
+      { path: TELEMETRY },
+      { path: "^(src|bin|dist)/", pathNot: [TELEMETRY, HTTP, BASE] },
+    ),
+    forbid(
       "platform-below-runtime",
       "platform/ imports itself and the base",
       { path: PLATFORM },
@@ -109,7 +117,7 @@ module.exports = {
       "features-below-runtime",
       "api/, oauth/ and resource-server/ import one another's layer and what is below",
       { path: FEATURES },
-      { path: "^(src|bin|dist)/", pathNot: [FEATURES, HTTP, BASE] },
+      { path: "^(src|bin|dist)/", pathNot: [FEATURES, TELEMETRY, HTTP, BASE] },
     ),
     forbid(
       "runtime-below-cli",

@@ -123,6 +123,7 @@ export type {
   GrantStore,
   Reservation,
   ShortLivedRecords,
+  UnrevokedLogins,
 } from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";
 export type {
@@ -134,6 +135,7 @@ export type {
   Workload,
 } from "./oauth/model/machine-grant.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";
+export type { DisconnectSummary } from "./oauth/stored-logins.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";
 export type { RemoteLogout } from "./oauth/token/revocation.js";
@@ -147,3 +149,4 @@ export type {
   Remedy,
   UnseenByLogin,
 } from "./remedy.js";
+export type { AgentEvent, EventFields, EventName } from "./telemetry/events.js";

@@ -131,6 +131,20 @@ const CASES: readonly Case[] = [
     fine: { "src/api/a.ts": ["../http/b.js", "../errors.js"], "src/http/b.ts": [], "src/errors.ts": [] },
   },
   {
+    rule: "telemetry-below-features",
+    broken: [
+      { "src/telemetry/a.ts": ["../oauth/b.js"], "src/oauth/b.ts": [] },
+      { "src/telemetry/a.ts": ["../store/b.js"], "src/store/b.ts": [] },
+    ],
+    fine: {
+      "src/oauth/a.ts": ["../telemetry/b.js"],
+      "src/broker/a.ts": ["../telemetry/b.js"],
+      "src/telemetry/b.ts": ["../http/c.js", "../errors.js"],
+      "src/http/c.ts": [],
+      "src/errors.ts": [],
+    },
+  },
+  {
     rule: "platform-below-runtime",
     broken: [{ "src/platform/a.ts": ["../store/b.js"], "src/store/b.ts": [] }],
     fine: { "src/store/a.ts": ["../platform/b.js"], "src/platform/b.ts": ["../errors.js"], "src/errors.ts": [] },

@@ -14,7 +14,7 @@ it("the methods of an agent client work when they are passed on alone", async ()
     discover,
     introspect,
     exchange,
-    logout,
+    disconnect,
     beginLogin,
     authProvider,
     oauthClientProvider,
@@ -33,7 +33,7 @@ it("the methods of an agent client work when they are passed on alone", async ()
   await exchange(mcp.url, { audience: "https://api.example" }).catch((error: unknown) => {
     expect(error).toBeInstanceOf(AgentAuthError);
   });
-  expect(await logout(mcp.url)).toMatchObject({ removed: true });
+  expect(await disconnect(mcp.url)).toMatchObject({ removed: true });
 });
 
 it("the methods of a management client work when they are passed on alone", async () => {

@@ -27,7 +27,7 @@ const request = { method: "POST", headers, body: JSON.stringify(ask) };
 assert.equal((await fetch(sandbox.mcpUrl, request)).status, 401);
 assert.equal((await new AgentClient({ store }).fetch(sandbox.mcpUrl, request)).status, 200);
 
-assert.equal((await new AgentClient({ store }).logout(sandbox.mcpUrl)).removed, true);
+assert.equal((await new AgentClient({ store }).disconnect(sandbox.mcpUrl)).removed, true);
 const loggedOut = new AgentClient({ store }).token(sandbox.mcpUrl);
 await assert.rejects(loggedOut, (error) => isAgentAuthError(error) && error.code === "login_required");
 await sandbox.close();

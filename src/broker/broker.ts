@@ -6,46 +6,24 @@ import { failure } from "../mcp/json-rpc.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
+import { createEvents, elapsedMs } from "../telemetry/emit.js";
+import type { AgentEvent } from "../telemetry/events.js";
 import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
 import { TokenMask } from "./token-mask.js";
 import { filterEvents, idOf, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
 
 /** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
-export interface BrokerEvent {
-  /** The client, as the policy names it. */
-  readonly client: string;
-  /** The name that it used, if it may use that. */
-  readonly name: string | undefined;
-  /** The HTTP method. */
-  readonly method: string;
-  /** The tool that a call names. */
-  readonly tool: string | undefined;
-  /** The status of the answer. */
-  readonly status: number;
-  /** Why the broker answered by itself. */
-  readonly refused: BrokerRefusal | undefined;
-  /** Milliseconds until the answer began. */
-  readonly durationMs: number;
-}
+export type BrokerEvent = AgentEvent<"broker">;
 
 /** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */
-export type BrokerRefusal =
-  | "unknown"
-  | "method"
-  | "path"
-  | "tool"
-  | "rate"
-  | "malformed"
-  | "too_large"
-  | "login_required"
-  | "unavailable";
+export type BrokerRefusal = NonNullable<BrokerEvent["refused"]>;
 
 /** What a broker reports to its program. */
 export interface BrokerOptions {
   /** The agent client for a grant, where not all use the same one, such as for another account. */
   readonly agentFor?: ((name: string, grant: BrokerGrant) => AgentClient | Promise<AgentClient>) | undefined;
-  /** Called for each request. */
+  /** Called for each request. What it throws is ignored. */
   readonly onRequest?: ((event: BrokerEvent) => void) | undefined;
   /** Called when a user has to log in before requests for a name can pass. */
   readonly onLoginRequired?:
@@ -69,6 +47,8 @@ export interface Broker {
 /** The messages that are looked through. */
 const MAX_JUDGED = 4 * 1024 * 1024;
 const MAX_ANSWER = 16 * 1024 * 1024;
+/** Characters of the name of a tool in an event. */
+const MAX_NAME = 200;
 /** An implementation-defined error of JSON-RPC: the broker did not get the response of the server. */
 const LOCAL_FAILURE = -32_001;
 
@@ -93,6 +73,8 @@ interface Route {
  * const response = await broker.fetch(new Request("http://broker/crm/"), "job");
  */
 export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: BrokerOptions = {}): Broker {
+  const { onRequest } = options;
+  const events = createEvents(onRequest && ((event) => event.type === "broker" && onRequest(event)));
   let current = policy;
   let routes = routesOf(agent, checkPolicy(policy, "the policy"), options);
   return {
@@ -107,8 +89,10 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
       const started = performance.now();
       const seen: Seen = { name: undefined, tool: undefined, refused: undefined };
       const response = await answer({ request, client, policy: current, routes, options, seen });
-      const durationMs = performance.now() - started;
-      options.onRequest?.({ client, method: request.method, status: response.status, durationMs, ...seen });
+      const { method } = request;
+      const tool = seen.tool?.slice(0, MAX_NAME);
+      const durationMs = elapsedMs(started);
+      events.emit("broker", () => ({ client, method, status: response.status, durationMs, ...seen, tool }));
       return response;
     },
   };

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../http/deadline.js";
+import { createEvents, type Events } from "../telemetry/emit.js";
 import type { ClientCall } from "./agent-exchange.js";
 import { type AgentClientOptions, DEFAULT_TIMEOUT_MS, expectedIssuer, loginSecrets } from "./agent-options.js";
 import { credentialOf } from "./client/issuer-binding.js";
@@ -25,12 +26,13 @@ export class AgentContext {
   readonly clock: Clock;
   readonly nonces: Nonces;
   readonly profile: string;
+  readonly events: Events;
   /** The address of the latest call, which is that of the next one in most programs. */
   #latestKey: { mcpUrl: string; key: GrantKey } | undefined;
 
   /**
    * @param profile whose logins these are
-   * @param like the context whose connections, documents and nonces these are too; all three know nothing of a login
+   * @param like the context whose connections, documents, nonces and events these are too; none knows anything of a login
    */
   constructor(options: AgentClientOptions, profile = options.profile ?? "default", like?: AgentContext) {
     this.options = options;
@@ -38,6 +40,7 @@ export class AgentContext {
     this.nonces = like?.nonces ?? new Nonces();
     this.clock = options.clock ?? systemClock;
     this.profile = profile;
+    this.events = like?.events ?? createEvents(options.onEvent);
   }
 
   /** The context that finishes a login, which must be one of the issuer in the options. */
@@ -55,7 +58,7 @@ export class AgentContext {
     remembered: Remembered | undefined,
     trace: (entry: TraceEntry) => void = this.options.onTrace ?? (() => {}),
   ): LoginContext {
-    const own = { clock: this.clock, nonces: this.nonces, profile, trace };
+    const own = { clock: this.clock, nonces: this.nonces, events: this.events, profile, trace };
     return loginContextOf(this.options, account, { ...this.connections.get(server, remembered), ...own, remembered });
   }
 
@@ -120,7 +123,7 @@ export class AgentContext {
 function loginContextOf(
   options: AgentClientOptions,
   account: string | undefined,
-  connection: ServerConnection & Pick<LoginContext, "clock" | "nonces" | "profile" | "remembered" | "trace">,
+  connection: ServerConnection & Pick<LoginContext, "clock" | "events" | "nonces" | "profile" | "remembered" | "trace">,
 ): LoginContext {
   const issuer = expectedIssuer(options);
   const { trustNamedIssuer, confirmIssuer } = options;

@@ -186,11 +186,12 @@ export class IdpTokens {
     const name = JSON.stringify([login.profile, login.server, login.signedInAt, client.clientId, isDocument]);
     const known = this.#managers.get(name);
     if (known) return known;
-    const { connections, clock, options } = this.#agent;
+    const { connections, clock, events, options } = this.#agent;
     const { store, onProgress } = options;
     const manager = new MachineTokenManager({
       store,
       clock,
+      events,
       onProgress,
       grant: this.#grantOf(login),
       client,
@@ -263,11 +264,12 @@ export class IdpTokens {
     const name = JSON.stringify([issuer, client?.clientId]);
     const before = this.#providers.get(name);
     if (before) return before;
-    const { connections, clock, nonces, options } = this.#agent;
+    const { connections, clock, events, nonces, options } = this.#agent;
     const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
     const manager = new TokenManager({
       store,
       clock,
+      events,
       onProgress,
       loginContext: (key, before) => context.loginContext(key, before),
       httpFor: (one) => connections.get(one.server, one).http,

@@ -1,7 +1,10 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import type { Network } from "../http/address-class.js";
+import type { HttpEvent } from "../http/buffered-response.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote, type Secret } from "../redact.js";
+import { createEvents } from "../telemetry/emit.js";
+import type { AgentEvent } from "../telemetry/events.js";
 import type { IssuerTrust } from "./client/issuer-binding.js";
 import type { PreRegisteredClient } from "./client/pre-registered-client.js";
 import type { Overrides } from "./discovery/overrides.js";
@@ -32,7 +35,7 @@ export interface IdpOptions {
 }
 
 /** How an `AgentClient` works. */
-export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerTrust {
+export interface AgentClientOptions extends Omit<OAuthHttpOptions, "onEvent">, Overrides, IssuerTrust {
   /** Where grants are stored. */
   store: GrantStore;
   /** How the user logs in. Without it, a call that needs a login fails. */
@@ -106,6 +109,11 @@ export interface AgentClientOptions extends OAuthHttpOptions, Overrides, IssuerT
    * is used again, since it accepts a code once (RFC 6749 section 4.1.2).
    */
   loginSecret?: string | readonly string[] | undefined;
+  /**
+   * Receives what the client does: each token, refresh, login and revocation, and each HTTP request of the flow. `type` says
+   * which; docs/events.md has the fields. What it throws for an {@link AgentEvent} is ignored.
+   */
+  onEvent?: ((event: AgentEvent | HttpEvent) => void) | undefined;
   /** Called for every request of the flow, with its outcome. */
   onTrace?: ((entry: TraceEntry) => void) | undefined;
   /** Called for progress beyond single requests, such as a refresh or waiting for another process. */
@@ -165,7 +173,7 @@ export const DEFAULT_TIMEOUT_MS = 15_000;
 /** The options, with a store whose grants are checked; contradictory ones are rejected before any request. */
 export function checkedOptions(options: AgentClientOptions): AgentClientOptions {
   checkOptions(options);
-  return { ...options, store: checkedStore(options.store) };
+  return { ...options, store: checkedStore(options.store, createEvents(options.onEvent)) };
 }
 
 function checkOptions(options: AgentClientOptions): void {

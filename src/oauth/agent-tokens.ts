@@ -27,7 +27,7 @@ export class AgentTokens {
 
   constructor(context: AgentContext) {
     this.context = context;
-    const { options, connections, clock, nonces } = context;
+    const { options, connections, clock, events, nonces } = context;
     const {
       store,
       login,
@@ -39,7 +39,7 @@ export class AgentTokens {
       onProgress,
     } = options;
     const loginContext = (key: GrantKey, before: Grant | undefined) => context.loginContext(key, before);
-    const common = { store, clock, loginContext, onProgress };
+    const common = { store, clock, events, loginContext, onProgress };
     this.ofUser = new TokenManager({
       ...common,
       httpFor: (one) => connections.get(one.server, one).http,

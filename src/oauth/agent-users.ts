@@ -2,7 +2,6 @@ import { Lru } from "../http/lru.js";
 import { AgentContext } from "./agent-context.js";
 import type { AgentClientOptions } from "./agent-options.js";
 import { AgentTokens } from "./agent-tokens.js";
-import { checkedStore } from "./grant/checked-store.js";
 
 /** One of the many users of an agent client. */
 export interface AgentUser {
@@ -37,17 +36,18 @@ export class AgentUsers {
     if (grant !== undefined) throw new TypeError("a machine grant has no users: leave out the option grant");
     if (loginHint !== undefined) throw new TypeError("loginHint names the account of one user: leave it out");
     if (typeof user !== "string" || user === "") throw new TypeError("user must be a text of at least one character");
-    const tokens = tenant === undefined ? this.#own : this.#ofTenant(tenant);
+    const tokens = tenant === undefined ? this.#own : this.tokensOf(tenant);
     return new AgentUserView(this, tokens, new AgentContext(tokens.context.options, user, this.#own.context));
   }
 
-  #ofTenant(tenant: string): AgentTokens {
+  /** The logins of a tenant. @throws `TypeError` for a store without tenants */
+  tokensOf(tenant: string): AgentTokens {
     const known = this.#tenants.get(tenant);
     if (known !== undefined) return known;
     const { options, profile } = this.#own.context;
     if (options.store.for === undefined)
       throw new TypeError("this store has no tenants: leave out tenant, or use grantStore");
-    const store = checkedStore(options.store.for({ tenant }));
+    const store = options.store.for({ tenant });
     const tokens = new AgentTokens(new AgentContext({ ...options, store }, profile, this.#own.context));
     this.#tenants.set(tenant, tokens);
     return tokens;

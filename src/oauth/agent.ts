@@ -30,7 +30,13 @@ import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js"
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT } from "./model/machine-grant.js";
-import { listLogins, removeAndRevoke } from "./stored-logins.js";
+import {
+  type DisconnectSummary,
+  disconnectLogins,
+  listLogins,
+  removeAndRevoke,
+  retryRevocations,
+} from "./stored-logins.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import { type Introspection, introspect } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
@@ -339,14 +345,16 @@ export class AgentClient {
   }
 
   /**
-   * Removes the login at a server, then revokes its tokens at the issuer, for at most five seconds. Without a revocation
-   * endpoint they stay valid until they expire.
+   * Ends the login at a server: removes it, then revokes its tokens at the issuer, for at most five seconds. When it returns,
+   * no process gets the tokens from the store, and a refresh that was in flight has ended without storing any; a process with
+   * a near cache (`near` of `grantStore`) may use its copy for as long as that allows. Tokens that were not revoked are stored
+   * for {@link AgentClient.retryRevocations}; without a revocation endpoint they stay valid until they expire.
    *
    * @param options `account` selects the login: null for the one without an account, as `status` lists it; if left out,
    * the one that {@link AgentClient.token} would use
    * @returns whether there was a login, and what the issuer did
    */
-  async logout(
+  async disconnect(
     mcpUrl: string,
     options: Pick<TokenOptions, "signal"> & { account?: string | null | undefined } = {},
   ): Promise<{ removed: boolean } & RemoteLogout> {
@@ -361,14 +369,48 @@ export class AgentClient {
   }
 
   /**
+   * Ends many logins as {@link AgentClient.disconnect} ends one: with `tenant` or `profile` those of them, else those of this
+   * client's own profile. A login that a user finishes meanwhile may remain. Revocations that failed before are tried again.
+   *
+   * @throws `AgentAuthError` class `store` for a login that cannot be read, after the others are ended
+   */
+  async disconnectAll(
+    options: Pick<TokenOptions, "signal"> & Partial<Pick<AgentUser, "tenant">> & { profile?: string | undefined } = {},
+  ): Promise<DisconnectSummary> {
+    checkCall(options);
+    const { tenant, profile, signal } = options;
+    if (this.#isOfUser && (tenant !== undefined || profile !== undefined))
+      throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
+    const context = tenant === undefined ? this.#context : this.#users.tokensOf(tenant).context;
+    const whose = tenant === undefined ? (profile ?? this.#context.profile) : profile;
+    const done = await disconnectLogins(context, whose, signal);
+    const { revoked, pending } = await retryRevocations(context, whose, signal);
+    return { removed: done.removed, revoked: done.revoked + revoked, pending };
+  }
+
+  /**
+   * Tries again to revoke the tokens of removed logins whose issuers did not revoke them: all that the store has, or those of
+   * the user of this client. They are stored for 30 days.
+   */
+  async retryRevocations(
+    options: Pick<TokenOptions, "signal"> = {},
+  ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
+    checkCall(options);
+    return retryRevocations(this.#context, this.#isOfUser ? this.#context.profile : undefined, options.signal);
+  }
+
+  get #isOfUser(): boolean {
+    return this.#context !== this.#tokens.context;
+  }
+
+  /**
    * The stored logins of this profile, or of every profile with `all`, without secrets.
    *
    * @param options `onUnusable` is called for stored logins that cannot be read, of any profile
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
     checkCall(options);
-    const isOfUser = this.#context !== this.#tokens.context;
-    if (isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
+    if (this.#isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
     return listLogins(this.#context, mcpUrl, options);
   }
 

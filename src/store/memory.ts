@@ -9,6 +9,7 @@ import {
   isSameBinding,
   matchesFilter,
   memoryRecords,
+  type UnrevokedLogins,
 } from "../oauth/model/grant-store.js";
 import { connectionPages } from "../oauth/model/grant-summary.js";
 import { leaseLost, type PreviousAttempt } from "../oauth/model/lease.js";
@@ -78,7 +79,22 @@ export function memoryStore(): GrantStore {
     removeBinding: async ({ profile, clientId }) => bindings.delete(nameOf(profile, clientId)),
     listBindings: async () => [...bindings.values()],
     shortLived: memoryRecords(),
+    unrevoked: memoryUnrevoked(),
     lease: memoryLease(),
+  };
+}
+
+function memoryUnrevoked(): UnrevokedLogins {
+  const grants = new Set<Grant>();
+  const removal = (grant: Grant) => async () => void grants.delete(grant);
+  return {
+    add: async (grant) => {
+      grants.add(grant);
+      return removal(grant);
+    },
+    async *list() {
+      for (const grant of grants) yield { grant, remove: removal(grant) };
+    },
   };
 }
 

@@ -215,7 +215,7 @@ describe("no answer of the broker", () => {
 describe("a login that is needed", () => {
   it("is an answer that no client takes for a challenge", async () => {
     const { scene, send, logins, events } = await start();
-    await scene.agent().logout(scene.mcp.url);
+    await scene.agent().disconnect(scene.mcp.url);
     scene.mcp.routes["/mcp"] = { status: 401, headers: { "www-authenticate": "Bearer" }, text: "" };
     const { status, headers, text } = await send("/mcp", post(rpc("tools/list")));
     expect([status, headers["agentauth-login-required"], headers["www-authenticate"]]).toEqual([503, "mcp", undefined]);
@@ -233,7 +233,7 @@ describe("a login that is needed", () => {
 
   it("is over when the user has logged in", async () => {
     const { scene, send } = await start();
-    await scene.agent().logout(scene.mcp.url);
+    await scene.agent().disconnect(scene.mcp.url);
     expect((await send("/mcp")).status).toBe(503);
     await scene.agent().login(scene.mcp.url);
     expect((await send("/mcp")).status).toBe(200);

@@ -179,7 +179,7 @@ it("gives no user the token of another one, in whatever order things happen and 
           const { value } = await mine.exchange(MCP, { audience: "https://api.example", ...options });
           return value;
         }
-        if (kind === "logout") return void (await mine.logout(MCP));
+        if (kind === "logout") return void (await mine.disconnect(MCP));
         if (kind === "status") {
           for (const { profile } of await mine.status()) expect(profile).toBe(USERS[who]?.user);
           return undefined;

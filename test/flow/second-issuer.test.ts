@@ -120,7 +120,7 @@ describe("the library at an authorization server of another implementation", () 
   it("logs out by revocation, after which the server refuses the token", async ({ agentWith, demo }) => {
     const agent = agentWith();
     const { value } = await agent.token(demo.mcpUrl);
-    expect(await agent.logout(demo.mcpUrl)).toMatchObject({ removed: true, revoked: true });
+    expect(await agent.disconnect(demo.mcpUrl)).toMatchObject({ removed: true, revoked: true });
     const revoked = demo.to("/revoke");
     expect(revoked.map(({ status }) => status)).toEqual([200, 200]);
     const [refreshToken, accessToken] = revoked.map(({ body }) => body["token"]);
@@ -137,7 +137,7 @@ describe("the library at an authorization server of another implementation", () 
     const agent = agentWith({ client: { clientId: "known-client" } }, port);
     await agent.token(demo.mcpUrl);
     await agent.token(demo.mcpUrl, { forceRefresh: true });
-    await agent.logout(demo.mcpUrl);
+    await agent.disconnect(demo.mcpUrl);
     expect(demo.to("/register")).toEqual([]);
     const sent = [...demo.to("/token"), ...demo.to("/revoke")];
     expect(sent.map(({ status }) => status)).toEqual([200, 200, 200, 200]);

@@ -94,7 +94,7 @@ export const AGENT = {
     equal(person.logins, 1);
   },
   "signs out": async ({ agent, sandbox }) => {
-    equal((await agent.logout(sandbox.mcpUrl)).removed, true);
+    equal((await agent.disconnect(sandbox.mcpUrl)).removed, true);
     equal((await agent.status()).length, 0);
   },
 };

@@ -101,7 +101,7 @@ async function refusedByNew(fleet, profiles = fleet.profiles) {
 async function putLogoutBack({ fleet, engine }) {
   const [profile] = fleet.profiles;
   const restore = await keep(engine);
-  await new AgentClient({ store: fleet.store, profile }).logout(fleet.server);
+  await new AgentClient({ store: fleet.store, profile }).disconnect(fleet.server);
   await restore();
   await refusedByNew(fleet, [profile]);
   await fleet.loginOf(profile);

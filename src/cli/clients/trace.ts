@@ -7,6 +7,7 @@ import { HttpHeaders } from "../../http/http-headers.js";
 import { isRequest, ownFetch } from "../../http/own-fetch.js";
 import { parseChallenges } from "../../oauth/model/challenge.js";
 import { MASK, quote } from "../../redact.js";
+import type { AgentEvent } from "../../telemetry/events.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { CommandContext } from "../runtime/context.js";
 
@@ -76,7 +77,7 @@ export function tracedNetwork(network: Network, trace: TraceOptions | undefined,
 }
 
 /** Logs what {@link tracedFetch} does not see: failures and retries. */
-export function eventLogger(trace: TraceOptions | undefined): ((event: HttpEvent) => void) | undefined {
+export function eventLogger(trace: TraceOptions | undefined): ((event: AgentEvent | HttpEvent) => void) | undefined {
   return (
     trace &&
     ((event) => {

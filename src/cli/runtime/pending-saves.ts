@@ -28,6 +28,7 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
     watch: (store) => ({
       ...(store.listClients && { listClients: store.listClients.bind(store) }),
       ...(store.shortLived && { shortLived: store.shortLived }),
+      ...(store.unrevoked && { unrevoked: store.unrevoked }),
       read: (...given) => store.read(...given),
       save: (...given) => store.save(...given),
       reserve: (...given) => store.reserve(...given),

@@ -1,28 +1,44 @@
 import { AgentAuthError } from "../../errors.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
+import { codeOf, type Events, elapsedMs, observe } from "../../telemetry/emit.js";
+import type { EventFields } from "../../telemetry/events.js";
 import type { Grant } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
+import type { Lease, LeaseOptions } from "../model/lease.js";
 
 /**
- * A store whose grants have usable tokens. `JSON.stringify` masks a `Secret`, so a store that uses it for grants loses
+ * A store whose grants have usable tokens, and whose operations and leases are events. `JSON.stringify` masks a `Secret`, so a store that uses it for grants loses
  * their tokens: that must show before a refresh token is sent, and at the first login, which reads what it has saved.
  *
  * @throws `AgentAuthError` `store_failed` for a grant whose tokens are not secrets
  */
-export function checkedStore(store: GrantStore): GrantStore {
-  const { shortLived } = store;
+export function checkedStore(store: GrantStore, events: Events): GrantStore {
+  const { shortLived, unrevoked } = store;
+  const observed = <T>(operation: EventFields<"store">["operation"], work: () => Promise<T>): Promise<T> => {
+    if (!events.wants("store")) return work();
+    return observe(events, "store", work, (ended) => {
+      if ("error" in ended) return { operation, outcome: "failed", code: codeOf(ended.error) };
+      return { operation, outcome: ended.result === false ? "conflict" : "ok" };
+    });
+  };
   return {
     location: store.location,
     read: async (key) => {
-      const grant = await store.read(key);
+      const grant = await observed("read", () => store.read(key));
       if (grant !== undefined) checkSecrets(grant, store.location);
       return grant;
     },
-    save: (grant, expected) => store.save(grant, expected),
-    reserve: (key) => store.reserve(key),
-    remove: (key) => store.remove(key),
+    save: (grant, expected) => observed("save", () => store.save(grant, expected)),
+    reserve: async (key) => {
+      const reservation = await observed("reserve", () => store.reserve(key));
+      return {
+        save: (grant, expected) => observed("save", () => reservation.save(grant, expected)),
+        release: () => reservation.release(),
+      };
+    },
+    remove: (key) => observed("remove", () => store.remove(key)),
     list: async (filter, onUnusable) => {
-      const grants = await store.list(filter, onUnusable);
+      const grants = await observed("list", () => store.list(filter, onUnusable));
       for (const grant of grants) checkSecrets(grant, store.location);
       return grants;
     },
@@ -33,10 +49,49 @@ export function checkedStore(store: GrantStore): GrantStore {
     saveBinding: (binding, expected) => store.saveBinding(binding, expected),
     removeBinding: (key) => store.removeBinding(key),
     listBindings: () => store.listBindings(),
-    lease: (name, work, options) => store.lease(name, work, options),
+    lease: (name, work, options) => observeLease(store, events, { name, work, options }),
     ...(shortLived && { shortLived }),
-    ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store) }),
+    ...(unrevoked && { unrevoked }),
+    ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store, events) }),
   };
+}
+
+/** The first word of a lease's name. */
+const OPERATIONS: Readonly<Record<string, EventFields<"lease">["operation"]>> = {
+  refresh: "refresh",
+  login: "login",
+  grant: "request",
+};
+
+interface LeaseCall<T> {
+  name: string;
+  work(lease: Lease): Promise<T>;
+  options: LeaseOptions<T>;
+}
+
+/** Leases something, and emits one event when the work begins, or when there is none to do. */
+async function observeLease<T>(store: GrantStore, events: Events, { name, work, options }: LeaseCall<T>): Promise<T> {
+  if (!events.wants("lease")) return store.lease(name, work, options);
+  const startedAt = performance.now();
+  let hasBegun = false;
+  const report = (wait: EventFields<"lease">["wait"], before?: Lease["before"]) => {
+    const operation = OPERATIONS[name.split(" ", 1)[0] ?? ""] ?? "other";
+    const takeover = before === undefined || before.ended === "released" ? "none" : before.ended;
+    events.emit("lease", () => ({ operation, wait, takeover, durationMs: elapsedMs(startedAt) }));
+  };
+  const begin = (lease: Lease) => {
+    hasBegun = true;
+    report(lease.waited ? "held" : "none", lease.before);
+    return work(lease);
+  };
+  try {
+    const result = await store.lease(name, begin, options);
+    if (!hasBegun) report("result");
+    return result;
+  } catch (error) {
+    if (!hasBegun) report("failed");
+    throw error;
+  }
 }
 
 function checkSecrets({ tokens, client, proofKey }: Grant, location: string): void {

@@ -1,18 +1,20 @@
 import { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
+import type { Events } from "../../telemetry/emit.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
 import { type Grant, hasExpired, hasSameTokens, tokenGeneration } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation } from "../model/grant-store.js";
 import type { PreviousAttempt } from "../model/lease.js";
-import { revokeRemotely } from "../token/revocation.js";
+import { revokeRecorded, revokeRemotely } from "../token/revocation.js";
 import { LOGIN_HINT, loginRemedy, loginRequired } from "./grant-requirements.js";
 
 /** What saving refreshed tokens needs. */
 export interface SaveContext {
   store: GrantStore;
   http: OAuthHttp;
+  events: Events;
   clock: Pick<Clock, "sleep">;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
@@ -47,7 +49,7 @@ export async function saveNext(
   const stored = await store.read(current);
   if (!stored) {
     // The process that logged out could revoke only the previous tokens.
-    await revokeRemotely(next, context.http, undefined, context.privateKey);
+    await revokeRecorded(store, next, () => revokeRemotely(next, context));
     throw loginRequired(next, "another process logged out");
   }
   // Another process logged in or refreshed: its tokens are newer.

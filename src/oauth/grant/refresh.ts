@@ -13,6 +13,7 @@ import {
 import { type GrantStore, isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./grant-requirements.js";
+import { observeRefresh, type RefreshEnd } from "./refresh-event.js";
 import {
   describeLoss,
   isLastToken,
@@ -56,15 +57,16 @@ export async function refreshGrant(
   seen: Grant,
   why: RefreshReason,
   signal: AbortSignal | undefined,
-): Promise<Grant> {
+): Promise<RefreshResult> {
   const startedAt = context.clock.epoch();
-  const { grant, isOwn } = await refreshOrRead(context, seen, why, signal);
+  const result = await refreshOrRead(context, seen, why, signal);
+  const { grant, isOwn } = result;
   const { obtainedAt, refreshToken } = grant.tokens;
   // What another process stored long ago is newer than what was seen, and may have expired too: `seen` came from a replica
   // that had lost it, or this process stood still after it had read `seen`.
   const isOld = !isOwn && obtainedAt < startedAt && hasExpired(grant.tokens, context.clock.epoch());
-  if (!isOld || refreshToken === undefined || hasSameTokens(grant, seen)) return grant;
-  return (await refreshOrRead(context, grant, { isRefused: false, isForced: false }, signal)).grant;
+  if (!isOld || refreshToken === undefined || hasSameTokens(grant, seen)) return result;
+  return refreshOrRead(context, grant, { isRefused: false, isForced: false }, signal);
 }
 
 /**
@@ -75,6 +77,8 @@ interface RefreshResult {
   grant: Grant;
   isOwn: boolean;
 }
+
+type RefreshAttempt = RefreshResult & RefreshEnd;
 
 async function refreshOrRead(
   context: RefreshContext,
@@ -104,7 +108,9 @@ async function refreshOrRead(
       const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
       const known = { ...current, acceptedTokenType };
       const before = isRefused ? noteRefusal(known, clock.epoch()) : known;
-      const result = await refreshUnderLease(context, before, lease, { isRefused, isForced, isUnused });
+      const why = { isRefused, isForced, isUnused };
+      const work = () => refreshUnderLease(context, before, lease, why);
+      const result = await observeRefresh(context.events, before, why, work);
       ({ isOwn } = result);
       return result.grant;
     },
@@ -171,7 +177,7 @@ function refreshUnderLease(
   current: Grant,
   lease: Lease,
   why: RefreshReason,
-): Promise<RefreshResult> {
+): Promise<RefreshAttempt> {
   const isValid = () => !why.isRefused && !hasExpired(current.tokens, context.clock.epoch());
   // Reserve disk space first: tokens that cannot be stored must not be requested.
   return withReservation(context.store, current, async (reservation) => {
@@ -179,12 +185,12 @@ function refreshUnderLease(
       // A process that died or could not save has sent this refresh token: send it again only when no valid token is
       // left.
       const marked = await storeLostMark(context, reservation, current, lease.before?.failure?.code ?? "interrupted");
-      return { grant: marked, isOwn: false };
+      return { grant: marked, isOwn: false, ended: undefined };
     }
     await lease.commit();
     // The holder before may have been late only, and have saved in the meantime.
     const newer = mayHaveBeenUsed(lease.before) && (await readNewerTokens(context.store, current));
-    if (newer) return { grant: newer, isOwn: false };
+    if (newer) return { grant: newer, isOwn: false, ended: undefined };
     const outcome = await sendRefresh(context, current, lease, isValid);
     if ("answer" in outcome) {
       const { usedAt = current.tokens.obtainedAt } = current;
@@ -192,14 +198,15 @@ function refreshUnderLease(
       if (next.tokens.refreshToken?.reveal() !== current.tokens.refreshToken?.reveal()) lease.spend?.();
       const grant = await saveNext(context, reservation, current, next);
       // Not by the generation: after a failover, two processes may have refreshed the same one.
-      return { grant, isOwn: grant.tokens === next.tokens };
+      return { grant, isOwn: grant.tokens === next.tokens, ended: "refreshed" };
     }
     if ("lost" in outcome) {
       await storeLostMark(context, reservation, current, outcome.lost.code);
       throw outcome.lost;
     }
     const lost = describeLoss(outcome.repeated, lease.before, current);
-    return { grant: await handleRefusal(context, reservation, current, outcome.verdict, lost), isOwn: false };
+    const { verdict } = outcome;
+    return { grant: await handleRefusal(context, reservation, current, verdict, lost), isOwn: false, ended: verdict };
   });
 }
 

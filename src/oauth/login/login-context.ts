@@ -1,4 +1,5 @@
 import type { Clock } from "../../http/deadline.js";
+import type { Events } from "../../telemetry/emit.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { IssuerTrust } from "../client/issuer-binding.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
@@ -14,6 +15,7 @@ import type { LoginMethod } from "./login-method.js";
 /** What every login of an agent client needs. */
 export interface LoginContext extends DiscoveryContext {
   store: GrantStore;
+  events: Events;
   clock: Pick<Clock, "now" | "epoch" | "sleep">;
   profile: string;
   /** The name that a registration says; undefined for the default one, or that of a stored client. */

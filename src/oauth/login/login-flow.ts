@@ -16,6 +16,7 @@ import { authorizationOf, authorize } from "./authorize-step.js";
 import { noDeviceFlowError, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
 import { checkEndpointOrigins } from "./endpoint-origins.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
+import { observeLogin } from "./login-event.js";
 import type { LoginSession } from "./login-method.js";
 import {
   type AuthorizedLogin,
@@ -78,8 +79,11 @@ export function finishInSession(
     // The login determines the account, not the options of this client.
     const context = { ...contextOf(), loginHint: login.account };
     const key = grantKeyFor(context, login.server);
-    return withReservation(context.store, key, (reservation) =>
-      completeLogin(context, login, { session, reservation, signal }),
+    const about = { server: login.server, flow: "browser", issuer: login.issuer.issuer } as const;
+    return observeLogin(context.events, about, () =>
+      withReservation(context.store, key, (reservation) =>
+        completeLogin(context, login, { session, reservation, signal }),
+      ),
     );
   });
 }
@@ -93,8 +97,11 @@ export async function beginDevice(context: LoginContext, login: Preparation): Pr
 /** Polls until the user has entered the code, and stores the grant for the account that the login began with. */
 export function finishDevice(requested: LoginContext, login: PreparedDeviceLogin, signal: AbortSignal): Promise<Grant> {
   const context = { ...requested, loginHint: login.account };
-  return withReservation(context.store, grantKeyFor(context, login.server), (reservation) =>
-    completeDevice(context, login, { reservation, signal }),
+  const about = { server: login.server, flow: "device", issuer: login.issuer.issuer } as const;
+  return observeLogin(context.events, about, () =>
+    withReservation(context.store, grantKeyFor(context, login.server), (reservation) =>
+      completeDevice(context, login, { reservation, signal }),
+    ),
   );
 }
 

@@ -16,6 +16,7 @@ import { coversScope, type Grant, type GrantKey, hasSameTokens, noteRefusal } fr
 import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../model/lease.js";
 import { splitScope } from "../model/scope.js";
 import { type LoginContext, withParams } from "./login-context.js";
+import { observeLogin } from "./login-event.js";
 import { loginWith } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
 
@@ -87,7 +88,8 @@ export function shareLogin(
       const unseen = unseenByLogin(challenge, server);
       rethrowDeclined(lease, { key, explicit: explicit === true, now: clock.epoch(), unseen });
       try {
-        return await loginWith(login, { mcpUrl: server, method, scope, previousScope, challenge, signal });
+        const work = () => loginWith(login, { mcpUrl: server, method, scope, previousScope, challenge, signal });
+        return await observeLogin(login.events, { server, flow: login.flow }, work);
       } catch (error) {
         http.forgetDocuments();
         throw withUnseenRemedy(error, key, unseen);

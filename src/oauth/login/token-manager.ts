@@ -3,6 +3,7 @@ import type { Clock } from "../../http/deadline.js";
 import { Lru } from "../../http/lru.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
+import { codeOf, originOf } from "../../telemetry/emit.js";
 import { checkFirstNamed } from "../discovery/resource-metadata.js";
 import { unseenByLogin, withUnseen } from "../discovery/unseen-by-login.js";
 import {
@@ -16,6 +17,7 @@ import {
   type TokenOptions,
 } from "../grant/grant-requirements.js";
 import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
+import type { Served } from "../grant/refresh-event.js";
 import { isLastToken, unsavedFor } from "../grant/refresh-outcome.js";
 import type { OAuthHttp } from "../http/http.js";
 import { paramsText } from "../model/authorization-params.js";
@@ -103,14 +105,25 @@ export class TokenManager {
    * @param found the stored grant, if it has just been read
    */
   async get(key: GrantKey, options: GrantOptions, found?: Grant): Promise<Grant> {
-    const wanted = splitScope(options.scope);
-    const grant = found ?? (await this.find(key));
-    if (grant && this.#isGood(grant, wanted)) {
-      if (!options.forceRefresh && this.#isUsable(grant, options.minTtl)) return grant;
-      const refreshed = grant.tokens.refreshToken && (await this.#refreshOrUse(grant, options));
-      if (refreshed && coversScope(refreshed, wanted)) return refreshed;
+    const { events } = this.#context;
+    try {
+      const wanted = splitScope(options.scope);
+      const stored = found ?? (await this.find(key));
+      const isGood = stored !== undefined && this.#isGood(stored, wanted);
+      const isUsable = isGood && !options.forceRefresh && this.#isUsable(stored, options.minTtl);
+      const refreshed =
+        isGood && !isUsable && stored.tokens.refreshToken && (await this.#refreshOrUse(stored, options));
+      const { grant, source }: Served = isUsable
+        ? { grant: stored, source: "stored" }
+        : refreshed && coversScope(refreshed.grant, wanted)
+          ? refreshed
+          : await this.#loginAfter(stored, key, options);
+      events.emit("token", () => ({ source, issuer: grant.issuer, server: originOf(key.server) }));
+      return grant;
+    } catch (error) {
+      events.emit("token", () => ({ source: "none", code: codeOf(error), server: originOf(key.server) }));
+      throw error;
     }
-    return this.#loginAfter(grant, key, options);
   }
 
   /** Whether the issuer has not rejected a grant, and it has the scopes and meets the requirements. */
@@ -132,11 +145,13 @@ export class TokenManager {
   }
 
   /** Logs in where that is allowed; else the error says which login is needed. */
-  async #loginAfter(grant: Grant | undefined, key: GrantKey, options: GrantOptions): Promise<Grant> {
+  async #loginAfter(grant: Grant | undefined, key: GrantKey, options: GrantOptions): Promise<Served> {
     const { method, requirements } = this.#context;
     if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
-    if (options.login !== false && method !== undefined)
-      return this.login(grant ?? key, { ...options, previousScope: grant?.requestedScope, seen: grant });
+    if (options.login !== false && method !== undefined) {
+      const request = { ...options, previousScope: grant?.requestedScope, seen: grant };
+      return { grant: await this.login(grant ?? key, request), source: "login" };
+    }
     const wanted = splitScope(options.scope);
     // A login for these scopes alone would lose those granted before.
     const scope = wanted.length > 0 ? unionScopes(grant?.requestedScope, options.scope) : undefined;
@@ -172,12 +187,12 @@ export class TokenManager {
   /** Refreshes a grant whose token its server rejected, unless that was just tried without success. */
   async refreshRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
     await this.#rejectStorm(grant);
-    return this.#refreshOnce(grant, { isRefused: true, isForced: true }, signal);
+    return (await this.#refreshOnce(grant, { isRefused: true, isForced: true }, signal)).grant;
   }
 
   /** A newer generation of a grant: that of another process, else the result of a refresh. */
-  renew(seen: Grant, signal: AbortSignal | undefined): Promise<Grant> {
-    return this.#refreshOnce(seen, { isRefused: false, isForced: true }, signal);
+  async renew(seen: Grant, signal: AbortSignal | undefined): Promise<Grant> {
+    return (await this.#refreshOnce(seen, { isRefused: false, isForced: true }, signal)).grant;
   }
 
   /** Throws if requests to the issuer, or to the user, would repeat without end. */
@@ -229,7 +244,7 @@ export class TokenManager {
    * Refreshes. If the issuer does not answer, returns the current grant if its token is valid; undefined if a login is
    * needed.
    */
-  async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<Grant | undefined> {
+  async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<Served | undefined> {
     try {
       const isForced = options.forceRefresh === true;
       return await this.#refreshOnce(grant, { isRefused: false, isForced }, options.signal);
@@ -241,16 +256,23 @@ export class TokenManager {
       // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
       const needsLogin = error.code === "login_required" && error.status === undefined;
       const isPassing = !needsLogin && error.code !== "grant_not_saved" && isPeerFailure(error);
-      if (isPassing && isValid && !options.forceRefresh) return grant;
+      if (isPassing && isValid && !options.forceRefresh) return { grant, source: "kept" };
       if (!needsLogin || options.login === false || this.#context.method === undefined) throw error;
       return undefined;
     }
   }
 
-  #refreshOnce(grant: Grant, why: RefreshReason, signal: AbortSignal | undefined): Promise<Grant> {
-    const context = { ...this.#context, http: this.#context.httpFor(grant), unsaved: this.#unsaved };
-    const work = (within: AbortSignal) => refreshGrant(context, grant, why, within);
-    return this.#inFlight.run(`refresh ${lockNameOf(grant)}`, work, signal);
+  async #refreshOnce(seen: Grant, why: RefreshReason, signal: AbortSignal | undefined): Promise<Served> {
+    const context = { ...this.#context, http: this.#context.httpFor(seen), unsaved: this.#unsaved };
+    // Stays false for a call that joins the refresh of another one.
+    let isOwn = false;
+    const work = async (within: AbortSignal) => {
+      const result = await refreshGrant(context, seen, why, within);
+      ({ isOwn } = result);
+      return result.grant;
+    };
+    const grant = await this.#inFlight.run(`refresh ${lockNameOf(seen)}`, work, signal);
+    return { grant, source: isOwn ? "refreshed" : hasSameTokens(grant, seen) ? "kept" : "waited" };
   }
 }
 

@@ -8,6 +8,7 @@ import { IDP_ACCOUNT } from "../model/machine-grant.js";
 import { judgeCallback } from "./authorize-step.js";
 import { loginMembers, loginOf } from "./login-codec.js";
 import type { LoginContext } from "./login-context.js";
+import { observeLogin } from "./login-event.js";
 import { exchangeLogin, grantKeyFor, rethrowWithResourceHint } from "./login-flow.js";
 import type { PreparedLogin } from "./prepared-login.js";
 import { hashOf, isSameText, openText, sealText } from "./sealed-text.js";
@@ -105,10 +106,13 @@ export async function finishWithCallback(
   callback: URLSearchParams,
   signal: AbortSignal,
 ): Promise<Grant | { again: PreparedLogin }> {
-  return withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
-    const judged = await judgeCallback(context, login, callback).catch(rethrowWithResourceHint(login.resource));
-    return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });
-  });
+  const about = { server: login.server, flow: "web", issuer: login.issuer.issuer } as const;
+  return observeLogin(context.events, about, () =>
+    withReservation(context.store, grantKeyFor(context, login.server), async (reservation) => {
+      const judged = await judgeCallback(context, login, callback).catch(rethrowWithResourceHint(login.resource));
+      return "again" in judged ? judged : exchangeLogin(context, judged, { reservation, signal });
+    }),
+  );
 }
 
 /** The name of the cookie of one login: two logins in two tabs have two. */

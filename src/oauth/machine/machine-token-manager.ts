@@ -1,8 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
+import { codeOf, type Events, observe, originOf, reasonOf } from "../../telemetry/emit.js";
+import type { EventFields } from "../../telemetry/events.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import type { GrantOptions } from "../grant/grant-requirements.js";
+import type { Served } from "../grant/refresh-event.js";
 import type { ServerTokens } from "../grant/rejected-token.js";
 import type { Progress } from "../http/trace.js";
 import {
@@ -27,6 +30,7 @@ import { type MachineContext, type MachineRequest, requestMachineGrant } from ".
 export interface MachineTokenManagerContext extends MachineContext {
   store: GrantStore;
   clock: { epoch(): number };
+  events: Events;
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
@@ -60,13 +64,27 @@ export class MachineTokenManager {
 
   /** A grant that meets the options. */
   async get(requested: GrantKey, options: GrantOptions): Promise<Grant> {
+    const { events } = this.#context;
+    const server = originOf(requested.server);
+    try {
+      const { grant, source } = await this.#serve(requested, options);
+      events.emit("token", () => ({ source, issuer: grant.issuer, server }));
+      return grant;
+    } catch (error) {
+      events.emit("token", () => ({ source: "none", code: codeOf(error), server }));
+      throw error;
+    }
+  }
+
+  async #serve(requested: GrantKey, options: GrantOptions): Promise<Served> {
     const { clock } = this.#context;
     const { account, proof } = await this.#identify();
     const key = { ...requested, account };
     const { scope, signal, minTtl, challenge } = options;
     const seen = await this.#read(key);
     const isGood = seen !== undefined && coversAll(seen, scope);
-    if (isGood && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl)) return seen;
+    if (isGood && !options.forceRefresh && isFresh(seen, clock.epoch(), minTtl))
+      return { grant: seen, source: "stored" };
     try {
       const isUnusable = !isGood || options.forceRefresh === true;
       const parameters = { scope, previousScope: undefined, challenge };
@@ -75,7 +93,7 @@ export class MachineTokenManager {
       if (!isAgentAuthError(error) || !isGood || options.forceRefresh || !isPeerFailure(error)) throw error;
       const { expiresAt } = seen.tokens;
       if (expiresAt === undefined || expiresAt <= clock.epoch()) throw error;
-      return seen;
+      return { grant: seen, source: "kept" };
     }
   }
 
@@ -92,7 +110,8 @@ export class MachineTokenManager {
     const key = { profile: refused.profile, server: refused.server, account };
     const seen = account === refused.account ? refused : undefined;
     const parameters = { scope, previousScope, challenge };
-    return this.#requestOnce({ key, proof, ...parameters, seen, isRefused: !lacksScope, isUnusable: true, signal });
+    const request = { key, proof, ...parameters, seen, isRefused: !lacksScope, isUnusable: true, signal };
+    return (await this.#requestOnce(request)).grant;
   }
 
   #identify() {
@@ -111,13 +130,20 @@ export class MachineTokenManager {
   }
 
   /** Sends one request for all concurrent callers, in this process and in others. */
-  #requestOnce(request: TokenRequest): Promise<Grant> {
+  async #requestOnce(request: TokenRequest): Promise<Served> {
     const { key, scope } = request;
     const name = JSON.stringify([key.profile, key.server, key.account, scope]);
-    return this.#requests.run(name, (signal) => this.#requestUnderLease({ ...request, signal }), request.signal);
+    // Stays false for a call that joins the request of another one.
+    let isOwn = false;
+    const onSend = () => {
+      isOwn = true;
+    };
+    const work = (signal: AbortSignal) => this.#requestUnderLease({ ...request, signal }, onSend);
+    const grant = await this.#requests.run(name, work, request.signal);
+    return { grant, source: isOwn ? "requested" : "waited" };
   }
 
-  #requestUnderLease(request: TokenRequest & { signal: AbortSignal }): Promise<Grant> {
+  #requestUnderLease(request: TokenRequest & { signal: AbortSignal }, onSend: () => void): Promise<Grant> {
     const { store, clock, onProgress } = this.#context;
     const { key, scope, seen, isUnusable, signal } = request;
     const newer = async () => {
@@ -132,6 +158,7 @@ export class MachineTokenManager {
         if (stored && isFresh(stored, clock.epoch(), 0)) return stored;
         const now = clock.epoch();
         rethrowRecentFailure(lease, now, isUnusable === true || !seen || hasExpired(seen.tokens, now));
+        onSend();
         return this.#send(request);
       },
       {
@@ -148,11 +175,25 @@ export class MachineTokenManager {
     );
   }
 
-  async #send({ isRefused, isUnusable: _, ...request }: TokenRequest & { signal: AbortSignal }): Promise<Grant> {
+  async #send({ isRefused, isUnusable, ...request }: TokenRequest & { signal: AbortSignal }): Promise<Grant> {
     const { clock } = this.#context;
     const before = await this.#read(request.key);
     const previousScope = unionScopes(before?.requestedScope, request.previousScope);
-    const grant = await requestMachineGrant(this.#context, { ...request, previousScope, before });
+    const { grant: machineGrant, events } = this.#context;
+    const trigger = isRefused ? "unauthorized" : isUnusable ? "requested" : "expired";
+    const about = { trigger, grant: machineGrant.type, server: originOf(request.key.server) } as const;
+    const grant = await observe(
+      events,
+      "refresh",
+      () => requestMachineGrant(this.#context, { ...request, previousScope, before }),
+      (ended): Omit<EventFields<"refresh">, "durationMs"> => {
+        if ("result" in ended) return { outcome: "refreshed", ...about, issuer: ended.result.issuer };
+        const { error } = ended;
+        const isRejected = isAgentAuthError(error) && error.class === "auth";
+        const failure = { reason: reasonOf(error), code: codeOf(error), issuer: before?.issuer };
+        return { outcome: isRejected ? "rejected" : "failed", ...about, ...failure };
+      },
+    );
     const refusals = before?.refusals ?? [];
     return this.#save(isRefused ? noteRefusal({ ...grant, refusals }, clock.epoch()) : { ...grant, refusals });
   }

@@ -88,6 +88,8 @@ export interface GrantStore extends BindingStore {
   readonly shortLived?: ShortLivedRecords | undefined;
   /** The same store for another tenant, for `AgentClient.for`. Optional: without it the store has no tenants. */
   for?(place: { readonly tenant: string }): GrantStore;
+  /** The removed logins that are still to be revoked. Optional: without it a revocation that failed is not tried again. */
+  readonly unrevoked?: UnrevokedLogins | undefined;
   /** Where the data is stored, as text for the user. */
   readonly location: string;
 }
@@ -178,6 +180,17 @@ export interface ShortLivedRecords {
    * expired.
    */
   take(id: string): Promise<string | undefined>;
+}
+
+/** Milliseconds for which a login is stored that could not be revoked. */
+export const UNREVOKED_MS = 30 * 24 * 3_600_000;
+
+/** Logins that no request uses any more, until their issuers have revoked their tokens; for 30 days at most. */
+export interface UnrevokedLogins {
+  /** Stores a login. @returns what removes it again */
+  add(grant: Grant): Promise<() => Promise<void>>;
+  /** Those that are stored and can be read, each with what removes it. */
+  list(): AsyncIterable<{ grant: Grant; remove(): Promise<void> }>;
 }
 
 /** Records for the processes that need no other process to see them. */

@@ -2,9 +2,12 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { follow } from "../../http/deadline.js";
 import type { Secret } from "../../redact.js";
+import { codeOf, type Ended, type Events, observe, originOf } from "../../telemetry/emit.js";
+import type { EventFields } from "../../telemetry/events.js";
 import { authenticateInForm, type ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
+import type { GrantStore } from "../model/grant-store.js";
 import { prepareCall, type TokenCall, withOAuthErrors } from "./token.js";
 
 /** The result of a logout at the issuer. */
@@ -23,24 +26,49 @@ export interface RemoteLogout {
   error?: unknown;
 }
 
-const LIMIT_MS = 5000;
+/** What a revocation needs. */
+export interface RevocationContext {
+  http: OAuthHttp;
+  events: Events;
+  signal?: AbortSignal | undefined;
+  /** What a client of the method `private_key_jwt` signs with. */
+  privateKey?: ClientKey | undefined;
+}
+
+/** Milliseconds that a revocation may take. */
+export const REVOCATION_MS = 5000;
 
 /**
  * Ends a grant at its issuer, within five seconds: revokes its tokens (RFC 7009) if the issuer has an endpoint for
  * that, else asks it to end the session of the user. Never throws: the local grant is removed already, and a failing
  * issuer must not restore it.
  */
-export async function revokeRemotely(
+export function revokeRemotely(grant: Grant, context: RevocationContext): Promise<RemoteLogout> {
+  return observe(
+    context.events,
+    "revoke",
+    () => revokeAtIssuer(grant, context),
+    (ended) => describeEnd(grant, ended),
+  );
+}
+
+function describeEnd({ issuer, server }: Grant, ended: Ended<RemoteLogout>): Omit<EventFields<"revoke">, "durationMs"> {
+  const about = { issuer, server: originOf(server) };
+  const { revoked, sessionEnded, error } =
+    "result" in ended ? ended.result : { ...ended, revoked: false, sessionEnded: false };
+  if (error !== undefined) return { outcome: "failed", code: codeOf(error), ...about };
+  return { outcome: revoked ? "revoked" : sessionEnded ? "session_ended" : "unsupported", ...about };
+}
+
+async function revokeAtIssuer(
   grant: Grant,
-  http: OAuthHttp,
-  callerSignal: AbortSignal | undefined,
-  privateKey?: ClientKey,
+  { http, signal: callerSignal, privateKey }: RevocationContext,
 ): Promise<RemoteLogout> {
   const { revocation } = grant.endpoints;
   const expiresAt = grant.tokens.expiresAt === undefined ? undefined : new Date(grant.tokens.expiresAt);
   const call = follow(
     callerSignal,
-    LIMIT_MS,
+    REVOCATION_MS,
     () => new AgentAuthError("timeout", "no response in 5 s", { class: "unavailable" }),
   );
   const { signal } = call;
@@ -57,6 +85,24 @@ export async function revokeRemotely(
   } finally {
     call.release();
   }
+}
+
+/**
+ * Ends a login at its issuer, and stores it until its tokens are revoked, so that the next one tries again.
+ *
+ * @param end removes the login where that is still to be done, and revokes its tokens
+ */
+export async function revokeRecorded(
+  { unrevoked }: Pick<GrantStore, "unrevoked">,
+  grant: Grant,
+  end: () => Promise<RemoteLogout>,
+): Promise<RemoteLogout> {
+  const noted = grant.endpoints.revocation === undefined ? undefined : unrevoked?.add(grant);
+  // A store that is full takes nothing, and a login can be removed from it all the same.
+  const forget = await noted?.catch(() => undefined);
+  const outcome = await end();
+  if (outcome.revoked) await forget?.().catch(() => undefined);
+  return outcome;
 }
 
 /** Without a hint, the issuer could not know whose session to end: the request has no cookie of a browser. */

@@ -1,5 +1,5 @@
 /** What a record is; the core may add kinds, so a driver treats it as a word of lower-case letters. */
-export type RecordKind = "grant" | "client" | "binding" | "login" | "lease" | "key";
+export type RecordKind = "grant" | "client" | "binding" | "login" | "lease" | "key" | "revocation";
 
 /**
  * The name of a record. The core chooses partition and id so that they show nothing about a tenant, a server or an account.

@@ -27,7 +27,7 @@ export interface ResealReport {
 }
 
 /** Records that stay until they are removed. A login that waits for its callback expires within minutes. */
-const LASTING: readonly RecordKind[] = ["grant", "client", "binding"];
+const LASTING: readonly RecordKind[] = ["grant", "client", "binding", "revocation"];
 const SCAN_LIMIT = 200;
 
 /**

@@ -155,7 +155,10 @@ export class TenantRecords {
   }
 
   /** The records of a kind with these tags, in parts, after that with the cursor. */
-  async *pages(kind: RecordKind, { tags, limit = SCAN_LIMIT, cursor: first }: PagesOptions): AsyncGenerator<ScanPage> {
+  async *pages(
+    kind: RecordKind,
+    { tags, limit = SCAN_LIMIT, cursor: first }: PagesOptions = {},
+  ): AsyncGenerator<ScanPage> {
     const { partition } = await this.#place;
     let cursor = first;
     do {

@@ -1,8 +1,17 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import { AgentAuthError } from "../../errors.js";
-import { CodecError, decodeBinding, decodeClient, encodeBinding, encodeClient } from "../../oauth/model/codec.js";
-import type { ClientRecord } from "../../oauth/model/grant.js";
+import {
+  CodecError,
+  decodeBinding,
+  decodeClient,
+  decodeGrant,
+  encodeBinding,
+  encodeClient,
+  encodeGrant,
+} from "../../oauth/model/codec.js";
+import type { ClientRecord, Grant } from "../../oauth/model/grant.js";
 import {
   type BindingKey,
   type BindingStore,
@@ -10,7 +19,10 @@ import {
   type GrantStore,
   isSameBinding,
   type ShortLivedRecords,
+  UNREVOKED_MS,
+  type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
+import { usable } from "../../oauth/model/grant-summary.js";
 import { codeOf, patiently, statOf } from "../../platform/files.js";
 import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";
@@ -90,6 +102,7 @@ export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): Gr
     }),
     ...bindings,
     shortLived: fileRecords(folder, cipher),
+    unrevoked: fileUnrevoked(folder, { open, seal }),
     lease: (name, work, options) => leases.run(name, work, options),
   };
 }
@@ -168,6 +181,33 @@ function fileBindings(folder: string, { open, seal, lease, idOf }: FileBindingTo
       );
       return all.filter((binding) => binding !== undefined);
     }),
+  };
+}
+
+/** The logins that are to be revoked in files of their own, whose times show when each was removed. */
+function fileUnrevoked(home: string, { open, seal }: Pick<FileBindingTools, "open" | "seal">): UnrevokedLogins {
+  const folder = join(home, "revocations");
+  const pathOf = (id: string) => join(folder, `${id}.json`);
+  const removal = (id: string) => onFiles(home, async () => removeFile(pathOf(id)));
+  return {
+    add: onFiles(home, async (grant: Grant) => {
+      const id = digest(randomUUID());
+      checkPrivateFolders(folder);
+      writePrivateFile(pathOf(id), await seal(encodeGrant(grant), `revocation:${id}`));
+      return removal(id);
+    }),
+    async *list() {
+      checkPrivateFolders(folder);
+      removeExpired(folder, Date.now() - UNREVOKED_MS);
+      for (const id of listFolder(folder).flatMap((name) => NAME.exec(name)?.[1] ?? [])) {
+        const read = onFiles(home, async () => {
+          const text = readPrivateFile(pathOf(id));
+          return text === undefined ? undefined : open(text, pathOf(id), `revocation:${id}`, decodeGrant);
+        });
+        const grant = await usable(read);
+        if (grant) yield { grant, remove: removal(id) };
+      }
+    },
   };
 }
 

@@ -251,7 +251,7 @@ describe("a user whose client has a secret or a key", () => {
     await first.login(mcp.url);
     expect(questions).toEqual([{ clientId: "prod", issuer: issuer.issuer, server: mcp.url }]);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "confirmation")]);
-    await first.logout(mcp.url);
+    await first.disconnect(mcp.url);
     await agent({ confirmIssuer: answering(false) }).login(mcp.url);
     expect(questions).toHaveLength(1);
   });
@@ -291,7 +291,7 @@ describe("a client without a secret", () => {
     const { mcp, issuer } = scene;
     await agent({ client: PUBLIC }).login(mcp.url);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "use")]);
-    await agent({ client: PUBLIC }).logout(mcp.url);
+    await agent({ client: PUBLIC }).disconnect(mcp.url);
     const evil = await moveTo("evil");
     expect(await heldError(agent({ client: PUBLIC }).login(mcp.url))).toMatchObject({ code: "issuer_changed" });
     nothingSent(evil);
@@ -329,7 +329,7 @@ describe("a login of the time before bindings", () => {
     await service().token(mcp.url, { forceRefresh: true });
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "earlier-login")]);
     await removeBinding();
-    await service().logout(mcp.url);
+    await service().disconnect(mcp.url);
     expect(await bindings()).toEqual([boundTo(issuer.issuer, "earlier-login")]);
     await service().token(mcp.url);
   });

@@ -29,7 +29,7 @@ describe("a login whose file cannot be used", () => {
       ...ambiguous,
       message: expect.stringContaining('"alice" is logged in'),
     });
-    expect(await heldError(agent().logout(mcp.url))).toMatchObject(ambiguous);
+    expect(await heldError(agent().disconnect(mcp.url))).toMatchObject(ambiguous);
     expect((await agent("alice").token(mcp.url)).value).toBe("access-as-2");
     expect(await heldError(agent("bob").token(mcp.url))).toMatchObject({ class: "store" });
   });
@@ -74,7 +74,7 @@ describe("a call that can never be right", () => {
       one.login(mcp.url, { signal }),
       one.introspect(mcp.url, { signal }),
       one.exchange(mcp.url, { signal }),
-      one.logout(mcp.url, { signal }),
+      one.disconnect(mcp.url, { signal }),
       one.status(mcp.url, { signal }),
     ];
     for (const result of await Promise.allSettled(calls)) {

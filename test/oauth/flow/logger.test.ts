@@ -67,7 +67,7 @@ describe("the option logger of an agent client", () => {
       await one.token(mcp.url);
       await one.introspect(mcp.url);
       await one.fetch(mcp.url);
-      await one.logout(mcp.url);
+      await one.disconnect(mcp.url);
     } finally {
       await issuer.close();
     }
@@ -96,7 +96,8 @@ describe("the option logger of an agent client", () => {
     const { agent, mcp } = await startScene();
     const { lines, logger } = collector();
     const events: string[] = [];
-    await agent({ logger, onEvent: ({ type }) => events.push(type) }).token(mcp.url);
+    const ofRequests = ["request", "response", "failure", "retry"];
+    await agent({ logger, onEvent: ({ type }) => ofRequests.includes(type) && events.push(type) }).token(mcp.url);
     expect(events).toHaveLength(lines.length);
     expect(events.length).toBeGreaterThan(5);
   });

@@ -16,23 +16,23 @@ describe("signing out of one of two logins at a server", () => {
     async (loginHint) => {
       const { agent, mcp, left } = await twoLogins();
       const client = agent({ loginHint });
-      expect(await client.logout(mcp.url, { account: null })).toMatchObject({ removed: true });
+      expect(await client.disconnect(mcp.url, { account: null })).toMatchObject({ removed: true });
       expect(await left()).toEqual(["alice"]);
-      expect(await client.logout(mcp.url, { account: null })).toMatchObject({ removed: false, revoked: null });
+      expect(await client.disconnect(mcp.url, { account: null })).toMatchObject({ removed: false, revoked: null });
       expect(await left()).toEqual(["alice"]);
     },
   );
 
   it("removes the one of the account that is named, and no other in its place", async () => {
     const { agent, mcp, left } = await twoLogins();
-    expect(await agent().logout(mcp.url, { account: "alice" })).toMatchObject({ removed: true });
-    expect(await agent().logout(mcp.url, { account: "alice" })).toMatchObject({ removed: false });
+    expect(await agent().disconnect(mcp.url, { account: "alice" })).toMatchObject({ removed: true });
+    expect(await agent().disconnect(mcp.url, { account: "alice" })).toMatchObject({ removed: false });
     expect(await left()).toEqual([undefined]);
   });
 
   it("removes that of the client's own account where none is named", async () => {
     const { agent, mcp, left } = await twoLogins();
-    expect(await agent({ loginHint: "alice" }).logout(mcp.url)).toMatchObject({ removed: true });
+    expect(await agent({ loginHint: "alice" }).disconnect(mcp.url)).toMatchObject({ removed: true });
     expect(await left()).toEqual([undefined]);
   });
 
@@ -40,7 +40,7 @@ describe("signing out of one of two logins at a server", () => {
     const { agent, mcp, left } = await twoLogins();
     const client = agent({ loginHint: "alice" });
     for (const { account } of await client.status()) {
-      expect(await client.logout(mcp.url, { account })).toMatchObject({ removed: true });
+      expect(await client.disconnect(mcp.url, { account })).toMatchObject({ removed: true });
     }
     expect(await left()).toEqual([]);
   });

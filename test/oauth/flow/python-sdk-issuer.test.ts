@@ -84,7 +84,7 @@ describe("an issuer made with the MCP SDK for Python", () => {
   it("revokes tokens where the secret comes in the form as well, after one second try", async () => {
     const { agent, mcp, issuer, revoked } = await pythonScene();
     await agent().login(mcp.url);
-    expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, revoked: true });
+    expect(await agent().disconnect(mcp.url)).toMatchObject({ removed: true, revoked: true });
     expect(revoked).toEqual(["refresh-as-1", "access-as-1"]);
     expect(issuer.to("/revoke")).toHaveLength(3);
   });
@@ -97,7 +97,7 @@ describe("the second try of a revocation", () => {
     if (method !== undefined) issuer.metadata["token_endpoint_auth_methods_supported"] = [method];
     await agent().login(mcp.url);
     issuer.routes["/pool/revoke"] = ({ body, headers }) => answerTo(new URLSearchParams(body), headers.authorization);
-    const out = await agent().logout(mcp.url);
+    const out = await agent().disconnect(mcp.url);
     const tries = issuer.to("/pool/revoke").map(({ body, headers }) => ({
       header: headers.authorization !== undefined,
       form: new URLSearchParams(body).has("client_secret"),

@@ -62,7 +62,7 @@ describe.each(places)("a secret that an issuer repeats in %s", (_where, reply) =
       }
     }
     expect(heard).toBeGreaterThan(10);
-    const out = await agent().logout(mcp.url);
+    const out = await agent().disconnect(mcp.url);
     expect(out.removed).toBe(true);
     expect(shownBy(out)).not.toMatch(/access-as|refresh-as|secret-as/);
   });

@@ -64,7 +64,7 @@ describe("no secret is shown", () => {
     await clock.sleep(3_600_000, new AbortController().signal);
     await one.token(mcp.url);
     await one.introspect(mcp.url);
-    await one.logout(mcp.url);
+    await one.disconnect(mcp.url);
     expect(heard.length).toBeGreaterThan(10);
     expect(shownBy(heard)).not.toMatch(CANARY);
   });
@@ -163,7 +163,7 @@ describe("no secret is shown by an error", () => {
     issuer.routes["/pool/token"] = echo("invalid_grant");
     await failed(one.token(mcp.url, { login: false }));
     issuer.routes["/pool/revoke"] = echo("invalid_request");
-    errors.push((await one.logout(mcp.url)).error);
+    errors.push((await one.disconnect(mcp.url)).error);
     login.alter = () => new URLSearchParams({ state: "canary-state", code: "canary-code" });
     await failed(one.login(mcp.url));
     expect(errors).toHaveLength(6);

@@ -32,7 +32,7 @@ describe("a server elsewhere", () => {
     expect((await client.fetch(url)).status).toBe(200);
     expect((await client.token(url, { forceRefresh: true })).value).toBe("access-as-2");
     expect(await client.introspect(url)).toMatchObject({ active: true });
-    expect(await client.logout(url)).toMatchObject({ removed: true, revoked: true });
+    expect(await client.disconnect(url)).toMatchObject({ removed: true, revoked: true });
     expect(log.filter((line) => line.includes("POST /pool"))).toEqual([
       "as POST /pool/register",
       "as POST /pool/token",
@@ -214,7 +214,7 @@ describe("a disabled check", () => {
     expect(await agent().introspect(url)).toMatchObject({ active: true });
     expect((await agent().login(url)).value).toBe("access-as-3");
     expect((await agent().discover(url)).error).toBeUndefined();
-    expect(await agent().logout(url)).toMatchObject({ removed: true, revoked: true });
+    expect(await agent().disconnect(url)).toMatchObject({ removed: true, revoked: true });
     expect(await rejection(agent().token(url))).toEqual(refusedAddress('"as.test"', OPTION));
   });
 

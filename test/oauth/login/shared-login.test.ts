@@ -351,7 +351,7 @@ describe("accounts", () => {
     await agent.token(mcp.url, { scope: "more" });
     expect(login.requested().get("login_hint")).toBe("ann");
     expect((await store.list()).map(({ account, tokens }) => [account, tokens.scope])).toEqual([["ann", "more"]]);
-    expect(await agent.logout(mcp.url)).toMatchObject({ removed: true });
+    expect(await agent.disconnect(mcp.url)).toMatchObject({ removed: true });
     expect(await store.list()).toEqual([]);
   });
 

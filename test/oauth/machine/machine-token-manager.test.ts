@@ -709,11 +709,11 @@ describe("machines and people", () => {
         { grant: "client-credentials", refreshable: true },
       ]),
     );
-    expect(await machine().logout(mcp.url)).toMatchObject({ removed: true, revoked: true });
+    expect(await machine().disconnect(mcp.url)).toMatchObject({ removed: true, revoked: true });
     expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
     await machine().token(mcp.url);
     const account = "grant:client_credentials:machine";
-    expect(await scene.agent().logout(mcp.url, { account })).toMatchObject({ removed: true, revoked: false });
+    expect(await scene.agent().disconnect(mcp.url, { account })).toMatchObject({ removed: true, revoked: false });
     expect(await status()).toEqual([{ grant: "sign-in", refreshable: true }]);
   });
 

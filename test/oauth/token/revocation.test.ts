@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { OAuthHttp } from "../../../src/oauth/http/http.js";
 import { revokeRemotely } from "../../../src/oauth/token/revocation.js";
 import { Secret } from "../../../src/redact.js";
+import { createEvents } from "../../../src/telemetry/emit.js";
 import { madeGrant } from "../../helpers/grant.js";
 import { type Handler, type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 
@@ -17,7 +18,7 @@ async function loggedIn(without: string[] = []): Promise<Scene> {
 describe("signing out", () => {
   it("revokes the refresh token, then the access token, as the client that got them", async () => {
     const { agent, mcp, issuer, store } = await loggedIn();
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true, sessionEnded: null });
+    expect(await agent().disconnect(mcp.url)).toEqual({ removed: true, revoked: true, sessionEnded: null });
     const requests = issuer.to("/pool/revoke");
     expect(requests.map(({ body }) => new URLSearchParams(body).get("token"))).toEqual(["refresh-as-1", "access-as-1"]);
     for (const { headers } of requests) expect(headers.authorization).toMatch(/^Basic /);
@@ -31,21 +32,21 @@ describe("signing out", () => {
       body.includes("token=refresh")
         ? { status: 200, text: "" }
         : { status: 400, json: { error: "unsupported_token_type" } };
-    expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: true, sessionEnded: null });
+    expect(await agent().disconnect(mcp.url)).toEqual({ removed: true, revoked: true, sessionEnded: null });
     expect(issuer.to("/pool/revoke")).toHaveLength(2);
   });
 
   it("says so where the access token lives on", async () => {
     const { agent, mcp, issuer } = await loggedIn();
     issuer.routes["/pool/revoke"] = ({ body }) => ({ status: body.includes("token=refresh") ? 200 : 503, text: "" });
-    expect(await agent().logout(mcp.url)).toMatchObject({ removed: true, revoked: false });
+    expect(await agent().disconnect(mcp.url)).toMatchObject({ removed: true, revoked: false });
   });
 
   it("revokes the access token where there is no other", async () => {
     const scene = await startScene();
     scene.issuer.tokenAnswer = { refresh_token: undefined };
     await scene.agent().login(scene.mcp.url);
-    await scene.agent().logout(scene.mcp.url);
+    await scene.agent().disconnect(scene.mcp.url);
     expect(scene.issuer.form("/pool/revoke").get("token")).toBe("access-as-1");
   });
 
@@ -64,7 +65,7 @@ describe("signing out", () => {
       return {
         issuer,
         requests,
-        logout: (signal = SIGNAL) => revokeRemotely(grant, new OAuthHttp({}), signal),
+        logout: (signal = SIGNAL) => revokeRemotely(grant, { http: new OAuthHttp({}), events: createEvents(), signal }),
         tokens,
       };
     }
@@ -74,7 +75,7 @@ describe("signing out", () => {
       const { expiresAt } = await agent().token(mcp.url);
       expect(expiresAt).toBeInstanceOf(Date);
       // Without an ID token, nothing says whose session it is.
-      expect(await agent().logout(mcp.url)).toEqual({ removed: true, revoked: null, sessionEnded: null, expiresAt });
+      expect(await agent().disconnect(mcp.url)).toEqual({ removed: true, revoked: null, sessionEnded: null, expiresAt });
       expect(issuer.to("/pool/end_session")).toEqual([]);
     });
 
@@ -83,7 +84,7 @@ describe("signing out", () => {
       scene.issuer.tokenAnswer = { expires_in: undefined };
       delete scene.issuer.metadata["revocation_endpoint"];
       await scene.agent().login(scene.mcp.url);
-      expect((await scene.agent().logout(scene.mcp.url)).expiresAt).toBeUndefined();
+      expect((await scene.agent().disconnect(scene.mcp.url)).expiresAt).toBeUndefined();
     });
 
     it("asks to end the session with the ID token as its hint, which revokes nothing", async () => {
@@ -129,7 +130,7 @@ describe("signing out", () => {
     const { expiresAt } = await agent().token(mcp.url);
     issuer.routes["/pool/revoke"] = reply;
     const out = { removed: true, revoked: false, sessionEnded: null, expiresAt };
-    expect(await agent().logout(mcp.url)).toMatchObject(out);
+    expect(await agent().disconnect(mcp.url)).toMatchObject(out);
     expect(await store.list()).toEqual([]);
   });
 
@@ -140,7 +141,7 @@ describe("signing out", () => {
       left = await store.list();
       return { text: "" };
     };
-    await agent().logout(mcp.url);
+    await agent().disconnect(mcp.url);
     expect(left).toEqual([]);
   });
 
@@ -151,7 +152,7 @@ describe("signing out", () => {
       controller.abort();
       return silence;
     };
-    expect(await agent().logout(mcp.url, { signal: controller.signal })).toMatchObject({
+    expect(await agent().disconnect(mcp.url, { signal: controller.signal })).toMatchObject({
       removed: true,
       revoked: false,
     });
@@ -160,7 +161,7 @@ describe("signing out", () => {
 
   it("does nothing without a login", async () => {
     const { agent, mcp, issuer } = await startScene();
-    expect(await agent().logout(mcp.url)).toEqual({ removed: false, revoked: null, sessionEnded: null });
+    expect(await agent().disconnect(mcp.url)).toEqual({ removed: false, revoked: null, sessionEnded: null });
     expect(issuer.requests).toEqual([]);
   });
 });

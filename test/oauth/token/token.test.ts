@@ -113,7 +113,7 @@ describe("client authentication", () => {
     await clock.sleep(3_600_000, new AbortController().signal);
     await agent.token(mcp.url);
     await agent.introspect(mcp.url);
-    await agent.logout(mcp.url);
+    await agent.disconnect(mcp.url);
     return ["/pool/token", "/pool/introspect", "/pool/revoke"].flatMap((path) =>
       issuer.to(path).map(({ headers }, nth) => {
         const form = issuer.form(path, nth);

@@ -145,7 +145,7 @@ describe("agents on two machines that share an engine", () => {
     async (how) => {
       const { one, other, another, engine, token, refreshes, during, clock, mcp } = await machines();
       const putBack = await failover(engine, "grant");
-      await during<unknown>(how === "refreshed" ? token(one.agent) : one.agent.logout(mcp.url));
+      await during<unknown>(how === "refreshed" ? token(one.agent) : one.agent.disconnect(mcp.url));
       const sent = refreshes();
       await putBack();
       await clock.sleep(HOUR, SIGNAL);
@@ -164,7 +164,7 @@ describe("agents on two machines that share an engine", () => {
     const late = token(one.agent);
     const failed = expect(late).rejects.toMatchObject({ code: "login_required" });
     await until(() => refreshes() === 1);
-    expect((await other.agent.logout(scene.mcp.url)).removed).toBe(true);
+    expect((await other.agent.disconnect(scene.mcp.url)).removed).toBe(true);
     answer();
     await failed;
     expect(await one.store.read(key)).toBeUndefined();
@@ -288,7 +288,7 @@ describe("agents on two machines that share an engine", () => {
 
   it("revoke what one could not save before a logout, and try no longer", async () => {
     const { one, other, mcp, issuer, pass, back } = await notSaved();
-    await other.agent.logout(mcp.url);
+    await other.agent.disconnect(mcp.url);
     back();
     await pass(1000);
     await until(() => one.driver.calls.release > 0);

@@ -187,7 +187,7 @@ class Demo {
     const { mcpUrl } = this.#sandbox;
     await this.#list("The agent itself is now a device of the pool", KINDS.devices, { pool, title: `${DEMO_CLIENT}*` });
     await this.#title("Logged out", `agentauth logout ${shellWord(mcpUrl)}`);
-    const { revoked, expiresAt } = await client.logout(mcpUrl, { signal: this.#context.signal });
+    const { revoked, expiresAt } = await client.disconnect(mcpUrl, { signal: this.#context.signal });
     await this.#say("The stored login is deleted.");
     if (revoked !== null) return;
     const until = expiresAt === undefined ? "" : `, at ${expiresAt.toISOString()}`;

@@ -91,12 +91,12 @@ type LoggedIn = Pick<LoginStatus, "server"> & Partial<Pick<LoginStatus, "account
 
 /** Logs out of one server and reports the result. Throws if the local login cannot be removed. */
 export async function logout(
-  agent: Pick<AgentClient, "logout">,
+  agent: Pick<AgentClient, "disconnect">,
   { server, account }: LoggedIn,
   profile: string,
   { io, signal, redactor, now }: CommandContext,
 ): Promise<LogoutResult> {
-  const { removed, revoked, sessionEnded, expiresAt, error } = await agent.logout(server, { account, signal });
+  const { removed, revoked, sessionEnded, expiresAt, error } = await agent.disconnect(server, { account, signal });
   const why = revoked === false || sessionEnded === false ? redactor.redact(reasonOf(error)) : null;
   const where = account == null ? server : `${server} (account ${account})`;
   const remaining = remainingLife(expiresAt, now());
@@ -130,7 +130,7 @@ async function logoutOfIdp(
 ): Promise<LogoutResult[]> {
   const ended = await agent.logoutIdp({ signal: context.signal });
   if (ended.length === 0) context.io.say("not logged in at an identity provider");
-  return Promise.all(ended.map((one) => logout({ logout: async () => one }, one, profile, context)));
+  return Promise.all(ended.map((one) => logout({ disconnect: async () => one }, one, profile, context)));
 }
 
 /** Until when a token is valid that was not revoked. */
@@ -147,7 +147,7 @@ function remainingLife(expiresAt: Date | undefined, now: number): string {
  * @returns the result of each, and the error that the command ends with
  */
 export async function logoutOfAll(
-  agent: Pick<AgentClient, "logout">,
+  agent: Pick<AgentClient, "disconnect">,
   logins: readonly LoggedIn[],
   profile: string,
   context: CommandContext,

@@ -72,10 +72,10 @@ it("--all exits with 8 where a login cannot be read", async ({ user }) => {
   expect([code, stdout, stderr]).toEqual([8, "[]\n", expect.stringContaining("a stored login cannot be used")]);
 });
 
-type Outcome = Awaited<ReturnType<AgentClient["logout"]>>;
+type Outcome = Awaited<ReturnType<AgentClient["disconnect"]>>;
 
-const agentThat = (outcomes: Record<string, Outcome | Error>): Pick<AgentClient, "logout"> => ({
-  async logout(server) {
+const agentThat = (outcomes: Record<string, Outcome | Error>): Pick<AgentClient, "disconnect"> => ({
+  async disconnect(server) {
     const outcome = outcomes[server];
     if (outcome === undefined || outcome instanceof Error) throw outcome;
     return outcome;
@@ -201,8 +201,8 @@ describe("signing out of all", () => {
     const gate = new Promise<void>((resolve) => {
       release = resolve;
     });
-    const agent: Pick<AgentClient, "logout"> = {
-      async logout(server) {
+    const agent: Pick<AgentClient, "disconnect"> = {
+      async disconnect(server) {
         if (server === "A") await gate;
         else release();
         return outcome();

@@ -1,0 +1,26 @@
+import { isAgentAuthError } from "../../errors.js";
+import { codeOf, type Events, observe, originOf, reasonOf } from "../../telemetry/emit.js";
+import type { EventFields } from "../../telemetry/events.js";
+import type { Grant } from "../model/grant.js";
+
+type Fields = Omit<EventFields<"login">, "durationMs">;
+
+/**
+ * Runs a login and emits one event for it; none for one that the user is to begin once more.
+ *
+ * @param login its server, how the user logs in, and the issuer if it is known
+ */
+export function observeLogin<T extends Grant | { again: unknown }>(
+  events: Events,
+  { server, flow, issuer }: { server: string; flow: Fields["flow"]; issuer?: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  return observe(events, "login", work, (ended): Fields | undefined => {
+    const about = { flow, issuer, server: originOf(server) };
+    if ("result" in ended)
+      return "again" in ended.result ? undefined : { outcome: "completed", ...about, issuer: ended.result.issuer };
+    const { error } = ended;
+    const isAborted = isAgentAuthError(error) && error.class === "aborted";
+    return { outcome: isAborted ? "aborted" : "failed", reason: reasonOf(error), code: codeOf(error), ...about };
+  });
+}

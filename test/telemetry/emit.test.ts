@@ -1,0 +1,114 @@
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { AgentAuthError } from "../../src/errors.js";
+import { codeOf, createEvents, observe, originOf, reasonOf } from "../../src/telemetry/emit.js";
+import { type AgentEvent, CHANNEL_PREFIX, EVENTS, type EventName } from "../../src/telemetry/events.js";
+
+function subscribed(type: EventName): AgentEvent[] {
+  const events: AgentEvent[] = [];
+  const receive = (message: unknown) => events.push(message as AgentEvent);
+  subscribe(`${CHANNEL_PREFIX}${type}`, receive);
+  onTestFinished(() => void unsubscribe(`${CHANNEL_PREFIX}${type}`, receive));
+  return events;
+}
+
+const READ = { operation: "read", outcome: "ok", durationMs: 1 } as const;
+
+describe("events", () => {
+  it("are not even built where nothing receives them", () => {
+    const events = createEvents();
+    events.emit("store", () => {
+      throw new Error("built");
+    });
+    expect(events.wants("store")).toBe(false);
+  });
+
+  it.each(["subscriber", "receiver"])("reach a %s whole", (which) => {
+    const received: AgentEvent[] = which === "subscriber" ? subscribed("store") : [];
+    const events = createEvents(which === "receiver" ? (event) => received.push(event) : undefined);
+    events.emit("store", () => READ);
+    expect(received).toEqual([{ type: "store", ...READ }]);
+  });
+
+  it("go on to the subscribers, and to nobody else, where a receiver throws", () => {
+    const received = subscribed("store");
+    const events = createEvents(() => {
+      throw new Error("a bug of the program");
+    });
+    events.emit("store", () => READ);
+    expect(received).toHaveLength(1);
+  });
+
+  it("find a subscriber that came later, and miss one that left", () => {
+    const events = createEvents();
+    const name = `${CHANNEL_PREFIX}revoke`;
+    const receive = () => {};
+    subscribe(name, receive);
+    expect(events.wants("revoke")).toBe(true);
+    unsubscribe(name, receive);
+    expect(events.wants("revoke")).toBe(false);
+  });
+
+  it("say how long work took, and leave its result and its error as they are", async () => {
+    const received = subscribed("store");
+    const error = new Error("x");
+    const fields = { operation: "save", outcome: "ok" } as const;
+    expect(
+      await observe(
+        createEvents(),
+        "store",
+        async () => 7,
+        () => fields,
+      ),
+    ).toBe(7);
+    await expect(
+      observe(
+        createEvents(),
+        "store",
+        () => Promise.reject(error),
+        () => undefined,
+      ),
+    ).rejects.toBe(error);
+    expect(received).toEqual([{ type: "store", ...fields, durationMs: expect.any(Number) }]);
+  });
+});
+
+describe("the fields of an event", () => {
+  it.each([
+    ["invalid_grant", "invalid_grant"],
+    ["timeout", "timeout"],
+    ["a-code-of-a-hostile-issuer", "other"],
+  ])("name the code %s as %s", (code, shown) => {
+    expect(codeOf(new AgentAuthError(code, "m", { class: "auth" }))).toBe(shown);
+  });
+
+  it.each([
+    ["lease_lost", "unavailable", "lease"],
+    ["store_unavailable", "unavailable", "store"],
+    ["timeout", "unavailable", "unavailable"],
+    ["invalid_grant", "auth", "issuer"],
+    ["bad_token_answer", "refused", "refused"],
+    ["usage", "usage", "configuration"],
+  ] as const)("name the reason of %s (%s) as %s", (code, kind, reason) => {
+    expect(reasonOf(new AgentAuthError(code, "m", { class: kind }))).toBe(reason);
+  });
+
+  it("say that any other error is a bug", () => {
+    expect([codeOf(new Error("x")), reasonOf(new Error("x"))]).toEqual(["internal_error", "internal"]);
+  });
+
+  it.each([
+    ["https://mcp.example/users/alice?x=1", "https://mcp.example"],
+    ["https://mcp.example:8443", "https://mcp.example:8443"],
+    ["http://[::1]:4000/mcp", "http://[::1]:4000"],
+  ])("have the origin of %s alone", (address, origin) => {
+    expect(originOf(address)).toBe(origin);
+  });
+
+  it("are labels of few values, numbers, or text that is listed here", () => {
+    const texts = Object.values(EVENTS).flatMap(({ fields }) =>
+      Object.entries(fields).flatMap(([name, field]) => ("values" in field || "unit" in field ? [] : [name])),
+    );
+    expect([...new Set(texts)].sort()).toEqual(["client", "code", "issuer", "method", "name", "server", "tool"]);
+  });
+});
