@@ -25,6 +25,7 @@ export const SECTIONS = [
     ["Many machines", "fleet"],
     ["Many machines: operation", "fleet-operation"],
     ["Many machines: failures", "fleet-failures"],
+    ["A vault of many logins", "vault"],
     ["Drivers for the store", "store-drivers"],
   ]),
   section("Lists", [["Lists and output", "lists"]]),
