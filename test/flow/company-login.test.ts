@@ -121,6 +121,18 @@ describe("one login at the company's identity provider", () => {
     expect(subjects).toEqual(["urn:ietf:params:oauth:token-type:refresh_token"]);
   });
 
+  it("is one in each profile", async ({ agent, agentWith, machine, user }) => {
+    await agent.loginIdp();
+    const idp = { issuer: "https://other.example", clientId: "a" };
+    await expect(agentWith({ idp, client: undefined }).loginIdp()).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining(
+        `at the identity provider "${machine.idp.issuer}" is stored in the profile default`,
+      ),
+    });
+    expect(user.opened).toHaveLength(1);
+  });
+
   it("ends with all that came from it", async ({ agent, agentWith, servers, store }) => {
     await agent.loginIdp();
     for (const server of servers) await agent.token(server);

@@ -43,6 +43,11 @@ export interface SandboxMachine {
     idToken(claims?: AssertionClaims): string;
     /** Sets whether the policy of the company denies its users an authorization server. Default of `isDenied`: true. */
     deny(issuer: string, isDenied?: boolean): void;
+    /**
+     * Sets the client of the authorization servers that the native client is, such as the address of its metadata document.
+     * Default: {@link SandboxMachine.workloadClient}.
+     */
+    nameClient(clientId: string): void;
     /** Sets the scopes that the policy allows at an authorization server. Without `scopes`, it allows all. */
     limitScopes(issuer: string, scopes?: readonly string[]): void;
   };
@@ -61,6 +66,7 @@ export class Machines implements SandboxMachine {
   readonly #clock: MovableClock;
   readonly #audience: () => string;
   readonly #denied = new Set<string>();
+  #nativeAtServers: string | undefined;
   readonly #scopes = new Map<string, readonly string[]>();
   readonly #keys = new Map<"client" | "platform" | "idp", SigningKey>();
   /** The used ids of assertions that are valid once, with their expiry. */
@@ -78,6 +84,9 @@ export class Machines implements SandboxMachine {
       ...client,
       nativeClient: { clientId: "sandbox-desktop" },
       deny: (server, isDenied = true) => void (isDenied ? this.#denied.add(server) : this.#denied.delete(server)),
+      nameClient: (clientId) => {
+        this.#nativeAtServers = clientId;
+      },
       limitScopes: (server, scopes) => void (scopes ? this.#scopes.set(server, scopes) : this.#scopes.delete(server)),
       idToken: ({ subject = "alice", audience: aud = client.clientId, ttlSeconds }: AssertionClaims = {}) =>
         signJwt(this.key("idp"), "JWT", { iss: issuer, sub: subject, aud, ...this.times(ttlSeconds) }),
@@ -99,7 +108,7 @@ export class Machines implements SandboxMachine {
   /** The client of the authorization servers that a client of the identity provider is. */
   clientAtServers(clientId: string): string {
     const { idp, secretClient, workloadClient } = this;
-    if (clientId === idp.nativeClient.clientId) return workloadClient.clientId;
+    if (clientId === idp.nativeClient.clientId) return this.#nativeAtServers ?? workloadClient.clientId;
     return clientId === idp.clientId ? secretClient.clientId : clientId;
   }
 

@@ -143,7 +143,7 @@ const workloads: HostileCase[] = [
           code: "timeout",
           result: "stopped after 30 s, and no token request",
           says: ["30"],
-          hurry: 20,
+          hurry: 4,
           seconds: 45,
           source: () => ["--assertion", "exec:sleep 1000"],
         }),
