@@ -25,7 +25,6 @@ export async function measure({ quick }) {
       starts("agentauth token --format json", [...token, "--format", "json"], env, { goal: 1.3 }),
       starts("agentauth token --verbose", [...token, "--verbose"], env),
       starts("agentauth exec … -- true", [CLI, "exec", url, "--no-login", "--", "true"], env, { goal: 2.2 }),
-      starts("agentauth exec --broker … -- true", [CLI, "exec", "--broker", `mcp=${url}`, "--", "true"], env),
     ];
     return [startsTable(sides, await compare(sides, rounds), rounds)];
   });

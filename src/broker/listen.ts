@@ -37,6 +37,8 @@ const IDLE_MS = 60_000;
 const MAX_CONNECTIONS = 4096;
 /** A body of a known length up to this is read first, so that it can be sent again with another token. */
 const MAX_REPEATED = 1024 * 1024;
+/** Of a Unix socket; on Linux it is 107. */
+const MAX_PATH = 103;
 const DEFAULT_GRACE_MS = 10_000;
 
 /**
@@ -240,6 +242,8 @@ async function bind(
 
 /** Makes the folder, checks it, and removes the socket of a broker that has died. */
 async function prepareSocket(path: string, listen: string, group: number | undefined): Promise<void> {
+  // Node would cut it off, and make the socket in another folder.
+  if (Buffer.byteLength(path) > MAX_PATH) throw unusable(listen, `has a path of more than ${MAX_PATH} bytes`);
   const folder = dirname(path);
   makePrivateFolder(folder);
   if (group === undefined) checkPrivateFolder(folder);

@@ -92,14 +92,17 @@ function readGrant(text: string, flag: string): [string, Record<string, unknown>
   const [, name, rest = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
   if (name === undefined)
     throw usageError(`${flag} ${quote(text)} is not <name>=<url>`, `${flag} crm=https://crm.example/mcp`);
-  const [server = "", ...pairs] = rest.split(new RegExp(`,(?=(?:${Object.keys(KEYS).join("|")})=)`));
+  const [server = "", ...pairs] = rest.split(/,(?=[a-z-]+=)/);
   const fields: Record<string, unknown> = { server };
   for (const pair of pairs) {
     const at = pair.indexOf("=");
-    const field = KEYS[pair.slice(0, at) as keyof typeof KEYS];
-    const value = pair.slice(at + 1);
+    const [key, value] = [pair.slice(0, at), pair.slice(at + 1)];
+    // A misspelt key must not open what it was to close.
+    if (!Object.hasOwn(KEYS, key))
+      throw usageError(`${flag} has the unknown key ${quote(key)}`, `its keys are ${Object.keys(KEYS).join(", ")}`);
+    const field = KEYS[key as keyof typeof KEYS];
     if (["scope", "account", "until"].includes(field)) fields[field] = value;
-    else if (field === "requestsPerMinute") fields[field] = Number(value);
+    else if (field === "requestsPerMinute") fields[field] = /^\d+$/.test(value) ? Number(value) : value;
     else fields[field] = [...((fields[field] as string[] | undefined) ?? []), value];
   }
   return [name, fields];

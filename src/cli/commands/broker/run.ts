@@ -77,9 +77,21 @@ function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): v
 function announce(listeners: readonly BrokerListener[], options: BrokerFlags, { io }: CommandContext): void {
   const text = `${JSON.stringify({ listeners })}\n`;
   if (options.readyFile !== undefined) writeSecretFile(options.readyFile, text);
-  if (options.readyFd !== undefined) writeSync(options.readyFd, text);
+  if (options.readyFd !== undefined) writeReady(options.readyFd, text);
   for (const { client, socket } of listeners)
     io.say(`broker ready for ${client}: ${socket ?? "on TCP, at the address that was written"}`);
+}
+
+function writeReady(fd: number, text: string): void {
+  try {
+    writeSync(fd, text);
+  } catch (cause) {
+    throw usageError(
+      `--ready-fd ${fd} cannot be written: ${messageOf(cause)}`,
+      `open it for the broker, such as with ${fd}>broker-url.json`,
+      cause,
+    );
+  }
 }
 
 /** The address on TCP is a secret, which is printed nowhere else. */

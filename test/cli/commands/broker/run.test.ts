@@ -193,6 +193,18 @@ describe("a policy that is wrong", () => {
   it.for([
     [["broker"], "broker needs --listen and --grant, or --config"],
     [["broker", "--listen", "unix:/a", "--grant", "mcp"], '--grant "mcp" is not <name>=<url>'],
+    [
+      ["broker", "--listen", "unix:/a", "--grant", "mcp=https://a.example/,tool=read_*"],
+      '--grant has the unknown key "tool"\nhint: its keys are tools, hide-tools, ',
+    ],
+    [
+      ["broker", "--listen", "unix:/a", "--grant", "mcp=https://a.example/,rpm=x"],
+      'grants.mcp.requestsPerMinute "x" is not a whole number',
+    ],
+    [
+      ["broker", "--listen", `unix:/tmp/${"x".repeat(100)}/a`, "--grant", "mcp=https://a.example/"],
+      "has a path of more than 103 bytes",
+    ],
     [["broker", "--config", "x.json", "--listen", "unix:/a"], "--config and --listen do not go together"],
     [["broker", "--config", "/nowhere/x.json"], "cannot be read: ENOENT"],
   ] as const)("%j is a usage error", async ([args, message], { user }) => {
