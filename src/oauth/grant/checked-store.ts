@@ -58,6 +58,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     lease: (name, work, options) => observeLease(store, events, { name, work, options }),
     ...(shortLived && { shortLived }),
     ...(unrevoked && { unrevoked }),
+    ...(store.health && { health: store.health.bind(store) }),
     ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store, events) }),
   };
 }
