@@ -43,7 +43,14 @@ export interface KeepAliveResult extends Pick<Connection, "profile" | "server" |
 }
 
 /** How many logins had which outcome. A login that another worker refreshed is not counted here. */
-export type KeepAliveReport = Record<KeepAliveResult["outcome"], number>;
+export interface KeepAliveReport extends Record<KeepAliveResult["outcome"], number> {
+  /** Logins that this process refreshed. */
+  refreshed: number;
+  /** Logins whose issuer refused the refresh token. */
+  needs_login: number;
+  /** Refreshes that failed, and may succeed later. */
+  failed: number;
+}
 
 /** A login whose turn comes. Times are Unix milliseconds. */
 interface Due {
