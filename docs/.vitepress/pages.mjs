@@ -27,6 +27,7 @@ export const SECTIONS = [
     ["Many machines: failures", "fleet-failures"],
     ["A vault of many logins", "vault"],
     ["Drivers for the store", "store-drivers"],
+    ["Events", "events"],
   ]),
   section("Lists", [["Lists and output", "lists"]]),
   section("Servers", [
