@@ -22,6 +22,7 @@ export const SECTIONS = [
     ["Issuers that differ", "issuers"],
     ["DPoP and exchange", "dpop"],
     ["Web apps", "web-login"],
+    ["A vault for a platform", "vault"],
     ["Many machines", "fleet"],
     ["Many machines: operation", "fleet-operation"],
     ["Many machines: failures", "fleet-failures"],
