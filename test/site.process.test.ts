@@ -117,6 +117,22 @@ describe.skipIf(!isBuilt || CHROMIUM === undefined)("in a browser", () => {
     await page.close();
   });
 
+  const drawn = pages.filter((page) =>
+    readFileSync(`docs/${page.replace(/html$/, "md")}`, "utf8").includes("```mermaid"),
+  );
+
+  it.each(drawn)("%s has diagrams with letters that are read on a telephone", async (path) => {
+    const page = await chromium.context.newPage();
+    await page.setViewportSize({ width: 390, height: 800 });
+    await page.goto(`${origin}/${path}`, { waitUntil: "networkidle" });
+    await page.locator(".mermaid svg").first().waitFor();
+    const heights = await page.evaluate<number[]>(
+      `[...document.querySelectorAll(".mermaid svg text")].map((text) => text.getBoundingClientRect().height)`,
+    );
+    expect(heights.filter((height) => height > 0 && height < 12)).toEqual([]);
+    await page.close();
+  });
+
   it("draws the diagrams in both themes, and the search finds a page", async () => {
     const page = await chromium.context.newPage();
     await page.setViewportSize({ width: 1400, height: 800 });

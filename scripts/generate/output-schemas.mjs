@@ -26,6 +26,7 @@ const OUTPUTS = {
   "client-document": ["commands/client/document.ts", "ClientDocument"],
   "client-document-check": ["commands/client/document.ts", "DocumentCheck"],
   "store-health": ["../profile/engine/health.ts", "EngineReport"],
+  "store-login": ["commands/store/logins.ts", "PrintedConnection"],
   "store-reseal": ["commands/store/run.ts", "ResealRow"],
   "store-export": ["commands/store/transfer.ts", "ExportReport"],
   "store-import": ["commands/store/transfer.ts", "ImportReport"],

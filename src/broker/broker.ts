@@ -1,23 +1,19 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { isJsonObject } from "../http/strict-json.js";
-import { failure } from "../mcp/json-rpc.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
 import type { AgentClient } from "../oauth/agent.js";
 import type { AgentRequestInit } from "../oauth/agent-fetch.js";
 import { createEvents, elapsedMs } from "../telemetry/emit.js";
-import type { AgentEvent } from "../telemetry/events.js";
+import type { AgentEvent, EventFields } from "../telemetry/events.js";
 import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
+import { type BrokerRefusal, type RefusalContent, refused } from "./refusal.js";
 import { TokenMask } from "./token-mask.js";
-import { filterEvents, idOf, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
+import { filterEvents, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
 
 /** One request that a broker has answered. Nothing in it is secret: no token, no query, no body. */
 export type BrokerEvent = AgentEvent<"broker">;
-
-/** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */
-export type BrokerRefusal = NonNullable<BrokerEvent["refused"]>;
 
 /** What a broker reports to its program. */
 export interface BrokerOptions {
@@ -38,19 +34,24 @@ export interface Broker {
    * rejected.
    */
   fetch(request: Request, client: string): Promise<Response>;
+  /**
+   * Answers and reports a request that names nothing: `malformed` with the status 400, `unknown` with 404. For a listener
+   * of your own, which gets requests that `fetch` cannot take.
+   */
+  refuse(why: "malformed" | "unknown", method: string, client: string): Response;
   /** Answers for another policy from now on; requests under way end by the old one. @throws `AgentAuthError` `usage` */
   reload(policy: BrokerPolicy): void;
   /** The policy in force. */
   readonly policy: BrokerPolicy;
 }
 
+/** What servers log for a client that has left; nothing is sent. */
+const CANCELLED = 499;
 /** The messages that are looked through. */
 const MAX_JUDGED = 4 * 1024 * 1024;
 const MAX_ANSWER = 16 * 1024 * 1024;
 /** Characters of the name of a tool in an event. */
 const MAX_NAME = 200;
-/** An implementation-defined error of JSON-RPC: the broker did not get the response of the server. */
-const LOCAL_FAILURE = -32_001;
 
 /** A name while it is used. */
 interface Route {
@@ -75,6 +76,7 @@ interface Route {
 export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: BrokerOptions = {}): Broker {
   const { onRequest } = options;
   const events = createEvents(onRequest && ((event) => event.type === "broker" && onRequest(event)));
+  const report = (fields: EventFields<"broker">) => events.emit("broker", () => fields);
   let current = policy;
   let routes = routesOf(agent, checkPolicy(policy, "the policy"), options);
   return {
@@ -85,14 +87,25 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
       routes = routesOf(agent, checkPolicy(next, "the policy"), options, routes);
       current = next;
     },
+    refuse(why, method, client) {
+      const status = why === "unknown" ? 404 : 400;
+      report({ client, method, status, durationMs: 0, name: undefined, tool: undefined, refused: why });
+      return refused(why, status);
+    },
     async fetch(request, client) {
       const started = performance.now();
       const seen: Seen = { name: undefined, tool: undefined, refused: undefined };
-      const response = await answer({ request, client, policy: current, routes, options, seen });
-      const { method } = request;
-      const tool = seen.tool?.slice(0, MAX_NAME);
-      const durationMs = elapsedMs(started);
-      events.emit("broker", () => ({ client, method, status: response.status, durationMs, ...seen, tool }));
+      const emit = (status: number) =>
+        report({ client, method: request.method, status, durationMs: elapsedMs(started), ...seen });
+      let response: Response;
+      try {
+        response = await answer({ request, client, policy: current, routes, options, seen });
+      } catch (error) {
+        seen.refused = "cancelled";
+        emit(CANCELLED);
+        throw error;
+      }
+      emit(response.status);
       return response;
     },
   };
@@ -139,9 +152,9 @@ interface Call {
 async function answer({ request, client, policy, routes, options, seen }: Call): Promise<Response> {
   const { method } = request;
   const { pathname, search } = new URL(request.url);
-  const refuse = (why: BrokerRefusal, status: number, more: Refusal = {}) => {
+  const refuse = (why: BrokerRefusal, status: number, content?: RefusalContent) => {
     seen.refused = why;
-    return refused(why, status, more);
+    return refused(why, status, content);
   };
   const target = readTarget(pathname);
   if (target === undefined) return refuse("malformed", 400);
@@ -157,24 +170,23 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
   if (wait > 0) return refuse("rate", 429, { headers: { "retry-after": String(wait) } });
   // A stream can be sent only once.
   let body: unknown = request instanceof HttpRequest ? request.payload : request.body;
-  let judged: Uint8Array | undefined;
   if (toolRules !== undefined && request.body !== null) {
     if (request.headers.has("content-encoding")) return refuse("malformed", 415);
-    judged = await readAtMost(request.body, MAX_JUDGED);
+    const judged = await readAtMost(request.body, MAX_JUDGED);
     if (judged === undefined) return refuse("too_large", 413);
     const { tools, refusal } = judgeBody(judged, toolRules);
-    [seen.tool] = tools;
+    seen.tool = tools[0]?.slice(0, MAX_NAME);
     if (refusal !== undefined) return refuse("tool", 200, { body: refusal });
     body = judged;
   }
+  const sent = typeof body === "string" || body instanceof Uint8Array ? body : undefined;
   const requireLogin = (error?: AgentAuthError) => {
     options.onLoginRequired?.(name, grant, error);
-    return refuse("login_required", 503, { judged, headers: { "agentauth-login-required": name } });
+    return refuse("login_required", 503, { sent, headers: { "agentauth-login-required": name } });
   };
-  let response: Response;
   try {
     const agent = await route.agent;
-    response = await agent.fetch(addressAt(grant.server, rest, search), {
+    const response = await agent.fetch(addressAt(grant.server, rest, search), {
       method,
       headers: requestHeaders(request.headers),
       redirect: "manual",
@@ -185,20 +197,23 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
       ...(body !== null && { body }),
       ...(body instanceof ReadableStream && { duplex: "half" }),
     } as AgentRequestInit);
+    if (response.status === 401 || isStepUp(response)) {
+      await response.body?.cancel().catch(() => undefined);
+      return requireLogin();
+    }
+    return (await passedOn(response, route)) ?? refuse("unavailable", 502, { sent });
   } catch (error) {
     if (request.signal.aborted) throw error;
-    if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { judged });
+    if (!isAgentAuthError(error) || error.class !== "auth") return refuse("unavailable", statusOf(error), { sent });
     return requireLogin(error);
   }
-  if (response.status === 401 || isStepUp(response)) {
-    await response.body?.cancel().catch(() => undefined);
-    return requireLogin();
-  }
-  return passedOn(response, route);
 }
 
-/** The answer of the server, without its token and the tools that are hidden. */
-async function passedOn(response: Response, { tools, mask }: Pick<Route, "tools" | "mask">): Promise<Response> {
+/** The answer of the server, without its token and the tools that are hidden; undefined if it is too long for that. */
+async function passedOn(
+  response: Response,
+  { tools, mask }: Pick<Route, "tools" | "mask">,
+): Promise<Response | undefined> {
   const headers = responseHeaders(response.headers, (value) => mask.isIn(value));
   const { status, statusText } = response;
   const head = { status, statusText: mask.isIn(statusText) ? "" : statusText, headers };
@@ -208,34 +223,7 @@ async function passedOn(response: Response, { tools, mask }: Pick<Route, "tools"
   if ((headers.get("content-type") ?? "").includes("text/event-stream"))
     return new HttpResponse(filterEvents(masked, tools), head);
   const bytes = await readAtMost(masked, MAX_ANSWER);
-  if (bytes === undefined) return refused("unavailable", 502, {});
-  return new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), tools), head);
-}
-
-interface Refusal {
-  headers?: Record<string, string>;
-  /** The whole body. */
-  body?: unknown;
-  /** The message that cannot be passed on, whose `id` the answer has. */
-  judged?: Uint8Array | undefined;
-}
-
-function refused(why: BrokerRefusal, status: number, { headers = {}, body, judged }: Refusal): Response {
-  const text = `the broker did not pass the request on: ${why}`;
-  const id = judged && requestIdOf(judged);
-  const error = { code: LOCAL_FAILURE, message: text, data: { code: why } };
-  const content = body ?? (id === undefined ? { error: { code: why } } : failure(id, error));
-  return HttpResponse.json(content, { status, headers: { ...headers, "cache-control": "no-store" } });
-}
-
-/** The `id` of a request of JSON-RPC; undefined for a body that is none, or has none. */
-function requestIdOf(bytes: Uint8Array) {
-  try {
-    const message: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return isJsonObject(message) && message["id"] !== undefined ? idOf(message) : undefined;
-  } catch {
-    return undefined;
-  }
+  return bytes && new HttpResponse(withoutHidden(new TextDecoder().decode(bytes), tools), head);
 }
 
 function grantedTo(client: string, { clients, grants }: BrokerPolicy, name: string): boolean {

@@ -7,8 +7,8 @@ export {
   type Broker,
   type BrokerEvent,
   type BrokerOptions,
-  type BrokerRefusal,
   createBroker,
 } from "./broker.js";
 export { type BrokerListener, type ListeningBroker, listen } from "./listen.js";
 export { type BrokerClient, type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
+export type { BrokerRefusal } from "./refusal.js";

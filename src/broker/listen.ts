@@ -32,9 +32,13 @@ export interface ListeningBroker {
 const HEAD_MS = 10_000;
 /** Between two parts of a request's body. */
 const BODY_IDLE_MS = 30_000;
+/** A client that sends again just as its connection is closed loses the request. */
+const IDLE_MS = 60_000;
 const MAX_CONNECTIONS = 4096;
 /** A body of a known length up to this is read first, so that it can be sent again with another token. */
 const MAX_REPEATED = 1024 * 1024;
+/** Of a Unix socket; on Linux it is 107. */
+const MAX_PATH = 103;
 const DEFAULT_GRACE_MS = 10_000;
 
 /**
@@ -73,6 +77,7 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
     headersTimeout: HEAD_MS,
     requestTimeout: 0,
     connectionsCheckingInterval: 2_000,
+    keepAliveTimeout: IDLE_MS,
     insecureHTTPParser: false,
     requireHostHeader: true,
   });
@@ -82,12 +87,15 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
     sockets.add(socket.once("close", () => sockets.delete(socket)));
   });
   server.on("clientError", (_error, socket) => socket.destroy());
+  let isClosing = false;
   server.on("request", (request, response) => {
+    // Its connection is idle then, and nothing else is to come.
+    response.once("close", () => isClosing && setImmediate(() => server.closeIdleConnections()));
     request.on("error", () => undefined);
     response.on("error", () => undefined);
     const path = pathBehind(prefix, request, hosts);
-    if (path === undefined) return refuse(response, 404);
-    if (path === "") return refuse(response, 400);
+    if (path === undefined || path === "")
+      return refuse(response, broker.refuse(path === "" ? "malformed" : "unknown", request.method ?? "", client));
     serve(broker, client, { path, request, response }).catch(() => response.destroy());
   });
   await bind(server, address, options);
@@ -101,6 +109,7 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
   return {
     listener: { client, socket: "path" in address ? address.path : undefined, url },
     async close(graceMs) {
+      isClosing = true;
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const timer = setTimeout(() => {
@@ -115,11 +124,12 @@ async function open(broker: Broker, client: string, options: BrokerClient): Prom
 /** The path of a request behind the secret: undefined if it is not there, empty for a request of another form. */
 function pathBehind(
   prefix: string,
-  { url = "", headers, headersDistinct }: IncomingMessage,
+  { url = "", headers, headersDistinct, httpVersionMajor }: IncomingMessage,
   hosts: ReadonlySet<string> | undefined,
 ): string | undefined {
-  // An absolute address is for proxies, an upgrade would leave HTTP.
-  if (!url.startsWith("/") || /[\\#\p{Cc}]/u.test(url) || headers.upgrade !== undefined) return "";
+  // An absolute address is for proxies, an upgrade would leave HTTP, and HTTP/0.9 has no headers.
+  const isPlain = url.startsWith("/") && !/[\\#\p{Cc}]/u.test(url);
+  if (!isPlain || headers.upgrade !== undefined || httpVersionMajor !== 1) return "";
   if (hosts !== undefined) {
     const origin = headers.origin;
     const [host, ...more] = headersDistinct["host"] ?? [];
@@ -141,16 +151,17 @@ async function serve(
   const call = new AbortController();
   response.once("close", () => call.abort());
   const { method = "GET" } = request;
+  const malformed = () => broker.refuse("malformed", method, client);
   const length = Number(request.headers["content-length"] ?? Number.NaN);
   const hasBody = length > 0 || request.headers["transfer-encoding"] !== undefined;
-  if (hasBody && (method === "GET" || method === "HEAD")) return refuse(response, 400);
+  if (hasBody && (method === "GET" || method === "HEAD")) return refuse(response, malformed());
   const idle = hasBody ? bodyTimer(request) : undefined;
-  const body = !hasBody ? undefined : length <= MAX_REPEATED ? await readAll(request) : Readable.toWeb(request);
-  const headers = Object.entries(request.headersDistinct).flatMap(([name, values = []]) =>
-    values.map((value): [string, string] => [name, value]),
-  );
   let outgoing: HttpRequest;
   try {
+    const body = !hasBody ? undefined : length <= MAX_REPEATED ? await readAll(request) : Readable.toWeb(request);
+    const headers = Object.entries(request.headersDistinct).flatMap(([name, values = []]) =>
+      values.map((value): [string, string] => [name, value]),
+    );
     outgoing = new HttpRequest(`http://broker${path}`, {
       method,
       headers,
@@ -158,7 +169,8 @@ async function serve(
       ...(body !== undefined && { body: body as NonNullable<RequestInit["body"]>, duplex: "half" }),
     });
   } catch {
-    return refuse(response, 400);
+    // The body has broken off, or the method is one that no client of HTTP sends.
+    return refuse(response, malformed());
   }
   const answer = await broker.fetch(outgoing, client);
   idle?.clear();
@@ -199,10 +211,12 @@ async function readAll(request: IncomingMessage): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-function refuse(response: ServerResponse, status: 400 | 404): void {
-  const body = JSON.stringify({ error: { code: status === 404 ? "unknown" : "malformed" } });
-  response.writeHead(status, { "content-type": "application/json", "cache-control": "no-store", connection: "close" });
-  response.end(body);
+function refuse(response: ServerResponse, answer: Response): void {
+  response.writeHead(answer.status, [...answer.headers, ["connection", "close"]].flat());
+  answer.text().then(
+    (text) => response.end(text),
+    () => response.destroy(),
+  );
 }
 
 async function bind(
@@ -216,7 +230,8 @@ async function bind(
   const umask = isSocket ? process.umask(0o177) : undefined;
   const bound = new Promise<void>((resolve, reject) => {
     server.once("error", (cause: NodeJS.ErrnoException) => reject(unusable(listen, reasonOf(cause), cause)));
-    server.listen({ ...address, exclusive: true }, resolve);
+    // By default 512 clients may connect at once: on a Unix socket the next one gets an error.
+    server.listen({ ...address, exclusive: true, backlog: MAX_CONNECTIONS }, resolve);
   });
   if (umask !== undefined) process.umask(umask);
   await bound;
@@ -227,6 +242,8 @@ async function bind(
 
 /** Makes the folder, checks it, and removes the socket of a broker that has died. */
 async function prepareSocket(path: string, listen: string, group: number | undefined): Promise<void> {
+  // Node would cut it off, and make the socket in another folder.
+  if (Buffer.byteLength(path) > MAX_PATH) throw unusable(listen, `has a path of more than ${MAX_PATH} bytes`);
   const folder = dirname(path);
   makePrivateFolder(folder);
   if (group === undefined) checkPrivateFolder(folder);

@@ -1,8 +1,9 @@
 /** Which tools a client sees and calls, judged on what the server reads. */
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
-import { failure, param, RPC_CODES, type RpcId, type RpcMessage } from "../mcp/json-rpc.js";
+import { failure, param, RPC_CODES, type RpcMessage } from "../mcp/json-rpc.js";
 import { ToolPolicy } from "../mcp/tool-policy.js";
 import type { BrokerGrant } from "./policy.js";
+import { idOf } from "./refusal.js";
 
 /** Implementation-defined errors of JSON-RPC 2.0 begin here. */
 const POLICY_REFUSED = -32_003;
@@ -50,11 +51,6 @@ export function judgeBody(bytes: Uint8Array, policy: ToolPolicy): JudgedBody {
   });
   if (refusals.length === 0) return { tools };
   return { tools, refusal: Array.isArray(body) ? refusals : refusals[0] };
-}
-
-/** The `id` that the response to a message has; null where the message has none that JSON-RPC allows. */
-export function idOf({ id }: { readonly id?: unknown }): RpcId | null {
-  return typeof id === "string" || typeof id === "number" ? id : null;
 }
 
 /** A text with messages of a server, without the tools that are hidden; the same text if it lists none of them. */

@@ -1,7 +1,7 @@
 import { AgentAuthError, usageError } from "../errors.js";
 import { Lru } from "../http/lru.js";
 import { quote } from "../redact.js";
-import { AgentContext } from "./agent-context.js";
+import { type AgentContext, ProviderContext } from "./agent-context.js";
 import { checkCall, DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { isLoginNotRequired } from "./discovery/login-not-required.js";
@@ -59,6 +59,9 @@ export class IdpTokens {
     const stored = await this.#stored(profile);
     const issuer = typeof idp === "object" ? idp.issuer : stored?.issuer;
     if (issuer === undefined) throw notNamedError();
+    // The tokens of servers come from the only login.
+    const other = (await this.#logins(profile)).find((login) => !isSameIssuer(login.issuer, issuer));
+    if (other !== undefined) throw otherLoginError(other);
     const context = this.#contextAt(profile, { ...(typeof idp === "object" && idp), issuer }, stored?.client);
     const scope = unionScopes(requested.scope ?? (typeof idp === "object" ? idp.scope : undefined));
     const options = scope === undefined ? requested : { ...requested, scope: unionScopes("openid", scope) };
@@ -123,10 +126,13 @@ export class IdpTokens {
   async #stored(profile: string): Promise<Grant | undefined> {
     const { idp, store } = this.#agent.options;
     if (typeof idp === "object") return store.read(keyOf(profile, idp.issuer));
-    const all = await store.list({ profile });
-    const [login, ...others] = all.filter(({ account }) => account === IDP_ACCOUNT);
+    const [login, ...others] = await this.#logins(profile);
     if (login !== undefined && others.length > 0) throw ambiguousError([login, ...others]);
     return login;
+  }
+
+  async #logins(profile: string): Promise<Grant[]> {
+    return (await this.#agent.options.store.list({ profile })).filter(({ account }) => account === IDP_ACCOUNT);
   }
 
   /** How the accounts of tokens end that came from a login; undefined if it has no id token. */
@@ -283,21 +289,6 @@ export class IdpTokens {
   }
 }
 
-/** The context of an agent whose only target is the identity provider. */
-class ProviderContext extends AgentContext {
-  override loginContext(...parameters: Parameters<AgentContext["loginContext"]>): LoginContext {
-    return { ...super.loginContext(...parameters), requiresIdToken: true };
-  }
-
-  override loginKey(issuer: string): GrantKey {
-    return this.key(issuer);
-  }
-
-  override key(issuer: string): GrantKey {
-    return { ...super.key(issuer), account: IDP_ACCOUNT };
-  }
-}
-
 function keyOf(profile: string, issuer: string): GrantKey {
   return { profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
 }
@@ -305,6 +296,11 @@ function keyOf(profile: string, issuer: string): GrantKey {
 function notNamedError(): AgentAuthError {
   const message = "no identity provider is named, and no login at one is stored";
   return usageError(message, "set the option idp: { issuer, clientId }");
+}
+
+function otherLoginError({ issuer, profile }: Grant): AgentAuthError {
+  const message = `a login at the identity provider ${quote(issuer)} is stored in the profile ${profile}, which has one at most`;
+  return usageError(message, "log out there first, or use another profile");
 }
 
 function ambiguousError(logins: readonly Grant[]): AgentAuthError {

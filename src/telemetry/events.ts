@@ -204,6 +204,7 @@ export const EVENTS = {
           too_large: "the body is too large to look through",
           login_required: "a user has to log in",
           unavailable: "the server did not answer",
+          cancelled: "the client left before the answer began; the status is 499",
         },
       },
       durationMs: { about: "milliseconds until the answer began", unit: "ms" },

@@ -1,15 +1,16 @@
 import { once } from "node:events";
 import { lstatSync } from "node:fs";
-import { request as httpRequest } from "node:http";
+import { Agent, request as httpRequest, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Broker, type BrokerEvent, type BrokerOptions, createBroker } from "../../src/broker/broker.js";
 import { listen } from "../../src/broker/listen.js";
 import type { BrokerGrant } from "../../src/broker/policy.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { type Handler, type Reply, type Scene, startScene } from "../helpers/issuer.js";
 import { ON_WINDOWS } from "../helpers/systems.js";
+import { HOSTILE_REQUESTS } from "./hostile-requests.js";
 
 const TOKEN = "access-as-1";
 
@@ -26,10 +27,12 @@ interface Made {
   raw(text: string): Promise<string>;
   socket: string;
   tcp: string;
+  close(graceMs: number): Promise<void>;
 }
 
 interface Answer {
   status: number;
+  statusText: string;
   headers: Record<string, unknown>;
   text: string;
 }
@@ -66,6 +69,7 @@ async function start(grant: Partial<BrokerGrant> = {}, options: BrokerOptions = 
     logins,
     socket,
     tcp,
+    close,
     send: (path, init) => sendTo({ socketPath: socket, path, ...init }),
     async raw(text) {
       const connection = connect(socket);
@@ -99,7 +103,8 @@ async function sendTo({
   const [message] = await once(sent, "response");
   let text = "";
   for await (const part of message) text += part;
-  return { status: message.statusCode, headers: message.headers, text };
+  const headers = { ...message.headers, ...message.trailers };
+  return { status: message.statusCode, statusText: message.statusMessage, headers, text };
 }
 
 const overTcp = (tcp: string, path: string, headers: Record<string, string> = {}) => {
@@ -169,6 +174,8 @@ describe("a request to the broker", () => {
   });
 });
 
+const raw = (answer: (response: ServerResponse) => unknown): Reply => ({ raw: (response) => void answer(response) });
+
 describe("no answer of the broker", () => {
   it.each<[string, Reply]>([
     ["in a header", { status: 200, headers: { "x-token": `is ${TOKEN}` }, text: "ok" }],
@@ -179,13 +186,26 @@ describe("no answer of the broker", () => {
     ["in the body", { status: 200, text: `you sent Bearer ${TOKEN}.` }],
     ["in the text of an error", { status: 500, text: `{"error":"${TOKEN}"}` }],
     ["in a challenge", { status: 403, headers: { "www-authenticate": `Bearer realm="${TOKEN}"` }, text: "" }],
+    ["in the address of a redirect", { status: 302, headers: { location: `https://a.example/?t=${TOKEN}` }, text: "" }],
+    ["in the name of a header", { status: 200, headers: { [`x-${TOKEN}`]: "1" }, text: "" }],
+    ["in the text of a status", raw((response) => response.writeHead(200, `OK ${TOKEN}`).end())],
+    [
+      "in a trailer",
+      raw((response) => {
+        response.writeHead(200, { trailer: "x-token" });
+        response.write("a");
+        response.addTrailers({ "x-token": TOKEN });
+        response.end();
+      }),
+    ],
+    ["in an event", { status: 200, headers: { "content-type": "text/event-stream" }, text: `data: ${TOKEN}\n\n` }],
     ["in a cookie", { status: 200, headers: { "set-cookie": `t=${TOKEN}` }, text: "" }],
   ])("has the token, which the server returns %s", async (_where, reply) => {
     const { scene, send } = await start();
     scene.mcp.routes["/mcp"] = reply;
-    const { status, headers, text } = await send("/mcp");
-    expect(status).toBe(reply.status);
-    expect(`${JSON.stringify(headers)}${text}`).not.toContain(TOKEN);
+    const { status, statusText, headers, text } = await send("/mcp");
+    expect(status).toBe(reply.status ?? 200);
+    expect(`${statusText}${JSON.stringify(headers)}${text}`).not.toContain(TOKEN);
     expect(`${decodeURIComponent(JSON.stringify(headers))}`).not.toContain(TOKEN);
   });
 
@@ -212,6 +232,11 @@ describe("no answer of the broker", () => {
   });
 });
 
+const loginRequired = (id: unknown) => {
+  const message = "the broker did not pass the request on: login_required";
+  return { jsonrpc: "2.0", id, error: { code: -32_001, message, data: { code: "login_required" } } };
+};
+
 describe("a login that is needed", () => {
   it("is an answer that no client takes for a challenge", async () => {
     const { scene, send, logins, events } = await start();
@@ -219,17 +244,42 @@ describe("a login that is needed", () => {
     scene.mcp.routes["/mcp"] = { status: 401, headers: { "www-authenticate": "Bearer" }, text: "" };
     const { status, headers, text } = await send("/mcp", post(rpc("tools/list")));
     expect([status, headers["agentauth-login-required"], headers["www-authenticate"]]).toEqual([503, "mcp", undefined]);
-    expect(text).toContain("login_required");
+    expect(JSON.parse(text)).toEqual(loginRequired(1));
     expect(logins).toEqual(["mcp"]);
     expect(events).toMatchObject([{ refused: "login_required", status: 503 }]);
   });
 
-  it("is the answer to a token without the scope, too", async () => {
+  it.each<[string, string, unknown]>([
+    ["a request whose id is a text", rpc("ping", {}, "a"), loginRequired("a")],
+    ["a batch", `[${rpc("ping")},${rpc("ping", {}, 2)}]`, [loginRequired(1), loginRequired(2)]],
+    ["a notification", '{"jsonrpc":"2.0","method":"x"}', { error: { code: "login_required" } }],
+    ["JSON of another kind", '{"id":1}', { error: { code: "login_required" } }],
+    ["no JSON", "id", { error: { code: "login_required" } }],
+  ])("answers %s in its form", async (_what, body, answer) => {
     const { scene, send } = await start();
-    const challenge = 'Bearer error="insufficient_scope", scope="more"';
-    scene.mcp.routes["/mcp"] = { status: 403, headers: { "www-authenticate": challenge }, text: "" };
-    expect(await send("/mcp")).toMatchObject({ status: 503, headers: { "agentauth-login-required": "mcp" } });
+    await scene.agent().disconnect(scene.mcp.url);
+    const { status, text } = await send("/mcp", post(body));
+    expect([status, JSON.parse(text)]).toEqual([503, answer]);
   });
+
+  it.each<Partial<BrokerGrant>>([{}, { tools: ["read_*"] }])(
+    "is the answer to a token without the scope, too: %j",
+    async (grant) => {
+      const errors: unknown[] = [];
+      const { scene, send, events } = await start(grant, { onLoginRequired: (...[, , error]) => errors.push(error) });
+      const challenge = 'Bearer error="insufficient_scope", scope="more"';
+      scene.mcp.routes["/mcp"] = { status: 403, headers: { "www-authenticate": challenge }, text: "" };
+      const { status, headers, text } = await send("/mcp", post(rpc("tools/list", {}, 7)));
+      expect([status, headers["agentauth-login-required"], headers["www-authenticate"]]).toEqual([
+        503,
+        "mcp",
+        undefined,
+      ]);
+      expect(JSON.parse(text)).toEqual(loginRequired(7));
+      expect(errors).toMatchObject([{ code: "insufficient_scope", remedy: { action: "login", scope: "more" } }]);
+      expect(events).toMatchObject([{ refused: "login_required" }]);
+    },
+  );
 
   it("is over when the user has logged in", async () => {
     const { scene, send } = await start();
@@ -262,6 +312,10 @@ describe("the policy", () => {
 
   it.each<[string, string]>([
     ["that is hidden", rpc("tools/call", { name: "read_secret" })],
+    ["that is hidden, in compatible letters", rpc("tools/call", { name: "read_\uff53ecret" })],
+    ["that is hidden, in upper case", rpc("tools/call", { name: "read_SECRET" })],
+    ["whose name is a glob", rpc("tools/call", { name: "*" })],
+    ["by a method in other letters", rpc("Tools/Call", { name: "drop_table" })],
     ["that is not named", rpc("tools/call", { name: "drop_table" })],
     ["in other letters", rpc("tools/call", { name: "READ_users" })],
     ["in the middle of a batch", `[${rpc("tools/list")},${rpc("tools/call", { name: "drop_table" })}]`],
@@ -329,34 +383,58 @@ describe("the policy", () => {
   });
 });
 
+describe("a request is one event, with its reason,", () => {
+  const long = (bytes: number, isWhole: boolean): Reply => ({
+    raw: (response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.write(" ".repeat(bytes));
+      if (isWhole) response.end();
+      else setTimeout(() => response.destroy(), 20);
+    },
+  });
+  it.each<[string, Reply]>([
+    ["is too long to be looked through", long(16 * 1024 * 1024 + 1, true)],
+    ["breaks off", long(10, false)],
+  ])("where the answer of the server %s", async (_what, reply) => {
+    const { scene, send, events } = await start({ tools: ["read_*"] });
+    scene.mcp.routes["/mcp"] = reply;
+    const { status, text } = await send("/mcp", post(rpc("tools/list", {}, 3)));
+    expect([status, JSON.parse(text)]).toMatchObject([502, { id: 3, error: { data: { code: "unavailable" } } }]);
+    expect(events).toMatchObject([{ name: "mcp", status: 502, refused: "unavailable" }]);
+  });
+
+  it("where the client leaves", async () => {
+    const { scene, socket, events } = await start();
+    const sent = httpRequest({ socketPath: socket, path: "/mcp", host: "localhost" }).on("error", () => undefined);
+    scene.mcp.routes["/mcp"] = { raw: () => void sent.destroy() };
+    sent.end();
+    await vi.waitFor(() => expect(events).toMatchObject([{ name: "mcp", status: 499, refused: "cancelled" }]));
+  });
+
+  it("where the server cannot be reached", async () => {
+    const { scene, send, events } = await start();
+    await scene.mcp.close();
+    expect((await send("/mcp")).status).toBe(502);
+    expect(events).toMatchObject([{ name: "mcp", status: 502, refused: "unavailable" }]);
+  });
+
+  it("where it is of another form, or at another address", async () => {
+    const { raw, tcp, events } = await start();
+    await raw("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n");
+    await raw("TRACE /mcp HTTP/1.1\r\nHost: x\r\n\r\n");
+    await raw("POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nab");
+    await overTcp(new URL(tcp).origin, "mcp");
+    expect(events).toMatchObject([
+      { client: "job", method: "OPTIONS", name: undefined, status: 400, refused: "malformed" },
+      { client: "job", method: "TRACE", name: undefined, status: 400, refused: "malformed" },
+      { client: "job", method: "POST", name: undefined, status: 400, refused: "malformed" },
+      { client: "page", method: "GET", name: undefined, status: 404, refused: "unknown" },
+    ]);
+  });
+});
+
 describe("a hostile client", () => {
-  it.each([
-    ["an absolute address", "GET http://127.0.0.1/mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["another authority in the path", "GET //evil.example/mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["an upgrade", "GET /mcp HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n", 400],
-    ["CONNECT", "CONNECT mcp:443 HTTP/1.1\r\nHost: x\r\n\r\n", undefined],
-    ["TRACE", "TRACE /mcp HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["two lengths", "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", undefined],
-    [
-      "a length and chunks",
-      "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-      undefined,
-    ],
-    ["no host", "GET /mcp HTTP/1.1\r\n\r\n", 400],
-    ["a body of GET", "GET /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\na", 400],
-    ["a folded header", "GET /mcp HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\nAuthorization: x\r\n\r\n", undefined],
-    ["a header of 64 kB", `GET /mcp HTTP/1.1\r\nHost: x\r\nA: ${"b".repeat(65_536)}\r\n\r\n`, undefined],
-    ["a bare line feed in a header", "GET /mcp HTTP/1.1\r\nHost: x\r\nA: b\nDPoP: c\r\n\r\n", undefined],
-    ["a back slash", "GET /mcp\\..\\other HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["an encoded slash", "GET /mcp/a%2f..%2fb HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["dots twice encoded", "GET /mcp/%252e%252e/x HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["dots with a parameter", "GET /mcp/..;/x HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["an empty segment", "GET /mcp//x HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["a null byte", "GET /mcp/%00 HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["bytes that are no UTF-8", "GET /mcp/%ff HTTP/1.1\r\nHost: x\r\n\r\n", 400],
-    ["dots out of its name", "GET /mcp/../other HTTP/1.1\r\nHost: x\r\n\r\n", 404],
-    ["encoded dots out of its name", "GET /mcp/%2e%2e/other HTTP/1.1\r\nHost: x\r\n\r\n", 404],
-  ])("gets nothing by %s", async (_what, text, status) => {
+  it.each(HOSTILE_REQUESTS)("gets nothing by %s", async (_what, text, status) => {
     const { raw, seen } = await start();
     const answer = await raw(text);
     if (status !== undefined) expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
@@ -380,6 +458,15 @@ describe("a hostile client", () => {
     for (const name of ["dpop", "proxy-authorization", "x-secret"]) expect(request?.headers).not.toHaveProperty(name);
   });
 
+  it("sends no trailers on", async () => {
+    const { raw, seen } = await start();
+    const head = "POST /mcp HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTrailer: Authorization\r\n\r\n";
+    const answer = await raw(`${head}2\r\n{}\r\n0\r\nAuthorization: Bearer mine\r\nDPoP: mine\r\n\r\n`);
+    expect(answer).toMatch(/^HTTP\/1.1 200 /);
+    expect(seen()).toMatchObject([{ body: "{}", headers: { authorization: `Bearer ${TOKEN}` } }]);
+    expect(JSON.stringify(seen())).not.toContain("mine");
+  });
+
   it("cannot hide a tool in a compressed body, or in one that is too long", async () => {
     const { send, seen } = await start({ tools: ["read_*"] });
     const coded = { ...post("x"), headers: { "content-encoding": "gzip", "content-type": "application/json" } };
@@ -388,21 +475,71 @@ describe("a hostile client", () => {
     expect(seen()).toEqual([]);
   });
 
-  it("on TCP needs the secret of the address, its host, and no foreign origin", async () => {
+  it("on TCP needs the secret of the address", async () => {
     const { tcp, seen } = await start();
-    const { origin, host } = new URL(tcp);
-    expect((await overTcp(tcp, "/mcp")).status).toBe(200);
-    expect(new URL(tcp).pathname).toMatch(/^\/[\da-f]{32}$/);
-    const refused = [
+    const { origin, host, pathname } = new URL(tcp);
+    expect(pathname).toMatch(/^\/[\da-f]{32}$/);
+    const answers = [
       await overTcp(origin, "mcp"),
       await overTcp(`${origin}/${"0".repeat(32)}`, "/mcp"),
-      await overTcp(tcp, "/mcp", { host: "evil.example" }),
-      await overTcp(tcp, "/mcp", { origin: "https://evil.example" }),
+      await overTcp(`${origin}${pathname.toUpperCase().replace(/\d/, "0")}`, "/mcp"),
+      await overTcp(`${origin}${pathname.slice(0, -1)}`, "/mcp"),
       await overTcp(tcp, "mcp"),
     ];
-    expect(refused.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+    expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+    expect(seen()).toEqual([]);
     expect((await overTcp(tcp, "/mcp", { origin: `http://${host}` })).status).toBe(200);
-    expect(seen()).toHaveLength(2);
+  });
+
+  it.each<Record<string, string>>([
+    { host: "evil.example" },
+    { host: "127.0.0.1.evil.example" },
+    { host: "127.0.0.1" },
+    { host: "127.0.0.1:1" },
+    { host: "localhost" },
+    { origin: "https://evil.example" },
+    { origin: "null" },
+    { origin: "file://" },
+    { origin: "http://127.0.0.1" },
+    { origin: "http://localhost:1" },
+  ])("on TCP gets nothing with %j, as a page in a browser sends it", async (headers) => {
+    const { tcp, seen } = await start();
+    const { status, text } = await overTcp(tcp, "/mcp", headers);
+    expect([status, text, seen()]).toEqual([404, '{"error":{"code":"unknown"}}', []]);
+  });
+});
+
+describe("at its end the listener", () => {
+  /** A stream of the server that has begun at the client, over a connection that is to be used again. */
+  async function begin({ scene, socket }: Made) {
+    let stream: ServerResponse | undefined;
+    scene.mcp.routes["/mcp"] = raw((response) => {
+      stream = response.writeHead(200, { "content-type": "text/event-stream" });
+      response.write("data: 1\n\n");
+    });
+    const agent = new Agent({ keepAlive: true });
+    onTestFinished(() => agent.destroy());
+    const sent = httpRequest({ socketPath: socket, path: "/mcp", host: "localhost", agent }).end();
+    const [response] = await once(sent, "response");
+    return { stream, response };
+  }
+
+  it("lets a stream end, and then waits for no connection", async () => {
+    const made = await start();
+    const { stream, response } = await begin(made);
+    const closed = made.close(3_600_000);
+    stream?.end("data: 2\n\n");
+    let text = "";
+    for await (const part of response) text += part;
+    expect(text).toBe("data: 1\n\ndata: 2\n\n");
+    await closed;
+  });
+
+  it("breaks a stream off after the grace time", async () => {
+    const made = await start();
+    const { response } = await begin(made);
+    await made.close(10);
+    await expect(response.toArray()).rejects.toThrow("aborted");
   });
 });
 
@@ -411,6 +548,12 @@ describe.skipIf(ON_WINDOWS)("the socket", () => {
     const { socket } = await start();
     expect(lstatSync(socket).mode & 0o777).toBe(0o600);
     expect(lstatSync(join(socket, "..")).mode & 0o777).toBe(0o700);
+  });
+
+  it("takes a thousand clients at once", async () => {
+    const { send, events } = await start();
+    await Promise.all(Array.from({ length: 1000 }, () => send("/mcp")));
+    expect(events).toHaveLength(1000);
   });
 
   it("of another broker that lives is not taken", async () => {

@@ -1,9 +1,9 @@
-// Calls a tool over a Unix socket, and prints what it received, and its own memory and environment.
+// Calls a tool over a Unix socket, and writes what a hostile client would. Prints what it received, then waits to be read.
+import { readFileSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
-import { getHeapSnapshot } from "node:v8";
 
-const [socketPath, server] = process.argv.slice(2);
+const [socketPath, server, hostile] = process.argv.slice(2);
 const { hostname, port } = new URL(server);
 const direct = await new Promise((resolve) => {
   connect(Number(port), hostname, () => resolve("connected")).once("error", ({ code }) => resolve(code));
@@ -19,6 +19,15 @@ const response = await new Promise((resolve, reject) => {
 let received = JSON.stringify(response.rawHeaders);
 for await (const part of response) received += part;
 
-let memory = JSON.stringify(process.env);
-for await (const part of getHeapSnapshot()) memory += part;
-process.stdout.write(JSON.stringify({ direct, received, memory }));
+function write(text) {
+  return new Promise((resolve) => {
+    let answer = "";
+    const socket = connect(socketPath, () => socket.write(text));
+    socket.on("data", (part) => (answer += part)).on("error", () => undefined);
+    socket.once("close", () => resolve(answer));
+    setTimeout(() => socket.end(), 500);
+  });
+}
+const answers = await Promise.all(JSON.parse(readFileSync(hostile, "utf8")).map(write));
+process.stdout.write(`${JSON.stringify({ direct, received, answers })}\n`);
+process.stdin.resume();

@@ -1,15 +1,37 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { startDesk } from "../cli/commands/desk.js";
 import { collect, startProcess, until } from "../helpers/cli.js";
+import { HOSTILE_REQUESTS } from "./hostile-requests.js";
 
 const unshare = spawnSync("unshare", ["--net", "true"]).status === 0;
 if (!unshare) process.stderr.write("SKIPPED: the broker's client without a network needs unshare --net\n");
+
+/** Those of the texts that the memory of a process has, in the encodings of JavaScript. */
+function foundIn(pid: number | undefined, texts: readonly string[]): string[] {
+  const needles = texts.map((text) => [Buffer.from(text, "latin1"), Buffer.from(text, "utf16le")]);
+  const memory = openSync(`/proc/${pid}/mem`, "r");
+  const found = new Set<string>();
+  for (const [, begin = "", end = ""] of readFileSync(`/proc/${pid}/maps`, "latin1").matchAll(/^(\w+)-(\w+) rw.*$/gm)) {
+    const [from, to] = [BigInt(`0x${begin}`), BigInt(`0x${end}`)];
+    const bytes = Buffer.alloc(Number(to - from));
+    try {
+      readSync(memory, bytes, 0, bytes.length, from);
+    } catch {
+      // A region of the kernel.
+      continue;
+    }
+    for (const [nth, forms] of needles.entries())
+      if (forms.some((form) => bytes.includes(form))) found.add(texts[nth] ?? "");
+  }
+  closeSync(memory);
+  return [...found];
+}
 
 it.skipIf(!unshare)("a program without a network calls a tool through the broker, and has no token", async () => {
   const desk = await startDesk();
@@ -28,19 +50,30 @@ it.skipIf(!unshare)("a program without a network calls a tool through the broker
   const stderr = collect(broker.stderr);
   await until(() => stderr().includes("broker ready") || broker.exitCode !== null);
   const client = fileURLToPath(new URL("./client-without-network.mjs", import.meta.url));
-  const run = spawn("unshare", ["--net", process.execPath, client, socket, desk.url], {
+  const hostile = join(folder, "hostile.json");
+  writeFileSync(hostile, JSON.stringify(HOSTILE_REQUESTS.map(([, text]) => text)));
+  const before = desk.sandbox.requests.length;
+  const run = spawn("unshare", ["--net", process.execPath, client, socket, desk.url, hostile], {
     env: { PATH: process.env["PATH"] },
   });
-  const [out, err] = [collect(run.stdout), collect(run.stderr)];
-  expect({ exit: await once(run, "close"), stderr: err() }).toEqual({ exit: [0, null], stderr: "" });
-  const { direct, received, memory } = JSON.parse(out());
+  const [out, err, ended] = [collect(run.stdout), collect(run.stderr), once(run, "close")];
+  await until(() => out().endsWith("\n") || run.exitCode !== null);
+  expect(err()).toBe("");
+  const { direct, received, answers } = JSON.parse(out());
   expect(direct).toBe("ENETUNREACH");
   expect(received).toContain('\\"subject\\":\\"alice\\"');
-  const token = grant?.tokens.accessToken.reveal() ?? "";
-  const refresh = grant?.tokens.refreshToken?.reveal() ?? "";
-  expect(token.length).toBeGreaterThan(20);
-  // The heap of the client, its environment and all that it received.
-  for (const secret of [token, refresh]) for (const text of [memory, received]) expect(text).not.toContain(secret);
+  const tokens = [grant?.tokens.accessToken.reveal() ?? "", grant?.tokens.refreshToken?.reveal() ?? ""];
+  expect(tokens.every(({ length }) => length > 20)).toBe(true);
+  // All that the client has: its memory, its environment, and what it received.
+  expect(foundIn(run.pid, ["ENETUNREACH"])).toEqual(["ENETUNREACH"]);
+  expect(foundIn(run.pid, tokens)).toEqual([]);
+  const all = `${readFileSync(`/proc/${run.pid}/environ`, "latin1")}${out()}`;
+  for (const token of tokens) expect(all).not.toContain(token);
+  run.stdin.end();
+  expect(await ended).toEqual([0, null]);
+  // Its one call is all that has come to the server.
+  const calls = desk.sandbox.requests.slice(before).filter(({ path }) => path === new URL(desk.url).pathname);
+  expect([answers.length, calls.length]).toEqual([HOSTILE_REQUESTS.length, 1]);
   broker.kill("SIGTERM");
   expect(await once(broker, "exit")).toEqual([0, null]);
 });

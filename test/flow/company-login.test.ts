@@ -1,72 +1,10 @@
 import { decodeJwt } from "jose";
-import { describe, expect, test } from "vitest";
-import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
-import { type Sandbox, type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
-import { memoryStore } from "../../src/store/memory.js";
-import { TestLogin } from "../helpers/login.js";
+import { describe, expect } from "vitest";
+import { AgentClient } from "../../src/oauth/agent.js";
+import { type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
+import { altering, EXCHANGE, forged, companyTest as it, JWT_BEARER } from "./company-support.js";
 
 const DAY_MS = 86_400_000;
-const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
-const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
-
-/** The sandbox's clock, for a client. */
-const clockOf = ({ clock }: Sandbox) => ({
-  now: () => clock.now(),
-  epoch: () => clock.now(),
-  sleep: (ms: number) => new Promise<void>((resolve) => void setTimeout(resolve, Math.min(ms, 5))),
-});
-
-/** `fetch` with changed answers of token endpoints. */
-function altering(alter: (body: Record<string, unknown>, form: URLSearchParams) => Record<string, unknown>) {
-  return async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
-    const request = new Request(input, init);
-    const form = new URLSearchParams(await request.clone().text());
-    const response = await fetch(request);
-    if (!request.url.endsWith("/token") || !response.ok) return response;
-    const body = alter((await response.json()) as Record<string, unknown>, form);
-    return Response.json(body, { headers: { date: response.headers.get("date") ?? "" } });
-  };
-}
-
-/** A JWT with other claims, whose signature is no longer right. */
-function forged(jwt: unknown, over: object): string {
-  const [head = "", , signature = ""] = String(jwt).split(".");
-  const body = Buffer.from(JSON.stringify({ ...decodeJwt(String(jwt)), ...over })).toString("base64url");
-  return `${head}.${body}.${signature}`;
-}
-
-const it = test
-  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
-  .extend("sandbox", async ({}, { onCleanup }) => {
-    const sandbox = await startSandbox({ autoApprove: true, machineGrants: true, devices: 1 });
-    onCleanup(() => sandbox.close());
-    return sandbox;
-  })
-  .extend("machine", ({ sandbox }) => sandbox.machine as SandboxMachine)
-  .extend("store", () => memoryStore())
-  .extend("user", () => new TestLogin())
-  .extend("agentWith", ({ sandbox, machine, store, user }) => {
-    const { idp, workloadClient, issuer } = machine;
-    return (options: Partial<AgentClientOptions> = {}) =>
-      new AgentClient({
-        store,
-        clock: clockOf(sandbox),
-        login: user,
-        idp: { issuer: idp.issuer, clientId: idp.nativeClient.clientId },
-        client: { clientId: workloadClient.clientId, issuer },
-        ...options,
-      });
-  })
-  .extend("agent", ({ agentWith }) => agentWith())
-  /** The two MCP servers of the first pool. */
-  .extend("servers", ({ sandbox }) => [sandbox.mcpUrl, `${sandbox.mcpUrl}/${sandbox.ids.pool}`] as const)
-  /** The requests to the token endpoints: whose it is, the grant type, and the status. */
-  .extend("tokenRequests", ({ sandbox }) => {
-    return () =>
-      sandbox.requests
-        .filter(({ path }) => path.endsWith("/token"))
-        .map(({ path, operation, status }) => `${path === "/idp/token" ? "idp" : "server"} ${operation} ${status}`);
-  });
 
 describe("one login at the company's identity provider", () => {
   it("gives tokens for its servers without another prompt", async ({
@@ -183,6 +121,18 @@ describe("one login at the company's identity provider", () => {
     expect(subjects).toEqual(["urn:ietf:params:oauth:token-type:refresh_token"]);
   });
 
+  it("is one in each profile", async ({ agent, agentWith, machine, user }) => {
+    await agent.loginIdp();
+    const idp = { issuer: "https://other.example", clientId: "a" };
+    await expect(agentWith({ idp, client: undefined }).loginIdp()).rejects.toMatchObject({
+      code: "usage",
+      message: expect.stringContaining(
+        `at the identity provider "${machine.idp.issuer}" is stored in the profile default`,
+      ),
+    });
+    expect(user.opened).toHaveLength(1);
+  });
+
   it("ends with all that came from it", async ({ agent, agentWith, servers, store }) => {
     await agent.loginIdp();
     for (const server of servers) await agent.token(server);
@@ -198,86 +148,6 @@ describe("one login at the company's identity provider", () => {
     expect(await agent.logoutIdp()).toEqual([]);
     await expect(agentWith({ login: undefined }).token(servers[1])).rejects.toMatchObject({ code: "login_required" });
   });
-});
-
-describe("the policy of the company", () => {
-  it("can deny a server, with an error that says what to ask whom", async ({
-    agent,
-    machine,
-    servers: [server],
-    tokenRequests,
-  }) => {
-    await agent.loginIdp();
-    machine.idp.deny(machine.issuer);
-    await expect(agent.token(server)).rejects.toMatchObject({
-      code: "assertion_denied",
-      class: "auth",
-      message: expect.stringContaining("access_denied"),
-      hint: `ask the administrators of "${machine.idp.issuer}" to allow its client "sandbox-desktop" assertions for "${machine.issuer}" (resource "${server}")`,
-    });
-    expect(tokenRequests().at(-1)).toBe(`idp ${EXCHANGE} 400`);
-    machine.idp.deny(machine.issuer, false);
-    expect((await agent.token(server)).value).toMatch(/./);
-  });
-
-  it("says which issuer gets an assertion of a client with a metadata document", async ({
-    agent,
-    agentWith,
-    machine,
-    sandbox,
-    servers: [server],
-    tokenRequests,
-  }) => {
-    await agent.loginIdp();
-    const clientMetadataUrl = "https://agent.example/client.json";
-    const fetch = async (input: string | URL | Request, init?: RequestInit) => {
-      const response = await globalThis.fetch(input, init);
-      if (!String(response.url).includes("oauth-authorization-server")) return response;
-      return Response.json({ ...((await response.json()) as object), client_id_metadata_document_supported: true });
-    };
-    const published = agentWith({ client: undefined, clientMetadataUrl, fetch });
-    machine.idp.deny(machine.issuer);
-    await expect(published.token(server)).rejects.toMatchObject({ code: "assertion_denied" });
-    expect(tokenRequests().filter((line) => line.startsWith("server"))).toEqual([]);
-    machine.idp.deny(machine.issuer, false);
-    // The sandbox does not know the document, but the assertion went to the issuer that the provider named.
-    await expect(published.token(server)).rejects.toMatchObject({ code: "invalid_client" });
-    expect(sandbox.requests.at(-1)).toMatchObject({ path: `/${sandbox.ids.pool}/token`, operation: JWT_BEARER });
-  });
-});
-
-describe("an assertion", () => {
-  it("is not even requested for an issuer that only the server names", async ({
-    agent,
-    agentWith,
-    machine,
-    servers: [server],
-    tokenRequests,
-  }) => {
-    await agent.loginIdp();
-    const unbound = agentWith({ client: { clientId: machine.workloadClient.clientId } });
-    await expect(unbound.token(server)).rejects.toMatchObject({ code: "issuer_unbound" });
-    expect(tokenRequests()).toEqual(["idp authorization_code 200"]);
-  });
-
-  it.for<[string, (issuer: string) => unknown]>([
-    ["another audience", () => "https://other.example"],
-    ["another audience as well", (issuer) => [issuer, "https://other.example"]],
-  ])(
-    "is not sent if the provider issued it for %s",
-    async ([_what, audience], { agent, agentWith, machine, servers: [server], tokenRequests }) => {
-      await agent.loginIdp();
-      const aud = audience(machine.issuer);
-      const fetch = altering((body, form) =>
-        form.get("grant_type") === EXCHANGE ? { ...body, access_token: forged(body["access_token"], { aud }) } : body,
-      );
-      await expect(agentWith({ fetch }).token(server)).rejects.toMatchObject({
-        code: "bad_token_answer",
-        message: expect.stringMatching(/^aud of the .*other\.example/),
-      });
-      expect(tokenRequests().filter((line) => line.startsWith("server"))).toEqual([]);
-    },
-  );
 });
 
 describe("an id token of the provider", () => {

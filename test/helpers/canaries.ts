@@ -139,7 +139,7 @@ function allowed({ args }: Run): readonly string[] {
 }
 
 // Where secrets are kept. Everywhere else, also in the names of files, is wrong.
-const KEPT = /^(?:grants|clients|logins|tokens)(?:[/\\]|$)|^sandbox\.json$/;
+const KEPT = /^(?:grants|clients|logins|revocations|tokens)(?:[/\\]|$)|^sandbox\.json$/;
 
 function findings(run: Run): string[] {
   const stdout = secretsIn(Buffer.concat(run.stdout).toString("utf8")).filter((name) => !allowed(run).includes(name));

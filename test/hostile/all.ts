@@ -1,5 +1,6 @@
 import type { HostileCase } from "./case.js";
 import { addresses } from "./cases/addresses.js";
+import { assertions } from "./cases/assertions.js";
 import { authorizeUrl } from "./cases/authorize-url.js";
 import { callback } from "./cases/callback.js";
 import { clientDocument } from "./cases/client-document.js";
@@ -38,7 +39,7 @@ export const tables: Readonly<Record<string, readonly HostileCase[]>> = {
   "login in two steps": twoStepLogin,
   token,
   refresh,
-  exchange,
+  exchange: [...exchange, ...assertions],
   "issuer binding": issuerBinding,
   "tokens that are bound to a key": dpop,
   storage,

@@ -83,7 +83,7 @@ export function leaks({ prints = [] }: HostileCase, kit: Kit): string[] {
   ]);
   const shown = canaries.in(pages.join("\n")).map((name) => `${name} in a page`);
   const written = filesBelow(folder)
-    .filter(({ path }) => !/^(?:settings\/(?:\d+\/)?(?:grants|clients|logins)|planted)\//.test(path))
+    .filter(({ path }) => !/^(?:settings\/(?:\d+\/)?(?:grants|clients|logins|revocations)|planted)\//.test(path))
     .flatMap(({ path, content }) => canaries.in(content.toString("latin1")).map((name) => `${name} in ${path}`));
   return [...printed, ...shown, ...written];
 }

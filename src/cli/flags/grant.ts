@@ -128,6 +128,8 @@ export function checkMachineGrantFlags(flags: CheckedFlags): void {
     throw contrary("--private-key", "--client-secret-file", "a client authenticates with a key or with a secret");
   if (flags.privateKey !== undefined && flags.clientId === undefined)
     throw missing("--client-id <id>", "--private-key");
+  if (flags.idp !== undefined && flags.idpClientSecretFile !== undefined && flags.idpClientId === undefined)
+    throw missing("--idp-client-id <id>", "--idp-client-secret-file");
   const [first, second] = FROM_STDIN.filter((name) => flags[name] === "-").map(flagOf);
   if (first !== undefined && second !== undefined)
     throw contrary(`${first} -`, `${second} -`, "only one of them can read standard input");

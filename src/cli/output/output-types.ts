@@ -36,6 +36,7 @@ export const OUTPUT_TYPES = {
   "client-document": { about: "the metadata document of a client: client document", version: 1 },
   "client-document-check": { about: "a rule of a metadata document: client document --check", version: 1 },
   "store-health": { about: "the engine of the logins and its keys: store health", version: 1 },
+  "store-login": { about: "a stored login without its tokens: store logins", version: 1 },
   "store-reseal": { about: "numbers of resealed records: store reseal", version: 1 },
   "store-export": { about: "numbers of exported records: store export", version: 1 },
   "store-import": { about: "numbers of imported records, and what was skipped: store import", version: 1 },

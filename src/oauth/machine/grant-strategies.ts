@@ -7,12 +7,21 @@ import type { IdJagSubject, MachineGrant, MachineGrantOf, MachineGrantType, Work
 export interface TokenSteps {
   /** RFC 6749 section 4.4. */
   clientCredentials(): Promise<GrantTokens>;
-  /** RFC 7523 section 2.1, with an assertion for the audience; without one, for the issuer. */
-  jwtBearer(assertion: string, audience?: string): Promise<GrantTokens>;
+  /**
+   * RFC 7523 section 2.1, with an assertion for the audience (default: the issuer), which may allow less than the scopes of
+   * the request.
+   */
+  jwtBearer(
+    assertion: string,
+    about?: { audience?: string | undefined; scope?: string | undefined },
+  ): Promise<GrantTokens>;
   /** Gets the assertion of a workload for this request. */
   assertionOf(workload: Workload): Promise<string>;
   /** Exchanges an id token, or a refresh token, for an assertion (ID-JAG) at the identity provider that issued it. */
-  idJag(grant: MachineGrantOf<"id_jag">, subject: IdJagSubject): Promise<string>;
+  idJag(
+    grant: MachineGrantOf<"id_jag">,
+    subject: IdJagSubject,
+  ): Promise<{ assertion: string; scope: string | undefined }>;
 }
 
 /** Whom a grant is for. */
@@ -37,7 +46,7 @@ export interface GrantStrategy<Type extends MachineGrantType = MachineGrantType>
   /** Gets the tokens. */
   tokens(steps: TokenSteps, proof: string, grant: MachineGrantOf<Type>): Promise<GrantTokens>;
   /** What helps against an error of the issuer, if that differs from other grants. */
-  explain?(code: string): Advice | undefined;
+  explain?(code: string, grant: MachineGrantOf<Type>): Advice | undefined;
 }
 
 /** The strategies of all machine grants: flags, completion, `status` and the schemas derive from this table. */
@@ -54,11 +63,12 @@ export const GRANT_STRATEGIES = {
     flag: "jwt-bearer",
     about: "an assertion that the issuer trusts (RFC 7523)",
     proof: async ({ workload }) => ({ source: [typeof workload === "string" ? workload : workload()] }),
-    tokens: async (steps, _proof, grant) => steps.jwtBearer(await steps.assertionOf(grant), grant.audience),
+    tokens: async (steps, _proof, grant) =>
+      steps.jwtBearer(await steps.assertionOf(grant), { audience: grant.audience }),
     explain: (code) =>
       code === "invalid_grant"
         ? {
-            hint: "the assertion must be current, for this issuer, and from a party that the issuer trusts",
+            hint: "the assertion must be current, for this issuer, not used before, and from a party that the issuer trusts",
             remedy: { action: "configure", option: "assertion" },
           }
         : undefined,
@@ -69,15 +79,21 @@ export const GRANT_STRATEGIES = {
     about: "an id token of the company's identity provider (enterprise-managed authorization)",
     extension: "io.modelcontextprotocol/enterprise-managed-authorization",
     proof: async ({ idToken, idp }) => ({ text: await idToken(), source: [idp.tokenEndpoint, idp.clientId] }),
-    tokens: async (steps, idToken, grant) =>
-      steps.jwtBearer(await steps.idJag(grant, (await grant.subject?.()) ?? { idToken })),
-    explain: (code) =>
-      code === "invalid_grant"
-        ? {
-            hint: "log in again at the identity provider, and give its new id token",
-            remedy: { action: "configure", option: "idToken" },
-          }
-        : undefined,
+    async tokens(steps, idToken, grant) {
+      const { assertion, scope } = await steps.idJag(grant, (await grant.subject?.()) ?? { idToken });
+      return steps.jwtBearer(assertion, { scope });
+    },
+    explain(code, { idp, subject }) {
+      if (code !== "invalid_grant") return undefined;
+      if (subject === undefined) {
+        const hint = "log in again at the identity provider, and give its new id token";
+        return { hint, remedy: { action: "configure", option: "idToken" } };
+      }
+      const name = quote(idp.issuer ?? idp.tokenEndpoint);
+      return {
+        hint: `ask the administrators of the server whether its issuer trusts ${name} and knows the user and the client`,
+      };
+    },
   },
 } as const satisfies { [Type in MachineGrantType]: GrantStrategy<Type> };
 
@@ -106,7 +122,8 @@ export interface RequestingClient {
 /** The issuer's error with a hint that fits the grant: no user could log in instead. */
 export function machineFailure(thrown: unknown, requested: RequestingClient): unknown {
   if (!isAgentAuthError(thrown) || thrown.hint !== undefined || thrown.remedy !== undefined) return thrown;
-  const { hint, remedy } = strategyOf(requested.grant).explain?.(thrown.code) ?? commonAdvice(thrown.code, requested);
+  const { hint, remedy } =
+    strategyOf(requested.grant).explain?.(thrown.code, requested.grant) ?? commonAdvice(thrown.code, requested);
   return hint === undefined ? thrown : withHint(thrown, hint, remedy);
 }
 

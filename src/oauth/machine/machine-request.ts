@@ -14,7 +14,7 @@ import type { ClientRecord, Grant, GrantKey, GrantTokens } from "../model/grant.
 import { IDP_ACCOUNT, type IdentityProvider, type MachineGrant, type MachineGrantOf } from "../model/machine-grant.js";
 import { listsExchange } from "../model/metadata.js";
 import { resourceParameter } from "../model/resource.js";
-import { scopeFor, unionScopes } from "../model/scope.js";
+import { scopeFor, splitScope, unionScopes } from "../model/scope.js";
 import type { TokenCall } from "../token/token.js";
 import { checkEndpoint, recordOf } from "../token/token-call.js";
 import { machineFailure, strategyOf, type TokenSteps } from "./grant-strategies.js";
@@ -224,7 +224,10 @@ function tokensFor(
 ): Promise<GrantTokens> {
   const steps: TokenSteps = {
     clientCredentials: () => clientCredentialsTokens(call, parameters),
-    jwtBearer: (assertion, audience) => jwtBearerTokens(call, { ...parameters, assertion, audience }),
+    jwtBearer: (assertion, { audience, scope: allowed } = {}) => {
+      const scope = allowed === undefined ? parameters.scope : commonScopes(parameters.scope, allowed);
+      return jwtBearerTokens(call, { ...parameters, scope, assertion, audience });
+    },
     async assertionOf({ assertion, audience = call.issuer }) {
       const { issuer, tokenEndpoint, signal } = call;
       return assertion({ audience, issuer, tokenEndpoint, resource: parameters.resource, signal });
@@ -232,13 +235,19 @@ function tokensFor(
     async idJag(byUser, subject) {
       const wanted = { ...parameters, ...subject, audience: call.issuer };
       const asked = idJagAssertion(callTo(byUser.idp, call, httpTo), wanted);
-      const { value } = await asked.catch((error: unknown) => {
+      const { value: assertion, scope } = await asked.catch((error: unknown) => {
         throw providerFailure(error, byUser, { ...wanted, profile: call.profile });
       });
-      return value;
+      return { assertion, scope };
     },
   };
   return strategyOf(grant).tokens(steps, proof, grant);
+}
+
+/** The requested scopes that a policy allows: an issuer refuses a request for more. None leaves the choice to the issuer. */
+function commonScopes(requested: string | undefined, allowed: string): string | undefined {
+  const all = splitScope(allowed);
+  return unionScopes(...splitScope(requested).filter((one) => all.includes(one)));
 }
 
 /** Answers of an identity provider that its policy decides (RFC 6749 section 5.2, RFC 8693 section 2.2.2). */

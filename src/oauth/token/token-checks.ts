@@ -107,7 +107,7 @@ export function usableIdToken(value: unknown, expected: IdTokenExpectation): str
   const why = defectOf(value, expected);
   if (why === undefined) return String(value);
   if (requiresIdToken) {
-    const rule = `is required for a login at an identity provider, and ${why}`;
+    const rule = `is required for a login at an identity provider${value === undefined ? "" : `, but ${why}`}`;
     throw refused("bad_token_answer", { field: "id_token", value: value && "(not shown)", from: url, rule });
   }
   trace?.({ step: "token", method: "POST", url, used: true, why: `the id_token of the response is ignored: ${why}` });

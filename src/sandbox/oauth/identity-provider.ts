@@ -55,7 +55,8 @@ export function addIdJag(provider: OidcProvider, settings: IdJagSettings): void 
       const { params, client } = ctx.oidc;
       const sub = await readSubject(provider, ctx, settings);
       const aud = readAudience(ctx, settings);
-      const [resource, scope] = [paramOf(params, "resource"), paramOf(params, "scope")];
+      const resource = paramOf(params, "resource");
+      const scope = machines.allowedScopes(aud, paramOf(params, "scope"));
       const assertion = {
         iss: machines.idp.issuer,
         sub,

@@ -35,9 +35,7 @@ export function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings
       const { client } = ctx.oidc;
       // First: a client without a nonce repeats the request with the same assertion, which may be valid only once.
       const proof = await settings.proofs.read(provider, ctx);
-      const resource = readResource(ctx, settings);
-      const { accountId, allowed } = readAssertion(ctx, resource, settings);
-      const scope = readScope(ctx, allowed, settings.errors);
+      const { accountId, resource, scope } = readAssertion(ctx, settings);
       const grant = new provider.Grant({ accountId, clientId: client.clientId });
       if (scope !== "") grant.addResourceScope(resource, scope);
       const token = new provider.AccessToken({ accountId, client, grantId: await grant.save(), gty: "jwt_bearer" });
@@ -56,43 +54,51 @@ export function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings
   );
 }
 
-function readResource(ctx: OidcContext, { resources, errors }: JwtBearerSettings): string {
-  const resource = paramOf(ctx.oidc.params, "resource") ?? resources[0];
-  if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is not one of this server");
-  return resource;
+/** Whom a token is for. */
+interface Asserted {
+  accountId: string;
+  resource: string;
+  scope: string;
 }
 
-/** Validates the assertion by the rules of RFC 7523 section 3; without `allowed` it allows every scope. */
-function readAssertion(
-  ctx: OidcContext,
-  resource: string,
-  { errors, machines, issuer }: JwtBearerSettings,
-): { accountId: string; allowed?: string } {
+/**
+ * Validates the assertion by the rules of RFC 7523 section 3, and an ID-JAG by those of its draft (section 4.4.1). Each is
+ * taken once, and not used up by a request that is refused for another reason.
+ */
+function readAssertion(ctx: OidcContext, { errors, machines, issuer, resources }: JwtBearerSettings): Asserted {
   const assertion = paramOf(ctx.oidc.params, "assertion");
   if (assertion === undefined) throw new errors.InvalidRequest("assertion is required");
   const refuse = (why: string) => new errors.InvalidGrant(why);
   const ofPlatform = openJwt(assertion, machines.key("platform"));
   const { header, claims } = ofPlatform ?? openJwt(assertion, machines.key("idp")) ?? {};
   if (!claims) throw refuse("the assertion is not signed by a trusted issuer");
-  const { iss, sub, aud, exp, jti } = claims;
+  const { iss, sub, exp, nbf, jti } = claims;
+  // One audience: another server in it could use the assertion too.
+  const [aud, ...others] = [claims["aud"]].flat();
   if (iss !== (ofPlatform ? machines.platform : machines.idp.issuer))
     throw refuse("iss is not the issuer of the signing key");
   if (typeof exp !== "number" || exp <= machines.now()) throw refuse("the assertion is expired");
-  if (aud !== issuer) throw refuse("aud is not this issuer");
+  if (typeof nbf === "number" && nbf > machines.now()) throw refuse("the assertion is not valid yet (nbf)");
+  if (aud !== issuer || others.length > 0) throw refuse("aud is not this issuer alone");
   if (typeof sub !== "string" || typeof jti !== "string") throw refuse("sub or jti is missing");
-  if (ofPlatform) return { accountId: sub };
   // An id token is not an assertion, although the same key signs it.
-  if (header?.["typ"] !== ID_JAG_TYP) throw refuse("typ is not oauth-id-jag+jwt");
-  if (claims["client_id"] !== ctx.oidc.client.clientId) throw refuse("client_id is another client");
+  if (!ofPlatform && header?.["typ"] !== ID_JAG_TYP) throw refuse("typ is not oauth-id-jag+jwt");
+  if (!ofPlatform && claims["client_id"] !== ctx.oidc.client.clientId) throw refuse("client_id is another client");
+  if (!ofPlatform && typeof claims["iat"] !== "number") throw refuse("iat is missing");
   // The identity provider may leave it out.
-  if (claims["resource"] !== undefined && claims["resource"] !== resource) throw refuse("resource is another resource");
-  if (!machines.useOnce(jti, exp)) throw refuse("the ID-JAG was used already");
-  return { accountId: sub, ...(typeof claims["scope"] === "string" && { allowed: claims["scope"] }) };
+  const named = ofPlatform ? undefined : claims["resource"];
+  const resource = paramOf(ctx.oidc.params, "resource") ?? (typeof named === "string" ? named : resources[0]);
+  if (!resources.includes(resource)) throw new errors.InvalidTarget("the resource is not one of this server");
+  if (named !== undefined && named !== resource) throw refuse("resource is another resource");
+  const scope = readScope(ctx, ofPlatform ? undefined : claims["scope"], errors);
+  if (!machines.useOnce(`${iss} ${jti}`, exp)) throw refuse("the assertion was used already (jti)");
+  return { accountId: sub, resource, scope };
 }
 
-function readScope(ctx: OidcContext, allowed: string | undefined, errors: OidcErrors): string {
+/** The requested scopes, which an ID-JAG must allow; without a request, those that it allows. */
+function readScope(ctx: OidcContext, allowed: unknown, errors: OidcErrors): string {
   const requested = paramOf(ctx.oidc.params, "scope") ?? "";
-  if (allowed === undefined) return requested;
+  if (typeof allowed !== "string") return requested;
   const extra = splitScope(requested).filter((scope) => !splitScope(allowed).includes(scope));
   if (extra.length > 0) throw new errors.InvalidScope("the ID-JAG does not allow this scope", extra.join(" "));
   return requested === "" ? allowed : requested;

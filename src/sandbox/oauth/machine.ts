@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { splitScope } from "../../oauth/model/scope.js";
 import type { MovableClock } from "../http/clock.js";
 import { createSigningKey, type SigningKey, signJwt } from "./keys.js";
 
@@ -42,6 +43,13 @@ export interface SandboxMachine {
     idToken(claims?: AssertionClaims): string;
     /** Sets whether the policy of the company denies its users an authorization server. Default of `isDenied`: true. */
     deny(issuer: string, isDenied?: boolean): void;
+    /**
+     * Sets the client of the authorization servers that the native client is, such as the address of its metadata document.
+     * Default: {@link SandboxMachine.workloadClient}.
+     */
+    nameClient(clientId: string): void;
+    /** Sets the scopes that the policy allows at an authorization server. Without `scopes`, it allows all. */
+    limitScopes(issuer: string, scopes?: readonly string[]): void;
   };
 }
 
@@ -58,6 +66,8 @@ export class Machines implements SandboxMachine {
   readonly #clock: MovableClock;
   readonly #audience: () => string;
   readonly #denied = new Set<string>();
+  #nativeAtServers: string | undefined;
+  readonly #scopes = new Map<string, readonly string[]>();
   readonly #keys = new Map<"client" | "platform" | "idp", SigningKey>();
   /** The used ids of assertions that are valid once, with their expiry. */
   readonly #used = new Map<string, number>();
@@ -74,6 +84,10 @@ export class Machines implements SandboxMachine {
       ...client,
       nativeClient: { clientId: "sandbox-desktop" },
       deny: (server, isDenied = true) => void (isDenied ? this.#denied.add(server) : this.#denied.delete(server)),
+      nameClient: (clientId) => {
+        this.#nativeAtServers = clientId;
+      },
+      limitScopes: (server, scopes) => void (scopes ? this.#scopes.set(server, scopes) : this.#scopes.delete(server)),
       idToken: ({ subject = "alice", audience: aud = client.clientId, ttlSeconds }: AssertionClaims = {}) =>
         signJwt(this.key("idp"), "JWT", { iss: issuer, sub: subject, aud, ...this.times(ttlSeconds) }),
     };
@@ -84,10 +98,17 @@ export class Machines implements SandboxMachine {
     return this.#denied.has(issuer);
   }
 
+  /** The scopes of a request that the policy of the company allows at an authorization server. */
+  allowedScopes(issuer: string, requested: string | undefined): string | undefined {
+    const limit = this.#scopes.get(issuer);
+    if (limit === undefined) return requested;
+    return (requested === undefined ? limit : splitScope(requested).filter((one) => limit.includes(one))).join(" ");
+  }
+
   /** The client of the authorization servers that a client of the identity provider is. */
   clientAtServers(clientId: string): string {
     const { idp, secretClient, workloadClient } = this;
-    if (clientId === idp.nativeClient.clientId) return workloadClient.clientId;
+    if (clientId === idp.nativeClient.clientId) return this.#nativeAtServers ?? workloadClient.clientId;
     return clientId === idp.clientId ? secretClient.clientId : clientId;
   }
 

@@ -7,20 +7,20 @@ import { type HostileCase, UP_TO_ISSUER, unless } from "../case.js";
 import { PLANTED } from "../checks.js";
 import type { Kit } from "../kit/kit.js";
 
-const TOKEN = "/pool/token";
-const ASKED_ONCE = ["as POST /pool/token"];
-const ONCE = { "as POST /pool/token": 1 } as const;
-const TYPE = "urn:ietf:params:oauth:token-type:";
-const ACCESS = `${TYPE}access_token`;
+export const TOKEN = "/pool/token";
+export const ASKED_ONCE = ["as POST /pool/token"];
+export const ONCE = { "as POST /pool/token": 1 } as const;
+export const TYPE = "urn:ietf:params:oauth:token-type:";
+export const ACCESS = `${TYPE}access_token`;
 
 /** A JWT with an invalid signature. */
-function jwt(claims: Record<string, unknown>, header: Record<string, unknown> = {}): string {
+export function jwt(claims: Record<string, unknown>, header: Record<string, unknown> = {}): string {
   const parts = [{ alg: "ES256", ...header }, claims].map((part) => Buffer.from(JSON.stringify(part)));
   return [...parts, Buffer.from("a signature")].map((part) => part.toString("base64url")).join(".");
 }
 
 /** A file with a secret. */
-function plant({ folder, canaries }: Kit, name: string, text: string): string {
+export function plant({ folder, canaries }: Kit, name: string, text: string): string {
   const path = join(folder, PLANTED, name);
   mkdirSync(join(folder, PLANTED), { recursive: true });
   writeFileSync(path, text, { mode: 0o600 });
@@ -29,13 +29,16 @@ function plant({ folder, canaries }: Kit, name: string, text: string): string {
 }
 
 /** Repeats the whole request in an error. */
-const echo =
+export const echo =
   (error: string, status = 400): Route =>
   ({ body, headers }) => ({
     status,
     json: { error, error_description: `you sent ${decodeURIComponent(body)} with ${String(headers.authorization)}` },
   });
-const elsewhere = ({ elsewhere: { origin } }: Kit): Reply => ({ status: 307, headers: { location: `${origin}/x` } });
+export const elsewhere = ({ elsewhere: { origin } }: Kit): Reply => ({
+  status: 307,
+  headers: { location: `${origin}/x` },
+});
 
 /** An exchange of a login's token at a hostile issuer. */
 function exchanged(
@@ -110,12 +113,12 @@ const exchanges: HostileCase[] = [
   }),
 ];
 
-const CLIENT = ["--client-id", "machine"];
+export const CLIENT = ["--client-id", "machine"];
 const BY_SECRET = ["--grant", "client-credentials", ...CLIENT];
-const WITHOUT_RESOURCE = [...UP_TO_ISSUER, ...ASKED_ONCE];
+export const WITHOUT_RESOURCE = [...UP_TO_ISSUER, ...ASKED_ONCE];
 
 /** A machine grant. */
-function machine(
+export function machine(
   id: string,
   input: string,
   arrange: (kit: Kit) => unknown,
@@ -133,7 +136,7 @@ function machine(
   };
 }
 
-const answering = (reply: Reply | Route) => (kit: Kit) => {
+export const answering = (reply: Reply | Route) => (kit: Kit) => {
   kit.as.routes[TOKEN] = reply;
 };
 const grantsOf = async ({ home }: Kit) => fileStore(home).list();
@@ -239,157 +242,5 @@ const services: HostileCase[] = [
   }),
 ];
 
-/** A workload without a client, whose assertion is not sent. */
-function workload(
-  id: string,
-  input: string,
-  {
-    source,
-    arrange = () => undefined,
-    ...over
-  }: Pick<HostileCase, "outcome" | "result"> &
-    Partial<HostileCase> & { source(kit: Kit): string[]; arrange?: (kit: Kit) => void },
-): HostileCase {
-  return machine(id, input, arrange, {
-    requests: UP_TO_ISSUER,
-    times: {},
-    command: (kit) => ["token", kit.mcp.url, "--grant", "jwt-bearer", "--issuer", kit.as.issuer, ...source(kit)],
-    ...over,
-  });
-}
-
-/** A machine grant with an assertion file. */
-const workloads: HostileCase[] = [
-  machine("T18a", "an error that repeats the assertion", answering(echo("invalid_grant")), {
-    outcome: "auth",
-    code: "invalid_grant",
-    result: "shown masked, with a hint; no second request, no other grant",
-    says: ["********", "--assertion <source>"],
-    command: (kit) => [
-      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
-      ...[
-        "--assertion",
-        `file:${plant(kit, "assertion", jwt({ iss: "platform", sub: "ci", exp: 4e9, aud: kit.as.issuer }))}`,
-      ],
-    ],
-  }),
-  machine("T18b", "an assertion file with other content", () => undefined, {
-    outcome: "usage",
-    result: "no token request, and the content is not shown",
-    says: ["is no JWT"],
-    requests: UP_TO_ISSUER,
-    times: {},
-    command: (kit) => [
-      ...["token", kit.mcp.url, "--grant", "jwt-bearer", ...CLIENT, "--issuer", kit.as.issuer],
-      ...["--assertion", `file:${plant(kit, "something", "canary-something-else")}`],
-    ],
-  }),
-  workload("T18c", "a token service of a platform that redirects", {
-    outcome: "refused",
-    code: "redirect_refused",
-    result: "not followed, and no token request",
-    requests: [...UP_TO_ISSUER, "other GET /jwt"],
-    arrange(kit) {
-      kit.other.routes["/jwt"] = { status: 307, headers: { location: `${kit.elsewhere.origin}/jwt` } };
-    },
-    source: (kit) => ["--assertion", `url:${kit.other.origin}/jwt`],
-  }),
-  workload("T18d", "an assertion that has expired", {
-    outcome: "auth",
-    code: "invalid_grant",
-    result: "no token request; the error has the time",
-    says: ["1970-01-01T00:00:01.000Z", "--assertion <source>"],
-    source: (kit) => {
-      const old = jwt({ iss: "platform", sub: "ci", exp: 1, aud: kit.as.issuer });
-      return ["--assertion", `file:${plant(kit, "assertion", old)}`];
-    },
-  }),
-  ...(process.platform === "win32"
-    ? []
-    : [
-        workload("T18e", "a program that prints two lines for an assertion", {
-          outcome: "usage",
-          result: "no token request, and the output is not shown",
-          says: ["more than one line"],
-          source: (kit) => ["--assertion", `exec:cat ${plant(kit, "two-lines", "canary-line-1\ncanary-line-2")}`],
-        }),
-        workload("T18f", "a program that prints without end for an assertion", {
-          outcome: "usage",
-          result: "stopped at 64 KiB, and no token request",
-          says: ["printed more than 65536 bytes, and was stopped"],
-          source: () => ["--assertion", "exec:cat /dev/zero"],
-        }),
-      ]),
-];
-
-/** A machine grant that requests an ID-JAG from an identity provider first. */
-function idJag(
-  id: string,
-  input: string,
-  reply: (kit: Kit) => Reply | Route,
-  over: Partial<HostileCase> & Pick<HostileCase, "outcome" | "result">,
-): HostileCase {
-  return machine(
-    id,
-    input,
-    (kit) => {
-      kit.other.routes["/idp"] = reply(kit);
-    },
-    {
-      requests: [...UP_TO_ISSUER, "other POST /idp"],
-      times: { "other POST /idp": 1 },
-      store: "logins",
-      command: (kit) => [
-        ...["token", kit.mcp.url, "--grant", "id-jag", ...CLIENT, "--idp-client-id", "agent"],
-        ...["--issuer", kit.as.issuer],
-        ...["--idp-token-endpoint", `${kit.other.origin}/idp`],
-        ...["--id-token-file", plant(kit, "the id token", jwt({ iss: "idp", sub: "alice" }))],
-      ],
-      ...over,
-    },
-  );
-}
-
-const idJagAnswer = (
-  claims: Record<string, unknown>,
-  header: Record<string, unknown>,
-  members: Record<string, unknown> = {},
-) => ({
-  json: { access_token: jwt(claims, header), issued_token_type: `${TYPE}id-jag`, token_type: "N_A", ...members },
-});
-const TYP = { typ: "oauth-id-jag+jwt" };
-
-const userLogins: HostileCase[] = [
-  idJag("T19a", "an ID-JAG for another issuer", () => idJagAnswer({ aud: "https://evil.example" }, TYP), {
-    outcome: "refused",
-    code: "bad_token_answer",
-    result: "not sent to the issuer",
-    says: ["aud of the token", "https://evil.example"],
-  }),
-  idJag("T19b", "another JWT in place of an ID-JAG", ({ as }) => idJagAnswer({ aud: as.issuer }, {}), {
-    outcome: "refused",
-    code: "bad_token_answer",
-    result: "not sent to the issuer",
-    says: ["typ of the ID-JAG"],
-  }),
-  idJag(
-    "T19c",
-    "an ID-JAG of another type",
-    ({ as }) => idJagAnswer({ aud: as.issuer }, TYP, { issued_token_type: ACCESS }),
-    { outcome: "refused", code: "bad_token_answer", result: "not sent to the issuer", says: ["issued_token_type"] },
-  ),
-  idJag("T19d", "an identity provider that redirects to another origin", elsewhere, {
-    outcome: "refused",
-    code: "redirect_refused",
-    result: "not followed: the ID token is sent to one address only",
-  }),
-  idJag("T19e", "an identity provider that repeats the id token", () => echo("invalid_grant"), {
-    outcome: "auth",
-    code: "invalid_grant",
-    result: "shown masked, with a hint; no request to the issuer",
-    says: ["********", "AGENTAUTH_ID_TOKEN"],
-  }),
-];
-
-/** Token exchange and machine grants. */
-export const exchange: readonly HostileCase[] = [...exchanges, ...services, ...workloads, ...userLogins];
+/** Token exchange and machine grants with a secret. */
+export const exchange: readonly HostileCase[] = [...exchanges, ...services];

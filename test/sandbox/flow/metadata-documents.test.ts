@@ -1,7 +1,9 @@
+import { decodeJwt } from "jose";
 import nock from "nock";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { ManagementClient } from "../../../src/api/client.js";
 import { DOCUMENT_PORTS, DOCUMENT_REDIRECTS } from "../../../src/oauth/client/metadata-document.js";
-import { type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
+import { type SandboxMachine, type SandboxOptions, startSandbox } from "../../../src/sandbox/index.js";
 import { FETCH_BROWSER } from "../../flow/support.js";
 import { runCli, temporaryFolder } from "../../helpers/cli.js";
 
@@ -14,7 +16,7 @@ async function visitor(options: SandboxOptions) {
   const env = { AGENTAUTH_HOME: temporaryFolder() };
   const run = (...args: string[]) => runCli(args, { env });
   expect(await run("config", "set", "client_metadata_url", DOCUMENT)).toMatchObject({ code: 0 });
-  return { run, url: sandbox.mcpUrl };
+  return { run, sandbox, url: sandbox.mcpUrl };
 }
 
 it("linear lets a metadata document log in, and its server takes the tokens of registered clients alone", async () => {
@@ -63,6 +65,28 @@ describe("an issuer that reads the document", () => {
     const redirect_uris = ["http://127.0.0.1/callback"];
     const { isDocument } = await loginWith({ ...BASE, ...TYPES, redirect_uris, application_type: "native" });
     expect(isDocument).toBe(true);
+  });
+
+  it("takes assertions of the company's identity provider for the client of the document", async () => {
+    const redirect_uris = ["http://127.0.0.1/callback"];
+    const grant_types = [...TYPES.grant_types, "urn:ietf:params:oauth:grant-type:jwt-bearer"];
+    const document = { ...BASE, grant_types, redirect_uris, application_type: "native" };
+    nock("https://client.example").get("/agentauth/client.json").times(2).reply(200, document);
+    const options = { clientMetadataDocuments: true, machineGrants: true, autoApprove: true, pools: 2 };
+    const { run, sandbox, url } = await visitor(options);
+    const { idp } = sandbox.machine as SandboxMachine;
+    idp.nameClient(DOCUMENT);
+    const named = ["--idp", idp.issuer, "--idp-client-id", idp.nativeClient.clientId];
+    expect(await run("login", ...named, "--browser", FETCH_BROWSER)).toMatchObject({ code: 0 });
+    const pools = await new ManagementClient({ baseUrl: sandbox.baseUrl, token: sandbox.apiToken }).pools
+      .list({ domain_id: sandbox.ids.domain })
+      .toArray();
+    // Neither a client nor an issuer is named: the provider says which issuer gets an assertion.
+    for (const { id } of pools) {
+      const { code, stdout, stderr } = await run("token", `${url}/${id}`, "--no-login");
+      expect([code, stderr]).toEqual([0, ""]);
+      expect(decodeJwt(stdout)).toMatchObject({ iss: sandbox.authUrl(id), client_id: DOCUMENT, sub: "alice" });
+    }
   });
 
   it("logs in with a fixed port, where it compares the whole address", async () => {

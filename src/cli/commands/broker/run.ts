@@ -1,13 +1,14 @@
 import { spawn } from "node:child_process";
 import { readFileSync, statSync, writeSync } from "node:fs";
-import { type Broker, type BrokerEvent, createBroker } from "../../../broker/broker.js";
+import type { Broker } from "../../../broker/broker.js";
 import { type BrokerListener, listen } from "../../../broker/listen.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
 import { AgentAuthError, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { changingMode } from "../../../platform/shell.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
-import { quote, shellWord } from "../../../redact.js";
+import { quote } from "../../../redact.js";
+import { buildBroker, policyOfFlags } from "../../clients/broker.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
@@ -24,11 +25,6 @@ export interface BrokerFlags extends Omit<AgentFlags, "output" | "grant"> {
   onLoginRequired?: string;
 }
 
-/** The client of a broker that is described by flags. */
-const ONLY_CLIENT = "default";
-/** A user is told once in this time which login is needed. */
-const REMIND_MS = 60_000;
-
 /** `broker`: passes requests on until it is ended. */
 export async function runBroker(options: BrokerFlags, context: CommandContext): Promise<number> {
   const { io, signals } = context;
@@ -39,14 +35,7 @@ export async function runBroker(options: BrokerFlags, context: CommandContext): 
   }
   checkReady(policy, options);
   const { grant: _ofBroker, ...flags } = options;
-  const unattended = context.with({ flags, io: { ...io, stdin: { ...io.stdin, isTTY: false } } });
-  const use = { login: "never", idleTimeoutMs: 0 } as const;
-  const broker = createBroker(await unattended.agent(use), policy, {
-    agentFor: async (_name, { account }) =>
-      (account === undefined ? unattended : unattended.with({ flags: { ...flags, accountHint: account } })).agent(use),
-    onRequest: (event) => io.verbose(lineOf(event)),
-    onLoginRequired: onLoginRequired(options, context),
-  });
+  const broker = await buildBroker(policy, flags, context, loginCommandRunner(options, context));
   const listening = await listen(broker);
   // The signals are ours from here on: SIGHUP ends no broker that has a file to read again.
   const own = context.lend();
@@ -88,9 +77,21 @@ function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): v
 function announce(listeners: readonly BrokerListener[], options: BrokerFlags, { io }: CommandContext): void {
   const text = `${JSON.stringify({ listeners })}\n`;
   if (options.readyFile !== undefined) writeSecretFile(options.readyFile, text);
-  if (options.readyFd !== undefined) writeSync(options.readyFd, text);
+  if (options.readyFd !== undefined) writeReady(options.readyFd, text);
   for (const { client, socket } of listeners)
     io.say(`broker ready for ${client}: ${socket ?? "on TCP, at the address that was written"}`);
+}
+
+function writeReady(fd: number, text: string): void {
+  try {
+    writeSync(fd, text);
+  } catch (cause) {
+    throw usageError(
+      `--ready-fd ${fd} cannot be written: ${messageOf(cause)}`,
+      `open it for the broker, such as with ${fd}>broker-url.json`,
+      cause,
+    );
+  }
 }
 
 /** The address on TCP is a secret, which is printed nowhere else. */
@@ -103,24 +104,16 @@ function checkReady({ clients }: BrokerPolicy, { readyFd, readyFile }: BrokerFla
   );
 }
 
-function onLoginRequired({ onLoginRequired: command }: BrokerFlags, { io }: CommandContext) {
-  const told = new Map<string, number>();
-  return (name: string, { server, account }: BrokerGrant) => {
-    if (performance.now() - (told.get(name) ?? Number.NEGATIVE_INFINITY) < REMIND_MS) return;
-    told.set(name, performance.now());
-    const hint = account === undefined ? "" : ` --account-hint ${shellWord(account)}`;
-    io.warn(`${name} needs a login: agentauth login ${shellWord(server)}${hint}`);
+/** Runs the command of `--on-login-required`. */
+function loginCommandRunner({ onLoginRequired: command }: BrokerFlags, { io }: CommandContext) {
+  return (name: string, { server }: BrokerGrant, login: string) => {
     if (command === undefined) return;
-    const env = { ...process.env, AGENTAUTH_BROKER_NAME: name, AGENTAUTH_BROKER_SERVER: server };
+    const about = { AGENTAUTH_BROKER_NAME: name, AGENTAUTH_BROKER_SERVER: server, AGENTAUTH_BROKER_LOGIN: login };
+    const env = { ...process.env, ...about };
     spawn(command, { shell: true, env, stdio: "ignore" }).on("error", (error) => {
       io.warn(`--on-login-required failed: ${error.message}`);
     });
   };
-}
-
-function lineOf({ client, name, method, tool, status, refused, durationMs }: BrokerEvent): string {
-  const what = [name ?? "?", method, ...(tool === undefined ? [] : [quote(tool, 80)])].join(" ");
-  return `${client}: ${what}: ${status}${refused === undefined ? "" : ` (${refused})`} in ${durationMs.toFixed(0)} ms`;
 }
 
 /** @throws `AgentAuthError` `usage` */
@@ -129,10 +122,7 @@ function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags):
     if (address === undefined || grant === undefined)
       throw usageError("broker needs --listen and --grant, or --config", "agentauth broker --help");
     const client = { listen: address, ...(socketGroup !== undefined && { socketGroup }) };
-    return checkPolicy(
-      { grants: Object.fromEntries(grant.map(readGrant)), clients: { [ONLY_CLIENT]: client } },
-      "--grant",
-    );
+    return policyOfFlags(grant, client, "--grant");
   }
   const other = grant ? "--grant" : address ? "--listen" : socketGroup === undefined ? undefined : "--socket-group";
   if (other !== undefined) throw usageError(`--config and ${other} do not go together`, `put ${other} into the file`);
@@ -148,36 +138,6 @@ function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags):
     if (error instanceof AgentAuthError) throw error;
     throw usageError(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema broker-policy", error);
   }
-}
-
-/** The keys of a policy behind the URL of `--grant`, with the field that each one sets. */
-const KEYS = {
-  tools: "tools",
-  "hide-tools": "hideTools",
-  methods: "methods",
-  paths: "paths",
-  scope: "scope",
-  account: "account",
-  rpm: "requestsPerMinute",
-  until: "until",
-} as const;
-
-/** `name=url[,key=value]…`, where a key of a list may come several times. */
-function readGrant(text: string): [string, Record<string, unknown>] {
-  const [, name, rest = ""] = /^([^=]*)=(.*)$/s.exec(text) ?? [];
-  if (name === undefined)
-    throw usageError(`--grant ${quote(text)} is not <name>=<url>`, "--grant crm=https://crm.example/mcp");
-  const [server = "", ...pairs] = rest.split(new RegExp(`,(?=(?:${Object.keys(KEYS).join("|")})=)`));
-  const fields: Record<string, unknown> = { server };
-  for (const pair of pairs) {
-    const at = pair.indexOf("=");
-    const field = KEYS[pair.slice(0, at) as keyof typeof KEYS];
-    const value = pair.slice(at + 1);
-    if (["scope", "account", "until"].includes(field)) fields[field] = value;
-    else if (field === "requestsPerMinute") fields[field] = Number(value);
-    else fields[field] = [...((fields[field] as string[] | undefined) ?? []), value];
-  }
-  return [name, fields];
 }
 
 function messageOf(error: unknown): string {

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option } from "commander";
 import { addAgentFlags } from "../../flags/agent.js";
-import { wholeNumber } from "../../flags/values.js";
+import { repeatable, wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
-import type { TokenTarget } from "./run.js";
+import type { TokenTarget } from "./exec-flags.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };
@@ -10,6 +10,11 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: 
 const HELP = `
 The command after "--" is run as it is, without a shell. The token is in none of
 its arguments.
+
+With --broker, the command gets no token. It gets the address of a broker that
+ends with it (see agentauth broker): the path of a private Unix socket in
+AGENTAUTH_BROKER_SOCKET or, with --listen 127.0.0.1:0 and on Windows, a URL with
+128 random bits in AGENTAUTH_BROKER_URL.
 
 With env:NAME, the variable NAME has the token that was valid at the start. With
 file:NAME, it has the path of a private file with the token. The file is
@@ -26,14 +31,15 @@ Without a token the command is not started; see agentauth help exit-codes.
 Examples:
   $ agentauth exec https://mcp.example/mcp -- ./agent --verbose
   $ agentauth exec https://mcp.example/mcp --as env:MCP_TOKEN -- make test
-  $ agentauth exec https://mcp.example/mcp --as file:MCP_TOKEN_FILE -- node server.js`;
+  $ agentauth exec https://mcp.example/mcp --as file:MCP_TOKEN_FILE -- node server.js
+  $ agentauth exec --broker crm=https://crm.example/mcp,tools=read_* -- ./sandboxed-agent`;
 
 /** `exec`. */
 function declareExec(registry: Registry): void {
   const { root, context } = registry;
   const command = addAgentFlags(root.command("exec").description("Run a command with the token in its environment"))
-    .usage("<mcp_url> [options] -- <command> [args...]")
-    .argument("<mcp_url>", "URL of the MCP server")
+    .usage("[mcp_url] [options] -- <command> [args...]")
+    .argument("[mcp_url]", "URL of the MCP server (not with --broker)")
     .argument("[command...]", "Command to run, after --")
     .addOption(
       new Option(
@@ -47,6 +53,12 @@ function declareExec(registry: Registry): void {
         "Minimum remaining lifetime in seconds, at most 90 % of the token's lifetime (default: 60)",
       ).argParser(wholeNumber(0)),
     )
+    .option(
+      "--broker <name=url>",
+      "Server that the command reaches by a broker, with a policy (repeatable)",
+      repeatable,
+    )
+    .option("--listen <address>", "Where that broker listens: unix:<path>, 127.0.0.1:<port>")
     .option("--mask", "Mask the token in the output of the command, also on a terminal")
     .option("--no-mask", "Do not mask the token in the output")
     .option("--login", "Log in if needed, even without a terminal")

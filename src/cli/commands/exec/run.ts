@@ -1,42 +1,27 @@
 import { join } from "node:path";
 import { usageError } from "../../../errors.js";
-import { withVariable } from "../../../platform/system.js";
 import { quote, shellWord } from "../../../redact.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { checkHandOver } from "../../clients/token-formats.js";
-import type { AgentFlags } from "../../flags/agent.js";
-import { outputError } from "../../io/write-all.js";
-import type { CommandContext, LentProcess } from "../../runtime/context.js";
-import { isStartFailure, reportStartFailure, runChild } from "./child.js";
+import type { CommandContext } from "../../runtime/context.js";
+import type { ExecFlags, TokenTarget } from "./exec-flags.js";
 import { tokenEncodings } from "./masker.js";
+import { runCommand } from "./run-command.js";
 import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
-
-/** Where the command gets the token: in a variable, or in a file that a variable names. */
-export interface TokenTarget {
-  readonly kind: "env" | "file";
-  /** The variable. */
-  readonly name: string;
-}
-
-/** Options of `exec`. */
-export interface ExecFlags extends Omit<AgentFlags, "output"> {
-  url: string;
-  /** The operands after the URL; they end with the words after `--`. */
-  command: string[];
-  /** Default: the variable AGENTAUTH_TOKEN. */
-  as?: TokenTarget;
-  minTtl?: number;
-  /** Undefined masks each stream that is not a terminal. */
-  mask?: boolean;
-}
 
 const DEFAULT_TARGET: TokenTarget = { kind: "env", name: "AGENTAUTH_TOKEN" };
 
 /** `exec`: runs a command with the token in its environment, and returns the command's exit code. */
 export async function runExec(options: ExecFlags, context: CommandContext): Promise<number> {
   const command = commandOf(options, context.argv);
-  const url = parseMcpUrlArgument(options.url);
+  const { broker, listen, url: operand = "" } = options;
+  if (broker !== undefined) {
+    const { runWithBroker } = await import("./with-broker.js");
+    return runWithBroker(command, { ...options, broker }, context);
+  }
+  if (listen !== undefined) throw usageError("--listen is for a broker", BROKER_USAGE);
+  const url = parseMcpUrlArgument(operand);
   const agent = await context.agent();
   const { scope, minTtl } = options;
   const first = await tokenOf(agent, url, { scope, minTtl, signal: context.signal });
@@ -63,84 +48,49 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
       now: context.now,
       pause: (ms, signal) => context.clock.sleep(ms, signal),
     });
-  const own = context.lend();
-  try {
-    return await runCommand(command, {
-      options,
-      context,
-      own,
-      token: first.value,
-      secrets: forms.all,
-      createTokenFile,
-    });
-  } finally {
-    own.giveBack();
-  }
-}
-
-interface Handover {
-  options: ExecFlags;
-  context: CommandContext;
-  own: LentProcess;
-  token: string;
-  secrets(): readonly Buffer[];
-  createTokenFile(): RefreshedTokenFile;
-}
-
-async function runCommand(command: readonly string[], handover: Handover): Promise<number> {
-  const { options, context, own, token, secrets, createTokenFile } = handover;
-  const { io, signals, pendingSaves } = context;
   const { kind, name } = options.as ?? DEFAULT_TARGET;
   let file: RefreshedTokenFile | undefined;
-  const running = runChild({
-    command,
-    env() {
+  return runCommand(command, context, {
+    variable() {
       file = kind === "file" ? createTokenFile() : undefined;
-      return withVariable(own.env, name, file?.path ?? token);
+      return [name, file?.path ?? first.value];
     },
-    masked: { stdout: options.mask ?? !io.stdout.isTTY, stderr: options.mask ?? !io.stderr.isTTY },
-    secrets,
-    onTerminal: io.stdin.isTTY || io.stdout.isTTY || io.stderr.isTTY,
-    onSignalFailure: ({ code, message }) => io.warn(`the command could not be sent a signal: ${code ?? message}`),
-    own,
-    signals,
+    mask: options.mask,
+    secrets: forms.all,
+    stop: () => file?.stop(),
   });
-  try {
-    const { exitCode, lost, isStuck } = await running.finally(() => file?.stop());
-    if (isStuck) {
-      await pendingSaves.settled();
-      own.exit(exitCode);
-    }
-    if (lost && exitCode === 0) throw outputError("the command's output cannot be passed on", lost);
-    return exitCode;
-  } catch (error) {
-    if (!isStartFailure(error)) throw error;
-    return await reportStartFailure(command[0] ?? "", error, context);
-  }
 }
 
 const USAGE = "agentauth exec <mcp_url> -- <command> [args...]";
+const BROKER_USAGE = "agentauth exec --broker <name>=<mcp_url> -- <command> [args...]";
 
 /**
  * The words of the command: everything after the first `--`.
  *
  * @param argv the command line as it was typed
- * @throws `AgentAuthError` `usage` if there is no `--`, nothing after it, or more than the URL before it
+ * @throws `AgentAuthError` `usage` if there is no `--`, nothing after it, or something else before it than the URL, which
+ * a broker replaces
  */
-export function commandOf({ url, command }: Pick<ExecFlags, "url" | "command">, argv: readonly string[]): string[] {
+export function commandOf(
+  { url, command, broker }: Pick<ExecFlags, "url" | "command" | "broker">,
+  argv: readonly string[],
+): string[] {
+  const operands = url === undefined ? [] : [url, ...command];
+  const [own, usage] = broker === undefined ? [1, USAGE] : [0, BROKER_USAGE];
   const dashes = argv.indexOf("--");
-  if (dashes < 0 && command.length === 0) throw usageError("the command is missing", USAGE);
-  if (dashes < 0) throw usageError(`the command must follow "--"`, withDashes(url, command, argv));
+  if (dashes < 0 && operands.length <= own) throw usageError("the command is missing", usage);
+  if (dashes < 0) throw usageError(`the command must follow "--"`, withDashes(operands.slice(0, own + 1), argv));
   const words = argv.slice(dashes + 1);
-  if (words.length === 0) throw usageError('there is no command after "--"', USAGE);
-  if (words.length > command.length) throw usageError('no MCP server is named before "--"', USAGE);
-  if (words.length < command.length) throw usageError(`unexpected argument ${quote(command[0])} before "--"`, USAGE);
-  if (words[0] === "") throw usageError("the command is an empty word", USAGE);
+  if (words.length === 0) throw usageError('there is no command after "--"', usage);
+  const before = operands.length - words.length;
+  if (before < own) throw usageError('no MCP server is named before "--"', usage);
+  if (before > own) throw usageError(`unexpected argument ${quote(operands[own])} before "--"`, usage);
+  if (words[0] === "") throw usageError("the command is an empty word", usage);
   return words;
 }
 
-/** The intended command line, as far as it can be inferred. */
-function withDashes(url: string, [first = ""]: readonly string[], argv: readonly string[]): string {
-  const begin = argv.indexOf(first, argv.indexOf(url) + 1);
+/** The intended command line, as far as it can be inferred from the operands up to the command. */
+function withDashes(operands: readonly string[], argv: readonly string[]): string {
+  const begin = operands.reduce((from, word) => argv.indexOf(word, from + 1), 0);
   return ["agentauth", ...argv.slice(0, begin), "--", ...argv.slice(begin)].map(shellWord).join(" ");
 }

@@ -1,11 +1,12 @@
 import { AgentAuthError, usageError } from "../../../errors.js";
+import { parseUrl } from "../../../http/address.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
 import type { LoginStatus } from "../../../oauth/login-status.js";
 import { knownIssuer } from "../../../oauth/model/authorization-params.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
-import { escapeText, shellWord } from "../../../redact.js";
+import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { type PrintedLogin, printedLogin } from "../../clients/printed-login.js";
 import { repairHome } from "../../config/home-access.js";
@@ -92,6 +93,8 @@ function checkedIdp(idp: string, { url, grant, clientId }: Partial<TokenFlags>):
       "--client-id is the client of a server",
       "name that of the identity provider: --idp-client-id <id>",
     );
+  if (parseUrl(idp) === undefined)
+    throw usageError(`--idp ${quote(idp)} is no address`, "name the issuer, such as https://idp.example");
   return idp;
 }
 

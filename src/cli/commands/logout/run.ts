@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { LoginStatus } from "../../../oauth/login-status.js";
-import { shellWord } from "../../../redact.js";
+import { escapeText, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
@@ -28,7 +28,7 @@ export async function runLogout(options: StoredLoginFlags, context: CommandConte
   const onUnusable = (error: AgentAuthError) => unusable.push(error);
   const { logouts, failure } =
     idp !== undefined
-      ? { logouts: await logoutOfIdp(agent, profile, context), failure: undefined }
+      ? { logouts: await logoutOfIdp(agent, idp, profile, context), failure: undefined }
       : options.url === undefined
         ? await logoutOfAll(agent, await agent.status(undefined, { onUnusable }), profile, context)
         : {
@@ -125,11 +125,15 @@ export async function logout(
 /** Logs out of the identity provider and of all servers whose tokens came from it, and reports each. */
 async function logoutOfIdp(
   agent: Pick<AgentClient, "logoutIdp">,
+  idp: string | true,
   profile: string,
   context: CommandContext,
 ): Promise<LogoutResult[]> {
   const ended = await agent.logoutIdp({ signal: context.signal });
-  if (ended.length === 0) context.io.say("not logged in at an identity provider");
+  if (ended.length === 0)
+    context.io.say(
+      `not logged in at ${idp === true ? "an identity provider" : `the identity provider ${escapeText(idp)}`}`,
+    );
   return Promise.all(ended.map((one) => logout({ disconnect: async () => one }, one, profile, context)));
 }
 

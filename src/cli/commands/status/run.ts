@@ -1,4 +1,7 @@
 import type { AgentAuthError } from "../../../errors.js";
+import { describeLogin } from "../../../oauth/login-status.js";
+import type { Connection } from "../../../oauth/model/connection.js";
+import { usable } from "../../../oauth/model/grant-summary.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { profileOf } from "../../../profile/profile.js";
 import type { Settings } from "../../../profile/settings.js";
@@ -11,7 +14,7 @@ import { firstSteps } from "../../config/first-steps.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { printRows } from "../../output/writer.js";
+import { createWriter, formatOf, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
@@ -77,6 +80,7 @@ export async function runStatus(
   const agent = await context.agent();
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;
+  if (all && url === undefined && isEngine(storeOf(context))) return runStatusOfAll(options, context);
   const unusable: AgentAuthError[] = [];
   const stored = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
   const pending = pendingOf(url, options, context);
@@ -92,16 +96,8 @@ export async function runStatus(
   ];
   await printRows(logins, { ...LOGINS, columns }, options, { ...context, io });
   io.say(sourcesLine(settings, context, { all, location: stored[0]?.stored_in ?? (await context.store()).location }));
-  for (const login of logins) {
-    warnOfLostRefresh(login, io);
-    const { server, reason } = login;
-    if (reason !== null)
-      io.say(`log in again at ${escapeText(server)}: the issuer rejected the login (${escapeText(reason)})`);
-  }
-  for (const { id, login, expiresAt } of pending) {
-    const until = new Date(expiresAt).toISOString();
-    io.say(`a login with the flow ${login.flow ?? "browser"} is pending until ${until}: ${finishCommand(id, login)}`);
-  }
+  remark(logins, io);
+  sayPending(pending, io);
   warnOfUnusable(unusable, context);
   if (stored.length === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (logins.length === 0) {
@@ -111,6 +107,46 @@ export async function runStatus(
     if (steps !== undefined) io.say(steps);
   }
   return logins.some(isUsable) ? EXIT_CODES.ok : EXIT_CODES.auth;
+}
+
+/** Every login of an engine, a page at a time in its order: they may be more than fit into the memory. */
+async function runStatusOfAll(options: StoredLoginFlags, context: CommandContext): Promise<number> {
+  const { io, now } = context;
+  const store = await context.store();
+  const unusable: AgentAuthError[] = [];
+  const onUnusable = (error: AgentAuthError) => void unusable.push(error);
+  const pending = pendingOf(undefined, options, context);
+  const columns = [PROFILE, ...COLUMNS, ACCOUNT, ...(pending.length > 0 ? PENDING : [])];
+  const set = { ...LOGINS, columns, jq: options.jq, now };
+  const writer = createWriter(formatOf(options, context.settings(), io), set, io);
+  let [count, anyUsable] = [0, false];
+  try {
+    for await (const { items } of store.connections({ onUnusable })) {
+      const read = ({ profile, server, account }: Connection) =>
+        usable(() => store.read({ profile, server, account: account ?? undefined }), onUnusable);
+      const grants = (await Promise.all(items.map(read))).filter((grant) => grant !== undefined);
+      const logins = grants.map((grant) => printedLogin(describeLogin(grant, now(), store.location)));
+      await writer.write(logins);
+      remark(logins, io);
+      count += logins.length;
+      anyUsable ||= logins.some(isUsable);
+    }
+    await writer.write(pending.map((one) => printedPendingLogin(one, context.home())));
+    await writer.end();
+  } catch (thrown) {
+    await writer.abort();
+    throw thrown;
+  }
+  io.say(sourcesLine(context.settings(), context, { all: true, location: store.location }));
+  sayPending(pending, io);
+  warnOfUnusable(unusable, context);
+  if (count === 0 && unusable.length > 0) return EXIT_CODES.store;
+  if (count === 0 && pending.length === 0) io.say("Not logged in. Run: agentauth login <mcp_url>");
+  return anyUsable ? EXIT_CODES.ok : EXIT_CODES.auth;
+}
+
+function storeOf({ io, home, settings }: CommandContext) {
+  return storeChoiceOf(settings().profile.value, io.env, home()).value;
 }
 
 /** A store has its own order, such as that of the digests of names. */
@@ -133,6 +169,22 @@ function pendingOf(url: string | undefined, options: StoredLoginFlags, context: 
       (server === undefined || login.server === server) &&
       (accountHint === undefined || login.account === accountHint),
   );
+}
+
+function remark(logins: readonly PrintedLogin[], io: CommandContext["io"]): void {
+  for (const login of logins) {
+    warnOfLostRefresh(login, io);
+    const { server, reason } = login;
+    if (reason !== null)
+      io.say(`log in again at ${escapeText(server)}: the issuer rejected the login (${escapeText(reason)})`);
+  }
+}
+
+function sayPending(pending: readonly PendingLogin[], io: CommandContext["io"]): void {
+  for (const { id, login, expiresAt } of pending) {
+    const until = new Date(expiresAt).toISOString();
+    io.say(`a login with the flow ${login.flow ?? "browser"} is pending until ${until}: ${finishCommand(id, login)}`);
+  }
 }
 
 /** Warns that the login may be lost when its token expires. */

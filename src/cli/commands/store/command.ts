@@ -1,10 +1,12 @@
+import { CONNECTION_STATES } from "../../../oauth/model/connection.js";
 import { addOutputFlags } from "../../flags/output.js";
+import { addFlags, wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 5, names: ["store"], declare: declareStore };
 
-/** `store health|reseal|sql|export|import|keys`. */
+/** `store logins|health|reseal|sql|export|import|keys`. */
 function declareStore(registry: Registry): void {
   const group = registry.root
     .command("store")
@@ -17,6 +19,24 @@ address and AGENTAUTH_STORE_KEYS the key ring that seals the logins: each the se
 package is yours: redis, ioredis or iovalkey; pg or postgres.`,
     );
   const load = async () => (await import("./run.js")).STORE_RUNS;
+  const logins = group.command("logins").description("List the stored logins, without opening their tokens");
+  addFlags(logins, undefined, [
+    ["--tenant <tenant>", "Only logins of this tenant (default: that of the settings)"],
+    ["--server <mcp_url>", "Only logins at this MCP server"],
+    ["--state <state>", "Only logins in this state", CONNECTION_STATES],
+    ["--needs-login", "Same as --state needs_login"],
+    ["--limit <n>", "Number of logins to print (default: all)", wholeNumber(1)],
+  ]);
+  addOutputFlags(logins)
+    .addHelpText(
+      "after",
+      `
+Lists every profile, or the one that --profile names. The state expired needs no login: the next use refreshes it.
+
+Example:
+  $ agentauth store logins --needs-login --json`,
+    )
+    .action(registry.run(() => import("./logins.js"), "runLogins"));
   addOutputFlags(group.command("health").description("Check the engine: durability, eviction, clock and keys"))
     .addHelpText(
       "after",

@@ -82,6 +82,26 @@ describe("broker", () => {
     expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 200 });
   });
 
+  it.skipIf(ON_WINDOWS)("names the login for a scope that is missing, and runs a command", async ({ desk, faults }) => {
+    const user = desk.user();
+    await user.logIn();
+    faults.add({ kind: "step-up", scope: "reports:read" });
+    const call = () =>
+      send({ socketPath: path }, "mcp", LIST.replace("list", "call").replace("}", ',"params":{"name":"echo"}}'));
+    const [path, file] = [socketPath(), join(temporaryFolder(), "run")];
+    const command = `echo "$AGENTAUTH_BROKER_NAME $AGENTAUTH_BROKER_SERVER $AGENTAUTH_BROKER_LOGIN" > ${file}`;
+    const args = ["broker", "--listen", `unix:${path}`, "--grant", `mcp=${desk.url}`, "--on-login-required", command];
+    const { stderr } = await ready(user.start(args));
+    const { status, text } = await call();
+    expect([status, JSON.parse(text)]).toMatchObject([503, { id: 1, error: { data: { code: "login_required" } } }]);
+    const login = `agentauth login ${desk.url} --scope 'mcp reports:read'`;
+    expect(stderr()).toContain(`warning: mcp needs a login: ${login}\n`);
+    await until(() => existsSync(file) && readFileSync(file, "utf8") !== "");
+    expect(readFileSync(file, "utf8")).toBe(`mcp ${desk.url} ${login}\n`);
+    await user.logIn("mcp reports:read");
+    expect((await call()).status).toBe(200);
+  });
+
   it.skipIf(ON_WINDOWS)(
     "reads its file again at SIGHUP, and keeps the old policy after a mistake",
     async ({ desk, me }) => {
@@ -101,6 +121,29 @@ describe("broker", () => {
       expect(await send({ socketPath: path }, "mcp")).toMatchObject({ status: 403 });
     },
   );
+
+  it.skipIf(ON_WINDOWS)("loses no request while it reads its file again", async ({ desk, me }) => {
+    const [path, file] = [socketPath(), join(temporaryFolder(), "broker.json")];
+    const write = (rpm: number) => {
+      const grants = { mcp: { server: desk.url, tools: ["who*"], requestsPerMinute: rpm } };
+      writeFileSync(file, JSON.stringify({ grants, clients: { job: { listen: `unix:${path}` } } }), { mode: 0o600 });
+    };
+    write(1000);
+    const child = me.start(["broker", "--config", file]);
+    const { stderr } = await ready(child);
+    const statuses: number[] = [];
+    const load = Array.from({ length: 10 }, async () => {
+      for (let nth = 0; nth < 20; nth++) statuses.push((await send({ socketPath: path }, "mcp")).status);
+    });
+    for (let nth = 1; nth <= 20; nth++) {
+      await until(() => statuses.length >= 9 * nth);
+      write(1000 + nth);
+      child.kill("SIGHUP");
+    }
+    await Promise.all(load);
+    expect(statuses).toEqual(new Array(200).fill(200));
+    expect(stderr().match(/read ".*broker.json" again: 1 grant/g)).toHaveLength(20);
+  });
 });
 
 describe("a policy that is wrong", () => {
@@ -150,6 +193,18 @@ describe("a policy that is wrong", () => {
   it.for([
     [["broker"], "broker needs --listen and --grant, or --config"],
     [["broker", "--listen", "unix:/a", "--grant", "mcp"], '--grant "mcp" is not <name>=<url>'],
+    [
+      ["broker", "--listen", "unix:/a", "--grant", "mcp=https://a.example/,tool=read_*"],
+      '--grant has the unknown key "tool"\nhint: its keys are tools, hide-tools, ',
+    ],
+    [
+      ["broker", "--listen", "unix:/a", "--grant", "mcp=https://a.example/,rpm=x"],
+      'grants.mcp.requestsPerMinute "x" is not a whole number',
+    ],
+    [
+      ["broker", "--listen", `unix:/tmp/${"x".repeat(100)}/a`, "--grant", "mcp=https://a.example/"],
+      "has a path of more than 103 bytes",
+    ],
     [["broker", "--config", "x.json", "--listen", "unix:/a"], "--config and --listen do not go together"],
     [["broker", "--config", "/nowhere/x.json"], "cannot be read: ENOENT"],
   ] as const)("%j is a usage error", async ([args, message], { user }) => {

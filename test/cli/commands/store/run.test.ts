@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fileStore } from "../../../../src/store/file/file.js";
@@ -62,6 +62,69 @@ describe("store sql", () => {
     const { code, stdout } = await runCli(["store", "sql"]);
     expect(code).toBe(0);
     expect(stdout).toContain("CREATE TABLE IF NOT EXISTS");
+  });
+});
+
+describe("store logins", () => {
+  const lines = (text: string) => text.split("\n").filter((line) => line !== "");
+
+  it("lists each login in every format, with none of its tokens", async () => {
+    const { home, keys } = await madeHome();
+    await filled(home);
+    const run = over(home, keys);
+    for (const format of ["table", "wide", "plain", "json", "ndjson", "csv", "yaml"]) {
+      const { code, stdout } = await run(["store", "logins", "-o", format]);
+      expect([format, code]).toEqual([format, 0]);
+      for (const server of ["https://mcp.example/mcp", "https://other.example/mcp"]) expect(stdout).toContain(server);
+      expect(stdout).not.toMatch(/token-1|secret-1/);
+    }
+    const { stdout } = await run(["store", "logins", "--json"]);
+    expect(JSON.parse(stdout)).toEqual([
+      expect.objectContaining({ profile: expect.any(String), state: "valid", refreshable: true, reason: null }),
+      expect.objectContaining({ profile: expect.any(String), state: "valid", refreshable: true, reason: null }),
+    ]);
+  });
+
+  it.each([
+    [["--profile", "work"], 1],
+    [["--server", "https://other.example/mcp"], 1],
+    [["--state", "valid"], 2],
+    [["--state", "expired"], 0],
+    [["--needs-login"], 1],
+    [["--limit", "2"], 2],
+    [["--limit", "1", "--server", "https://mcp.example/mcp"], 1],
+  ] as const)("lists those of %j", async (args, count) => {
+    const { home, keys } = await madeHome();
+    const store = await filled(home);
+    const retired = { at: 1, reason: "the issuer refused to refresh it: invalid_grant" };
+    await store.save(madeGrant({ profile: "ended", server: "https://ended.example/mcp", retired }), undefined);
+    const { code, stdout } = await over(home, keys)(["store", "logins", "-o", "ndjson", ...args]);
+    expect([code, lines(stdout).length]).toEqual([0, count]);
+  });
+
+  it.each([
+    [["--needs-login", "--state", "valid"], "leave one of the two out"],
+    [["--tenant", "acme"], "no tenants"],
+    [["--limit", "0"], "whole number"],
+    [["--state", "gone"], "valid, expired, needs_login, lost_refresh"],
+  ])("refuses %j", async (args, text) => {
+    const { home, keys } = await madeHome();
+    const { code, stdout, stderr } = await over(home, keys)(["store", "logins", ...args]);
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain(text);
+  });
+
+  it("lists the others where one cannot be read, and reports that", async () => {
+    const { home, keys } = await madeHome();
+    await filled(home);
+    const [server] = readdirSync(join(home, "grants"));
+    const folder = join(home, "grants", server ?? "");
+    const [id] = readdirSync(folder);
+    const [file] = readdirSync(join(folder, id ?? ""));
+    writeFileSync(join(folder, id ?? "", file ?? ""), "{}");
+    const { code, stdout, stderr } = await over(home, keys)(["store", "logins", "-o", "ndjson"]);
+    expect([code, lines(stdout).length]).toEqual([8, 1]);
+    expect(stderr).toContain("a stored login cannot be used");
   });
 });
 

@@ -1,0 +1,25 @@
+// Lists logins, and prints what that took: node connections-reader.mjs <settings as JSON>
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { connect, openStore } from "./store.mjs";
+
+const { address, tenant, query, pages: most = Number.POSITIVE_INFINITY } = JSON.parse(process.argv[2]);
+const link = await connect(address, { timeoutMs: 30_000 });
+setFlagsFromString("--expose-gc");
+const gc = runInNewContext("gc");
+const pages = [];
+let items = 0;
+const started = performance.now();
+let from = started;
+for await (const page of openStore(link.driver, { tenant }).connections({ limit: 100, ...query })) {
+  pages.push(performance.now() - from);
+  items += page.items.length;
+  if (pages.length >= most) break;
+  from = performance.now();
+}
+const ms = performance.now() - started;
+const peakMb = process.resourceUsage().maxRSS / 1024;
+gc();
+const { heapUsed, external } = process.memoryUsage();
+await link.close();
+console.log(JSON.stringify({ pages, items, ms, peakMb, liveMb: (heapUsed + external) / 2 ** 20 }));

@@ -1,0 +1,51 @@
+/** What a broker answers by itself. */
+import { HttpResponse } from "../http/http-response.js";
+import { isJsonObject } from "../http/strict-json.js";
+import { failure, type RpcId, type RpcResponse } from "../mcp/json-rpc.js";
+import type { AgentEvent } from "../telemetry/events.js";
+
+/** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */
+export type BrokerRefusal = NonNullable<AgentEvent<"broker">["refused"]>;
+
+/** An implementation-defined error of JSON-RPC: the broker did not get the response of the server. */
+const LOCAL_FAILURE = -32_001;
+
+/** What an answer has beside its reason. */
+export interface RefusalContent {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The whole body. */
+  readonly body?: unknown;
+  /** The body of the request: the answer to requests of JSON-RPC has their `id`. */
+  readonly sent?: string | Uint8Array | undefined;
+}
+
+/** The answer for a reason: an error of JSON-RPC to a request of that kind, and JSON to another one. */
+export function refused(why: BrokerRefusal, status: number, { headers, body, sent }: RefusalContent = {}): Response {
+  const content = body ?? (sent === undefined ? undefined : failuresOf(sent, why)) ?? { error: { code: why } };
+  return HttpResponse.json(content, { status, headers: { ...headers, "cache-control": "no-store" } });
+}
+
+/** An error for each request of JSON-RPC in a body; undefined for a body without one. */
+function failuresOf(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse | RpcResponse[] | undefined {
+  let body: unknown;
+  try {
+    body = JSON.parse(typeof sent === "string" ? sent : new TextDecoder().decode(sent));
+  } catch {
+    return undefined;
+  }
+  const error = {
+    code: LOCAL_FAILURE,
+    message: `the broker did not pass the request on: ${why}`,
+    data: { code: why },
+  };
+  const answers = [body].flat().flatMap((message: unknown) => {
+    const isRequest = isJsonObject(message) && message["jsonrpc"] === "2.0" && message["id"] !== undefined;
+    return isRequest ? [failure(idOf(message), error)] : [];
+  });
+  return Array.isArray(body) && answers.length > 0 ? answers : answers[0];
+}
+
+/** The `id` that the response to a message has; null where the message has none that JSON-RPC allows. */
+export function idOf({ id }: { readonly id?: unknown }): RpcId | null {
+  return typeof id === "string" || typeof id === "number" ? id : null;
+}

@@ -1,0 +1,80 @@
+import { type AgentAuthError, usageError } from "../../../errors.js";
+import type { Connection, ConnectionState } from "../../../oauth/model/connection.js";
+import { parseMcpUrl } from "../../../oauth/model/resource.js";
+import { readConfig } from "../../../profile/settings-file.js";
+import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
+import { warnOfUnusable } from "../../clients/printed-login.js";
+import type { OutputFlags } from "../../flags/output.js";
+import type { ColumnSet } from "../../output/columns.js";
+import { createWriter, formatOf } from "../../output/writer.js";
+import type { CommandContext } from "../../runtime/context.js";
+import { EXIT_CODES } from "../../runtime/exit-codes.js";
+
+/** Flags of `store logins`. */
+export interface LoginsFlags extends OutputFlags {
+  profile?: string;
+  tenant?: string;
+  server?: string;
+  state?: ConnectionState;
+  needsLogin?: boolean;
+  limit?: number;
+}
+
+/** A stored login, as `store logins -o json` prints it. */
+export interface PrintedConnection extends Connection {}
+
+const COLUMNS = [
+  { path: "profile", header: "PROFILE" },
+  { path: "server", header: "SERVER", kind: "name" },
+  { path: "state", header: "STATE" },
+  { path: "expires_at", header: "EXPIRES", kind: "time" },
+  { path: "last_used_at", header: "LAST USED", kind: "time" },
+  { path: "account", header: "ACCOUNT" },
+] as const;
+const LOGINS: ColumnSet = {
+  columns: COLUMNS,
+  wideColumns: [
+    ...COLUMNS,
+    { path: "issued_at", header: "ISSUED", kind: "time" },
+    { path: "signed_in_at", header: "LOGGED IN", kind: "time" },
+    { path: "refreshable", header: "REFRESHABLE", kind: "bool" },
+    { path: "scope", header: "SCOPE" },
+    { path: "issuer", header: "ISSUER" },
+    { path: "reason", header: "REASON" },
+  ],
+  fields: [],
+};
+const PAGE = 100;
+
+/** `store logins`: a page at a time, so that a vault of any size is listed in the same memory. */
+export async function runLogins(options: LoginsFlags, given: CommandContext): Promise<number | undefined> {
+  const { profile, ...others } = options;
+  // The profiles of a vault are its users, and most of them have no settings.
+  const hasSettings = profile === undefined || Object.hasOwn(readConfig(given.home()).profiles, profile);
+  const context = hasSettings ? given : given.with({ flags: others });
+  const { tenant, needsLogin, limit = Number.POSITIVE_INFINITY } = options;
+  if (needsLogin && options.state !== undefined)
+    throw usageError("--needs-login is --state needs_login", "leave one of the two out");
+  const state = needsLogin ? "needs_login" : options.state;
+  const server = options.server === undefined ? undefined : parseMcpUrl(parseMcpUrlArgument(options.server)).resource;
+  const unusable: AgentAuthError[] = [];
+  const onUnusable = (error: AgentAuthError) => void unusable.push(error);
+  const store = await context.store();
+  const pages = store.connections({ profile, tenant, server, state, limit: Math.min(PAGE, limit), onUnusable });
+  const { io, now, settings } = context;
+  const writer = createWriter(formatOf(options, settings(), io), { ...LOGINS, jq: options.jq, now }, io);
+  let left = limit;
+  try {
+    for await (const { items } of pages) {
+      await writer.write(items.slice(0, left) satisfies PrintedConnection[]);
+      left -= items.length;
+      if (left <= 0) break;
+    }
+    await writer.end();
+  } catch (thrown) {
+    await writer.abort();
+    throw thrown;
+  }
+  warnOfUnusable(unusable, context);
+  return unusable.length > 0 ? EXIT_CODES.store : undefined;
+}

@@ -1,0 +1,48 @@
+import { once } from "node:events";
+import { existsSync, mkdtempSync } from "node:fs";
+import { Agent, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "vitest";
+import { collect, runProcess, startProcess, until } from "../../../helpers/cli.js";
+import { ON_WINDOWS } from "../../../helpers/systems.js";
+import { deskTest } from "../desk.js";
+
+const it = deskTest();
+
+it.skipIf(ON_WINDOWS)(
+  "at SIGTERM broker takes no new request, and ends what is under way",
+  async ({ desk, me, faults }) => {
+    faults.add({ kind: "slow-body", bytes: 20, ms: 50 });
+    const socketPath = join(mkdtempSync(join(tmpdir(), "b-")), "run", "a.sock");
+    const broker = startProcess(["broker", "--listen", `unix:${socketPath}`, "--grant", `mcp=${desk.url}`], {
+      env: { AGENTAUTH_HOME: me.home },
+    });
+    const [stderr, ended] = [collect(broker.stderr), once(broker, "close")];
+    await until(() => stderr().includes("broker ready") || broker.exitCode !== null);
+    const options = {
+      socketPath,
+      path: "/mcp",
+      method: "POST",
+      headers: { host: "localhost", "content-type": "application/json", accept: "application/json, text/event-stream" },
+      agent: new Agent({ keepAlive: true }),
+    };
+    const sent = request(options);
+    sent.end(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/list" }));
+    const [response] = await once(sent, "response");
+    broker.kill("SIGTERM");
+    await until(() => !existsSync(socketPath));
+    const [error] = await once(request({ ...options, agent: false }), "error");
+    expect(error.code).toBe("ENOENT");
+    let text = "";
+    for await (const part of response) text += part;
+    expect(text).toContain('"name":"whoami"');
+    expect(await ended).toEqual([0, null]);
+  },
+);
+
+it("--ready-fd has to be open", async () => {
+  const grant = ["--grant", "mcp=https://mcp.example/mcp"];
+  const { code, stderr } = await runProcess(["broker", "--listen", "127.0.0.1:0", ...grant, "--ready-fd", "200"]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining("error: --ready-fd 200 cannot be written: EBADF")]);
+});
