@@ -23,6 +23,7 @@ const OF_NODE = [
 /** Each of these packages is known in one place, so that it can be exchanged there. */
 const PACKAGES = {
   commander: "^src/cli/",
+  "@opentelemetry/api": "^src/telemetry/otel\\.ts$",
   "cli-table3": BUNDLED,
   "cross-spawn": BUNDLED,
   conf: BUNDLED,
@@ -237,7 +238,7 @@ module.exports = {
       { path: "^src/", pathNot: ["^src/(packages|cli)/"] },
       {
         dependencyTypes: ["npm-dev", "npm-no-pkg", "npm-unknown", "unknown", "undetermined"],
-        dependencyTypesNot: ["type-only"],
+        dependencyTypesNot: ["type-only", "npm-peer"],
       },
     ),
     forbid(

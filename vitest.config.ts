@@ -4,6 +4,8 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { leftOut } from "./test/helpers/left-out.js";
 import { watchdog } from "./test/helpers/watchdog.js";
 
+/** Those of Node, which does not know "module". */
+const CONDITIONS = ["agentauth-source", ...defaultServerConditions.filter((name) => name !== "module")];
 const PROCESSES = "test/**/*.process.test.ts";
 /** Test files that replace modules, or patch those of Node. */
 const ISOLATED = [
@@ -17,8 +19,8 @@ const ISOLATED = [
 
 export default defineConfig({
   // The packages that are bundled, from src/packages/ and not from a build.
-  resolve: { conditions: ["agentauth-source", ...defaultServerConditions] },
-  ssr: { resolve: { conditions: ["agentauth-source", ...defaultServerConditions] } },
+  resolve: { conditions: CONDITIONS },
+  ssr: { resolve: { conditions: CONDITIONS } },
   test: {
     // A quarter of the time of a worker is waiting: for a time limit, a process, a file that is written.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),

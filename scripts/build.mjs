@@ -10,7 +10,9 @@ import { writeDeclarations } from "./build/declarations.mjs";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, "dist");
-const { exports, dependencies, optionalDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
+const { exports, dependencies, optionalDependencies, peerDependencies } = JSON.parse(
+  readFileSync(join(root, "package.json"), "utf8"),
+);
 
 // Built in a temporary folder and then renamed: a failed build leaves the last one in place, and no process reads half of one.
 const made = join(root, "node_modules", `.agentauth-build-${process.pid}`);
@@ -67,7 +69,7 @@ async function buildLibrary(entries) {
     // A stack trace names a file and a line of the sources; their text is in the repository.
     sourcemap: "linked",
     sourcesContent: false,
-    external: [...Object.keys({ ...dependencies, ...optionalDependencies }), "#packages/*"],
+    external: [...Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies }), "#packages/*"],
   });
   return metafile;
 }

@@ -1,6 +1,6 @@
 // Writes what is derived: from vault.openapi.yaml the types of the vault; from openapi.yaml the types, the table of shapes and the schemas of what is listed; from the
 // TypeScript types of the outputs their schemas; from the folders of the commands the list of them; from the commands
-// the manual page and docs/cli*.md; from the output formats their table in docs/lists.md; from the recorded servers the
+// the manual page and docs/cli*.md; from the output formats their table in docs/lists.md; from the events their tables in docs/events.md; from the recorded servers the
 // list of them and docs/servers.md; from the results of the benchmarks docs/performance.md and the tables in
 // bench/README.md.
 // With --check it writes nothing and fails where a file is not what it should be.
@@ -13,6 +13,7 @@ import { parse } from "yaml";
 import { readResults, withClaims, withSections } from "../bench/lib/report.mjs";
 import { cliPages } from "./generate/cli-page.mjs";
 import { commandBundlesText, commandListText } from "./generate/command-list.mjs";
+import { withEvents } from "./generate/events.mjs";
 import { withFormats } from "./generate/formats.mjs";
 import { manPage } from "./generate/man-page.mjs";
 import { outputSchemasText } from "./generate/output-schemas.mjs";
@@ -40,12 +41,14 @@ settle("src/cli/commands/schema/outputs.gen.json", outputSchemasText(root), "the
 settle(`${FOLDERS}/all.gen.ts`, commandListText(root, FOLDERS), FOLDERS);
 settle("src/cli/groups/words.gen.ts", commandBundlesText(root, FOLDERS), FOLDERS);
 settle(`${VENDORS}/catalogue.gen.ts`, vendorListText(root, VENDORS), VENDORS);
-const { tree, formats, servers } = await readTree(root);
+const { tree, formats, events, servers } = await readTree(root);
 settle("docs/man/agentauth.1", manPage(tree), COMMANDS);
 for (const [page, text] of Object.entries(cliPages(tree))) settle(page, text, COMMANDS);
 settle("docs/servers.md", serversPage(servers), VENDORS);
 const LISTS = "docs/lists.md";
 settle(LISTS, withFormats(readFileSync(join(root, LISTS), "utf8"), formats), "src/cli/output/formats.ts");
+const PAGE = "docs/events.md";
+settle(PAGE, withEvents(readFileSync(join(root, PAGE), "utf8"), events), "src/telemetry/events.ts");
 const results = readResults();
 for (const [page, written] of [
   ["docs/performance.md", withClaims],

@@ -51,9 +51,11 @@ export {
   AgentClient,
   type AgentClientOptions,
   type IdpLogout,
+  keepAlive,
 } from "./oauth/agent.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { AgentRequestInit } from "./oauth/agent-fetch.js";
+export type { AgentHealth } from "./oauth/agent-health.js";
 export type { DiscoveryReport, IdpOptions, StatusOptions } from "./oauth/agent-options.js";
 export type { AgentUser } from "./oauth/agent-users.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
@@ -64,6 +66,7 @@ export type { DpopPolicy } from "./oauth/dpop/dpop.js";
 export type { AccessToken } from "./oauth/grant/access-token.js";
 export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
+export type { KeepAliveOptions, KeepAliveReport, KeepAliveResult } from "./oauth/keep-alive.js";
 export type {
   AuthorizePrompt,
   CompletedLogin,
@@ -123,6 +126,7 @@ export type {
   GrantStore,
   Reservation,
   ShortLivedRecords,
+  StoreHealth,
   UnrevokedLogins,
 } from "./oauth/model/grant-store.js";
 export type { Lease, LeaseHolder, LeaseOptions, PreviousAttempt } from "./oauth/model/lease.js";

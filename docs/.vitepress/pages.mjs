@@ -28,6 +28,7 @@ export const SECTIONS = [
     ["A vault of many logins", "vault"],
     ["Connections in a platform", "vault-handler"],
     ["Drivers for the store", "store-drivers"],
+    ["Events", "events"],
   ]),
   section("Lists", [["Lists and output", "lists"]]),
   section("Servers", [

@@ -28,6 +28,7 @@ const OUTPUTS = {
   "store-health": ["../profile/engine/health.ts", "EngineReport"],
   "store-login": ["commands/store/logins.ts", "PrintedConnection"],
   "store-reseal": ["commands/store/run.ts", "ResealRow"],
+  "store-keep-alive": ["commands/store/keep-alive.ts", "KeepAliveRow"],
   "store-export": ["commands/store/transfer.ts", "ExportReport"],
   "store-import": ["commands/store/transfer.ts", "ImportReport"],
   sandbox: ["commands/sandbox/run.ts", "PrintedSandbox"],

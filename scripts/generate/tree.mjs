@@ -1,4 +1,4 @@
-// Reads the command tree, the output formats and the recorded servers from a bundle of the sources that declare them.
+// Reads the command tree, the output formats, the events and the recorded servers from a bundle of the sources that declare them.
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -10,14 +10,16 @@ import { buildProgram } from "./src/cli/program.ts";
 import { OUTPUT_FORMATS } from "./src/cli/output/formats.ts";
 import { loginCommandOf } from "./src/cli/commands/sandbox/vendor-command.ts";
 import { SERVER_SHAPES } from "./src/sandbox/vendors/catalogue.gen.ts";
+import { EVENTS } from "./src/telemetry/events.ts";
 import { describeProgram } from "./src/cli/commands/commands/command-tree.ts";
 const { root } = buildProgram({ argv: [], io: { stdout: { columns: 80 } } }, { text: "", error: "" }, { commands: COMMANDS });
 export const tree = describeProgram(root);
 export const formats = Object.entries(OUTPUT_FORMATS).map(([name, { about }]) => ({ name, about }));
+export const events = EVENTS;
 export const servers = SERVER_SHAPES.map((shape) => ({ ...shape, command: loginCommandOf(shape) }));
 `;
 
-/** The commands, the output formats and the recorded servers as data: `{ tree, formats, servers }`. */
+/** The commands, the output formats, the events and the recorded servers as data: `{ tree, formats, events, servers }`. */
 export async function readTree(root) {
   const folder = join(root, "node_modules", `.agentauth-tree-${process.pid}`);
   const outfile = join(folder, "program.mjs");

@@ -48,11 +48,27 @@ async function raceOnce(lane, crew, expected) {
   const failed = answers.find(({ token }) => token === undefined);
   must(!failed, () => `generation ${expected}: a call failed: ${JSON.stringify(failed)}`);
   must(new Set(answers.map(({ token }) => token)).size === 1, `generation ${expected}: several tokens were returned`);
+  checkEvents(answers, expected);
   const sent = lane.ledger.all().length - before;
   must(sent === 1, `generation ${expected}: ${sent} token requests`);
   const grant = await lane.check();
   must(grant.generation === expected && !grant.retired, `generation ${grant.generation} is stored, not ${expected}`);
   return answers.length;
+}
+
+/** One process reports the refresh, and every other one that its token came from there. */
+function checkEvents(answers, expected) {
+  const of = (type) => answers.flatMap(({ events }) => events.filter((event) => event.type === type));
+  const refreshes = of("refresh").map(({ outcome }) => outcome);
+  must(refreshes.join() === "refreshed", () => `generation ${expected}: the events of refreshes: ${refreshes.join()}`);
+  const sources = of("token").map(({ source }) => source);
+  must(sources.length === answers.length, () => `generation ${expected}: ${sources.length} events of tokens`);
+  const own = sources.filter((source) => source === "refreshed").length;
+  const others = sources.filter((source) => source === "waited" || source === "stored").length;
+  must(
+    own === 1 && own + others === sources.length,
+    () => `generation ${expected}: tokens came from ${sources.join()}`,
+  );
 }
 
 function rows({ lane, generations, calls, processes, alive }) {
@@ -65,6 +81,7 @@ function rows({ lane, generations, calls, processes, alive }) {
     ["calls for a token", calls],
     ["calls that failed", 0],
     ["token requests at the issuer", ledger.all().length],
+    ["events of a refresh", generations],
     ["refresh tokens used twice", ledger.refusals().length],
     ["sessions lost", 0],
   ];

@@ -10,6 +10,8 @@ const stages = new Stages((stage) => process.send({ kind: "at", stage }));
 let epoch = Date.now();
 let detour;
 let browsers = 0;
+/** The events since the last answer. */
+let events = [];
 
 const agent = new AgentClient({
   store: stages.store(fileStore(home)),
@@ -20,6 +22,7 @@ const agent = new AgentClient({
     sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   },
   timeoutMs: timeout,
+  onEvent: ({ type, outcome, source }) => events.push({ type, outcome, source }),
   login: {
     async open() {
       browsers++;
@@ -36,12 +39,13 @@ function detoured(request) {
 }
 
 async function ask({ id, options }) {
+  events = [];
   try {
     const token = await agent.token(server, options);
-    process.send({ kind: "answer", id, browsers, token: digest(token.value) });
+    process.send({ kind: "answer", id, browsers, events, token: digest(token.value) });
   } catch (error) {
     const { code, message } = isAgentAuthError(error) ? error : { code: "thrown", message: String(error?.stack) };
-    process.send({ kind: "answer", id, browsers, error: { code, message, class: error?.class } });
+    process.send({ kind: "answer", id, browsers, events, error: { code, message, class: error?.class } });
   }
 }
 

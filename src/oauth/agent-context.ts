@@ -6,6 +6,7 @@ import { credentialOf } from "./client/issuer-binding.js";
 import { clientSecretOf } from "./client/pre-registered-client.js";
 import { issuerMismatchError } from "./discovery/issuer-choice.js";
 import { machineAccountError } from "./grant/grant-requirements.js";
+import { PendingRefreshes } from "./grant/pending-refreshes.js";
 import { Nonces } from "./http/nonces.js";
 import { ConnectionPool, type Remembered, type ServerConnection } from "./http/server-connection.js";
 import type { TraceEntry } from "./http/trace.js";
@@ -25,6 +26,7 @@ export class AgentContext {
   readonly connections: ConnectionPool;
   readonly clock: Clock;
   readonly nonces: Nonces;
+  readonly pending: PendingRefreshes;
   readonly profile: string;
   readonly events: Events;
   /** The address of the latest call, which is that of the next one in most programs. */
@@ -38,6 +40,7 @@ export class AgentContext {
     this.options = options;
     this.connections = like?.connections ?? new ConnectionPool(options);
     this.nonces = like?.nonces ?? new Nonces();
+    this.pending = like?.pending ?? new PendingRefreshes();
     this.clock = options.clock ?? systemClock;
     this.profile = profile;
     this.events = like?.events ?? createEvents(options.onEvent);

@@ -270,7 +270,7 @@ export class IdpTokens {
     const name = JSON.stringify([issuer, client?.clientId]);
     const before = this.#providers.get(name);
     if (before) return before;
-    const { connections, clock, events, nonces, options } = this.#agent;
+    const { connections, clock, events, nonces, options, pending } = this.#agent;
     const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
     const manager = new TokenManager({
       store,
@@ -283,6 +283,7 @@ export class IdpTokens {
       method,
       requirements: { dpop: "off", expectedIssuer: issuer, preRegistered: client },
       nonces,
+      pending,
     });
     this.#providers.set(name, manager);
     return manager;

@@ -27,7 +27,7 @@ export class AgentTokens {
 
   constructor(context: AgentContext) {
     this.context = context;
-    const { options, connections, clock, events, nonces } = context;
+    const { options, connections, clock, events, nonces, pending } = context;
     const {
       store,
       login,
@@ -48,6 +48,7 @@ export class AgentTokens {
       privateKey: client?.privateKey,
       requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
       nonces,
+      pending,
       acceptTokenType: options.acceptTokenType,
     });
     const httpTo = (address: string) => connections.get(address).http;

@@ -36,12 +36,17 @@ export class AgentUsers {
     if (grant !== undefined) throw new TypeError("a machine grant has no users: leave out the option grant");
     if (loginHint !== undefined) throw new TypeError("loginHint names the account of one user: leave it out");
     if (typeof user !== "string" || user === "") throw new TypeError("user must be a text of at least one character");
-    const tokens = tenant === undefined ? this.#own : this.tokensOf(tenant);
+    const tokens = this.tokensOf(tenant);
     return new AgentUserView(this, tokens, new AgentContext(tokens.context.options, user, this.#own.context));
   }
 
-  /** The logins of a tenant. @throws `TypeError` for a store without tenants */
-  tokensOf(tenant: string): AgentTokens {
+  /**
+   * What the users of a tenant share; undefined: of the store itself.
+   *
+   * @throws `TypeError` if the store has no tenants
+   */
+  tokensOf(tenant: string | undefined): AgentTokens {
+    if (tenant === undefined) return this.#own;
     const known = this.#tenants.get(tenant);
     if (known !== undefined) return known;
     const { options, profile } = this.#own.context;

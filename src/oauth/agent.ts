@@ -3,6 +3,7 @@ import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { AgentContext } from "./agent-context.js";
 import { callForClient, type ExchangeOptions } from "./agent-exchange.js";
 import { type AgentRequestInit, type FetchContext, fetchWithToken } from "./agent-fetch.js";
+import { type AgentHealth, healthOf } from "./agent-health.js";
 import { beginBrowserLogin, beginDeviceLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
 import {
   type AgentClientOptions,
@@ -18,6 +19,7 @@ import { discover } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
 import { type GrantOptions, type LoginOptions, loginRequired, type TokenOptions } from "./grant/grant-requirements.js";
 import type { TraceEntry } from "./http/trace.js";
+import { type KeepAliveOptions, type KeepAliveReport, keepLoginsAlive } from "./keep-alive.js";
 import type { LoginContext } from "./login/login-context.js";
 import { finishDevice, finishInSession } from "./login/login-flow.js";
 import type { LoginSession } from "./login/login-method.js";
@@ -54,6 +56,29 @@ export interface IdpLogout extends RemoteLogout {
   removed: boolean;
 }
 
+/** Longer than a refresh by the default timeouts. */
+const CLOSE_GRACE_MS = 30_000;
+
+let usersOf: (agent: AgentClient) => AgentUsers;
+
+/**
+ * Keeps logins alive that nobody uses, whose refresh tokens would end otherwise: each is refreshed once in a time, by
+ * whichever of the workers that share the store comes first. A login that was refreshed for a use is left alone for that
+ * time. Two logins of a tenant with a thousand users are as far apart as the time allows: no minute has more than twice as
+ * many refreshes as the mean, or ten. A `Retry-After` of an issuer is kept.
+ *
+ * @returns how many logins had which outcome, once the signal has fired and what was in flight has ended; with `once`, as
+ * soon as nothing is due
+ * @throws `TypeError` for a wrong option; `AgentAuthError` if the store cannot be used, with `once` also if it does not
+ * answer
+ *
+ * @example
+ * await keepAlive(agents, { every: "24h", signal });
+ */
+export function keepAlive(agent: AgentClient, options: KeepAliveOptions): Promise<KeepAliveReport> {
+  return keepLoginsAlive(usersOf(agent), options);
+}
+
 /**
  * Gets bearer tokens for MCP servers: uses the stored token, refreshes it, or logs the user in. Its methods are bound:
  * `{ fetch: agent.fetch }` works.
@@ -66,6 +91,10 @@ export class AgentClient {
   readonly #context: AgentContext;
   readonly #tokens: AgentTokens;
   readonly #users: AgentUsers;
+
+  static {
+    usersOf = (agent) => agent.#users;
+  }
 
   constructor(options: AgentClientOptions);
   constructor(given: AgentClientOptions | AgentUserView) {
@@ -398,6 +427,27 @@ export class AgentClient {
   ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
     checkCall(options);
     return retryRevocations(this.#context, this.#isOfUser ? this.#context.profile : undefined, options.signal);
+  }
+
+  /**
+   * Whether this client can do its work, for the readiness probe of a pod: its store answers and may be used, and it is not
+   * closed. It asks the store and sends nothing to an issuer.
+   */
+  async health(options: Pick<TokenOptions, "signal"> = {}): Promise<AgentHealth> {
+    checkCall(options);
+    return healthOf(this.#context, options.signal);
+  }
+
+  /**
+   * Closes this client and those of all its users, before the process ends: no refresh begins any more, and those in flight
+   * end and are saved, because an issuer may have obeyed them. Stored tokens that are valid are still returned.
+   *
+   * @param options `graceMs` is for how long it waits; default: 30,000
+   * @returns whether everything ended in that time
+   */
+  async close({ graceMs = CLOSE_GRACE_MS }: { graceMs?: number | undefined } = {}): Promise<boolean> {
+    if (this.#isOfUser) throw new TypeError("a client of one user is not closed: close the one that it comes from");
+    return this.#context.pending.close(graceMs, this.#context.clock);
   }
 
   get #isOfUser(): boolean {

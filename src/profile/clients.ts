@@ -11,6 +11,7 @@ import type { Workload } from "../oauth/model/machine-grant.js";
 import { type Env, lookupByPlatform } from "../platform/system.js";
 import { Redactor } from "../redact.js";
 import { type AssertionSourceOptions, openSource } from "./assertion-sources.js";
+import { bothReceivers, openAudit } from "./audit.js";
 import { authorizationParamsOf } from "./authorization-params.js";
 import { certificateFiles } from "./certificate.js";
 import { homeFolder } from "./home.js";
@@ -85,6 +86,7 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
   const names = [given.client?.issuer, given.grant?.issuer, given.issuer];
   const issuer = names.every((one) => one === undefined) ? settings.issuer : undefined;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
+  const audit = settings.audit && openAudit(settings.audit, warn);
   return new AgentClient({
     store: given.store ?? storeOf(surroundings),
     mutualTls: clientCert !== undefined,
@@ -96,6 +98,7 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
     ...given,
     profile: profile.value,
     ...(given.client && { client: withSecret(given.client, env) }),
+    onEvent: bothReceivers(given.onEvent, audit),
   });
 }
 
@@ -168,8 +171,11 @@ function read({ profile, baseUrl }: { profile?: string | undefined; baseUrl?: st
   return { env, home, settings: resolveSettings(flags, env, readConfig(home), home, (name) => `the option ${name}`) };
 }
 
+function warn(text: string): void {
+  process.emitWarning(text, "AgentAuthWarning");
+}
+
 function storeOf({ env, home, settings }: Surroundings): GrantStore {
-  const warn = (text: string) => process.emitWarning(text, "AgentAuthWarning");
   return openStore(storeChoiceOf(settings.profile.value, env, home), home, { env, warn });
 }
 

@@ -57,6 +57,7 @@ export function resolveSettings(
     clientKey: first(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
     useSystemCa: first([flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")], [entries.use_system_ca, from]),
     clientMetadataUrl: first(flag("clientMetadataUrl"), [entries.client_metadata_url, from]),
+    audit: first([env["AGENTAUTH_AUDIT"], "AGENTAUTH_AUDIT"], [entries.audit, from]),
   };
 }
 

@@ -84,6 +84,8 @@ export interface Profile {
   use_system_ca?: string;
   /** The https address of the client's metadata document, for issuers that support those. */
   client_metadata_url?: string;
+  /** The file that events are written into: `file:PATH`. */
+  audit?: string;
 }
 
 /** Where logins can be stored. */
@@ -181,6 +183,10 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   client_metadata_url: {
     about: "the address of the client's metadata document, used where the issuer supports those",
     check: (value) => must(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
+  },
+  audit: {
+    about: "the file that events are written into: file:PATH",
+    check: (value) => must(/^file:./.test(value), "must be file:PATH"),
   },
 };
 

@@ -59,4 +59,6 @@ export interface Settings {
   useSystemCa: Sourced | undefined;
   /** The address of the client's metadata document; `none` uses none. */
   clientMetadataUrl: Sourced | undefined;
+  /** The file that events are written into, as `file:PATH`. */
+  audit: Sourced | undefined;
 }

@@ -17,7 +17,7 @@ export interface Events {
 }
 
 /** Undefined where the runtime has no channels: the library imports no module of Node. */
-function diagnosticsChannel() {
+export function diagnosticsChannel() {
   const { process } = globalThis as { process?: Partial<NodeJS.Process> };
   return process?.getBuiltinModule?.("node:diagnostics_channel");
 }

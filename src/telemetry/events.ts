@@ -163,12 +163,12 @@ export const EVENTS = {
     },
   },
   store: {
-    about: "a stored login was read or changed",
+    about: "a stored login was changed, logins were listed, or one could not be read",
     fields: {
       operation: {
         about: "what was done",
         values: {
-          read: "one login was read",
+          read: "one login was read, and that failed",
           save: "one was saved",
           reserve: "space for a save was reserved",
           remove: "one was removed",

@@ -1,5 +1,6 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
+import { bothReceivers } from "../../profile/audit.js";
 import { authorizationParamsOf } from "../../profile/authorization-params.js";
 import { agentNetwork } from "../../profile/network.js";
 import { checkSetting } from "../../profile/settings-file.js";
@@ -65,7 +66,7 @@ export async function buildAgentClient(
     strictResource: flags.strictResource,
     sameOriginEndpoints: flags.sameOriginEndpoints,
     onTrace: trace,
-    onEvent: eventLogger(http),
+    onEvent: bothReceivers(eventLogger(http), context.audit()),
     onProgress: ({ about, text }) => (about === "login" ? io.say(text) : io.verbose(text)),
   });
 }

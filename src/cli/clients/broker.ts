@@ -29,7 +29,10 @@ export async function buildBroker(
   return createBroker(await unattended.agent(use), policy, {
     agentFor: async (_name, { account }) =>
       (account === undefined ? unattended : unattended.with({ flags: { ...flags, accountHint: account } })).agent(use),
-    onRequest: (event) => io.verbose(lineOf(event)),
+    onRequest: (event) => {
+      io.verbose(lineOf(event));
+      context.audit()?.(event);
+    },
     onLoginRequired: loginReporter(context, onLogin),
   });
 }

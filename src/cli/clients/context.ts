@@ -1,3 +1,4 @@
+import { openAudit } from "../../profile/audit.js";
 import { homeFolder } from "../../profile/home.js";
 import { settingsOf } from "../config/settings.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
@@ -31,6 +32,10 @@ export function createCommandContext(
     store: once(async () => {
       const { openProfileStore } = await import("./store.js");
       return openProfileStore(context);
+    }),
+    audit: once(() => {
+      const { audit } = settings();
+      return audit && openAudit(audit, (text) => run.io.warn(text));
     }),
     with({ flags: ownFlags, settings: decided, ...changes }) {
       const isDecided = ownFlags === undefined && (changes.io ?? run.io).env === run.io.env;

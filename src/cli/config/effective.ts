@@ -68,6 +68,7 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
     { key: "client_key", ...clientKey },
     { key: "use_system_ca", ...(settings.useSystemCa ?? { value: "no", source: "default" }) },
     { key: "client_metadata_url", ...settings.clientMetadataUrl },
+    { key: "audit", ...settings.audit },
   ];
 }
 

@@ -55,7 +55,8 @@ export async function cachedToken(
     const config = readConfig(home);
     // No proxy is needed, but one that is no address is refused.
     outletOf({ proxy: undefined, caFile: undefined, env: set }, new Redactor());
-    const { profile: named, issuer } = resolveSettings(given.profile, set, config, home, flagText);
+    const { profile: named, issuer, audit } = resolveSettings(given.profile, set, config, home, flagText);
+    if (audit !== undefined) return undefined;
     const { value: profile } = named;
     if ((set["AGENTAUTH_STORE"] ?? writtenProfile(profile, config).entries.store ?? "file") !== "file")
       return undefined;

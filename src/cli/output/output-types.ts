@@ -38,6 +38,7 @@ export const OUTPUT_TYPES = {
   "store-health": { about: "the engine of the logins and its keys: store health", version: 1 },
   "store-login": { about: "a stored login without its tokens: store logins", version: 1 },
   "store-reseal": { about: "numbers of resealed records: store reseal", version: 1 },
+  "store-keep-alive": { about: "numbers of refreshed logins: store keep-alive", version: 1 },
   "store-export": { about: "numbers of exported records: store export", version: 1 },
   "store-import": { about: "numbers of imported records, and what was skipped: store import", version: 1 },
   sandbox: { about: "a sandbox: sandbox start, sandbox status", version: 1 },

@@ -2,12 +2,14 @@ import type { Readable, Writable } from "node:stream";
 import type { ManagementClient } from "../../api/client.js";
 import type { AgentAuthError } from "../../errors.js";
 import type { Network } from "../../http/address-class.js";
+import type { HttpEvent } from "../../http/buffered-response.js";
 import type { Clock } from "../../http/deadline.js";
 import type { AgentClient } from "../../oauth/agent.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { Env } from "../../platform/system.js";
 import type { Settings } from "../../profile/settings.js";
 import type { Redactor } from "../../redact.js";
+import type { AgentEvent } from "../../telemetry/events.js";
 import type { AgentFlags } from "../flags/agent.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { Io, ProcessLike } from "../io/io.js";
@@ -126,6 +128,8 @@ export interface CommandContext extends RunContext {
   network(use?: Pick<AgentUse, "idleTimeoutMs">): Promise<Network>;
   /** The store of the profile. */
   store(): Promise<GrantStore>;
+  /** What writes events into the audit file; undefined if none is set. */
+  audit(): ((event: AgentEvent | HttpEvent) => void) | undefined;
   /** The same context with another output, signal, command line or flags; what depends on these is built again. */
   with(changes: ContextChanges): CommandContext;
 }

@@ -18,6 +18,7 @@ export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = 
   ["AGENTAUTH_STORE_TAKEOVER", "for redis and postgres, when others take over a refresh: patient (default) or fast"],
   ["AGENTAUTH_STORE_TENANT", "for redis and postgres, the tenant whose logins are used"],
   ["AGENTAUTH_NO_INPUT", "never prompt, never open a browser, as --no-input"],
+  ["AGENTAUTH_AUDIT", "file:PATH: the file that events are written into, one line of JSON each"],
   ["AGENTAUTH_LOG", "info logs as --verbose, debug as --debug"],
   ["AGENTAUTH_ERRORS", '"json" prints errors as one line of JSON'],
   ["AGENTAUTH_AGENT", "0: no AI agent runs this, 1: one does (default: detected); see help agents"],

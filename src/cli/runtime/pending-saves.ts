@@ -24,11 +24,12 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
     for (const resolve of waiting) resolve();
     waiting = [];
   };
-  return {
+  const saves: PendingSaves = {
     watch: (store) => ({
       ...(store.listClients && { listClients: store.listClients.bind(store) }),
       ...(store.shortLived && { shortLived: store.shortLived }),
       ...(store.unrevoked && { unrevoked: store.unrevoked }),
+      ...(store.for && { for: (place) => saves.watch(store.for?.(place) ?? store) }),
       read: (...given) => store.read(...given),
       save: (...given) => store.save(...given),
       reserve: (...given) => store.reserve(...given),
@@ -63,6 +64,7 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
     isUnderWay: () => committed.size > 0,
     settled: () => (committed.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
+  return saves;
 }
 
 async function inTime(ended: Promise<void>, clock: Pick<Clock, "sleep">): Promise<void> {

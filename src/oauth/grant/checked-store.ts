@@ -24,7 +24,13 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
   return {
     location: store.location,
     read: async (key) => {
-      const grant = await observed("read", () => store.read(key));
+      const startedAt = events.wants("store") ? performance.now() : 0;
+      // Each call reads: a read that succeeds is not worth an event.
+      const grant = await store.read(key).catch((error: unknown) => {
+        const failure = { operation: "read", outcome: "failed", code: codeOf(error) } as const;
+        events.emit("store", () => ({ ...failure, durationMs: elapsedMs(startedAt) }));
+        throw error;
+      });
       if (grant !== undefined) checkSecrets(grant, store.location);
       return grant;
     },
@@ -52,6 +58,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     lease: (name, work, options) => observeLease(store, events, { name, work, options }),
     ...(shortLived && { shortLived }),
     ...(unrevoked && { unrevoked }),
+    ...(store.health && { health: store.health.bind(store) }),
     ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store, events) }),
   };
 }

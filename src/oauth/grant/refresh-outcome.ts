@@ -18,7 +18,7 @@ export interface SaveContext {
   clock: Pick<Clock, "sleep">;
   /** What a client of the method `private_key_jwt` signs with. */
   privateKey?: ClientKey | undefined;
-  /** Refreshed grants that could not be saved, by the previous access token: the only copy of the new tokens. */
+  /** Refreshed grants that could not be saved, by the grant before: the only copy of the new tokens. */
   unsaved: Map<string, Grant>;
 }
 
@@ -29,8 +29,13 @@ const SAVE_PAUSES_MS = [100, 400, 1500];
  * since.
  */
 export function unsavedFor({ unsaved }: Pick<SaveContext, "unsaved">, current: Grant): Grant | undefined {
-  const pending = unsaved.get(current.tokens.accessToken.reveal());
+  const pending = unsaved.get(nameOf(current));
   return pending?.signedInAt === current.signedInAt ? { ...pending, generation: current.generation + 1 } : undefined;
+}
+
+/** By the login too: one process serves many users, and nothing says that an issuer never issues a token to two of them. */
+function nameOf({ profile, server, account, tokens }: Grant): string {
+  return JSON.stringify([profile, server, account, tokens.accessToken.reveal()]);
 }
 
 /** Saves the next generation. Until that succeeds it stays in memory: another refresh would end the session. */
@@ -41,7 +46,7 @@ export async function saveNext(
   next: Grant,
 ): Promise<Grant> {
   const { store, unsaved } = context;
-  const before = current.tokens.accessToken.reveal();
+  const before = nameOf(current);
   unsaved.set(before, next);
   const saved = await saveWithRetries(context, reservation, next, current.generation);
   unsaved.delete(before);

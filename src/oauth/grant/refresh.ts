@@ -13,6 +13,7 @@ import {
 import { type GrantStore, isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./grant-requirements.js";
+import type { PendingRefreshes } from "./pending-refreshes.js";
 import { observeRefresh, type RefreshEnd } from "./refresh-event.js";
 import {
   describeLoss,
@@ -30,6 +31,8 @@ export interface RefreshContext extends SaveContext, SendContext {
   clock: Pick<Clock, "epoch" | "sleep">;
   /** The token type that the caller accepts beside the one that is stored with the grant. */
   acceptTokenType?: string | undefined;
+  /** Where what cannot be saved yet is added. */
+  pending: Pick<PendingRefreshes, "add">;
 }
 
 /** Why a grant is to be refreshed. */
@@ -122,6 +125,7 @@ async function refreshOrRead(
       signal,
       until: () => readHeldOrNewer(context, seen),
       save: () => saveHeld(context, seen),
+      onUnsaved: (ended) => context.pending.add(ended),
       onWait: (holder) => report(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
     },
   );

@@ -16,6 +16,7 @@ import {
   missingParams,
   type TokenOptions,
 } from "../grant/grant-requirements.js";
+import type { PendingRefreshes } from "../grant/pending-refreshes.js";
 import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
 import type { Served } from "../grant/refresh-event.js";
 import { isLastToken, unsavedFor } from "../grant/refresh-outcome.js";
@@ -40,13 +41,14 @@ import { type SharedLoginContext, type SharedLoginRequest, shareLogin } from "./
 /** What a token manager needs. */
 export interface TokenManagerContext
   extends SharedLoginContext,
-    Omit<RefreshContext, "unsaved" | "store" | "clock" | "http"> {
+    Omit<RefreshContext, "unsaved" | "store" | "clock" | "http" | "pending"> {
   store: GrantStore;
   clock: Clock;
   /** What every grant must meet. */
   requirements: GrantRequirements;
   /** The HTTP client for the issuer of a grant. */
   httpFor(grant: Grant): OAuthHttp;
+  pending: PendingRefreshes;
 }
 
 /** How long no other login is requested after one that did not help. */
@@ -195,6 +197,12 @@ export class TokenManager {
     return (await this.#refreshOnce(seen, { isRefused: false, isForced: true }, signal)).grant;
   }
 
+  /** Refreshes a grant that nobody uses, so that it does not end. @returns whether this process did, and no other one */
+  async keepAlive(seen: Grant): Promise<boolean> {
+    const why = { isRefused: false, isForced: false, isUnused: true };
+    return (await this.#refreshOnce(seen, why, undefined)).source === "refreshed";
+  }
+
   /** Throws if requests to the issuer, or to the user, would repeat without end. */
   async #rejectStorm(grant: Grant): Promise<void> {
     const { store, clock } = this.#context;
@@ -255,7 +263,8 @@ export class TokenManager {
       const isValid = !grant.retired && tokens.expiresAt !== undefined && tokens.expiresAt > clock.epoch();
       // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
       const needsLogin = error.code === "login_required" && error.status === undefined;
-      const isPassing = !needsLogin && error.code !== "grant_not_saved" && isPeerFailure(error);
+      const { isClosed } = this.#context.pending;
+      const isPassing = isClosed || (!needsLogin && error.code !== "grant_not_saved" && isPeerFailure(error));
       if (isPassing && isValid && !options.forceRefresh) return { grant, source: "kept" };
       if (!needsLogin || options.login === false || this.#context.method === undefined) throw error;
       return undefined;
@@ -267,7 +276,7 @@ export class TokenManager {
     // Stays false for a call that joins the refresh of another one.
     let isOwn = false;
     const work = async (within: AbortSignal) => {
-      const result = await refreshGrant(context, seen, why, within);
+      const result = await this.#context.pending.run(() => refreshGrant(context, seen, why, within));
       ({ isOwn } = result);
       return result.grant;
     };

@@ -90,8 +90,18 @@ export interface GrantStore extends BindingStore {
   for?(place: { readonly tenant: string }): GrantStore;
   /** The removed logins that are still to be revoked. Optional: without it a revocation that failed is not tried again. */
   readonly unrevoked?: UnrevokedLogins | undefined;
+  /** What speaks against using the store. Optional: a store without it can be used if it can be read. */
+  health?(options?: { signal?: AbortSignal | undefined }): Promise<StoreHealth>;
   /** Where the data is stored, as text for the user. */
   readonly location: string;
+}
+
+/** What a store says about itself; a sentence in each list is for a person. */
+export interface StoreHealth {
+  /** Why the store must not be used. */
+  readonly errors: readonly string[];
+  /** Why logins may be lost although they were stored. */
+  readonly risks: readonly string[];
 }
 
 /**

@@ -85,6 +85,7 @@ export function openGrantStore(
         checkTenant(other);
         return (other === name ? own : storeOf(other)).connections(query);
       },
+      ...(driver.health && { health: driver.health.bind(driver) }),
       for: (place) => {
         checkTenant(place.tenant);
         return storeOf(place.tenant);

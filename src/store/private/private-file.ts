@@ -116,8 +116,8 @@ export function listFolder(path: string): string[] {
   }
 }
 
-/** Windows has neither owners nor modes in this sense. */
-function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
+/** Refuses what belongs to another user, or lets one in. Windows has neither owners nor modes in this sense. */
+export function checkOwner(what: string, path: string, stat: Stats, mode: "600" | "700" | "go-w"): void {
   if (process.getuid === undefined) return;
   if (stat.uid !== process.getuid() && stat.uid !== 0) {
     throw storeError(`${what} belongs to another user`, undefined, takingOwnership(path));

@@ -75,7 +75,12 @@ describe("signing out", () => {
       const { expiresAt } = await agent().token(mcp.url);
       expect(expiresAt).toBeInstanceOf(Date);
       // Without an ID token, nothing says whose session it is.
-      expect(await agent().disconnect(mcp.url)).toEqual({ removed: true, revoked: null, sessionEnded: null, expiresAt });
+      expect(await agent().disconnect(mcp.url)).toEqual({
+        removed: true,
+        revoked: null,
+        sessionEnded: null,
+        expiresAt,
+      });
       expect(issuer.to("/pool/end_session")).toEqual([]);
     });
 

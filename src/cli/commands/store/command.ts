@@ -1,6 +1,8 @@
+import { InvalidArgumentError } from "commander";
+import { millisecondsOf } from "../../../oauth/keep-alive.js";
 import { CONNECTION_STATES } from "../../../oauth/model/connection.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { addFlags, wholeNumber } from "../../flags/values.js";
+import { addFlags, repeatable, wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -58,6 +60,42 @@ Example:
   addOutputFlags(group.command("reseal").description("Seal each record with the current key of the key ring"))
     .addHelpText("after", "\nRuns beside processes that use the store.\n\nExample:\n  $ agentauth store reseal")
     .action(registry.run(load, "reseal"));
+  addFlags(
+    addOutputFlags(
+      group.command("keep-alive").description("Refresh logins that nobody uses, before their issuer ends them"),
+    ),
+    undefined,
+    [
+      ["--every <time>", "In what time each login is refreshed once: 90m, 24h, 7d", everyFlag],
+      ["--once", "Refresh what is due and exit, as a cron job"],
+      [
+        "--jitter <share>",
+        "Last part of the time, over which refreshes are spread: 0.1 to 0.9 (default: 0.5)",
+        jitterFlag,
+      ],
+      ["--concurrency <n>", "Refreshes in flight (default: 16)", wholeNumber(1)],
+      ["--per-issuer <n>", "Refreshes in flight at one issuer (default: 4)", wholeNumber(1)],
+      [
+        "--tenant <tenant>",
+        "Tenant whose logins are kept, in a store that many machines share (repeatable)",
+        repeatable,
+      ],
+    ],
+  )
+    .addHelpText(
+      "after",
+      `
+The time (default: 24h) must be shorter than an issuer keeps a refresh token that nobody uses. Any number of workers may run:
+each login is refreshed by one of them, and one that is killed is replaced by the others. A login that was refreshed within the
+time is left alone. SIGTERM ends it when the refreshes in flight have ended.
+
+With --once it exits with 5 if a login could not be refreshed. Run it about ten times in --every.
+
+Examples:
+  $ agentauth store keep-alive --every 24h
+  $ agentauth store keep-alive --once --every 7d --tenant acme`,
+    )
+    .action(registry.run(() => import("./keep-alive.js"), "runKeepAlive"));
   group
     .command("sql")
     .description("Print the SQL that creates the tables in PostgreSQL")
@@ -87,4 +125,19 @@ Example:
   $ AGENTAUTH_STORE=redis agentauth store import logins.ndjson`,
     )
     .action(registry.run(load, "import", "path"));
+}
+
+function everyFlag(value: string): string {
+  try {
+    millisecondsOf(value);
+    return value;
+  } catch {
+    throw new InvalidArgumentError("must be a time such as 90m, 24h or 7d, at least 10s and at most 90d");
+  }
+}
+
+function jitterFlag(value: string): number {
+  const share = Number(value);
+  if (/^\d*\.?\d+$/.test(value) && share >= 0.1 && share <= 0.9) return share;
+  throw new InvalidArgumentError("must be a number from 0.1 to 0.9");
 }

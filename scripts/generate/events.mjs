@@ -1,0 +1,31 @@
+// The tables of the events in docs/events.md, between two comments.
+
+const START = "<!-- events: written by npm run generate -->";
+const END = "<!-- /events -->";
+
+/** The page with the current tables. @param events the table of src/telemetry/events.ts */
+export function withEvents(page, events) {
+  const start = page.indexOf(START);
+  const end = page.indexOf(END);
+  if (start < 0 || end < start) throw new Error(`docs/events.md has no "${START}" before "${END}"`);
+  const seen = new Map();
+  const texts = Object.entries(events).map(([type, { about, fields }]) => {
+    const rows = Object.entries(fields).map(([name, field]) => {
+      const before = seen.get(field);
+      seen.set(field, before ?? type);
+      return `| \`${name}\` | ${before === undefined ? meaning(field) : `as of \`${before}\``} |\n`;
+    });
+    return `### \`${type}\`\n\n${sentence(about)}\n\n| field | |\n|---|---|\n${rows.join("")}`;
+  });
+  return `${page.slice(0, start + START.length)}\n\n${texts.join("\n")}\n${page.slice(end)}`;
+}
+
+function meaning({ about, values, optional }) {
+  const listed = values === undefined ? [] : Object.entries(values).map(([value, text]) => `\`${value}\`: ${text}`);
+  const what = optional ? `${about} (optional)` : about;
+  return listed.length === 0 ? what : `${what}. ${listed.join("; ")}`;
+}
+
+function sentence(text) {
+  return `${text[0].toUpperCase()}${text.slice(1)}.`;
+}

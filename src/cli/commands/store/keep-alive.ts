@@ -1,0 +1,78 @@
+import { usageError } from "../../../errors.js";
+import { keepAlive } from "../../../oauth/agent.js";
+import type { KeepAliveOptions, KeepAliveReport, KeepAliveResult } from "../../../oauth/keep-alive.js";
+import { quote } from "../../../redact.js";
+import type { OutputFlags } from "../../flags/output.js";
+import { printResult } from "../../output/object.js";
+import type { CommandContext, ContextFlags } from "../../runtime/context.js";
+import { EXIT_CODES } from "../../runtime/exit-codes.js";
+
+/** Options of `store keep-alive`. */
+export interface KeepAliveFlags
+  extends ContextFlags,
+    OutputFlags,
+    Partial<Pick<KeepAliveOptions, "every" | "jitter" | "concurrency" | "perIssuer" | "once">> {
+  /** The tenants; empty for that of the settings. */
+  tenant?: string[];
+}
+
+/** What `store keep-alive -o json` prints at its end. */
+export interface KeepAliveRow extends KeepAliveReport {}
+
+/** `store keep-alive`: until a signal, or once; exit code 5 if a single run could not refresh all that it should. */
+export async function runKeepAlive(
+  { tenant, ...options }: KeepAliveFlags,
+  context: CommandContext,
+): Promise<number | undefined> {
+  const { io, signals } = context;
+  const { location, for: ofTenant } = await context.store();
+  if (tenant !== undefined && ofTenant === undefined)
+    throw usageError(`the store in ${quote(location)} has no tenants`, "leave out --tenant");
+  if (location === "memory") throw usageError("the store is memory: it has nothing beyond this command");
+  const agent = await context.agent({ login: "never" });
+  const end = new AbortController();
+  let exitCode: number = EXIT_CODES.ok;
+  const stop = (code: number) => () => {
+    if (!end.signal.aborted) exitCode = code;
+    end.abort();
+  };
+  // A service that is stopped has done its work.
+  const own = context.lend();
+  const removals = [
+    signals.on("SIGTERM", stop(EXIT_CODES.ok)),
+    signals.on("SIGINT", stop(EXIT_CODES.aborted)),
+    signals.on("SIGHUP", stop(EXIT_CODES.hungUp)),
+  ];
+  const { every = "24h", jitter, concurrency, perIssuer, once } = options;
+  try {
+    if (!once) io.say(`keeping the logins in ${location} alive: each is refreshed once in ${every}`);
+    const report: KeepAliveRow = await keepAlive(agent, {
+      ...{ every, jitter, concurrency, perIssuer, once, signal: end.signal },
+      ...(tenant && { tenants: () => tenant }),
+      onResult: resultLogger(context),
+      onStoreFailure: ({ message }) => io.warn(`${message}; the logins are read again later`),
+    });
+    await printResult(report, options, context);
+    return once && report.failed > 0 && exitCode === EXIT_CODES.ok ? EXIT_CODES.unavailable : exitCode;
+  } finally {
+    for (const remove of removals) remove();
+    own.giveBack();
+  }
+}
+
+/** One warning for each login that has ended, and for each issuer that begins to fail. */
+function resultLogger({ io }: CommandContext): (result: KeepAliveResult) => void {
+  const failing = new Set<string>();
+  return ({ profile, server, issuer, outcome, error }) => {
+    const what = `the login at ${quote(server)} (profile ${quote(profile)})`;
+    if (outcome === "refreshed") {
+      failing.delete(issuer);
+      io.verbose(`refreshed ${what}`);
+      return;
+    }
+    const text = `${what} was not refreshed: ${error?.message ?? outcome}`;
+    if (outcome === "needs_login" || !failing.has(issuer)) io.warn(text);
+    else io.verbose(text);
+    if (outcome === "failed") failing.add(issuer);
+  };
+}

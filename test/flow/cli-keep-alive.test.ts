@@ -1,0 +1,51 @@
+import { expect } from "vitest";
+import { fileStore } from "../../src/node/index.js";
+import { flowTest } from "./support.js";
+
+const it = flowTest();
+
+it("store keep-alive --once refreshes an idle login at its issuer, and no other one", async ({ me, url }) => {
+  await me.logIn();
+  const once = ["store", "keep-alive", "--once", "--every", "1h", "-o", "json"];
+  const { code, stdout } = await me.run(once);
+  expect([code, JSON.parse(stdout)]).toEqual([0, { refreshed: 0, needs_login: 0, failed: 0 }]);
+  await me.age(-3600);
+  const before = await me.grant();
+  const idle = await me.run([...once, "--verbose"]);
+  expect([idle.code, JSON.parse(idle.stdout)]).toEqual([0, { refreshed: 1, needs_login: 0, failed: 0 }]);
+  expect(idle.stderr).toContain(`refreshed the login at "${url}"`);
+  const after = await me.grant();
+  expect(after.tokens.refreshToken?.reveal()).not.toBe(before.tokens.refreshToken?.reveal());
+  expect(after.usedAt).toBe(before.tokens.obtainedAt);
+});
+
+it("warns of a login that its issuer has ended, and exits with 5 where it does not answer", async ({ me, faults }) => {
+  await me.logIn();
+  await me.age(-3600);
+  const once = ["store", "keep-alive", "--once", "--every", "1h"];
+  faults.add({ kind: "status", status: 503, path: "token", times: 1 });
+  const failed = await me.run(once);
+  expect(failed.code).toBe(5);
+  expect(failed.stderr).toMatch(/warning: the login at \S+ \(profile "default"\) was not refreshed: /);
+  // The issuer takes the second refresh for theft, since the answer to the first one was lost.
+  faults.add({ kind: "reset-after", path: "token", times: 1 });
+  expect(await me.run(once)).toMatchObject({ code: 0, stderr: expect.stringContaining("invalid_grant") });
+});
+
+it.for([
+  [["--every", "1s"], "must be a time such as 90m, 24h or 7d"],
+  [["--jitter", "2"], "must be a number from 0.1 to 0.9"],
+  [["--per-issuer", "0"], "must be a whole number of at least 1"],
+  [["--once", "--tenant", "acme"], "has no tenants"],
+] as const)("refuses %j", async ([flags, message], { me }) => {
+  expect(await me.run(["store", "keep-alive", ...flags])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(message),
+  });
+});
+
+it("refuses the store in memory", async ({ me }) => {
+  const { code, stderr } = await me.run(["store", "keep-alive", "--once"], { env: { AGENTAUTH_STORE: "memory" } });
+  expect([code, stderr]).toEqual([2, expect.stringContaining("the store is memory")]);
+  expect(await fileStore(me.home).list()).toEqual([]);
+});

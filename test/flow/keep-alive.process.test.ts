@@ -1,0 +1,107 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { createClient } from "redis";
+import { expect, it, onTestFinished } from "vitest";
+import { Secret } from "../../src/redact.js";
+import { grantStore } from "../../src/store/driver/grant-store.js";
+import { redisDriver } from "../../src/store/redis/redis-driver.js";
+import { compile, startChild } from "../helpers/child.js";
+import { madeGrant } from "../helpers/grant.js";
+import { HAS_REDIS, startRedis } from "../helpers/redis-server.js";
+
+/** `KEEP_ALIVE_LOGINS=10000 KEEP_ALIVE_EVERY_S=600` is a run of ten minutes. */
+const LOGINS = Number(process.env["KEEP_ALIVE_LOGINS"] ?? 200);
+const EVERY_S = Number(process.env["KEEP_ALIVE_EVERY_S"] ?? 20);
+const WORKERS = 3;
+
+/** An issuer that rotates refresh tokens, and answers the same once more to a token that it has just rotated. */
+async function startIssuer() {
+  const current = new Map<string, number>();
+  const refreshed = new Map<string, number[]>();
+  const doubtful = { repeated: 0, refused: 0 };
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      const [name = "", nth = "0"] = new URLSearchParams(body).get("refresh_token")?.split(".") ?? [];
+      response.setHeader("content-type", "application/json");
+      const used = Number(nth);
+      const newest = current.get(name) ?? 0;
+      if (used === newest) {
+        current.set(name, used + 1);
+        refreshed.set(name, [...(refreshed.get(name) ?? []), Date.now()]);
+      } else if (used === newest - 1) doubtful.repeated++;
+      else {
+        doubtful.refused++;
+        response.writeHead(400).end(JSON.stringify({ error: "invalid_grant" }));
+        return;
+      }
+      const tokens = { access_token: `access.${name}.${nth}`, refresh_token: `${name}.${used + 1}` };
+      response.end(JSON.stringify({ ...tokens, token_type: "Bearer", expires_in: 5 }));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { issuer, refreshed, doubtful };
+}
+
+it.skipIf(!HAS_REDIS)(
+  "three workers of which one is killed refresh each login exactly once in the time",
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.close());
+    const client = await createClient({ socket: { host: "127.0.0.1", port: redis.port } }).connect();
+    onTestFinished(() => client.destroy());
+    const store = grantStore(redisDriver({ client: client as never }), { seal: "none" });
+    const { issuer, refreshed, doubtful } = await startIssuer();
+    const server = issuer.replace("127.0.0.1", "localhost");
+    // All have the same access token at first, and end only by their refresh tokens.
+    const base = madeGrant({ server: `${server}/mcp`, resource: `${server}/mcp`, issuer });
+    const begun = Date.now();
+    const obtainedAt = begun - (begun % 1000);
+    const save = (nth: number) => {
+      const tokens = { ...base.tokens, refreshToken: new Secret(`login${nth}.0`), obtainedAt };
+      const endpoints = { ...base.endpoints, token: `${issuer}/token` };
+      const times = { ...tokens, expiresAt: obtainedAt };
+      const client = { ...base.client, issuer };
+      const grant = { ...base, profile: `user${nth}`, signedInAt: obtainedAt, endpoints, client, tokens: times };
+      return store.save(grant, undefined);
+    };
+    for (let nth = 0; nth < LOGINS; nth += 100)
+      await Promise.all(Array.from({ length: Math.min(100, LOGINS - nth) }, (_, of) => save(nth + of)));
+    const worker = await compile(new URL("./keep-alive-worker.ts", import.meta.url));
+    const workers = Array.from({ length: WORKERS }, () =>
+      startChild(worker, { port: redis.port, every: `${EVERY_S}s` }),
+    );
+    await Promise.all(workers.map((one) => one.hears("ready")));
+    const [killed, ...others] = workers;
+    // In the middle of the part of the time over which the refreshes are spread.
+    await sleep(obtainedAt + EVERY_S * 750 - Date.now());
+    await killed?.kill("SIGKILL");
+    // A lease of the one that was killed, and a machine that is busy.
+    const deadline = Date.now() + EVERY_S * 1000 + 30_000;
+    while (refreshed.size < LOGINS && Date.now() < deadline) await sleep(100);
+    const took = Date.now() - obtainedAt;
+    await Promise.all(others.map((one) => one.kill("SIGTERM")));
+    await Promise.all(others.map((one) => one.hears("ended")));
+    const first = [...refreshed.values()].map(([at = 0]) => at).sort((one, other) => one - other);
+    const second = [...refreshed.values()].flatMap(([one = 0, other]) => (other === undefined ? [] : other - one));
+    expect({ logins: refreshed.size, refused: doubtful.refused }).toEqual({ logins: LOGINS, refused: 0 });
+    // What the one that was killed had in flight is in doubt.
+    expect(doubtful.repeated).toBeLessThanOrEqual(16);
+    // No login came twice within the shortest time between two turns.
+    expect(Math.min(EVERY_S * 1000, ...second)).toBeGreaterThan(EVERY_S * 500 - 2000);
+    const [from = 0] = first;
+    const span = (first.at(-1) ?? 0) - from + 1;
+    const tenth = (at: number) => Math.floor(((at - from) / span) * 10);
+    const bins = Array.from({ length: 10 }, (_, nth) => first.filter((at) => tenth(at) === nth).length);
+    expect(Math.max(...bins)).toBeLessThanOrEqual((2 * LOGINS) / bins.length);
+    if (process.env["KEEP_ALIVE_LOGINS"])
+      process.stderr.write(`${JSON.stringify({ took, span, bins, second: second.length, ...doubtful })}\n`);
+  },
+  EVERY_S * 2000 + 120_000,
+);
