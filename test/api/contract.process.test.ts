@@ -25,6 +25,7 @@ describe("npm run generate", () => {
       "bench/lib",
       "bench/README.md",
       "bench/results.json",
+      "docs/events.md",
       "docs/lists.md",
       "docs/performance.md",
       "openapi.yaml",
