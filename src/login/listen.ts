@@ -81,7 +81,6 @@ function bind(
   return new Promise((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host, port, exclusive: true, ipv6Only: host === "::1" }, () => {
-      server.off("error", reject);
       // A connection that could not be accepted is ignored: the next one may be the browser.
       server.on("error", () => {});
       resolve(server);

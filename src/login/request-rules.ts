@@ -42,6 +42,5 @@ export function pathOf(target: string): string {
 
 /** The query of a request target. */
 export function queryOf(target: string): URLSearchParams {
-  const at = target.indexOf("?");
-  return new URLSearchParams(at === -1 ? "" : target.slice(at + 1));
+  return new URLSearchParams(target.slice(pathOf(target).length));
 }
