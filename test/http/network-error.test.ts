@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { networkError } from "../../src/http/network-error.js";
+import { maskError, networkError } from "../../src/http/network-error.js";
 import { createTransport } from "../../src/http/transport.js";
 import { FakeClock } from "../helpers/clock.js";
 import { CLOSED_PORT } from "../helpers/port.js";
@@ -145,6 +145,14 @@ describe("a failure of the network", () => {
     const { message } = networkError(thrown("EODD", `\u001b[2J${"x".repeat(900)}`), "https://a.example");
     expect(message).toContain("(EODD: \\e[2Jxxx");
     expect(message.length).toBeLessThan(300);
+  });
+
+  it("has the secrets masked that a fetch put into it, and is the same error where there are none", () => {
+    const mask = (text: string) => text.replaceAll("canary", "***");
+    const made = (message: string) => new AgentAuthError("network_failed", message, { class: "unavailable" });
+    expect(maskError(made("sent canary"), mask).message).toBe("sent ***");
+    const clean = made("sent");
+    expect(maskError(clean, mask)).toBe(clean);
   });
 
   it("that is one of our errors already is given as it is", () => {

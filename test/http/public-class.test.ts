@@ -78,4 +78,6 @@ it("printing shows no methods, and a test can put another in the place of one", 
   expect([inspect(base), Object.keys(base)]).toEqual(["Base {}", []]);
   base.name = () => "other";
   expect(base.name()).toBe("other");
+  const { shout } = { shout: new Loud("b") };
+  expect([shout.name(), Reflect.deleteProperty(shout, "name"), shout.name()]).toEqual(["b!", true, "b!"]);
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { abortedError } from "../../src/errors.js";
-import { SingleFlight } from "../../src/http/single-flight.js";
+import { OneAtATime, SingleFlight } from "../../src/http/single-flight.js";
 
 /** Work that ends when a test says so, or when its signal fires. */
 function work() {
@@ -88,4 +88,11 @@ describe("Flights", () => {
     await expect(left).rejects.toMatchObject({ code: "aborted" });
     expect(inOrder).toBe(true);
   });
+});
+
+it("work that comes one at a time learns whether it had to wait", async () => {
+  const queue = new OneAtATime();
+  const run = () => queue.run("a", async (waited) => waited);
+  expect(await Promise.all([run(), run()])).toEqual([false, true]);
+  expect(await run()).toBe(false);
 });

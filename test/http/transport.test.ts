@@ -4,7 +4,7 @@ import type { HttpEvent } from "../../src/http/buffered-response.js";
 import { requestIdOf, shownUrl } from "../../src/http/buffered-response.js";
 import { FollowingController } from "../../src/http/deadline.js";
 import { ownFetch } from "../../src/http/own-fetch.js";
-import { createTransport, type TransportOptions } from "../../src/http/transport.js";
+import { createTransport, type Logger, type TransportOptions } from "../../src/http/transport.js";
 import { FakeClock } from "../helpers/clock.js";
 import { sendJson, startServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
@@ -79,8 +79,12 @@ describe("the events of a transport", () => {
 
   it("report every request, answer and failure, in order, and never of a header or a body", async () => {
     const events: HttpEvent[] = [];
-    const { server, send } = await setUp({ onEvent: (event) => events.push(event) });
+    const levels: string[] = [];
+    const [debug, info, warn, error] = ["debug", "info", "warn", "error"].map((level) => () => void levels.push(level));
+    const logger = { debug, info, warn, error } as Logger;
+    const { server, send } = await setUp({ onEvent: (event) => events.push(event), logger });
     await send();
+    expect(levels).toEqual(["debug", "warn", "warn", "debug", "debug"]);
     const about = { method: "GET", url: `${server.origin}/a` };
     expect(events).toMatchObject([
       { type: "request", ...about, query: "?pagination[offset]=5" },

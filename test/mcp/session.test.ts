@@ -221,6 +221,12 @@ it("repeats arguments in headers where the server needs them, and leaves out too
   expect(requests.filter(({ method }) => method === "tools/call")).toHaveLength(2);
 });
 
+it("calls a tool once at a server without sessions that refuses it for another reason", async () => {
+  const { open, requests } = sessionless(() => ({ error: { code: -32_602, message: "no such tool" } }));
+  await expect((await open()).call("build", {}, signal)).rejects.toThrow("no such tool");
+  expect(requests.map(({ method }) => method)).toEqual(["server/discover", "tools/call"]);
+});
+
 it("refuses a result that needs a dialogue", async () => {
   const { open } = sessionless(() => ({ result: { resultType: "input_required", inputRequests: {} } }));
   await expect((await open()).call("build", {}, signal)).rejects.toThrow("only after a dialogue");
