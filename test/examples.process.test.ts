@@ -87,8 +87,8 @@ const EXAMPLES: Record<string, (name: string) => Promise<void>> = {
 describe("the examples", () => {
   it("are all run here", async () => {
     // Those of resource servers are run in resource-server/examples.process.test.ts, those of the MCP SDKs in
-    // mcp-sdk-examples.process.test.ts, the web app in web-app.process.test.ts, the fleet in fleet-example.process.test.ts.
-    const isElsewhere = /^(?:(?:resource-server|mcp-sdk)-|web-app$|fleet$)/;
+    // mcp-sdk-examples.process.test.ts, the web app in web-app.process.test.ts, the vault in vault-example.process.test.ts, the fleet in fleet-example.process.test.ts.
+    const isElsewhere = /^(?:(?:resource-server|mcp-sdk)-|web-app$|vault$|fleet$)/;
     const names = (await readdir(folder)).filter((name) => !isElsewhere.test(name));
     expect(names.toSorted()).toEqual(Object.keys(EXAMPLES).toSorted());
   });

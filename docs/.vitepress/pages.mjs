@@ -26,6 +26,7 @@ export const SECTIONS = [
     ["Many machines: operation", "fleet-operation"],
     ["Many machines: failures", "fleet-failures"],
     ["A vault of many logins", "vault"],
+    ["Connections in a platform", "vault-handler"],
     ["Drivers for the store", "store-drivers"],
     ["Events", "events"],
   ]),

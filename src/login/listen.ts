@@ -75,7 +75,6 @@ function bind(
   server.on("clientError", refuseBroken);
   server.on("request", (request, response) => {
     // A browser that disconnects is no error.
-    request.on("error", () => {});
     response.on("error", () => {});
     handle(request, response);
   });
@@ -98,7 +97,7 @@ async function closeAll(servers: Server[], pool: SocketPool): Promise<void> {
 
 /** Answers input that is not HTTP, for which there is no response object. */
 function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+  if (!socket.writable) return void socket.destroy();
   const status =
     error.code === "HPE_HEADER_OVERFLOW"
       ? "431 Request Header Fields Too Large"

@@ -44,7 +44,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
   const { servers, tools, keepAliveMs, input, signal, mask, onWarning, onLog, maxBytes = MAX_MESSAGE_BYTES } = options;
   const ended = new AbortController();
   const stop = () => ended.abort(signal.reason);
-  ended.signal.addEventListener("abort", () => input.destroy(), { once: true });
+  ended.signal.addEventListener("abort", () => input.destroy());
   const host = createStdioWriter(options.write, () => ended.abort());
   const common = { ready: () => host.ready(), maxBytes, mask, onWarning, onLog };
   const onFatalError = () => ended.abort();
@@ -64,7 +64,7 @@ export async function runStdioProxy(options: StdioProxyOptions): Promise<void> {
       : new McpProxy({ ...common, ...one, host, policy: new ToolPolicy(tools), onFatalError });
   const pings = keepAliveMs === undefined ? undefined : setInterval(() => void proxy.ping(keepAliveMs), keepAliveMs);
   pings?.unref();
-  signal.addEventListener("abort", stop, { once: true });
+  signal.addEventListener("abort", stop);
   if (signal.aborted) stop();
   try {
     await readHost({ input, proxy, host, maxBytes, onWarning, ended: ended.signal });

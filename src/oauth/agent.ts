@@ -30,6 +30,7 @@ import { noStoredTokenError } from "./machine/machine-identity.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
+import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
 import type { GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT } from "./model/machine-grant.js";
 import {
@@ -462,6 +463,17 @@ export class AgentClient {
     checkCall(options);
     if (this.#isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
     return listLogins(this.#context, mcpUrl, options);
+  }
+
+  /**
+   * A page of the stored logins of this profile, without secrets: of the client of one user, those of the user.
+   *
+   * @throws `AgentAuthError` `usage` for a wrong limit, state or cursor
+   */
+  async connections(query: Omit<ConnectionQuery, "tenant" | "profile"> = {}): Promise<ConnectionPage> {
+    const { profile, options } = this.#context;
+    for await (const page of options.store.connections({ ...query, tenant: undefined, profile })) return page;
+    return { items: [], cursor: undefined };
   }
 
   /** Runs discovery and reports every request, also on failure. Does not log in or register a client. */

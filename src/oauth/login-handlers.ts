@@ -71,10 +71,15 @@ export async function answerPage<R>(
       : await page(agent, request, options);
   } catch (error) {
     options.onError?.(error);
-    // The message may have text of a server in it, and is for the operator.
-    const code = isAgentAuthError(error) && /^[a-z_]{1,40}$/.test(error.code) ? error.code : "internal_error";
-    return respondPlain(statusOf(error), `The login failed: ${code}`);
+    const { status, code } = describeFailure(error);
+    return respondPlain(status, `The login failed: ${code}`);
   }
+}
+
+/** What a browser learns of an error: the message may have text of a server in it, and is for the operator. */
+export function describeFailure(error: unknown): { status: number; code: string } {
+  const code = isAgentAuthError(error) && /^[a-z_]{1,40}$/.test(error.code) ? error.code : "internal_error";
+  return { status: statusOf(error), code };
 }
 
 /** Redirects the browser to the authorization server. */
@@ -87,20 +92,29 @@ export const startPage: LoginPage = async (agent, request, { redirectUri, server
   if (!(isAtIdp ? idp : servers.includes(server))) return respondPlain(404, "No login is offered at this server.");
   const [returnTo, scope] = [query.get("returnTo") ?? undefined, query.get("scope") || undefined];
   // A link must not decide how much a user grants.
-  const isOffered = scope?.split(" ").every((one) => scopes.includes(one)) ?? true;
-  if (!isOffered) return respondPlain(403, "A scope is not offered.");
+  if (!isOffered(scope, scopes)) return respondPlain(403, "A scope is not offered.");
   const wanted = { redirectUri, returnTo, scope, signal: request.signal };
-  const { url, ...login } = await (isAtIdp ? agent.startIdpLogin(wanted) : agent.startLogin(server, wanted));
+  const started = await (isAtIdp ? agent.startIdpLogin(wanted) : agent.startLogin(server, wanted));
+  return respondRedirect(started.url, await cookiesOfStart(started, redirectUri, request));
+};
+
+/** Whether all scopes of a request, separated by blanks, are in a list; a request may name none. */
+export function isOffered(scope: string | undefined, scopes: readonly string[]): boolean {
+  return scope?.split(" ").every((one) => scopes.includes(one)) ?? true;
+}
+
+/** The cookies to send with the redirect to a login: its own, and none instead of those of logins that were abandoned. */
+export async function cookiesOfStart(login: StartedLogin, redirectUri: string, request: Request): Promise<string[]> {
   const cookies = await cookiesOf(login, redirectUri);
-  if (login.saved === undefined) return respondRedirect(url, cookies);
+  if (login.saved === undefined) return cookies;
   const abandoned = abandonedCookies(request.headers.get("cookie") ?? "", MAX_SEALED - 1);
   const path = cookiePath(redirectUri);
   const removed = abandoned.flatMap(({ browser, saved }) => [setCookie(browser, "", 0), setCookie(saved, "", 0, path)]);
-  return respondRedirect(url, [...removed, ...cookies]);
-};
+  return [...removed, ...cookies];
+}
 
 /** Whether a page of another origin caused a request: by Fetch Metadata, and in browsers without it by the page it names. */
-function comesFromElsewhere(headers: Headers, redirectUri: string): boolean {
+export function comesFromElsewhere(headers: Headers, redirectUri: string): boolean {
   const site = headers.get("sec-fetch-site");
   // `none`: the user typed the address, or opened a bookmark.
   if (site !== null) return site !== "same-origin" && site !== "none";

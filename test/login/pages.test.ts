@@ -22,6 +22,12 @@ describe("the last page of a login", () => {
     expect(textOf(outcomePage({ ok: true }).html)).toBe("|You are logged in|You can close this window.|");
   });
 
+  it("leaves it open whether the login succeeds where another program completes it", () => {
+    expect(textOf(outcomePage("received").html)).toMatch(
+      /^\|Almost done\|The response .* was received\..* see there whether it succeeded\./,
+    );
+  });
+
   it("escapes what servers and users named, and shows no more than 200 characters of it", () => {
     const account = `<img src=x onerror=alert(1)>&'"\u202e${"a".repeat(500)}`;
     const { html } = outcomePage({ ok: true, login: { ...login, account } });

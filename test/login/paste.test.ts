@@ -31,7 +31,7 @@ describe("a pasted line", () => {
   test.each([
     RIGHT,
     `  ${RIGHT}  `,
-    `"${RIGHT}"`,
+    ` "${RIGHT}" `,
     `'${RIGHT}'`,
     `<${RIGHT}>`,
     RIGHT.slice("http://".length),

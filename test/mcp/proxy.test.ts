@@ -1,6 +1,6 @@
 import { getEventListeners } from "node:events";
 import type { ServerResponse } from "node:http";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { type SeenRequest, startServer, until } from "../helpers/server.js";
 import { heldError } from "../helpers/told.js";
@@ -77,6 +77,21 @@ describe("the proxy and messages of the host", () => {
     expect((await host.ask(2, "ping")).result).toEqual({});
     expect(host.received[0]).toMatchObject({ id: null, error: { message: "the message is longer than 10000 bytes" } });
     expect(peer.requests).toHaveLength(1);
+  });
+
+  it("ends with the last response when the host closes its input, also if the server leaves its stream open", async () => {
+    // Nothing that waits for a time ends.
+    vi.useFakeTimers({ toFake: ["setTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const peer = await startPeer((response, { id }) => {
+      response.writeHead(200, EVENTS);
+      sendEvent(response, { id, result: {} });
+    });
+    const host = startHost(peer.url);
+    host.send({ id: 1, method: "ping" });
+    host.end();
+    await host.done;
+    expect(host.received[0]?.result).toEqual({});
   });
 
   it("ends when the host closes the pipe", async () => {
@@ -163,6 +178,17 @@ describe("the proxy and responses of the server", () => {
       "server: response without a pending request",
       expect.stringMatching(/^server: response to .*ping/),
     ]);
+  });
+
+  it("does not resume the stream of a request that has its response", async () => {
+    const peer = await startPeer((response, { id }) => {
+      response.writeHead(200, EVENTS).write("id: 1\nretry: 1\n");
+      sendEvent(response, { id, result: {} });
+      response.end();
+    });
+    const host = startHost(peer.url);
+    for (let id = 1; id <= 9; id++) await host.ask(id, "ping");
+    expect(peer.requests.map(({ method }) => method)).not.toContain("GET");
   });
 
   it("assigns an error without an id to the request whose HTTP response carries it", async () => {
@@ -280,6 +306,23 @@ describe("the proxy and a server without sessions", () => {
   });
 });
 
+describe("the proxy and the server's notification stream", () => {
+  it("opens it once, whatever else it notifies the server of, and takes 204 for a notification", async () => {
+    const peer = await startServer((response, { method, body }) => {
+      if (method === "GET") return response.writeHead(405).end();
+      const { id, method: called } = JSON.parse(body) as { id?: unknown; method: string };
+      if (id !== undefined) return sendResult(response, id, { protocolVersion: "x" });
+      return response.writeHead(called === "notifications/initialized" ? 202 : 204).end();
+    });
+    const host = startHost(`${peer.origin}/mcp`);
+    await host.begin();
+    host.send({ method: "notifications/roots/list_changed" });
+    for (let id = 1; id <= 9; id++) await host.ask(id, "ping");
+    expect(peer.requests.filter(({ method }) => method === "GET")).toHaveLength(1);
+    expect(host.warnings).toEqual([]);
+  });
+});
+
 describe("the proxy after the server's notification stream is lost", () => {
   it("warns, and reopens it after the next response", async () => {
     let streams = 0;
@@ -372,6 +415,20 @@ describe("the proxy when initialize fails", () => {
     begin();
     await host.answerTo(3);
     expect(peer.requests.map(({ body }) => JSON.parse(body).id)).toEqual([1, 3]);
+  });
+
+  it("answers also what waits for initialize when it ends", async () => {
+    const peer = await startPeer(() => undefined);
+    const host = startHost(peer.url);
+    host.send({ id: 1, method: "initialize", params: HELLO });
+    host.send({ id: 2, method: "tools/list" });
+    await until(() => host.log.length === 2);
+    host.stop.abort();
+    await host.done;
+    expect(host.received.map(({ id, error }) => [id, error?.data?.["code"]])).toEqual([
+      [2, "aborted"],
+      [1, "aborted"],
+    ]);
   });
 
   it("removes its listeners from the signal", async () => {

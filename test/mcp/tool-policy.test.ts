@@ -56,8 +56,8 @@ describe("a policy of tools", () => {
     ["an object", { toString: "delete_all" }],
     ["no name", undefined],
   ])("is not evaded by %s", (_what, name) => {
-    expect(judge({ hide: ["delete_*", "make_set"] }, call(name))).toBeDefined();
-    expect(judge({ allow: ["read_*"] }, call(name))).toBeDefined();
+    expect(judge({ hide: ["delete_*", "make_set"] }, call(name))).toMatch(/^the (?:name of the )?tool /);
+    expect(judge({ allow: ["read_*"] }, call(name))).toMatch(/^the (?:name of the )?tool /);
   });
 
   it("allows only the very name", () => {
@@ -74,7 +74,8 @@ describe("a policy of tools", () => {
     ["a second name in another form", { method: "tools/call", params: { name: "ok", "nam\uFF45": "delete_all" } }],
     ["no id", { id: undefined, method: "tools/call", params: { name: "delete_all" } }],
   ])("is not evaded by %s", (_what, message) => {
-    expect(judge({ hide: ["delete_*"] }, { jsonrpc: "2.0", id: 1, ...message } as RpcMessage)).toBeDefined();
+    const reason = judge({ hide: ["delete_*"] }, { jsonrpc: "2.0", id: 1, ...message } as RpcMessage);
+    expect(reason).toMatch(/a server may read|is hidden by/);
   });
 
   it("judges the last of two equal keys, which alone is sent", () => {

@@ -4,7 +4,7 @@ import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
 import { grantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { memoryStore } from "../../src/store/memory.js";
-import { startScene } from "../helpers/issuer.js";
+import { startMcp, startScene } from "../helpers/issuer.js";
 
 const engine = () => grantStore(memoryDriver(), { seal: "none" });
 
@@ -23,6 +23,24 @@ it("keeps the logins of users and of tenants apart, under the profile of the use
   await expect(agents.token(mcp.url, { login: false })).rejects.toMatchObject({ code: "login_required" });
   // A store of that tenant finds it.
   expect(await agents.for({ tenant: "default", user: "ann" }).status()).toEqual([]);
+});
+
+it("lists the connections of one user in pages, whatever the query names", async () => {
+  const { mcp, issuer, agent } = await startScene();
+  const agents = agent({ store: engine() });
+  const second = await startMcp("other", [], issuer, "/second");
+  for (const user of ["ann", "bob"]) {
+    const one = agents.for({ tenant: "acme", user });
+    for (const server of user === "ann" ? [mcp.url, second.url] : [mcp.url]) await one.login(server);
+  }
+  const { connections } = agents.for({ tenant: "acme", user: "ann" });
+  const first = await connections({ limit: 1 });
+  const { items } = await connections({ limit: 1, cursor: first.cursor });
+  expect([...first.items, ...items].map(({ server }) => server).toSorted()).toEqual([mcp.url, second.url].toSorted());
+  const hostile: object = { tenant: "other", profile: "bob" };
+  expect((await connections(hostile)).items.map(({ profile }) => profile)).toEqual(["ann", "ann"]);
+  expect(await agents.for({ tenant: "other", user: "ann" }).connections()).toEqual({ items: [], cursor: undefined });
+  await expect(connections({ limit: 0 })).rejects.toMatchObject({ code: "usage" });
 });
 
 it("reads the documents of an issuer once for all users, and refreshes a login once", async () => {
