@@ -7,7 +7,8 @@ import { AgentClient } from "agentauth";
 import { fileStore } from "agentauth/node";
 import { vaultHandler } from "agentauth/vault";
 import { Hono } from "hono";
-import { getSignedCookie, setSignedCookie } from "hono/cookie";
+import { setSignedCookie } from "hono/cookie";
+import { parseSigned } from "hono/utils/cookie";
 import { connectionsPage, STYLE } from "./page.js";
 
 const { ORIGIN = "http://localhost:3000", MCP_SERVERS = "", STORE = "", SESSION_SECRET = "" } = process.env;
@@ -17,7 +18,7 @@ const servers = MCP_SERVERS.split(" ").filter((server) => server !== "");
 // One client for all users. Many machines share a store in Redis or PostgreSQL instead.
 const agents = new AgentClient({ store: fileStore(STORE), clientName: "Example platform" });
 
-const app = new Hono<{ Variables: { user: string } }>();
+const app = new Hono();
 
 // Replace these two by the sessions of your platform.
 app.get("/session/:user{[a-z]+}", async (context) => {
@@ -25,34 +26,25 @@ app.get("/session/:user{[a-z]+}", async (context) => {
   await setSignedCookie(context, "session", context.req.param("user"), SESSION_SECRET, options);
   return context.redirect("/");
 });
-app.use(async (context, next) => {
-  context.set("user", (await getSignedCookie(context, SESSION_SECRET, "session")) || "");
-  await next();
-});
+async function userOf(request: Request): Promise<{ user: string } | undefined> {
+  const { session } = await parseSigned(request.headers.get("cookie") ?? "", SESSION_SECRET, "session");
+  return session ? { user: session } : undefined;
+}
 
-/** Who sent a request, for the vault, which gets requests alone. */
-const users = new WeakMap<Request, string>();
 const vault = vaultHandler(agents, {
-  authenticate: (request) => {
-    const user = users.get(request);
-    return user === undefined ? undefined : { user };
-  },
+  authenticate: userOf,
   baseUrl: `${ORIGIN}/vault`,
   servers,
   // The browser gets the code of an error only.
   onError: (error) => console.error(JSON.stringify(error)),
 });
-app.all("/vault/*", (context) => {
-  const request = context.req.raw;
-  if (context.get("user") !== "") users.set(request, context.get("user"));
-  return vault.fetch(request);
-});
+app.all("/vault/*", (context) => vault.fetch(context.req.raw));
 
 app.get("/style.css", (context) => context.body(STYLE, 200, { "content-type": "text/css; charset=utf-8" }));
 app.get("/", async (context) => {
-  const user = context.get("user");
-  if (user === "") return context.text("Open /session/alice first.", 401);
-  const { items } = await agents.for({ user }).connections();
+  const user = await userOf(context.req.raw);
+  if (user === undefined) return context.text("Open /session/alice first.", 401);
+  const { items } = await agents.for(user).connections();
   const { token, cookie } = vault.formToken(context.req.raw);
   if (cookie !== undefined) context.header("set-cookie", cookie, { append: true });
   context.header("cache-control", "no-store");
@@ -60,7 +52,9 @@ app.get("/", async (context) => {
     "content-security-policy",
     "default-src 'none'; style-src 'self'; img-src data:; frame-ancestors 'none'; base-uri 'none'",
   );
-  return context.html(connectionsPage({ user, servers, connections: items, token, error: context.req.query("error") }));
+  return context.html(
+    connectionsPage({ ...user, servers, connections: items, token, error: context.req.query("error") }),
+  );
 });
 
 const { port, hostname } = new URL(ORIGIN);

@@ -7,7 +7,7 @@ const TITLES = {
   405: "The method is not allowed.",
   409: "Connect the server first.",
   413: "The body is too large.",
-  415: "Send JSON.",
+  415: "The body has another type.",
   429: "Too many requests.",
   500: "The application failed.",
   503: "The issuer or the store is unavailable.",

@@ -25,9 +25,11 @@ describe("npm run generate", () => {
       "bench/lib",
       "bench/README.md",
       "bench/results.json",
+      "docs/events.md",
       "docs/lists.md",
       "docs/performance.md",
       "openapi.yaml",
+      "vault.openapi.yaml",
       "package.json",
     ];
     for (const file of [...sources, "tsconfig.json"]) cpSync(join(root, file), join(copy, file), { recursive: true });

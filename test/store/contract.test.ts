@@ -206,6 +206,23 @@ describe.each(stores)("%s", (name, open) => {
     expect(await shortLived?.take("new")).toBe("text");
   });
 
+  it("lists the logins to be revoked until they are removed", async () => {
+    const { unrevoked } = open();
+    const listed = async () => {
+      const found = [];
+      for await (const one of unrevoked?.list() ?? []) found.push(one);
+      return found.sort((one, other) => String(one.grant.account).localeCompare(String(other.grant.account)));
+    };
+    const accounts = async () => (await listed()).map(({ grant }) => grant.account);
+    const removeAnn = await unrevoked?.add(madeGrant({ account: "ann@example.com" }));
+    await unrevoked?.add(madeGrant({ account: "bob@example.com" }));
+    expect(await accounts()).toEqual(["ann@example.com", "bob@example.com"]);
+    await removeAnn?.();
+    expect(await accounts()).toEqual(["bob@example.com"]);
+    for (const { remove } of await listed()) await remove();
+    expect(await accounts()).toEqual([]);
+  });
+
   it("keeps clients by issuer and redirect form", async () => {
     const store = open();
     const at = (issuer: string, clientId: string) => madeClient({ issuer, clientId });

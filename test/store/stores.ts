@@ -54,6 +54,9 @@ function reopening(path: string): GrantStore {
     listBindings: () => store().listBindings(),
     lease: (name, work, options) => store().lease(name, work, options),
     reserve: (key) => store().reserve(key),
+    get unrevoked() {
+      return store().unrevoked;
+    },
     shortLived: {
       put: async (id, text, life) => (await store().shortLived?.put(id, text, life)) ?? false,
       take: async (id) => store().shortLived?.take(id),

@@ -3,6 +3,7 @@ import { grantStore } from "../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { createVaultClient } from "../../src/vault/vault-client.js";
 import { vaultHandler } from "../../src/vault/vault-handler.js";
+import { TestLogin } from "../helpers/login.js";
 import { consent, cookieHeader, SECRET } from "../oauth/login/web-support.js";
 import { BASE_URL, ORIGIN, OWN_PAGE, problemOf, startVault } from "./support.js";
 
@@ -109,6 +110,13 @@ describe("the vault", () => {
     await clock.sleep(3_600_000, new AbortController().signal);
     expect(await problemOf(await post("/token", { server: mcp.url }))).toEqual([409, "login_required"]);
     expect(await problemOf(await post("/token", { server: "https://other.example/mcp" }))).toEqual([404, "not_found"]);
+  });
+
+  it("begins no login for a token, whatever login method the client has", async () => {
+    const log: string[] = [];
+    const { post, mcp } = await startVault({ token: true }, { login: new TestLogin(log) });
+    expect(await problemOf(await post("/token", { server: mcp.url }))).toEqual([409, "login_required"]);
+    expect(log).toEqual([]);
   });
 
   it("says 503 for an issuer that is down, and 500 for its own mistakes", async () => {

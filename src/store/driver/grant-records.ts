@@ -152,7 +152,7 @@ export class GrantRecords {
   async #putBack(key: RecordKey, grant: Grant, record: StoredRecord): Promise<boolean> {
     try {
       const text = encodeGrant(grant, await this.#records.open(key, record.value));
-      return (await this.#records.write(key, text, record, await this.#beside(grant))) !== undefined;
+      return await this.#records.write(key, text, record, await this.#beside(grant));
     } catch (error) {
       // The tokens of the stored generation are used up, also while it cannot be replaced.
       if (isUnanswered(error)) return true;
@@ -175,8 +175,7 @@ export class GrantRecords {
     }
     const there = onClock(grant, -(await this.#engineClock.aheadMs()));
     const text = encodeGrant(there, stored && before && (await this.#records.open(key, before.value)));
-    const written = await this.#records.write(key, text, before, { tries, ...(await this.#beside(there)) });
-    if (written === undefined) return false;
+    if (!(await this.#records.write(key, text, before, { tries, ...(await this.#beside(there)) }))) return false;
     this.#near?.drop(key.id);
     this.#newest.remember(key.id, there);
     return true;

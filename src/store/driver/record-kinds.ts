@@ -75,7 +75,7 @@ export function shortLivedRecords(records: TenantRecords): ShortLivedRecords {
       const key = await records.key("login", id);
       const expiresInMs = Math.max(1, expiresAt - now);
       // Two callers may put the same text, and one of them must get false: each stores a text of its own.
-      return (await records.write(key, unique(text), undefined, { expiresInMs })) !== undefined;
+      return records.write(key, unique(text), undefined, { expiresInMs });
     },
     take: async (id) => {
       const key = await records.key("login", id);

@@ -106,7 +106,7 @@ export class TenantRecords {
   /**
    * Stores a text over exactly the record that was read before; undefined: over none.
    *
-   * @returns the record; undefined if another one is stored
+   * @returns whether it is stored; false if another one is
    * @throws `store_unavailable` if the engine does not answer, and a second look does not show the record
    */
   async write(
@@ -114,13 +114,12 @@ export class TenantRecords {
     text: string,
     before: StoredRecord | undefined,
     { tries = new Set(), summary, ...options }: WriteOptions = {},
-  ): Promise<StoredRecord | undefined> {
+  ): Promise<boolean> {
     const value = await this.seal(key, text, summary);
     tries.add(value);
     let failure: unknown;
     try {
-      const version = await this.driver.put(key, value, before?.version, options);
-      if (version !== undefined) return { key, version, value };
+      if ((await this.driver.put(key, value, before?.version, options)) !== undefined) return true;
     } catch (error) {
       if (!isUnanswered(error)) throw error;
       failure = error;
@@ -129,9 +128,9 @@ export class TenantRecords {
     const stored = await this.driver.get(key).catch((error: unknown) => {
       throw failure ?? error;
     });
-    if (stored && tries.has(stored.value)) return stored;
+    if (stored && tries.has(stored.value)) return true;
     if (failure !== undefined && isSameRecord(stored, before)) throw failure;
-    return undefined;
+    return false;
   }
 
   /** Stores what `change` makes of the stored record, as often as another process comes first. */

@@ -271,6 +271,11 @@ describe("client credentials", () => {
     expect(await heldError(machine({ client: other, mutualTls: true }).token(mcp.url))).toMatchObject({
       code: "bad_address",
     });
+    issuer.metadata["mtls_endpoint_aliases"] = `${issuer.issuer}/mtls`;
+    expect(await heldError(machine({ client: other, mutualTls: true }).token(mcp.url))).toMatchObject({
+      class: "refused",
+      message: expect.stringMatching(/^mtls_endpoint_aliases .* must be an object/),
+    });
   });
 });
 

@@ -234,6 +234,7 @@ describe("a lease over a driver", () => {
     const waiting = wait(other.store);
     await time.advance(25_000);
     expect(held.lease.left()).toBe(0);
+    expect(held.lease.lost?.().message).toContain("the time for this work has passed");
     await time.advance(5000);
     await waiting.done;
   });
@@ -262,6 +263,17 @@ describe("a lease over a driver", () => {
       failure: { code: "timeout", class: "unavailable", message: "no answer", retry_after: 7 },
     });
     expect((await other.store.lease("x", async (lease) => lease, BRIEF)).before).toBeUndefined();
+  });
+
+  it("shows no failure that is none of ours", async () => {
+    const { one, other } = await processes();
+    const { release } = one.driver;
+    one.driver.release = (key, claim) =>
+      release.call(one.driver, key, { ...claim, note: claim.note?.replace('"timeout"', "7") });
+    const held = await hold(one.store);
+    held.fail(new AgentAuthError("timeout", "no answer", { class: "unavailable" }));
+    await held.ended.catch(() => undefined);
+    expect((await wait(other.store).done).before).toMatchObject({ ended: "released", failure: undefined });
   });
 
   it("seals what it leaves for the next process", async () => {

@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
 import { postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
 
@@ -21,6 +21,8 @@ async function failure(thrown: unknown): Promise<{ error: AgentAuthError; reques
 
 const refusal = (code: string, message = "a sentence of the server") => Object.assign(new Error(message), { code });
 
+afterEach(() => void vi.restoreAllMocks());
+
 describe("an error of the engine", () => {
   it.each(["08006", "08P01", "53300", "53100", "57P01", "57P02", "57P03", "57014", "55P03", "25006"])(
     "%s is one that passes",
@@ -35,9 +37,12 @@ describe("an error of the engine", () => {
   );
 
   it.each(["40001", "40P01"])("%s is one that passes, after three more tries", async (code) => {
+    vi.spyOn(Math, "random").mockReturnValue(0.5);
+    const timers = vi.spyOn(globalThis, "setTimeout");
     const { error, requested } = await failure(refusal(code));
     expect(error).toMatchObject({ code: "store_unavailable", retryable: true });
     expect(requested).toBe(4);
+    expect(timers.mock.calls.map(([, ms]) => ms)).toEqual(expect.arrayContaining([15, 30, 60]));
   });
 
   it.each(["ECONNREFUSED", "ECONNRESET", "EPIPE", "CONNECTION_CLOSED", "CONNECT_TIMEOUT", ""])(

@@ -108,7 +108,7 @@ describe("the settings", () => {
     const { code, check, report } = await examine(situation);
     expect([check(wrong)?.state, code]).toEqual(["failed", 2]);
     expect(check(right)?.state).not.toBe("failed");
-    expect(report.settings).toHaveLength(33);
+    expect(report.settings).toHaveLength(34);
   });
 
   it("that cannot be used are reported as such, with where they were set", async () => {
