@@ -507,11 +507,11 @@ describe("the source", () => {
     }
   });
 
-  it("exports the two clients, their errors and what serves a login page at its root", async () => {
+  it("exports the two clients, their errors, what serves a login page and what keeps logins alive at its root", async () => {
     const entry: object = await import("../src/index.js");
     expect(Object.keys(entry).sort()).toEqual([
       ...["AgentAuthError", "AgentClient", "ManagementClient", "SERVICE_ERROR_CODES", "Secret"],
-      ...["isAgentAuthError", "loginHandlers", "loginMiddlewares"],
+      ...["isAgentAuthError", "keepAlive", "loginHandlers", "loginMiddlewares"],
     ]);
   });
 

@@ -4,6 +4,7 @@ import type { AgentUsers } from "./agent-users.js";
 import type { Connection } from "./model/connection.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT, isMachineAccount } from "./model/machine-grant.js";
+import { retryRevocations } from "./stored-logins.js";
 
 /** Options of {@link keepAlive}. */
 export interface KeepAliveOptions {
@@ -140,7 +141,10 @@ class Keeper {
     const { once = false } = this.#options;
     const start = this.#clock.epoch();
     const until = once ? start : start + Math.max(1000, this.#everyMs / PASSES);
-    await this.#run(await this.#plan(start, until), once ? Number.POSITIVE_INFINITY : until);
+    const tenants: (string | undefined)[] = [];
+    for await (const tenant of this.#options.tenants?.() ?? [undefined]) tenants.push(tenant);
+    await this.#run(await this.#plan(tenants, start, until), once ? Number.POSITIVE_INFINITY : until);
+    await this.#revoke(tenants);
     if (once) return true;
     await this.sleep(until - this.#clock.epoch());
     return this.#signal.aborted;
@@ -152,10 +156,10 @@ class Keeper {
   }
 
   /** Those that are due until then, in order, with a distance that no minute has far more of than the mean. */
-  async #plan(start: number, until: number): Promise<Due[]> {
+  async #plan(tenants: readonly (string | undefined)[], start: number, until: number): Promise<Due[]> {
     const plan: Due[] = [];
     let logins = 0;
-    for await (const tenant of this.#options.tenants?.() ?? [undefined]) {
+    for (const tenant of tenants) {
       const { store } = this.#users.tokensOf(tenant).context.options;
       for await (const { items } of store.connections({ limit: 1000 })) {
         if (this.#signal.aborted) return [];
@@ -206,6 +210,17 @@ class Keeper {
       else insert(plan, { ...next, at: later.at });
     }
     await Promise.all(active);
+  }
+
+  /** Revokes what could not be revoked before. */
+  async #revoke(tenants: readonly (string | undefined)[]): Promise<void> {
+    const down = new Set<string>();
+    for (const tenant of tenants) {
+      if (this.#signal.aborted) return;
+      await retryRevocations(this.#users.tokensOf(tenant).context, undefined, this.#signal, down).catch((error) => {
+        if (!this.#signal.aborted) throw error;
+      });
+    }
   }
 
   /** When a login can have its turn, if not now, because its issuer is busy or asked not to be asked. */

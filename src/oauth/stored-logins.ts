@@ -108,13 +108,17 @@ export async function disconnectLogins(
   return done;
 }
 
-/** Revokes what could not be revoked before, of one profile or of all. An issuer that does not answer is asked once. */
+/**
+ * Revokes what could not be revoked before, of one profile or of all. An issuer that does not answer is asked once.
+ *
+ * @param down as of {@link removeAndRevoke}
+ */
 export async function retryRevocations(
   agent: AgentContext,
   profile: string | undefined,
   signal: AbortSignal | undefined,
+  down: Set<string> = new Set(),
 ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
-  const down = new Set<string>();
   const done = { revoked: 0, pending: 0 };
   for await (const { grant, remove } of agent.options.store.unrevoked?.list() ?? []) {
     if (signal?.aborted) throw abortedError(signal);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, constants, fstatSync, openSync, renameSync, type Stats, writeSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readSync, renameSync, type Stats, writeSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isAgentAuthError } from "../errors.js";
 import type { HttpEvent } from "../http/buffered-response.js";
@@ -60,22 +60,29 @@ function lineOf(event: AgentEvent | HttpEvent): string {
   return `${plain}\n`;
 }
 
-/** One write at the end of the file: several processes append, and what one wrote before it was killed is whole. */
+/** One write at the end of the file, since several processes append. */
 function append(path: string, line: string, maxBytes: number): void {
   let fd = openFile(path);
   try {
-    const stat = fstatSync(fd);
+    let stat = fstatSync(fd);
     if (stat.size > 0 && stat.size + line.length > maxBytes) {
       closeSync(fd);
       rotate(path, stat);
       fd = openFile(path);
+      stat = fstatSync(fd);
     }
-    const written = writeSync(fd, line);
-    // A full disk takes a part: the next line must not be glued to it.
-    if (written < line.length) writeSync(fd, "\n");
+    writeSync(fd, endsInLine(fd, stat.size) ? `\n${line}` : line);
   } finally {
     closeSync(fd);
   }
+}
+
+/** Whether the last line has no end: its process was killed between two pages of it, or the disk was full. */
+function endsInLine(fd: number, size: number): boolean {
+  const last = Buffer.alloc(1, "\n");
+  readSync(fd, last, 0, 1, Math.max(0, size - 1));
+  // Unless its process is still writing it.
+  return last.toString() !== "\n" && fstatSync(fd).size === size;
 }
 
 /**
@@ -87,7 +94,7 @@ function openFile(path: string): number {
   let fd: number;
   try {
     if (linkStatOf(path)?.isSymbolicLink()) throw storeError(`the audit file ${path} is a symbolic link`, undefined);
-    const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+    const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
     fd = patiently(() => openSync(path, flags, 0o600));
   } catch (cause) {
     throw isAgentAuthError(cause) ? cause : storeError(`the audit file ${path} cannot be opened`, cause);

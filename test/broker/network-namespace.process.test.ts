@@ -7,9 +7,10 @@ import { fileURLToPath } from "node:url";
 import { expect, it, onTestFinished } from "vitest";
 import { startDesk } from "../cli/commands/desk.js";
 import { collect, startProcess, until } from "../helpers/cli.js";
+import { ON_LINUX } from "../helpers/systems.js";
 import { HOSTILE_REQUESTS } from "./hostile-requests.js";
 
-const unshare = spawnSync("unshare", ["--net", "true"]).status === 0;
+const unshare = ON_LINUX && spawnSync("unshare", ["--net", "true"]).status === 0;
 if (!unshare) process.stderr.write("SKIPPED: the broker's client without a network needs unshare --net\n");
 
 /** Those of the texts that the memory of a process has, in the encodings of JavaScript. */

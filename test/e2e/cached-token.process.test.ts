@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, existsSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import { Secret } from "../../src/redact.js";
@@ -96,6 +96,27 @@ describe("a token that is stored and fresh", () => {
       closeSync(full);
     }
   });
+});
+
+it.each([
+  ["the variable", (path: string) => ({ AGENTAUTH_AUDIT: `file:${path}` })],
+  [
+    "the setting",
+    (path: string, home: string) => {
+      const profiles = { default: { audit: `file:${path}` } };
+      writeFileSync(join(home, "config.json"), JSON.stringify({ schema: 1, profiles }));
+      return {};
+    },
+  ],
+])("a token that is stored and fresh is an event in the audit file that %s names", async (_what, name) => {
+  const home = await homeWith("access-token-1");
+  const path = join(home.AGENTAUTH_HOME, "audit.log");
+  const more = name(path, home.AGENTAUTH_HOME);
+  const { stdout, stderr, code } = await runProcess(["token", MCP], { env: { ...home, ...more } });
+  expect({ stdout, stderr, code }).toEqual({ stdout: "access-token-1\n", stderr: "", code: 0 });
+  const lines = readFileSync(path, "utf8").trimEnd().split("\n");
+  const event = { type: "token", source: "stored", server: new URL(MCP).origin };
+  expect(lines.map((line) => JSON.parse(line))).toEqual([expect.objectContaining(event)]);
 });
 
 describe("what is loaded for it", () => {

@@ -147,6 +147,23 @@ it("once refreshes what is due, of each tenant, and says what could not be refre
   expect(await once({ tenants })).toEqual({ refreshed: 0, needs_login: 0, failed: 0 });
 });
 
+it("revokes what could not be revoked before, once in each pass, at an issuer that answers", async () => {
+  const store = grantStore(memoryDriver(), { seal: "none" });
+  const { time, requests, issuer, grantOf, worker } = fleet(0, { store });
+  const endpoints = { ...grantOf(1).endpoints, revocation: "https://as.example/revoke" };
+  for (const tenant of ["one", "other"]) await store.for?.({ tenant }).unrevoked?.add(grantOf(1, { endpoints }));
+  issuer.answer = () => new Response("", { status: 503 });
+  const { end, kept } = worker({ tenants: () => ["one", "other"] });
+  await time.advance(2 * HOUR + MINUTE);
+  expect(requests).toHaveLength(3);
+  issuer.answer = () => new Response("");
+  await time.advance(2 * HOUR);
+  // Two tokens of each login.
+  expect(requests).toHaveLength(7);
+  end.abort();
+  await kept;
+});
+
 it("does not count the refresh as a use", async () => {
   const { store, start, grantOf, once } = fleet(0, { ageMs: 2 * DAY });
   await store.save(grantOf(1), undefined);

@@ -57,6 +57,15 @@ describe("the audit file", () => {
     expect(lines()).toMatchObject([{ tool }]);
   });
 
+  it("begins a new line after one whose process was killed in the middle of it", () => {
+    const { path, open } = opened();
+    writeFileSync(path, '{"time":"20', { mode: 0o600 });
+    open()(TOKEN);
+    const [part, line = ""] = readFileSync(path, "utf8").split("\n");
+    expect(part).toBe('{"time":"20');
+    expect(JSON.parse(line)).toMatchObject(TOKEN);
+  });
+
   it("is moved aside when it is full, and the nine newest older ones stay", () => {
     const { path, open, lines } = opened({ maxBytes: 300 });
     const receive = open();

@@ -122,12 +122,16 @@ RETURNING version::text AS version`,
 DELETE FROM ${record} USING settings
 WHERE ${KEY} AND ${LIVES} AND ($4::text IS NULL OR version = $4::text::bigint)
 RETURNING version::text AS version`,
+    // In ORDER BY a name without its table would be that of the result, which has no index.
+    // Of one partition by its ids alone: the planner takes a comparison of pairs for one that selects hardly a row, and reads
+    // the whole partition in place of the index of tags.
     scan: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version, value
-FROM ${record} WHERE kind = $1::text AND ${LIVES}
+FROM ${record} AS stored WHERE kind = $1::text AND ${LIVES}
 AND ($2::text IS NULL OR partition = decode($2::text, 'hex'))
 AND ($3::text IS NULL OR tags @> $3::text::jsonb)
-AND ($4::text IS NULL OR (partition, id) > (decode($4::text, 'hex'), decode($5::text, 'hex')))
-ORDER BY partition, id LIMIT $6::text::int`,
+AND ($4::text IS NULL OR ($2::text IS NOT NULL AND id > decode($5::text, 'hex'))
+  OR ($2::text IS NULL AND (partition, id) > (decode($4::text, 'hex'), decode($5::text, 'hex'))))
+ORDER BY stored.partition, stored.id LIMIT $6::text::int`,
   };
 }
 

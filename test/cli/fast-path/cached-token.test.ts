@@ -332,6 +332,15 @@ describe("settings", () => {
     expect((await both(ARGV, env)).code).toBe(code);
   });
 
+  it("an audit file is left to the whole program, which writes it", async () => {
+    await save(kept());
+    const path = join(home, "audit.log");
+    const env = { AGENTAUTH_AUDIT: `file:${path}` };
+    expect(await quickly(ARGV, env)).toBeUndefined();
+    expect((await both(ARGV, env)).code).toBe(0);
+    expect(readFileSync(path, "utf8").match(/"type":"token"/g)).toHaveLength(2);
+  });
+
   it("a keychain is left to the whole program", async () => {
     await save(kept());
     expect(await quickly(ARGV, { AGENTAUTH_STORE: "keyring" })).toBeUndefined();

@@ -2,7 +2,8 @@ import pg from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import type { RecordKey, StoreDriver } from "../../../src/store/driver/driver.js";
 import { type PostgresDriverOptions, postgresDriver } from "../../../src/store/postgres/postgres-driver.js";
-import { storeSql } from "../../../src/store/postgres/store-sql.js";
+import { statementsFor } from "../../../src/store/postgres/statements.js";
+import { storeSql, tableNames } from "../../../src/store/postgres/store-sql.js";
 import { startNetwork } from "../../helpers/forgetful-network.js";
 import { CLIENTS } from "./clients.js";
 import { migrate } from "./migrate.js";
@@ -210,6 +211,14 @@ describe.skipIf(MISSING_SERVER)(`a server with a driver${MISSING_SERVER}`, () =>
     };
     expect(await plan(`tags @> '{"a":"b"}'`)).toContain("agentauth_record_tags");
     expect(await plan("expires_at <= now()")).toContain("agentauth_record_expiry");
+  });
+
+  it("reads a part of a scan in the order of the index", async () => {
+    const { scan } = statementsFor(tableNames(), { notify: false, lockTimeoutMs: 1000 });
+    const values = ["grant", "70", null, "70", "69", "100"];
+    const { rows } = await pool({ options: "-c enable_seqscan=off" }).query(`EXPLAIN ${scan}`, values);
+    expect(JSON.stringify(rows)).toContain("agentauth_record_pkey");
+    expect(JSON.stringify(rows)).not.toContain("Sort");
   });
 
   it.each(["repeatable read", "serializable"])("whose transactions are %s takes a put once", async (isolation) => {

@@ -14,7 +14,7 @@ describe("commands", () => {
     for (const { name, summary } of groups) expect(stdout).toMatch(new RegExp(`^${name} +${summary}$`, "m"));
     expect(stdout).toMatch(/^ {2}get <key> {2,}/m);
     expect(stdout).toMatch(/^schema \[type\] {2,}/m);
-    expect(stdout).toMatch(/^exec [<[]mcp_url[>\]] [<[]command\.\.\.[>\]] {2,}/m);
+    expect(stdout).toMatch(/^exec \[mcp_url\] [<[]command\.\.\.[>\]] {2,}/m);
   });
 
   it.each([[["--json"]], [["-o", "json"]]])("prints the tree as JSON with %j, in one line", async (flags) => {

@@ -68,9 +68,23 @@ describe.skipIf(!HAS_REDIS)("the command line over Redis (needs redis-server)", 
     await client.connect();
     const store = grantStore(redisDriver({ client }), { seal: keyRing({ current, keys, nameKey }), tenant: "acme" });
     await store.save(madeGrant({ profile: "ann@acme" }), undefined);
+    const retired = { at: Date.now(), reason: "the issuer refused to refresh it: invalid_grant" };
+    await store.save(madeGrant({ profile: "bob@acme", retired }), undefined);
     client.destroy();
     const all = await run(["status", "--all", "--tenant", "acme"]);
-    expect(all).toMatchObject({ stdout: expect.stringContaining("ann@acme") });
+    expect(all).toMatchObject({ code: 0, stdout: expect.stringContaining("ann@acme") });
+    expect(all.stderr).toContain("log in again at https://mcp.example/mcp: the issuer rejected the login");
+    const lists: [string[], number][] = [
+      [["--tenant", "acme"], 2],
+      [["--tenant", "acme", "--profile", "ann@acme"], 1],
+      [["--tenant", "acme", "--needs-login"], 1],
+      [[], 0],
+    ];
+    for (const [args, count] of lists) {
+      const { code, stdout } = await run(["store", "logins", "--json", ...args]);
+      expect([code, JSON.parse(stdout).length, stdout.includes("token-1")]).toEqual([0, count, false]);
+    }
+    expect(await run(["status", "--all", "--json"])).toMatchObject({ code: 4, stdout: "[]\n" });
     for (const args of [["--tenant", "acme"], []]) {
       const { stdout } = await run(["status", "--profile", "ann@acme", "--json", ...args]);
       expect(JSON.parse(stdout)).toHaveLength(args.length / 2);
