@@ -104,10 +104,13 @@ describe.each([
   });
 
   it("fails where the server speaks another protocol from now on", async () => {
-    const { origin } = await startSocketServer((socket) =>
-      socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n"),
-    );
+    const sockets: Socket[] = [];
+    const { origin } = await startSocketServer((socket) => {
+      sockets.push(socket);
+      socket.write("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n");
+    });
     expect(networkError(await rejection(fetch(origin)), origin).code).toBe("connection_reset");
+    await expect.poll(() => sockets[0]?.destroyed).toBe(true);
   });
 
   it("takes no credentials to another origin, and turns into a GET where the status says so", async () => {
@@ -187,6 +190,13 @@ describe("a request over node:http", () => {
     await until(() => hasSent);
     for (let turn = 0; turn < 10; turn++) await turnOfTheEventLoop();
     expect(await response.text()).toBe("ok");
+  });
+
+  it("has the length of its body, whatever the header content-length says", async () => {
+    const server = await startServer((response) => response.end());
+    const body = new Blob(["hello"]).stream();
+    await send(server.origin, { method: "POST", headers: { "content-length": "2" }, body, duplex: "half" });
+    expect(server.requests.map((request) => request.body)).toEqual(["hello"]);
   });
 
   it("leaves no listener at a signal that many requests share", async () => {

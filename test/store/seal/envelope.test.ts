@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { grantStore } from "../../../src/store/driver/grant-store.js";
 import { memoryDriver } from "../../../src/store/driver/memory-driver.js";
 import { sealPlace } from "../../../src/store/driver/tenant-records.js";
@@ -21,9 +21,11 @@ describe("an envelope", () => {
     expect(calls).toEqual({ wrap: 1, unwrap: 0 });
     const elsewhere = testEnvelope();
     const other = grantStore(driver, { seal: elsewhere.sealing, tenant: "ann" });
+    const reads = vi.spyOn(driver, "get");
     await Promise.all(grants.map(({ profile }) => other.read({ ...KEY, profile })));
     await other.read({ ...KEY, profile: "p0" });
     expect(elsewhere.calls).toEqual({ wrap: 0, unwrap: 1 });
+    expect(reads.mock.calls.filter(([{ kind }]) => kind === "key")).toHaveLength(1);
     await grantStore(driver, { seal: sealing, tenant: "bob" }).save(madeGrant(), undefined);
     expect(calls).toEqual({ wrap: 2, unwrap: 0 });
     expect((await driver.scan({ kind: "key" }, { limit: 10 })).items).toHaveLength(2);
