@@ -134,6 +134,12 @@ describe("--columns", () => {
     expect((await print(format, [device()], { flags: { columnsFlag: "title, last_seen.at" } })).out).toBe(expected);
   });
 
+  it("shows as a time what a service of later calls so", async () => {
+    const item = { ...device(), dynamic_client_details: { at: 1_700_000_000 } };
+    const flags = { columnsFlag: "dynamic_client_details.at" };
+    expect((await print("plain", [item as never], { flags })).out).toBe("2023-11-14T22:13:20Z\n");
+  });
+
   it("leaves out what an item does not have, and reads own properties only", async () => {
     const flags = { columnsFlag: "id,last_seen.constructor,last_seen.__proto__,first_seen.at" };
     expect((await print("ndjson", [device()], { flags })).out).toBe('{"id":"dev_1"}\n');

@@ -183,6 +183,9 @@ describe("--show-origin", () => {
     expect(await origin("api_token", [], { AGENTAUTH_API_TOKEN: "tok_0123456789" })).toBe(
       "AGENTAUTH_API_TOKEN\t(set)\n",
     );
+    expect(await origin("store_url", [], { AGENTAUTH_STORE_URL: "redis://u:planted@h" })).toBe(
+      "AGENTAUTH_STORE_URL\t(set)\n",
+    );
     expect(await origin("account")).toBe("");
     const { stdout } = await run(["config", "list", "--show-origin"]);
     expect(linesOf(stdout)).toContain(`pool\tpool_x\tprofile default: line 6 of ${path}`);

@@ -525,7 +525,9 @@ describe("the files of the store", () => {
     const choice = { value: "keyring", source: "profile work", fallback: "file" } as const;
     const home = temporaryFolder();
     expect(await checkStore(choice, home, "work")).toMatchObject({ state: "warning" });
-    expect(await checkStore({ ...choice, fallback: "none" }, home, "work")).toMatchObject({ state: "ok" });
+    expect(await checkStore({ ...choice, fallback: "none" }, home, "work")).toEqual(
+      ok(`keyring (profile work): 0 logins in ${home}`),
+    );
   });
 });
 

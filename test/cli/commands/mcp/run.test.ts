@@ -52,6 +52,8 @@ describe("mcp tools", () => {
   it("lists the tools", async ({ desk, me }) => {
     const ids = await me.run(["mcp", "tools", desk.url, "-o", "id"]);
     expect([ids.code, linesOf(ids.stdout)]).toEqual([0, ["whoami", "echo", "admin_report"]]);
+    const table = await me.run(["mcp", "tools", desk.url, "-o", "table"]);
+    expect(linesOf(table.stdout)[0]).toMatch(/^TOOL +ABOUT$/);
     const json = await me.run(["mcp", "tools", desk.url, "--json"]);
     expect(JSON.parse(json.stdout)[1]).toMatchObject({ name: "echo", inputSchema: { required: ["text"] } });
   });
