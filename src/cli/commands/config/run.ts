@@ -54,7 +54,7 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
         `${name === SANDBOX_PROFILE ? "" : `${set}; `}agentauth profile list shows the profiles, agentauth config list the effective settings`,
       );
     }
-    const line = options.showOrigin && source !== undefined ? `${source}\t${value}` : value;
+    const line = options.showOrigin ? `${source}\t${value}` : value;
     // A program gets the value unchanged; for a terminal, control characters are escaped.
     const shown = context.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
     await context.io.stdout.write(`${shown}\n`);
