@@ -65,6 +65,17 @@ describe("store sql", () => {
   });
 });
 
+describe("store health", () => {
+  it.each([
+    ["redis", "the store redis needs the address of the engine"],
+    ["postgres", "the store postgres needs the address of the engine"],
+    ["file", "this command is about the stores redis and postgres, and the store is file (AGENTAUTH_STORE)"],
+  ])("asks an engine alone: %s", async (store, message) => {
+    const { code, stderr } = await runCli(["store", "health"], { env: { AGENTAUTH_STORE: store } });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`error: ${message}`)]);
+  });
+});
+
 describe("store logins", () => {
   const lines = (text: string) => text.split("\n").filter((line) => line !== "");
 
