@@ -139,6 +139,8 @@ describe("a request to the broker", () => {
     scene.mcp.routes["/mcp/files/a%20b"] = { json: { file: true } };
     expect((await send("/mcp/files/a%20b?q=1")).text).toBe('{"file":true}');
     expect(seen().at(-1)).toMatchObject({ url: "/mcp/files/a%20b?q=1" });
+    await send("/mcp/files/");
+    expect(seen().at(-1)).toMatchObject({ url: "/mcp/files/" });
     expect(seen().at(-1)?.headers.authorization).toBe(`Bearer ${TOKEN}`);
   });
 
