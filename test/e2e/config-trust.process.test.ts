@@ -69,6 +69,7 @@ describe("a folder that belongs to another user", () => {
       { key: "client_key" },
       { key: "use_system_ca", source: "default" },
       { key: "client_metadata_url" },
+      { key: "audit" },
     ]);
     expect(thief.requests).toEqual([]);
   });
