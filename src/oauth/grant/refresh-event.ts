@@ -1,7 +1,7 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { codeOf, type Events, observe, originOf, reasonOf } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
-import type { Grant } from "../model/grant.js";
+import type { Grant, GrantKey } from "../model/grant.js";
 import { isLostAnswer } from "./refresh-outcome.js";
 
 type Fields = Omit<EventFields<"refresh">, "durationMs">;
@@ -10,6 +10,22 @@ type Fields = Omit<EventFields<"refresh">, "durationMs">;
 export interface Served {
   grant: Grant;
   source: EventFields<"token">["source"];
+}
+
+/** Gets a grant for a caller, and emits one event for it. */
+export async function observeToken(
+  events: Events,
+  { server }: Pick<GrantKey, "server">,
+  serve: () => Promise<Served>,
+): Promise<Grant> {
+  try {
+    const { grant, source } = await serve();
+    events.emit("token", () => ({ source, issuer: grant.issuer, server: originOf(server) }));
+    return grant;
+  } catch (error) {
+    events.emit("token", () => ({ source: "none", code: codeOf(error), server: originOf(server) }));
+    throw error;
+  }
 }
 
 /** How a refresh that returned a grant ended. */

@@ -3,7 +3,6 @@ import type { Clock } from "../../http/deadline.js";
 import { Lru } from "../../http/lru.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { codeOf, originOf } from "../../telemetry/emit.js";
 import { checkFirstNamed } from "../discovery/resource-metadata.js";
 import { unseenByLogin, withUnseen } from "../discovery/unseen-by-login.js";
 import {
@@ -18,7 +17,7 @@ import {
 } from "../grant/grant-requirements.js";
 import type { PendingRefreshes } from "../grant/pending-refreshes.js";
 import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
-import type { Served } from "../grant/refresh-event.js";
+import { observeToken, type Served } from "../grant/refresh-event.js";
 import { isLastToken, unsavedFor } from "../grant/refresh-outcome.js";
 import type { OAuthHttp } from "../http/http.js";
 import { paramsText } from "../model/authorization-params.js";
@@ -106,26 +105,19 @@ export class TokenManager {
    *
    * @param found the stored grant, if it has just been read
    */
-  async get(key: GrantKey, options: GrantOptions, found?: Grant): Promise<Grant> {
-    const { events } = this.#context;
-    try {
-      const wanted = splitScope(options.scope);
-      const stored = found ?? (await this.find(key));
-      const isGood = stored !== undefined && this.#isGood(stored, wanted);
-      const isUsable = isGood && !options.forceRefresh && this.#isUsable(stored, options.minTtl);
-      const refreshed =
-        isGood && !isUsable && stored.tokens.refreshToken && (await this.#refreshOrUse(stored, options));
-      const { grant, source }: Served = isUsable
-        ? { grant: stored, source: "stored" }
-        : refreshed && coversScope(refreshed.grant, wanted)
-          ? refreshed
-          : await this.#loginAfter(stored, key, options);
-      events.emit("token", () => ({ source, issuer: grant.issuer, server: originOf(key.server) }));
-      return grant;
-    } catch (error) {
-      events.emit("token", () => ({ source: "none", code: codeOf(error), server: originOf(key.server) }));
-      throw error;
+  get(key: GrantKey, options: GrantOptions, found?: Grant): Promise<Grant> {
+    return observeToken(this.#context.events, key, () => this.#serve(key, options, found));
+  }
+
+  async #serve(key: GrantKey, options: GrantOptions, found: Grant | undefined): Promise<Served> {
+    const wanted = splitScope(options.scope);
+    const grant = found ?? (await this.find(key));
+    if (grant && this.#isGood(grant, wanted)) {
+      if (!options.forceRefresh && this.#isUsable(grant, options.minTtl)) return { grant, source: "stored" };
+      const refreshed = grant.tokens.refreshToken && (await this.#refreshOrUse(grant, options));
+      if (refreshed && coversScope(refreshed.grant, wanted)) return refreshed;
     }
+    return this.#loginAfter(grant, key, options);
   }
 
   /** Whether the issuer has not rejected a grant, and it has the scopes and meets the requirements. */

@@ -5,7 +5,7 @@ import { codeOf, type Events, observe, originOf, reasonOf } from "../../telemetr
 import type { EventFields } from "../../telemetry/events.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import type { GrantOptions } from "../grant/grant-requirements.js";
-import type { Served } from "../grant/refresh-event.js";
+import { observeToken, type Served } from "../grant/refresh-event.js";
 import type { ServerTokens } from "../grant/rejected-token.js";
 import type { Progress } from "../http/trace.js";
 import {
@@ -63,17 +63,8 @@ export class MachineTokenManager {
   }
 
   /** A grant that meets the options. */
-  async get(requested: GrantKey, options: GrantOptions): Promise<Grant> {
-    const { events } = this.#context;
-    const server = originOf(requested.server);
-    try {
-      const { grant, source } = await this.#serve(requested, options);
-      events.emit("token", () => ({ source, issuer: grant.issuer, server }));
-      return grant;
-    } catch (error) {
-      events.emit("token", () => ({ source: "none", code: codeOf(error), server }));
-      throw error;
-    }
+  get(requested: GrantKey, options: GrantOptions): Promise<Grant> {
+    return observeToken(this.#context.events, requested, () => this.#serve(requested, options));
   }
 
   async #serve(requested: GrantKey, options: GrantOptions): Promise<Served> {
