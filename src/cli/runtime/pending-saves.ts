@@ -24,12 +24,15 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
     for (const resolve of waiting) resolve();
     waiting = [];
   };
+  const watchEach = (open: NonNullable<GrantStore["for"]>): typeof open => {
+    return (place) => saves.watch(open(place));
+  };
   const saves: PendingSaves = {
     watch: (store) => ({
       ...(store.listClients && { listClients: store.listClients.bind(store) }),
       ...(store.shortLived && { shortLived: store.shortLived }),
       ...(store.unrevoked && { unrevoked: store.unrevoked }),
-      ...(store.for && { for: (place) => saves.watch(store.for?.(place) ?? store) }),
+      ...(store.for && { for: watchEach(store.for.bind(store)) }),
       read: (...given) => store.read(...given),
       save: (...given) => store.save(...given),
       reserve: (...given) => store.reserve(...given),

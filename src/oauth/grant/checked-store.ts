@@ -7,13 +7,15 @@ import type { GrantStore } from "../model/grant-store.js";
 import type { Lease, LeaseOptions } from "../model/lease.js";
 
 /**
- * A store whose grants have usable tokens, and whose operations and leases are events. `JSON.stringify` masks a `Secret`, so a store that uses it for grants loses
- * their tokens: that must show before a refresh token is sent, and at the first login, which reads what it has saved.
+ * A store whose grants have usable tokens, and whose operations and leases are events. `JSON.stringify` masks a `Secret`, so
+ * a store that uses it for grants loses their tokens: that must show before a refresh token is sent, and at the first login,
+ * which reads what it has saved.
  *
  * @throws `AgentAuthError` `store_failed` for a grant whose tokens are not secrets
  */
 export function checkedStore(store: GrantStore, events: Events): GrantStore {
   const { shortLived, unrevoked } = store;
+  const ofTenant = store.for?.bind(store);
   const observed = <T>(operation: EventFields<"store">["operation"], work: () => Promise<T>): Promise<T> => {
     if (!events.wants("store")) return work();
     return observe(events, "store", work, (ended) => {
@@ -59,7 +61,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     ...(shortLived && { shortLived }),
     ...(unrevoked && { unrevoked }),
     ...(store.health && { health: store.health.bind(store) }),
-    ...(store.for && { for: (place) => checkedStore(store.for?.(place) ?? store, events) }),
+    ...(ofTenant && { for: (place) => checkedStore(ofTenant(place), events) }),
   };
 }
 
