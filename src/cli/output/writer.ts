@@ -80,16 +80,35 @@ export function formatOf(options: OutputFlags, settings: Pick<Settings, "output"
   return (settings.output?.value as Format | undefined) ?? (io.stdout.isTTY ? "table" : "plain");
 }
 
+type PrintContext = Pick<CommandContext, "io" | "now"> & { settings(): Pick<Settings, "output"> };
+
 /** Prints rows that are few and known together, in the format of the flags or the settings. */
 export async function printRows(
   rows: readonly object[],
   set: ColumnSet,
   options: OutputFlags,
-  { io, now, settings }: Pick<CommandContext, "io" | "now"> & { settings(): Pick<Settings, "output"> },
+  { io, now, settings }: PrintContext,
 ): Promise<void> {
   const writer = createWriter(formatOf(options, settings(), io), { ...set, bounded: true, jq: options.jq, now }, io);
   await writer.write(rows);
   await writer.end();
+}
+
+/** Prints rows of which each page is written before the next one is read, in the format of the flags or the settings. */
+export async function printPages(
+  pages: AsyncIterable<readonly object[]>,
+  set: ColumnSet,
+  options: OutputFlags,
+  { io, now, settings }: PrintContext,
+): Promise<void> {
+  const writer = createWriter(formatOf(options, settings(), io), { ...set, jq: options.jq, now }, io);
+  try {
+    for await (const rows of pages) await writer.write(rows);
+    await writer.end();
+  } catch (thrown) {
+    await writer.abort();
+    throw thrown;
+  }
 }
 
 /** Whether the flags ask for an output that is otherwise left out. */

@@ -14,7 +14,7 @@ import { firstSteps } from "../../config/first-steps.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter, formatOf, printRows } from "../../output/writer.js";
+import { printPages, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
@@ -117,26 +117,21 @@ async function runStatusOfAll(options: StoredLoginFlags, context: CommandContext
   const onUnusable = (error: AgentAuthError) => void unusable.push(error);
   const pending = pendingOf(undefined, options, context);
   const columns = [PROFILE, ...COLUMNS, ACCOUNT, ...(pending.length > 0 ? PENDING : [])];
-  const set = { ...LOGINS, columns, jq: options.jq, now };
-  const writer = createWriter(formatOf(options, context.settings(), io), set, io);
   let [count, anyUsable] = [0, false];
-  try {
+  const read = ({ profile, server, account }: Connection) =>
+    usable(() => store.read({ profile, server, account: account ?? undefined }), onUnusable);
+  async function* pages() {
     for await (const { items } of store.connections({ onUnusable })) {
-      const read = ({ profile, server, account }: Connection) =>
-        usable(() => store.read({ profile, server, account: account ?? undefined }), onUnusable);
       const grants = (await Promise.all(items.map(read))).filter((grant) => grant !== undefined);
       const logins = grants.map((grant) => printedLogin(describeLogin(grant, now(), store.location)));
-      await writer.write(logins);
+      yield logins;
       remark(logins, io);
       count += logins.length;
       anyUsable ||= logins.some(isUsable);
     }
-    await writer.write(pending.map((one) => printedPendingLogin(one, context.home())));
-    await writer.end();
-  } catch (thrown) {
-    await writer.abort();
-    throw thrown;
+    yield pending.map((one) => printedPendingLogin(one, context.home()));
   }
+  await printPages(pages(), { ...LOGINS, columns }, options, context);
   io.say(sourcesLine(context.settings(), context, { all: true, location: store.location }));
   sayPending(pending, io);
   warnOfUnusable(unusable, context);

@@ -6,7 +6,7 @@ import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
 import type { OutputFlags } from "../../flags/output.js";
 import type { ColumnSet } from "../../output/columns.js";
-import { createWriter, formatOf } from "../../output/writer.js";
+import { printPages } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
@@ -60,21 +60,16 @@ export async function runLogins(options: LoginsFlags, given: CommandContext): Pr
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => void unusable.push(error);
   const store = await context.store();
-  const pages = store.connections({ profile, tenant, server, state, limit: Math.min(PAGE, limit), onUnusable });
-  const { io, now, settings } = context;
-  const writer = createWriter(formatOf(options, settings(), io), { ...LOGINS, jq: options.jq, now }, io);
-  let left = limit;
-  try {
-    for await (const { items } of pages) {
-      await writer.write(items.slice(0, left) satisfies PrintedConnection[]);
+  const query = { profile, tenant, server, state, limit: Math.min(PAGE, limit), onUnusable };
+  async function* pages(): AsyncGenerator<PrintedConnection[]> {
+    let left = limit;
+    for await (const { items } of store.connections(query)) {
+      yield items.slice(0, left);
       left -= items.length;
-      if (left <= 0) break;
+      if (left <= 0) return;
     }
-    await writer.end();
-  } catch (thrown) {
-    await writer.abort();
-    throw thrown;
   }
+  await printPages(pages(), LOGINS, options, context);
   warnOfUnusable(unusable, context);
   return unusable.length > 0 ? EXIT_CODES.store : undefined;
 }
