@@ -118,6 +118,8 @@ class Keeper {
   readonly #signal: AbortSignal;
   readonly #everyMs: number;
   readonly #jitter: number;
+  readonly #concurrency: number;
+  readonly #perIssuer: number;
   readonly #issuers = new Map<string, IssuerLoad>();
   /** When the newest refresh that was planned had its turn. */
   #lastAt = 0;
@@ -130,6 +132,8 @@ class Keeper {
     for (const [name, value] of Object.entries({ concurrency, perIssuer }))
       if (!(Number.isInteger(value) && value > 0)) throw new TypeError(`${name} must be a whole number above 0`);
     this.#jitter = jitter;
+    this.#concurrency = concurrency;
+    this.#perIssuer = perIssuer;
     this.#users = users;
     this.#options = options;
     this.#clock = users.tokensOf(undefined).context.clock;
@@ -188,9 +192,8 @@ class Keeper {
   }
 
   async #run(plan: Due[], until: number): Promise<void> {
-    const { concurrency = CONCURRENCY } = this.#options;
     const random = this.#users.tokensOf(undefined).context.options.random ?? Math.random;
-    const spreadMs = Math.min(SPREAD_MS, this.#gapMs * concurrency * 0.5);
+    const spreadMs = Math.min(SPREAD_MS, this.#gapMs * this.#concurrency * 0.5);
     const active = new Set<Promise<void>>();
     // A Retry-After moves a login behind others.
     for (let next = plan.shift(); next !== undefined; next = plan.shift()) {
@@ -200,13 +203,13 @@ class Keeper {
         break;
       }
       await this.sleep(next.at + random() * spreadMs - this.#clock.epoch());
-      while (active.size >= concurrency) await Promise.race(active);
+      while (active.size >= this.#concurrency) await Promise.race(active);
       if (this.#signal.aborted) break;
       const later = this.#laterFor(next);
       if (later === undefined) {
         const work: Promise<void> = this.#refresh(next).finally(() => active.delete(work));
         active.add(work);
-      } else if (later.at - this.#clock.epoch() > PATIENCE_MS) this.#tell(next, "failed", later.why);
+      } else if (later.at - this.#clock.epoch() > PATIENCE_MS) this.#count(next, "failed", later.why);
       else insert(plan, { ...next, at: later.at });
     }
     await Promise.all(active);
@@ -225,7 +228,6 @@ class Keeper {
 
   /** When a login can have its turn, if not now, because its issuer is busy or asked not to be asked. */
   #laterFor({ issuer }: Due): { at: number; why?: AgentAuthError | undefined } | undefined {
-    const { perIssuer = PER_ISSUER } = this.#options;
     const load = this.#loadOf(issuer);
     const now = this.#clock.epoch();
     const gapMs = Math.max(this.#gapMs, BUSY_MS);
@@ -234,7 +236,7 @@ class Keeper {
       load.lastAt = Math.max(load.lastAt, load.pausedUntil) + this.#gapMs;
       return { at: load.lastAt, why: load.why };
     }
-    return load.active >= perIssuer ? { at: now + gapMs } : undefined;
+    return load.active >= this.#perIssuer ? { at: now + gapMs } : undefined;
   }
 
   #loadOf(issuer: string): IssuerLoad {
@@ -251,7 +253,7 @@ class Keeper {
       const grant = await context.options.store.read(due.key);
       if (grant === undefined || isDone(grant, due, this.#clock.epoch())) return;
       // Without the signal: an issuer may have obeyed what is in flight.
-      if (await ofUser.keepAlive(grant)) this.#tell(due, "refreshed");
+      if (await ofUser.keepAlive(grant)) this.#count(due, "refreshed");
     } catch (error) {
       if (!isAgentAuthError(error)) throw error;
       const { retryAfter } = error;
@@ -259,13 +261,13 @@ class Keeper {
         load.pausedUntil = Math.max(load.pausedUntil, this.#clock.epoch() + retryAfter * 1000);
         load.why = error;
       }
-      this.#tell(due, error.code === "login_required" ? "needs_login" : "failed", error);
+      this.#count(due, error.code === "login_required" ? "needs_login" : "failed", error);
     } finally {
       load.active--;
     }
   }
 
-  #tell({ tenant, key, issuer }: Due, outcome: KeepAliveResult["outcome"], error?: AgentAuthError): void {
+  #count({ tenant, key, issuer }: Due, outcome: KeepAliveResult["outcome"], error?: AgentAuthError): void {
     this.report[outcome]++;
     const { profile, server, account } = key;
     const login = { tenant: tenant ?? null, profile, server, account: account ?? null, issuer };
@@ -305,6 +307,6 @@ export function millisecondsOf(time: string): number {
   const [, digits = "", unit = ""] = /^(\d+(?:\.\d+)?)([smhd])$/.exec(time) ?? [];
   const ms = Number(digits) * (UNITS_MS[unit as Unit] ?? 0);
   if (!(ms >= LEAST_MS && ms <= MOST_MS))
-    throw new TypeError(`every must be a time such as 24h, 90m or 7d, from 10s to 90d`);
+    throw new TypeError("every must be a time such as 24h, 90m or 7d, from 10s to 90d");
   return ms;
 }
