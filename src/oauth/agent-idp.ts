@@ -56,14 +56,15 @@ export class IdpTokens {
   async loginAt<Options extends LoginOptions>(profile: string, requested: Options) {
     checkCall(requested);
     const { idp } = this.#agent.options;
+    const named = typeof idp === "object" ? idp : undefined;
     const stored = await this.#stored(profile);
-    const issuer = typeof idp === "object" ? idp.issuer : stored?.issuer;
+    const issuer = named?.issuer ?? stored?.issuer;
     if (issuer === undefined) throw notNamedError();
-    // The tokens of servers come from the only login.
-    const other = (await this.#logins(profile)).find((login) => !isSameIssuer(login.issuer, issuer));
+    // The tokens of servers come from the only login; without a name it is the one that is stored.
+    const other = named && (await this.#logins(profile)).find((login) => !isSameIssuer(login.issuer, issuer));
     if (other !== undefined) throw otherLoginError(other);
-    const context = this.#contextAt(profile, { ...(typeof idp === "object" && idp), issuer }, stored?.client);
-    const scope = unionScopes(requested.scope ?? (typeof idp === "object" ? idp.scope : undefined));
+    const context = this.#contextAt(profile, { ...named, issuer }, stored?.client);
+    const scope = unionScopes(requested.scope ?? named?.scope);
     const options = scope === undefined ? requested : { ...requested, scope: unionScopes("openid", scope) };
     return { context, issuer, options, stored };
   }

@@ -231,13 +231,8 @@ export class AgentClient {
    * @throws `AgentAuthError` `bad_token_answer` for an id token that cannot be verified, and as {@link AgentClient.login}
    */
   async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
-    checkCall(options);
-    const { clock, options: own } = this.#context;
-    return describeLogin(
-      await this.#tokens.ofIdp.login(this.#context.profile, options),
-      clock.epoch(),
-      own.store.location,
-    );
+    const { clock, profile, options: own } = this.#context;
+    return describeLogin(await this.#tokens.ofIdp.login(profile, options), clock.epoch(), own.store.location);
   }
 
   /**
