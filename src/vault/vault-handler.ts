@@ -33,7 +33,10 @@ export interface VaultOptions {
   servers: readonly string[];
   /** The scopes that `scope` of a request may name. Default: none, which leaves the choice to the server. */
   scopes?: readonly string[] | undefined;
-  /** The page that a browser returns to if a request names none, and if its login failed: with the query parameter `error`. Default: `/`. */
+  /**
+   * The page that a browser returns to if a request names none, and if its login failed: with the query parameter `error`.
+   * Default: `/`.
+   */
   returnTo?: string | undefined;
   /** Answers `POST /token` with the access token of a connection. Default false: no response holds a token. */
   token?: boolean | undefined;
@@ -68,6 +71,8 @@ export interface Vault {
 /** The settings of a vault, checked. */
 interface VaultSettings {
   baseUrl: string;
+  /** What the path of each request begins with. */
+  basePath: string;
   redirectUri: URL;
   servers: readonly string[];
   scopes: readonly string[];
@@ -114,7 +119,7 @@ export function vaultHandler(agents: AgentClient, options: VaultOptions): Vault 
   async function answer(request: Request, user: VaultUser): Promise<Response> {
     const wait = limit.secondsToWait(JSON.stringify([user.tenant, user.user]));
     if (wait !== undefined) return respondProblem(429, "too_many_requests", { "retry-after": `${wait}` });
-    const name = operationOf(request, settings.baseUrl);
+    const name = operationOf(request, settings);
     const operation = name === "token" && !options.token ? undefined : OPERATIONS.get(name);
     if (operation === undefined) return respondProblem(404, "not_found");
     const [method, run] = operation;
@@ -150,14 +155,15 @@ function settingsOf({ baseUrl: given, servers, scopes = [], returnTo = "/" }: Va
   const redirectUri = checkRedirectUri(`${baseUrl}/callback`);
   if (redirectUri.search !== "") throw new TypeError(`baseUrl ${quote(given)} must have no query`);
   const page = checkReturnTo(returnTo, redirectUri) ?? redirectUri.origin;
-  return { baseUrl, redirectUri, servers: servers.map((url) => parseMcpUrl(url).resource), scopes, returnTo: page };
+  const basePath = `${new URL(baseUrl).pathname.replace(/\/$/, "")}/`;
+  const known = servers.map((url) => parseMcpUrl(url).resource);
+  return { baseUrl, basePath, redirectUri, servers: known, scopes, returnTo: page };
 }
 
 /** The last part of the path, if it is directly below the base address; a proxy may have changed the host. */
-function operationOf(request: Request, baseUrl: string): string {
-  const base = `${new URL(baseUrl).pathname.replace(/\/$/, "")}/`;
+function operationOf(request: Request, { basePath }: VaultSettings): string {
   const { pathname } = new URL(request.url);
-  return pathname.startsWith(base) ? pathname.slice(base.length) : "";
+  return pathname.startsWith(basePath) ? pathname.slice(basePath.length) : "";
 }
 
 function noField(): undefined {
