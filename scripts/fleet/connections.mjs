@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { must } from "../soak/invariant.mjs";
 import { inEngines, missingEngine } from "./engines.mjs";
 import { openFleet, quantile } from "./fleet.mjs";
-import { connect, openStore } from "./store.mjs";
+import { connect, fillStore, openStore } from "./store.mjs";
 
 /** The scenario. */
 export const connections = {
@@ -17,7 +17,6 @@ export const connections = {
 
 const READER = fileURLToPath(new URL("connections-reader.mjs", import.meta.url));
 const SIZES = { short: 10_000, long: 100_000 };
-const SAVES_AT_ONCE = 32;
 /** Every so manieth login needs another one. */
 const EACH_REFUSED = 100;
 
@@ -59,7 +58,9 @@ async function measure(engine, users) {
   const tenant = "many";
   try {
     const [grant] = await fleet.grants();
-    await fill(openStore(link.driver, { tenant }), grant, users);
+    const retired = { at: Date.now(), reason: "invalid_grant" };
+    const more = (user) => user % EACH_REFUSED === 0 && { retired };
+    await fillStore(openStore(link.driver, { tenant }), grant, users, more);
     const read = async (query, pages) => {
       const settings = JSON.stringify({ address: engine.address, tenant, query, pages });
       const { stdout } = await promisify(execFile)(process.execPath, [READER, settings], { maxBuffer: 1 << 26 });
@@ -74,16 +75,4 @@ async function measure(engine, users) {
     await link.close();
     await fleet.close();
   }
-}
-
-async function fill(store, grant, users) {
-  let next = 0;
-  const work = async () => {
-    while (next < users) {
-      const user = next++;
-      const retired = user % EACH_REFUSED === 0 ? { at: Date.now(), reason: "invalid_grant" } : undefined;
-      must(await store.save({ ...grant, profile: `user-${user}`, retired }, undefined), "not saved");
-    }
-  };
-  await Promise.all(Array.from({ length: SAVES_AT_ONCE }, work));
 }

@@ -1,11 +1,10 @@
 // What a stored token costs, against a read of the same size from the engine by the same client, and with many users.
 import { randomUUID } from "node:crypto";
 import { AgentClient } from "../soak/dist.mjs";
-import { must } from "../soak/invariant.mjs";
 import { randomFrom } from "../soak/random.mjs";
 import { inEngines, missingEngine } from "./engines.mjs";
 import { openFleet, quantile } from "./fleet.mjs";
-import { connect, openStore } from "./store.mjs";
+import { connect, fillStore, openStore } from "./store.mjs";
 
 /** The scenario. */
 export const latency = {
@@ -18,7 +17,6 @@ export const latency = {
 const FEW = 10;
 const SIZES = { short: { many: 10_000, rounds: 60 }, long: { many: 100_000, rounds: 300 } };
 const BATCH = 10;
-const SAVES_AT_ONCE = 32;
 
 /** @returns the rows of its table */
 async function run({ size, seed, say }) {
@@ -53,7 +51,7 @@ async function measure(engine, { many, rounds, seed }) {
     for (const [name, users] of Object.entries({ few: FEW, many })) {
       const tenant = `${name}-${randomUUID()}`;
       stores[name] = { tenant, users };
-      await fill(openStore(link.driver, { tenant }), grant, users);
+      await fillStore(openStore(link.driver, { tenant }), grant, users);
     }
     const draw = randomFrom(seed, "latency");
     const raw = await rawRead(engine, link);
@@ -76,14 +74,6 @@ async function measure(engine, { many, rounds, seed }) {
     await link.close();
     await fleet.close();
   }
-}
-
-async function fill(store, grant, users) {
-  let next = 0;
-  const work = async () => {
-    while (next < users) must(await store.save({ ...grant, profile: `user-${next++}` }, undefined), "not saved");
-  };
-  await Promise.all(Array.from({ length: SAVES_AT_ONCE }, work));
 }
 
 /** Reads 2.5 kB as the driver does: one command, or one statement. */

@@ -1,11 +1,13 @@
 // A store in an engine, as a process of the fleet opens it.
 import pg from "pg";
 import { createClient } from "redis";
+import { must } from "../soak/invariant.mjs";
 import { grantStore, keyRing, postgresDriver, redisDriver } from "./dist.mjs";
 
 const KEY = new Uint8Array(32).fill(7);
 const RECONNECT_MS = 50;
 const POOL = 4;
+const SAVES_AT_ONCE = 32;
 
 /**
  * Connects to an engine.
@@ -24,6 +26,18 @@ export async function connect(at, { via, movable, ...options } = {}) {
 /** The store of a tenant, sealed by the key that all processes of the fleet have. */
 export function openStore(driver, { tenant, seal = ring(), ...options }) {
   return grantStore(driver, { seal, tenant, ...options });
+}
+
+/** Saves a login for each of many users. @param more what differs in the login of a user, by number */
+export async function fillStore(store, grant, users, more = () => ({})) {
+  let next = 0;
+  const work = async () => {
+    while (next < users) {
+      const user = next++;
+      must(await store.save({ ...grant, profile: `user-${user}`, ...more(user) }, undefined), "not saved");
+    }
+  };
+  await Promise.all(Array.from({ length: SAVES_AT_ONCE }, work));
 }
 
 function ring() {
