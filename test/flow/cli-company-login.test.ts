@@ -19,6 +19,16 @@ const it = machineTest({ revocation: true, deviceFlow: true })
       (...flags: string[]) =>
         me.run(loginAtIdp(machine, ...flags)),
   )
+  /** The first of two steps, with one of the flows. */
+  .extend(
+    "begin",
+    ({ me, machine: { idp } }) =>
+      (flow: string) =>
+        me.run([
+          ...["login", "--idp", idp.issuer, "--idp-client-id", idp.nativeClient.clientId],
+          ...["--flow", flow, "--no-wait", "--json"],
+        ]),
+  )
   /** The flags of the first call at a server, which name its client and the issuer of that. */
   .extend("client", ({ machine }) => ["--client-id", machine.workloadClient.clientId, "--issuer", machine.issuer]);
 
@@ -103,19 +113,9 @@ describe("agentauth login --idp", () => {
     expect((await me.run(["logout", "--idp"])).stderr).toBe("not logged in at an identity provider\n");
   });
 
-  it("can be made in two steps, as an agent does it", async ({ client, machine, me, url }) => {
-    const { issuer, nativeClient } = machine.idp;
-    const begun = await me.run([
-      "login",
-      "--idp",
-      issuer,
-      "--idp-client-id",
-      nativeClient.clientId,
-      "--flow",
-      "paste",
-      "--no-wait",
-      "--json",
-    ]);
+  it("can be made in two steps, as an agent does it", async ({ begin, client, machine, me, url }) => {
+    const { issuer } = machine.idp;
+    const begun = await begin("paste");
     const { finish, login_id, ...started } = JSON.parse(begun.stdout) as Begun;
     expect(finish).toBe(`agentauth login --idp ${issuer} --wait ${login_id}`);
     const status = await me.run(["status", "--json"]);
@@ -133,19 +133,8 @@ describe("agentauth login --idp", () => {
     expect((await me.run(["token", url, "--no-login", ...client])).code).toBe(0);
   });
 
-  it("can be made with a code on another device", async ({ machine, me }) => {
-    const { issuer, nativeClient } = machine.idp;
-    const begun = await me.run([
-      "login",
-      "--idp",
-      issuer,
-      "--idp-client-id",
-      nativeClient.clientId,
-      "--flow",
-      "device",
-      "--no-wait",
-      "--json",
-    ]);
+  it("can be made with a code on another device", async ({ begin, me }) => {
+    const begun = await begin("device");
     const { finish, url } = JSON.parse(begun.stdout) as Begun;
     await (await fetch(url)).text();
     const { code, stdout } = await me.run([...finish.split(" ").slice(1), "--json"], { clock: fastClock(20) });

@@ -34,8 +34,8 @@ export function forged(jwt: unknown, over: object): string {
   return `${head}.${body}.${signature}`;
 }
 
-/** A company's identity provider and its two MCP servers in a sandbox, and clients of one user. */
-export const companyTest = test
+/** A company's identity provider and its two MCP servers in a sandbox, and a store. */
+export const companySandboxTest = test
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
   .extend("sandbox", async ({}, { onCleanup }) => {
     const sandbox = await startSandbox({ autoApprove: true, machineGrants: true, devices: 1 });
@@ -43,7 +43,10 @@ export const companyTest = test
     return sandbox;
   })
   .extend("machine", ({ sandbox }) => sandbox.machine as SandboxMachine)
-  .extend("store", () => memoryStore())
+  .extend("store", () => memoryStore());
+
+/** The same with clients of one user. */
+export const companyTest = companySandboxTest
   .extend("user", () => new TestLogin())
   .extend("agentWith", ({ sandbox, machine, store, user }) => {
     const { idp, workloadClient, issuer } = machine;

@@ -1,24 +1,15 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
 import { AgentClient, type AgentClientOptions } from "../../src/oauth/agent.js";
 import { loginHandlers } from "../../src/oauth/login-handlers.js";
 import type { LoginRemedy } from "../../src/remedy.js";
-import { type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
-import { memoryStore } from "../../src/store/memory.js";
 import { TestLogin } from "../helpers/login.js";
 import { consent, cookieHeader, SECRET, visit } from "../oauth/login/web-support.js";
+import { companySandboxTest } from "./company-support.js";
 
 const REDIRECT_URI = "http://127.0.0.1:3000/callback";
 
-const it = test
-  // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
-  .extend("sandbox", async ({}, { onCleanup }) => {
-    const sandbox = await startSandbox({ autoApprove: true, machineGrants: true, devices: 1 });
-    onCleanup(() => sandbox.close());
-    return sandbox;
-  })
-  .extend("machine", ({ sandbox }) => sandbox.machine as SandboxMachine)
-  .extend("store", () => memoryStore())
+const it = companySandboxTest
   /** A client of a user of the web app, in any of its processes. */
   .extend("agentOf", ({ machine, store }) => {
     const { idp, workloadClient, issuer } = machine;

@@ -6,7 +6,7 @@ import { memoryDriver } from "../../src/store/driver/memory-driver.js";
 import { memoryStore } from "../../src/store/memory.js";
 import { startScene } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
-import { HOUR, SIGNAL, TOKEN } from "./grant/support.js";
+import { HOUR, holdTokens, SIGNAL, TOKEN } from "./grant/support.js";
 
 it("close lets refreshes in flight end, begins no other one, and returns tokens that are valid", async () => {
   const { mcp, issuer, agent, clock } = await startScene();
@@ -17,14 +17,7 @@ it("close lets refreshes in flight end, begins no other one, and returns tokens 
   for (const one of [ann, bob]) await one?.login(mcp.url);
   await clock.sleep(HOUR, SIGNAL);
   await cid?.login(mcp.url);
-  let answer = () => {};
-  const asked = new Promise<void>((resolve) => {
-    answer = resolve;
-  });
-  issuer.routes[TOKEN] = async (_request, nth) => {
-    await asked;
-    return { json: issuer.tokens(nth) };
-  };
+  const answer = holdTokens(issuer);
   const before = issuer.to(TOKEN).length;
   const refreshed = ann?.token(mcp.url);
   await until(() => issuer.to(TOKEN).length > before);
@@ -43,13 +36,7 @@ it("close ends after its grace where an issuer does not answer", async () => {
   const one = agent();
   await one.login(mcp.url);
   await clock.sleep(HOUR, SIGNAL);
-  let answer = () => {};
-  issuer.routes[TOKEN] = async (_request, nth) => {
-    await new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    return { json: issuer.tokens(nth) };
-  };
+  const answer = holdTokens(issuer);
   const before = issuer.to(TOKEN).length;
   const refreshed = one.token(mcp.url);
   await until(() => issuer.to(TOKEN).length > before);

@@ -5,7 +5,7 @@ import { silence, startScene } from "../helpers/issuer.js";
 import { until } from "../helpers/server.js";
 import { heldError } from "../helpers/told.js";
 import { stores } from "../store/stores.js";
-import { HOUR, SIGNAL, TOKEN } from "./grant/support.js";
+import { HOUR, holdTokens, SIGNAL, TOKEN } from "./grant/support.js";
 
 const REVOKE = "/pool/revoke";
 const engines = stores.filter(([name]) => !name.includes("anew"));
@@ -73,13 +73,7 @@ it("waits for a refresh in flight, whose tokens are revoked too and reach no cal
   const { agent, clock, issuer, mcp } = await startScene();
   await agent().login(mcp.url);
   await clock.sleep(HOUR, SIGNAL);
-  let answer = () => {};
-  issuer.routes[TOKEN] = async (_request, nth) => {
-    await new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    return { json: issuer.tokens(nth) };
-  };
+  const answer = holdTokens(issuer);
   const token = heldError(agent().token(mcp.url, { login: false }));
   await until(() => issuer.to(TOKEN).length === 2);
   let isDisconnected = false;

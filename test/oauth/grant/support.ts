@@ -1,11 +1,24 @@
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import { plainGrant } from "../../helpers/grant.js";
-import { type Reply, type Scene, startScene } from "../../helpers/issuer.js";
+import { type Reply, type Scene, startScene, type TestIssuer } from "../../helpers/issuer.js";
 
 export const SIGNAL = new AbortController().signal;
 export const TOKEN = "/pool/token";
 export const HOUR = 3_600_000;
 export const refusal: Reply = { status: 400, json: { error: "invalid_grant" } };
+
+/** Holds the responses to requests for tokens until the returned function is called. */
+export function holdTokens(issuer: TestIssuer): () => void {
+  let release = () => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  issuer.routes[TOKEN] = async (_request, nth) => {
+    await released;
+    return { json: issuer.tokens(nth) };
+  };
+  return release;
+}
 
 export interface LoggedIn extends Scene {
   key: { profile: string; server: string };
