@@ -14,7 +14,7 @@ import { isMachineAccount } from "./model/machine-grant.js";
 
 /**
  * The grants of an agent client: those of a machine where its options name a machine grant, else those of its users, who
- * are told apart by the profile in each key.
+ * are distinguished by the profile in each key.
  */
 export class AgentTokens {
   readonly ofUser: TokenManager;

@@ -8,7 +8,7 @@ export interface AgentUser {
   /** The tenant of the store, which must have tenants. Default: that of the store itself. */
   tenant?: string | undefined;
   /**
-   * Whoever this program has authenticated. It is the profile that the user's logins are stored under, and is sent to no
+   * The user that this program has authenticated. It is the profile that the user's logins are stored under, and is sent to no
    * issuer and no server.
    */
   user: string;
@@ -30,7 +30,7 @@ export class AgentUsers {
     return new AgentUserView(this, this.#own, this.#own.context);
   }
 
-  /** @throws `TypeError` for a user, or a client, that cannot be told apart from others */
+  /** @throws `TypeError` for a user, or a client, that cannot be distinguished from others */
   view({ tenant, user }: AgentUser): AgentUserView {
     const { grant, loginHint } = this.#own.context.options;
     if (grant !== undefined) throw new TypeError("a machine grant has no users: leave out the option grant");

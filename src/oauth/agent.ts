@@ -62,7 +62,7 @@ const CLOSE_GRACE_MS = 30_000;
 let usersOf: (agent: AgentClient) => AgentUsers;
 
 /**
- * Keeps logins alive that nobody uses, whose refresh tokens would end otherwise: each is refreshed once in a time, by
+ * Keeps unused logins alive, whose refresh tokens would expire otherwise: each is refreshed once in a time, by
  * whichever of the workers that share the store comes first. A login that was refreshed for a use is left alone for that
  * time. Two logins of a tenant with a thousand users are as far apart as the time allows: no minute has more than twice as
  * many refreshes as the mean, or ten. A `Retry-After` of an issuer is kept.
@@ -395,7 +395,7 @@ export class AgentClient {
 
   /**
    * Ends many logins as {@link AgentClient.disconnect} ends one: with `tenant` or `profile` those of them, else those of this
-   * client's own profile. A login that a user finishes meanwhile may remain. Revocations that failed before are tried again.
+   * client's own profile. A login that a user finishes at the same time may remain. Revocations that failed before are tried again.
    *
    * @throws `AgentAuthError` class `store` for a login that cannot be read, after the others are ended
    */

@@ -9,8 +9,8 @@ import { retryRevocations } from "./stored-logins.js";
 /** Options of {@link keepAlive}. */
 export interface KeepAliveOptions {
   /**
-   * In what time each login is refreshed once, such as `24h`, `90m` or `7d`: less than the issuer keeps a refresh token that
-   * nobody uses.
+   * In what time each login is refreshed once, such as `24h`, `90m` or `7d`: less than the issuer keeps an unused
+   * refresh token.
    */
   every: `${number}${Unit}`;
   /** The last part of that time, over which the refreshes are spread: 0.1 to 0.9. Default: 0.5. */

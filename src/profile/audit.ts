@@ -115,7 +115,7 @@ function openFile(path: string): number {
 function rotate(path: string, full: Stats): void {
   if (linkStatOf(path)?.ino !== full.ino) return;
   const now = new Date().toISOString().replaceAll(/[-:.]/g, "");
-  // On Windows another process may have it open; then it grows until nobody has.
+  // On Windows another process may have it open; then it grows until no process has.
   if (!attempt(() => renameSync(path, `${path}.${now}-${randomBytes(4).toString("hex")}`))) return;
   const name = basename(path);
   const older = listFolder(dirname(path)).filter((one) => one.startsWith(`${name}.`) && OLDER.test(one));

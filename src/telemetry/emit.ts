@@ -8,7 +8,7 @@ interface Channel {
   publish(message: unknown): void;
 }
 
-/** Passes events to whoever receives them. */
+/** Passes events to their receivers. */
 export interface Events {
   /** Whether anyone receives events of this type. */
   wants(type: EventName): boolean;

@@ -20,7 +20,7 @@ export type VaultUser = AgentUser;
 /** What the vault of a platform needs. */
 export interface VaultOptions {
   /**
-   * Who sent a request, by the session of the platform; undefined if nobody is logged in, which is answered with 401. A
+   * Who sent a request, by the session of the platform; undefined if no user is logged in, which is answered with 401. A
    * cookie of the session needs `SameSite=Lax`: the browser returns to `callback` from the issuer.
    */
   authenticate: (request: Request) => VaultUser | undefined | Promise<VaultUser | undefined>;

@@ -39,7 +39,7 @@ export interface RefreshContext extends SaveContext, SendContext {
 export interface RefreshReason {
   isRefused: boolean;
   isForced: boolean;
-  /** Nobody uses the login: it is refreshed so that it does not end. */
+  /** The login is unused: it is refreshed so that it does not expire. */
   isUnused?: boolean;
 }
 

@@ -189,7 +189,7 @@ export class TokenManager {
     return (await this.#refreshOnce(seen, { isRefused: false, isForced: true }, signal)).grant;
   }
 
-  /** Refreshes a grant that nobody uses, so that it does not end. @returns whether this process did, and no other one */
+  /** Refreshes an unused grant, so that it does not expire. @returns whether this process did, and no other one */
   async keepAlive(seen: Grant): Promise<boolean> {
     const why = { isRefused: false, isForced: false, isUnused: true };
     return (await this.#refreshOnce(seen, why, undefined)).source === "refreshed";

@@ -61,9 +61,7 @@ Example:
     .addHelpText("after", "\nRuns beside processes that use the store.\n\nExample:\n  $ agentauth store reseal")
     .action(registry.run(load, "reseal"));
   addFlags(
-    addOutputFlags(
-      group.command("keep-alive").description("Refresh logins that nobody uses, before their issuer ends them"),
-    ),
+    addOutputFlags(group.command("keep-alive").description("Refresh unused logins before their issuer ends them")),
     undefined,
     [
       ["--every <time>", "In what time each login is refreshed once: 90m, 24h, 7d", everyFlag],
@@ -85,7 +83,7 @@ Example:
     .addHelpText(
       "after",
       `
-The time (default: 24h) must be shorter than an issuer keeps a refresh token that nobody uses. Any number of workers may run:
+The time (default: 24h) must be shorter than an issuer keeps an unused refresh token. Any number of workers may run:
 each login is refreshed by one of them, and one that is killed is replaced by the others. A login that was refreshed within the
 time is left alone. SIGTERM ends it when the refreshes in flight have ended.
 
