@@ -17,9 +17,7 @@ import { IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf, machineAccountOf }
 import { type Discovered, type IssuerMetadata, isSameIssuer, takesIdJag } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
 import { unionScopes } from "./model/scope.js";
-import { removeAndRevoke } from "./stored-logins.js";
 import { isCurrent, verifyIdToken } from "./token/id-token.js";
-import type { RemoteLogout } from "./token/revocation.js";
 
 /** The users, each at one server, whose managers are kept. */
 const MAX_USERS = 1000;
@@ -109,18 +107,14 @@ export class IdpTokens {
     return login && this.#derived(login, key);
   }
 
-  /** Removes the login, and the tokens that came from it, then revokes them. @returns undefined if none is stored */
-  async logout(profile: string, signal: AbortSignal | undefined): Promise<{ grant: Grant; outcome: RemoteLogout }[]> {
+  /** The login, then the grants of servers that came from it; none if no login is stored. */
+  async withDerived(profile: string): Promise<Grant[]> {
     const login = await this.#stored(profile);
     if (login === undefined) return [];
     const { store } = this.#agent.options;
     const suffix = await this.#suffixOf(login);
     const all = await store.list({ profile });
-    const derived = all.filter(({ account }) => suffix !== undefined && account?.endsWith(suffix));
-    return Promise.all(
-      // The login comes first: without it no process gets another token.
-      [login, ...derived].map(async (grant) => ({ grant, outcome: await removeAndRevoke(this.#agent, grant, signal) })),
-    );
+    return [login, ...all.filter(({ account }) => suffix !== undefined && account?.endsWith(suffix))];
   }
 
   /** The login at the provider of the options, or the only one that is stored. */

@@ -1,6 +1,6 @@
 import { isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
-import { ExchangeCache } from "./agent-exchange.js";
+import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { IdpTokens } from "./agent-idp.js";
 import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
@@ -11,6 +11,7 @@ import { TokenManager } from "./login/token-manager.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { isMachineAccount } from "./model/machine-grant.js";
+import type { ExchangedToken } from "./token/exchange.js";
 
 /**
  * The grants of an agent client: those of a machine where its options name a machine grant, else those of its users, who
@@ -21,8 +22,8 @@ export class AgentTokens {
   readonly ofMachine: MachineTokenManager | undefined;
   /** Those that come from a login at an identity provider. */
   readonly ofIdp: IdpTokens;
-  readonly exchanges = new ExchangeCache();
   readonly context: AgentContext;
+  readonly #exchanges = new ExchangeCache();
   readonly #openServers = new OpenServers();
 
   constructor(context: AgentContext) {
@@ -89,6 +90,22 @@ export class AgentTokens {
     return (
       (await this.find(key)) !== undefined || requiresLogin(this.context.loginContext(key, undefined), mcpUrl, signal)
     );
+  }
+
+  /** Exchanges the token of a server, or one from elsewhere, by the client of the login there or of the options. */
+  exchange(key: GrantKey, options: ExchangeOptions): Promise<ExchangedToken> {
+    const { context } = this;
+    return this.#exchanges.get(key.server, options, {
+      clock: context.clock,
+      grant: (requested) => this.get(key, requested),
+      callOf: (grant) => context.callOf(grant),
+      client: async (signal) => {
+        const grant = await this.find(key);
+        if (!grant) return callForClient(context.loginContext(key, undefined), key.server, signal);
+        context.requireIssuer(grant.issuer, grant.server);
+        return context.callOf(grant);
+      },
+    });
   }
 
   /**
