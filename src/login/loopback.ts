@@ -1,8 +1,7 @@
 import { abortedError } from "../errors.js";
 import { untilAborted } from "../http/deadline.js";
-import { listenByPlan } from "./bind-plan.js";
 import { CallbackHandler } from "./callback-handler.js";
-import type { ListenerLimits } from "./listen.js";
+import { type ListenerLimits, listenByPlan } from "./listen.js";
 import type { ShownOutcome } from "./pages.js";
 import { authority, planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
 

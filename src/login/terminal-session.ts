@@ -5,10 +5,17 @@ import { timeoutError } from "../oauth/login/login-timeout.js";
 import { briefLinkText, briefLoginText, briefWaitingText, linkWithdrawnText, otherWaysText } from "./brief-messages.js";
 import type { BrowserResult } from "./browser.js";
 import { checkBrowserUrl } from "./browser-url.js";
-import type { LoginDisplay } from "./login-display.js";
 import type { Loopback } from "./loopback.js";
-import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, loginText, pasteText, waitingText } from "./messages.js";
-import type { OptionText } from "./option-text.js";
+import {
+  BROWSER_FAILED,
+  BROWSER_OPENED,
+  codeTakerText,
+  type LoginDisplay,
+  loginText,
+  type OptionText,
+  pasteText,
+  waitingText,
+} from "./messages.js";
 import { inputError, isTerminal, type PasteInput, readPaste } from "./paste.js";
 import type { LoginEnvironment } from "./platform.js";
 
