@@ -1,6 +1,6 @@
 import { DriftLog, type DriftSummary, listChanged } from "./drift-log.js";
 import type { Page, ReadOptions } from "./page.js";
-import { idOf, Overlap, type SeenIds } from "./seen-ids.js";
+import { itemIdOf, Overlap, type SeenIds } from "./seen-ids.js";
 
 /** What a page that is read again shows of the read position. */
 export interface PageObservation {
@@ -120,7 +120,7 @@ export class DriftTracker<T extends object> {
       // The last item that was read is too far to the right: only reading on finds it, no further rewind.
       if (offset > 0 && !this.#search && isOutOfReach) return this.#rewind(offset, 1, Number.POSITIVE_INFINITY);
     }
-    if (items.slice(0, this.#overlap.size).some((item) => idOf(item) === undefined)) {
+    if (items.slice(0, this.#overlap.size).some((item) => itemIdOf(item) === undefined)) {
       throw listChanged(page, "the list changed, and its items have no id by which those already read are known");
     }
     const decision = this.#search ? this.#find(page, this.#search) : { skip: 0 };

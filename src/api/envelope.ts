@@ -205,7 +205,7 @@ export async function bufferedResponseOf(
 }
 
 /** Makes the body of a consumed response readable again, any number of times; returns the same object. */
-export function replay(reply: BufferedResponse): BufferedResponse {
+export function makeReadable(reply: BufferedResponse): BufferedResponse {
   const { text, response } = reply;
   const { status, statusText, headers, url } = response;
   Object.defineProperties(response, {
@@ -219,7 +219,7 @@ export function replay(reply: BufferedResponse): BufferedResponse {
     clone: {
       value: () => {
         const copy = new Response(null, { status, statusText, headers: [...headers] });
-        return replay({ ...reply, response: Object.defineProperty(copy, "url", { value: url }) }).response;
+        return makeReadable({ ...reply, response: Object.defineProperty(copy, "url", { value: url }) }).response;
       },
     },
   });

@@ -4,16 +4,16 @@ import type { Socket } from "node:net";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 import {
   ALREADY_ANSWERED,
+  type BrowserPage,
   movedTo,
   NOT_FOUND,
   NOT_OURS,
   outcomePage,
-  type Page,
   type ShownOutcome,
   sendPage,
   TO_LOGIN,
 } from "./pages.js";
-import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
+import { pathOf, queryOf, type RequestRules, refusalPageFor } from "./request-rules.js";
 import { ShortLink } from "./short-link.js";
 
 /** This many wrong callbacks indicate an attack. */
@@ -138,7 +138,7 @@ export class CallbackHandler {
   /** Answers a request. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? "";
-    const refusal = refusalOf(request, this.#rules);
+    const refusal = refusalPageFor(request, this.#rules);
     if (refusal === NOT_FOUND) this.#link.miss();
     if (refusal !== undefined) sendPage(response, refusal);
     else if (this.#link.isAt(pathOf(target))) sendPage(response, this.#toLogin());
@@ -157,12 +157,12 @@ export class CallbackHandler {
     });
   }
 
-  #toLogin(): Page {
+  #toLogin(): BrowserPage {
     const { target } = this.#link;
     return target === undefined || this.#browser !== "expected" ? ALREADY_ANSWERED : movedTo(target, TO_LOGIN);
   }
 
-  #receive(parameters: URLSearchParams, response: ServerResponse): Page {
+  #receive(parameters: URLSearchParams, response: ServerResponse): BrowserPage {
     const expected = this.#expected;
     const state = parameters.get("state");
     const isRight = expected !== undefined && state !== null && sameSecret(state, expected.state);

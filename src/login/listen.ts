@@ -65,18 +65,18 @@ async function listen(
     const pool = new SocketPool();
     const first = await bind({ host: "127.0.0.1", port, ...limits }, pool, handle);
     const bound = (first.address() as AddressInfo).port;
-    if (!ipv6) return listener(bound, [first], pool);
+    if (!ipv6) return listenerOf(bound, [first], pool);
     try {
-      return listener(bound, [first, await bind({ host: "::1", port: bound, ...limits }, pool, handle)], pool);
+      return listenerOf(bound, [first, await bind({ host: "::1", port: bound, ...limits }, pool, handle)], pool);
     } catch (error) {
-      if (hasNoIpv6(error)) return listener(bound, [first], pool);
+      if (hasNoIpv6(error)) return listenerOf(bound, [first], pool);
       await closeAll([first], pool);
       if (port !== 0 || attempt === PORT_ATTEMPTS) throw error;
     }
   }
 }
 
-function listener(port: number, servers: Server[], pool: SocketPool): Listener {
+function listenerOf(port: number, servers: Server[], pool: SocketPool): Listener {
   return { port, keepAlive: (socket) => pool.keepAlive(socket), close: () => closeAll(servers, pool) };
 }
 

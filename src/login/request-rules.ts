@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { FORBIDDEN, NOT_FOUND, NOT_OURS, ONLY_GET, type Page } from "./pages.js";
+import { type BrowserPage, FORBIDDEN, NOT_FOUND, NOT_OURS, ONLY_GET } from "./pages.js";
 
 /** Which requests are handled. */
 export interface RequestRules {
@@ -17,7 +17,7 @@ export interface RequestRules {
  *
  * @returns the page that refuses the request, or nothing
  */
-export function refusalOf(request: IncomingMessage, { hosts, knows }: RequestRules): Page | undefined {
+export function refusalPageFor(request: IncomingMessage, { hosts, knows }: RequestRules): BrowserPage | undefined {
   const target = request.url ?? "";
   const headerValues = (name: string) => request.headersDistinct[name] ?? [];
   const [host, ...moreHosts] = headerValues("host");

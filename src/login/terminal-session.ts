@@ -1,5 +1,5 @@
 import { abortedError } from "../errors.js";
-import { follow, untilAborted } from "../http/deadline.js";
+import { followSignal, untilAborted } from "../http/deadline.js";
 import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login/login-method.js";
 import { timeoutError } from "../oauth/login/login-timeout.js";
 import { briefLinkText, briefLoginText, briefWaitingText, linkWithdrawnText, otherWaysText } from "./brief-messages.js";
@@ -56,7 +56,7 @@ export class TerminalSession implements LoginSession {
       throw inputError("there is no terminal to paste the redirect address into");
     }
     const url = checkBrowserUrl(prompt.url, "the login address", "the authorization server");
-    const deadline = follow(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
+    const deadline = followSignal(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
     try {
       const show = () => {
         this.#announce(url, prompt);

@@ -21,7 +21,7 @@ export async function* textParts(parts: AsyncIterable<Uint8Array>): AsyncGenerat
  *
  * @param tooLong the error for an event of more than `max` characters; one that arrives in a single part is not measured
  */
-export async function* events(
+export async function* readEvents(
   parts: AsyncIterable<string>,
   max: number,
   tooLong: () => Error,

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
 import { escapeText, quote } from "../redact.js";
-import { events, textParts } from "./event-stream.js";
+import { readEvents, textParts } from "./event-stream.js";
 import {
   bodyParts,
   httpFailure,
@@ -10,17 +10,17 @@ import {
   isTooLong,
   POST_HEADERS,
   type Ready,
-  readBody,
+  readResponseBody,
   type SendRequest,
   sendWithinOrigin,
   tooLong,
 } from "./http-exchange.js";
 import {
   checkMessage,
-  declaring,
+  declareExtension,
   INITIALIZE,
   INITIALIZED,
-  isResponse,
+  isRpcResponse,
   type RpcMessage,
   type RpcRequest,
 } from "./json-rpc.js";
@@ -118,7 +118,9 @@ export class HttpChannel {
       onAccepted?.();
       // JSON comes first: to ask for the stream of a body makes one.
       if (isJsonResponse(response)) {
-        const parsed: unknown = JSON.parse(await readBody(response, this.#options.maxBytes, this.#options.ready));
+        const parsed: unknown = JSON.parse(
+          await readResponseBody(response, this.#options.maxBytes, this.#options.ready),
+        );
         for (const one of Array.isArray(parsed) ? parsed : [parsed]) receive(readServerMessage(one));
       } else if (isEventStream(response) && response.body !== null) {
         await this.#readStream(response.body, { abort, receive, isNotifications: false });
@@ -193,7 +195,7 @@ export class HttpChannel {
     const take = (text: string) => {
       const message = readServerMessage(JSON.parse(text));
       receive(message);
-      if (isNotifications || isAnswered || !isResponse(message)) return;
+      if (isNotifications || isAnswered || !isRpcResponse(message)) return;
       isAnswered = true;
       // Nothing follows the response, even if the server leaves its stream open.
       trailer = setTimeout(() => abort.abort(), MAX_TRAILER_MS).unref();
@@ -203,7 +205,7 @@ export class HttpChannel {
       for (;;) {
         let reason: unknown;
         try {
-          for await (const event of events(textParts(bodyParts(body, ready)), maxBytes, oversized)) {
+          for await (const event of readEvents(textParts(bodyParts(body, ready)), maxBytes, oversized)) {
             place = event.id || place;
             this.#retryMs = event.retry ?? this.#retryMs;
             if (event.data === "" || (event.type ?? "message") !== "message") continue;
@@ -272,7 +274,7 @@ export class HttpChannel {
     if (begins) this.revision = undefined;
     const own = begins ? {} : this.#headers();
     const headers = { ...own, ...more, ...POST_HEADERS };
-    const init = { method: "POST", headers, body: JSON.stringify(declaring(this.#options.extension, message)) };
+    const init = { method: "POST", headers, body: JSON.stringify(declareExtension(this.#options.extension, message)) };
     const response = await this.#fetch(init, abort, isUnattended);
     if (!response.ok) throw await httpFailure(response);
     if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;

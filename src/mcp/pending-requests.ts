@@ -1,5 +1,5 @@
 import { isJsonObject } from "../http/strict-json.js";
-import { isRequest, isResponse, param, type RpcId, type RpcMessage, type RpcRequest } from "./json-rpc.js";
+import { isRpcRequest, isRpcResponse, type RpcId, type RpcMessage, type RpcRequest, readParam } from "./json-rpc.js";
 
 /**
  * How far a request of the host is:
@@ -36,7 +36,7 @@ export class PendingRequests {
    * @param onEnd called when the request is removed, for whatever reason
    */
   add(request: RpcRequest, onEnd: () => void): PendingRequest {
-    const meta = param(request, "_meta");
+    const meta = readParam(request, "_meta");
     const revision = isJsonObject(meta) ? meta[PROTOCOL_VERSION] : undefined;
     const pending: PendingRequest = {
       request,
@@ -90,7 +90,7 @@ export class Handshake {
 
   /** Forwards a message, at once or after the open steps. */
   pass(message: RpcMessage): void {
-    if (this.#openSteps > 0 && !isResponse(message)) this.#queue.push(message);
+    if (this.#openSteps > 0 && !isRpcResponse(message)) this.#queue.push(message);
     else this.#forward(message);
   }
 
@@ -108,7 +108,7 @@ export class Handshake {
 
   /** Removes a delayed request; undefined if there is none with this id. */
   drop(id: unknown): RpcMessage | undefined {
-    const found = this.#queue.find((message) => isRequest(message) && message.id === (id as RpcId));
+    const found = this.#queue.find((message) => isRpcRequest(message) && message.id === (id as RpcId));
     if (found) this.#queue = this.#queue.filter((message) => message !== found);
     return found;
   }

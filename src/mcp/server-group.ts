@@ -4,15 +4,15 @@ import { quote } from "../redact.js";
 import {
   CANCELLED,
   INITIALIZE,
-  isRequest,
-  isResponse,
-  param,
+  isRpcRequest,
+  isRpcResponse,
   RPC_CODES,
   type RpcError,
   type RpcId,
   type RpcMessage,
   type RpcRequest,
   type RpcResponse,
+  readParam,
 } from "./json-rpc.js";
 import type { McpProxy } from "./proxy.js";
 import type { StdioWriter } from "./stdio.js";
@@ -37,8 +37,8 @@ export interface ServerGroupOptions<Server extends { name: string }> {
 /** A request of the host. */
 interface Served {
   readonly bytes: number;
-  /** What the servers are asked for it: their names, by id. */
-  readonly asked: Map<RpcId, string>;
+  /** The servers that work on it, by the id of the request there. */
+  readonly servers: Map<RpcId, string>;
   done: Promise<void>;
 }
 
@@ -79,12 +79,12 @@ export class ServerGroup<Server extends { name: string }> {
 
   /** Takes a message of the host. */
   fromHost(message: RpcMessage, bytes: number): void {
-    if (isResponse(message)) {
+    if (isRpcResponse(message)) {
       const to = this.#requests.get(message.id as RpcId);
       this.#requests.delete(message.id as RpcId);
       if (to) this.#members.get(to.name)?.fromHost({ ...message, id: to.id }, 0);
-    } else if (message.method === CANCELLED) this.#cancel(param(message, "requestId") as RpcId);
-    else if (isRequest(message)) this.#serve(message, bytes);
+    } else if (message.method === CANCELLED) this.#cancel(readParam(message, "requestId") as RpcId);
+    else if (isRpcRequest(message)) this.#serve(message, bytes);
     else for (const name of this.#usable()) this.#members.get(name)?.fromHost(message, 0);
   }
 
@@ -119,7 +119,7 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   #serve(request: RpcRequest, bytes: number): void {
-    const call: Served = { bytes, asked: new Map(), done: Promise.resolve() };
+    const call: Served = { bytes, servers: new Map(), done: Promise.resolve() };
     const answer = async () => {
       const outcome = await this.#outcomeOf(request, call);
       // A request that the host has cancelled gets no response.
@@ -205,7 +205,7 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   async #callTool(request: RpcRequest, call: Served): Promise<Outcome> {
-    const tool = param(request, "name");
+    const tool = readParam(request, "name");
     const text = typeof tool === "string" ? tool : "";
     const name = this.#usable().find((one) => text.startsWith(`${one}${NAME_END}`));
     if (name === undefined) {
@@ -219,10 +219,10 @@ export class ServerGroup<Server extends { name: string }> {
 
   #ask(name: string, request: RpcRequest, call: Served): Promise<RpcResponse> {
     const id = `agentauth-${++this.#lastId}`;
-    call.asked.set(id, name);
+    call.servers.set(id, name);
     return new Promise((resolve) => {
       this.#asks.set(id, (response) => {
-        call.asked.delete(id);
+        call.servers.delete(id);
         resolve(response);
       });
       this.#members.get(name)?.fromHost({ ...request, id }, call.bytes);
@@ -230,9 +230,9 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   #cancel(requestId: RpcId): void {
-    const { asked } = this.#served.get(requestId) ?? {};
+    const { servers } = this.#served.get(requestId) ?? {};
     this.#served.delete(requestId);
-    for (const [id, name] of asked ?? []) {
+    for (const [id, name] of servers ?? []) {
       this.#asks.delete(id);
       const params = { requestId: id, reason: "cancelled" };
       this.#members.get(name)?.fromHost({ jsonrpc: "2.0", method: CANCELLED, params }, 0);
@@ -240,26 +240,26 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   #fromServer(name: string, message: RpcMessage): void {
-    if (isResponse(message)) {
+    if (isRpcResponse(message)) {
       const take = this.#asks.get(message.id as RpcId);
       this.#asks.delete(message.id as RpcId);
       take?.(message);
       return;
     }
     this.#options.host.send(
-      isRequest(message) || message.method === CANCELLED ? this.#renamed(name, message) : message,
+      isRpcRequest(message) || message.method === CANCELLED ? this.#renamed(name, message) : message,
     );
   }
 
   /** Ids of different servers may be the same: at the host, each begins with the name of its server. */
   #renamed(name: string, message: RpcMessage): RpcMessage {
     const idOf = (id: unknown) => `${name}/${JSON.stringify(id)}`;
-    if (isRequest(message)) {
+    if (isRpcRequest(message)) {
       const id = idOf(message.id);
       this.#requests.set(id, { name, id: message.id });
       return { ...message, id };
     }
-    const requestId = idOf(param(message, "requestId"));
+    const requestId = idOf(readParam(message, "requestId"));
     this.#requests.delete(requestId);
     return { ...message, params: { ...((message as RpcRequest).params as object), requestId } } as RpcMessage;
   }

@@ -1,4 +1,4 @@
-import { CANCELLED, isRequest, param, type RpcId, type RpcMessage, type RpcResponse } from "./json-rpc.js";
+import { CANCELLED, isRpcRequest, type RpcId, type RpcMessage, type RpcResponse, readParam } from "./json-rpc.js";
 
 /**
  * The requests of the server that the host has not answered. A new session may repeat the ids of a lost one: its request
@@ -13,14 +13,14 @@ export class ServerRequests {
 
   /** A message of the server as the host gets it. */
   toHost(message: RpcMessage): RpcMessage {
-    if (isRequest(message)) {
+    if (isRpcRequest(message)) {
       const id = this.#lost.has(message.id) ? `agentauth-${++this.#renamed}` : message.id;
       this.#open.set(id, message.id);
       return { ...message, id };
     }
     if (message.method !== CANCELLED) return message;
-    const requestId = param(message, "requestId");
-    const [renamed] = [...this.#open].find(([id, asked]) => id !== asked && asked === requestId) ?? [];
+    const requestId = readParam(message, "requestId");
+    const [renamed] = [...this.#open].find(([id, serverId]) => id !== serverId && serverId === requestId) ?? [];
     if (renamed === undefined) return message;
     return { ...message, params: { ...(message.params as object), requestId: renamed } };
   }
@@ -28,10 +28,10 @@ export class ServerRequests {
   /** A response of the host as the server gets it; undefined if it belongs to a lost session. */
   toServer(response: RpcResponse): RpcResponse | undefined {
     const id = response.id as RpcId;
-    const asked = this.#open.get(id);
-    if (asked === undefined) return this.#lost.delete(id) ? undefined : response;
+    const serverId = this.#open.get(id);
+    if (serverId === undefined) return this.#lost.delete(id) ? undefined : response;
     this.#open.delete(id);
-    return { ...response, id: asked };
+    return { ...response, id: serverId };
   }
 
   /** Called when the session is lost. @returns the ids at the host of the requests that it leaves open */

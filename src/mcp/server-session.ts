@@ -1,6 +1,13 @@
 import { quote } from "../redact.js";
 import { HttpChannel, type HttpChannelOptions } from "./http-channel.js";
-import { isRequest, isResponse, type RpcId, type RpcMessage, type RpcRequest, type RpcResponse } from "./json-rpc.js";
+import {
+  isRpcRequest,
+  isRpcResponse,
+  type RpcId,
+  type RpcMessage,
+  type RpcRequest,
+  type RpcResponse,
+} from "./json-rpc.js";
 import { ServerRequests } from "./server-requests.js";
 import { SessionRecovery } from "./session-recovery.js";
 
@@ -49,7 +56,7 @@ export class ServerSession {
     const http = this.#http;
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), ms).unref();
-    const receive = (message: RpcMessage) => isResponse(message) || this.#fromServer(http, message);
+    const receive = (message: RpcMessage) => isRpcResponse(message) || this.#fromServer(http, message);
     try {
       await http.request(
         { jsonrpc: "2.0", id: "agentauth-ping", method: "ping" },
@@ -149,6 +156,6 @@ export class ServerSession {
 
   /** Whether a message of a channel reaches the host: the answer to a request of a lost session has nowhere to go. */
   isForwarded(http: HttpChannel, message: RpcMessage): boolean {
-    return http !== this.#lost || !isRequest(message);
+    return http !== this.#lost || !isRpcRequest(message);
   }
 }

@@ -74,7 +74,7 @@ export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpS
     try {
       return await work(connection.session);
     } catch (error) {
-      const next = replacement(mcpUrl, options, connection, error);
+      const next = reconnectAfter(mcpUrl, options, connection, error);
       if (next === undefined) throw error;
       connection.session.close();
       connection = await next;
@@ -138,7 +138,7 @@ function codeOf(error: unknown): unknown {
 }
 
 /** The connection in place of one whose session is lost or whose revision is refused; undefined for other errors. */
-function replacement(
+function reconnectAfter(
   mcpUrl: string,
   options: McpOptions,
   { session, offered }: Connection,

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { MAX_MESSAGE_BYTES } from "./http-exchange.js";
-import { failure, RPC_CODES, type RpcResponse, readMessage } from "./json-rpc.js";
+import { RPC_CODES, type RpcResponse, readMessage, rpcErrorResponse } from "./json-rpc.js";
 import { McpProxy, type McpProxyOptions, settledWithin } from "./proxy.js";
 import { NAME_END, ServerGroup } from "./server-group.js";
 import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
@@ -111,5 +111,5 @@ async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: Host
 }
 
 function tooLong(maxBytes: number): RpcResponse {
-  return failure(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` });
+  return rpcErrorResponse(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` });
 }

@@ -8,7 +8,7 @@ import { refreshLease } from "./grant/refresh.js";
 import type { Connection } from "./model/connection.js";
 import type { Grant } from "./model/grant.js";
 import type { GrantStore } from "./model/grant-store.js";
-import { usable } from "./model/grant-summary.js";
+import { readUsable } from "./model/grant-summary.js";
 import type { Lease } from "./model/lease.js";
 import { REVOCATION_MS, type RemoteLogout, revokeRecorded, revokeRemotely } from "./token/revocation.js";
 
@@ -157,7 +157,7 @@ async function disconnectLogins(
     failure ??= error;
   };
   const end = async ({ profile, server, account }: Connection) => {
-    const grant = await usable(() => store.read({ profile, server, account: account ?? undefined }), note);
+    const grant = await readUsable(() => store.read({ profile, server, account: account ?? undefined }), note);
     if (grant === undefined) return;
     const { revoked } = await removeAndRevoke(agent, grant, signal, down);
     done.removed++;

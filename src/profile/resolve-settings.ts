@@ -27,7 +27,7 @@ export function resolveSettings(
     flags[name],
     nameOf(name),
   ];
-  const profile = first(
+  const profile = firstSet(
     flag("profile"),
     [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"],
     [config.profile, "settings file"],
@@ -38,26 +38,33 @@ export function resolveSettings(
     isEngine(env["AGENTAUTH_STORE"] as StoreKind) && !profileNames(config, home).includes(profile.value);
   const entries = isForeign ? {} : profileEntries(profile, config, home);
   const from = `profile ${profile.value}`;
-  const baseUrl = first(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
+  const baseUrl = firstSet(
+    flag("baseUrl"),
+    [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"],
+    [entries.base_url, from],
+  );
   if (baseUrl) checkSetting("base_url", baseUrl.value, baseUrl.source);
   return {
     profile,
     baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
     apiToken: withSandboxCheck(apiToken(entries, baseUrl, env, from), baseUrl, home),
-    authHeader: first([entries.auth_header, from]),
-    sorting: first([entries.sorting, from]),
-    issuer: first(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
-    authorizeParams: first([entries.authorize_params, from]),
-    account: first(flag("account"), [entries.account, from]),
-    domain: first(flag("domain"), [entries.domain, from]),
-    pool: first(flag("pool"), [entries.pool, from]),
-    output: first(flag("output"), [entries.output, from]),
-    clientCert: first(flag("clientCert"), [entries.client_cert, from]),
+    authHeader: firstSet([entries.auth_header, from]),
+    sorting: firstSet([entries.sorting, from]),
+    issuer: firstSet(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
+    authorizeParams: firstSet([entries.authorize_params, from]),
+    account: firstSet(flag("account"), [entries.account, from]),
+    domain: firstSet(flag("domain"), [entries.domain, from]),
+    pool: firstSet(flag("pool"), [entries.pool, from]),
+    output: firstSet(flag("output"), [entries.output, from]),
+    clientCert: firstSet(flag("clientCert"), [entries.client_cert, from]),
     // The profile's key is that of the profile's certificate.
-    clientKey: first(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
-    useSystemCa: first([flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")], [entries.use_system_ca, from]),
-    clientMetadataUrl: first(flag("clientMetadataUrl"), [entries.client_metadata_url, from]),
-    audit: first([env["AGENTAUTH_AUDIT"], "AGENTAUTH_AUDIT"], [entries.audit, from]),
+    clientKey: firstSet(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
+    useSystemCa: firstSet(
+      [flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")],
+      [entries.use_system_ca, from],
+    ),
+    clientMetadataUrl: firstSet(flag("clientMetadataUrl"), [entries.client_metadata_url, from]),
+    audit: firstSet([env["AGENTAUTH_AUDIT"], "AGENTAUTH_AUDIT"], [entries.audit, from]),
   };
 }
 
@@ -72,7 +79,7 @@ function withSandboxCheck(
   return { ...token, read: () => checkSandboxToken({ value: token.read(), source }, baseUrl, home) };
 }
 
-function first(...candidates: [string | undefined, string][]): Sourced | undefined {
+function firstSet(...candidates: [string | undefined, string][]): Sourced | undefined {
   for (const [value, source] of candidates) if (value !== undefined && value !== "") return { value, source };
   return undefined;
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { SORTING_ENCODINGS } from "../api/call-options.js";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, usageError } from "../errors.js";
 import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { suggest } from "../http/suggest.js";
@@ -19,18 +19,18 @@ import { FORMATS } from "./settings.js";
 export type SettingRule = (value: string) => void;
 
 /** @throws `TypeError` with the rule, where it does not hold */
-function must(holds: boolean, rule: string): void {
+function requireRule(holds: boolean, rule: string): void {
   if (!holds) throw new TypeError(rule);
 }
 
 /** One of several words. */
 function oneOf(allowed: readonly string[]): SettingRule {
-  return (value) => must(allowed.includes(value), `must be one of ${allowed.join(", ")}`);
+  return (value) => requireRule(allowed.includes(value), `must be one of ${allowed.join(", ")}`);
 }
 
 /** Anything but nothing. */
 function nonEmpty(value: string): void {
-  must(value.trim() !== "", "must not be empty");
+  requireRule(value.trim() !== "", "must not be empty");
 }
 
 /** An issuer identifier (RFC 8414 section 2), over TLS or on this machine. */
@@ -38,7 +38,7 @@ function issuerAddress(value: string): void {
   const url = parseUrl(value);
   const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
   const isPlain = !/[?#]/.test(value) && url?.username === "" && url.password === "";
-  must(
+  requireRule(
     isSafe && isPlain,
     "must be an https address without a query (http to this machine alone), as the issuer has it",
   );
@@ -127,12 +127,12 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
   api_token: {
     about: `where the API token is: ${REFERENCES}`,
-    check: (value) => must(isReference(value), `must be ${REFERENCES}, never the token itself`),
+    check: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the token itself`),
   },
   auth_header: {
     about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
     check: (value) =>
-      must(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
+      requireRule(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
   },
   sorting: {
     about: `how the order of a list (--sort) is sent: ${SORTING_ENCODINGS.join(", ")}`,
@@ -160,12 +160,12 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   },
   store_url: {
     about: `for redis and postgres, where the address of the engine is: ${REFERENCES}`,
-    check: (value) => must(isReference(value), `must be ${REFERENCES}, never the address itself`),
+    check: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the address itself`),
   },
   store_keys: {
     about: `for redis, postgres and exports, where the key ring is: ${REFERENCES}, or none to seal nothing`,
     check: (value) =>
-      must(value === NO_KEYS || isReference(value), `must be ${REFERENCES}, or none, never the keys themselves`),
+      requireRule(value === NO_KEYS || isReference(value), `must be ${REFERENCES}, or none, never the keys themselves`),
   },
   store_takeover: {
     about: "for redis and postgres, when others take over an interrupted refresh: patient, fast",
@@ -182,11 +182,11 @@ export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
   },
   client_metadata_url: {
     about: "the address of the client's metadata document, used where the issuer supports those",
-    check: (value) => must(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
+    check: (value) => requireRule(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
   },
   audit: {
     about: "the file that events are written into: file:PATH",
-    check: (value) => must(/^file:./.test(value), "must be file:PATH"),
+    check: (value) => requireRule(/^file:./.test(value), "must be file:PATH"),
   },
 };
 
@@ -221,7 +221,7 @@ export function readConfig(home: string): Config {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return { schema: 1, profile: "default", profiles: {} };
     throw storeError(`the settings file ${path} cannot be read`, cause);
   }
-  return checkConfig(parse(withoutByteOrderMark(text, `the settings file ${path}`), path), { path, text });
+  return checkConfig(parseSettings(withoutByteOrderMark(text, `the settings file ${path}`), path), { path, text });
 }
 
 /** Checks and writes the settings file, whole or not at all. */
@@ -244,40 +244,47 @@ export async function writeConfig(home: string, config: Config): Promise<void> {
   }
 }
 
-function parse(text: string, path: string): unknown {
+function parseSettings(text: string, path: string): unknown {
   try {
     return parseStrictJson(text);
   } catch (cause) {
     const why = cause instanceof StrictJsonError ? cause.message : String(cause);
-    throw invalid({ path, text }, `it is not valid JSON: ${why}`);
+    throw invalidFileError({ path, text }, `it is not valid JSON: ${why}`);
   }
 }
 
 function checkConfig(value: unknown, file: SettingsFile): Config {
-  if (!isJsonObject(value)) throw invalid(file, "it must be a JSON object");
+  if (!isJsonObject(value)) throw invalidFileError(file, "it must be a JSON object");
   const { schema = 1, profile = "default", profiles = {}, ...unknown } = value;
-  const stranger = Object.keys(unknown)[0];
-  if (stranger !== undefined) throw invalid(file, `unknown key ${quote(stranger)}`, stranger);
-  if (schema !== 1) throw invalid(file, `schema is ${quote(schema)}; this version reads 1`, "schema");
+  const unknownKey = Object.keys(unknown)[0];
+  if (unknownKey !== undefined) throw invalidFileError(file, `unknown key ${quote(unknownKey)}`, unknownKey);
+  if (schema !== 1) throw invalidFileError(file, `schema is ${quote(schema)}; this version reads 1`, "schema");
   if (typeof profile !== "string" || !isProfileName(profile))
-    throw invalid(file, `profile ${quote(profile)} is not a valid profile name`, "profile");
-  if (!isJsonObject(profiles)) throw invalid(file, "profiles must be an object", "profiles");
+    throw invalidFileError(file, `profile ${quote(profile)} is not a valid profile name`, "profile");
+  if (!isJsonObject(profiles)) throw invalidFileError(file, "profiles must be an object", "profiles");
   for (const [name, entries] of Object.entries(profiles)) checkProfile(name, entries, file);
   return { schema: 1, profile, profiles: profiles as Record<string, Profile> };
 }
 
 function checkProfile(name: string, entries: unknown, file: SettingsFile): void {
-  if (!isProfileName(name)) throw invalid(file, `${quote(name)} is not a valid profile name`, "profiles", name);
+  if (!isProfileName(name))
+    throw invalidFileError(file, `${quote(name)} is not a valid profile name`, "profiles", name);
   if (name === SANDBOX_PROFILE)
-    throw invalid(file, `the profile ${name} is reserved for the running sandbox`, "profiles", name);
-  if (!isJsonObject(entries)) throw invalid(file, `profiles.${name} must be an object`, "profiles", name);
+    throw invalidFileError(file, `the profile ${name} is reserved for the running sandbox`, "profiles", name);
+  if (!isJsonObject(entries)) throw invalidFileError(file, `profiles.${name} must be an object`, "profiles", name);
   for (const [key, value] of Object.entries(entries)) {
     if (!isProfileKey(key)) {
       const known = Object.keys(PROFILE_KEYS).join(", ");
-      throw invalid(file, `unknown key ${quote(`profiles.${name}.${key}`)}; known are ${known}`, "profiles", name, key);
+      throw invalidFileError(
+        file,
+        `unknown key ${quote(`profiles.${name}.${key}`)}; known are ${known}`,
+        "profiles",
+        name,
+        key,
+      );
     }
     if (typeof value !== "string")
-      throw invalid(file, `profiles.${name}.${key} is ${quote(value)}, not a string`, "profiles", name, key);
+      throw invalidFileError(file, `profiles.${name}.${key} is ${quote(value)}, not a string`, "profiles", name, key);
     checkSetting(key, value, `profiles.${name}.${key} in ${placeIn(file, "profiles", name, key)}`);
   }
 }
@@ -295,19 +302,15 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
     PROFILE_KEYS[key].check(value);
   } catch (cause) {
     const rule = cause instanceof Error ? cause.message : String(cause);
-    if (key === "base_url") throw wrong(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
+    if (key === "base_url") throw usageError(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
     const safeWay = SAFE_WAYS[key];
-    if (safeWay !== undefined) throw wrong(`${where} ${rule}`, safeWay, cause);
+    if (safeWay !== undefined) throw usageError(`${where} ${rule}`, safeWay, cause);
     const suggestion = suggest(value, PROFILE_KEYS[key].choices ?? []);
-    throw wrong(`${where} ${quote(value)} ${rule}`, suggestion && `did you mean ${suggestion}?`, cause);
+    throw usageError(`${where} ${quote(value)} ${rule}`, suggestion && `did you mean ${suggestion}?`, cause);
   }
 }
 
-function wrong(message: string, hint: string | undefined, cause: unknown): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
-}
-
-function invalid(file: SettingsFile, what: string, ...keys: string[]): AgentAuthError {
+function invalidFileError(file: SettingsFile, what: string, ...keys: string[]): AgentAuthError {
   return new AgentAuthError("usage", `the settings file ${placeIn(file, ...keys)}: ${what}`, {
     class: "usage",
     hint: "correct it, or move it away",

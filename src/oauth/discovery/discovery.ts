@@ -1,5 +1,5 @@
 import { AgentAuthError } from "../../errors.js";
-import { follow } from "../../http/deadline.js";
+import { followSignal } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import { isUnavailable } from "../http/http.js";
@@ -35,7 +35,7 @@ export function discover(
 ): Promise<Discovered> {
   const search = { mcpUrl, challenge };
   return withDeadline(mcpUrl, signal, (own) =>
-    find(context, findServerMetadata, { ...search, signal: own }).catch((error: unknown) => {
+    searchIssuer(context, findServerMetadata, { ...search, signal: own }).catch((error: unknown) => {
       throw withUnseen(error, challenge, parseMcpUrl(mcpUrl).resource);
     }),
   );
@@ -48,7 +48,9 @@ export function discoverIssuer(
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered<IssuerMetadata>> {
-  return withDeadline(mcpUrl, signal, (own) => find(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }));
+  return withDeadline(mcpUrl, signal, (own) =>
+    searchIssuer(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }),
+  );
 }
 
 /**
@@ -90,7 +92,7 @@ export function requiresLogin(context: DiscoveryContext, mcpUrl: string, signal?
     const first = await requestChallenge(context, parseMcpUrl(mcpUrl).url, own);
     if (first.challenge !== undefined || !(first.isAnswered || mayWantSession(first))) return true;
     const search = { mcpUrl, challenge: undefined, first, signal: own };
-    return find(context, findIssuerMetadata, search).then(
+    return searchIssuer(context, findIssuerMetadata, search).then(
       () => true,
       (error: unknown) => {
         if (isUnavailable(error) || isNothingThere(error)) throw error;
@@ -110,7 +112,7 @@ async function withDeadline<T>(
   const message = `discovery for ${quote(mcpUrl)} did not finish in ${seconds} s`;
   const hint = "discover() reports every address that was asked";
   const remedy: Remedy = { action: "inspect", subject: "discovery" };
-  const call = follow(
+  const call = followSignal(
     signal,
     DISCOVERY_DEADLINE_MS,
     () => new AgentAuthError("timeout", message, { class: "unavailable", hint, remedy }),
@@ -123,7 +125,7 @@ async function withDeadline<T>(
 }
 
 /** The search, step by step: the server, then its issuer; where that fails, which options would help. */
-async function find<T extends IssuerMetadata>(
+async function searchIssuer<T extends IssuerMetadata>(
   context: DiscoveryContext,
   read: ReadMetadata<T>,
   search: Search,

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { Grant } from "../model/grant.js";
@@ -90,7 +90,7 @@ function checkChosen(issuer: string, policy: PeerPolicy): void {
   checkAddress(issuer, "issuer", from, policy);
   if (!/[?{}]/.test(issuer)) return;
   const rule = "must have neither a query (RFC 8414 section 2) nor a part in braces to be replaced";
-  throw refused("bad_address", { field: "issuer", value: issuer, from, rule });
+  throw refusalError("bad_address", { field: "issuer", value: issuer, from, rule });
 }
 
 /** Whether an earlier login was at the same issuer, and used it in place of the same named one if of another. */
@@ -118,5 +118,5 @@ export function issuerMismatchError(
   const value = named.length === 1 ? named[0] : named;
   const rule = `must name ${quote(issuer)}, the issuer that is configured`;
   const remedy: Remedy = { action: "configure", option: "issuer", value: chosen };
-  return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule, remedy });
+  return refusalError("issuer_mismatch", { field: "authorization_servers", value, from, rule, remedy });
 }

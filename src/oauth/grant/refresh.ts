@@ -24,7 +24,7 @@ import {
   saveNext,
   unsavedFor,
 } from "./refresh-outcome.js";
-import { refreshDurationMs, report, type SendContext, sendRefresh } from "./send-refresh.js";
+import { refreshDurationMs, reportRefresh, type SendContext, sendRefresh } from "./send-refresh.js";
 
 /** What a refresh needs. */
 export interface RefreshContext extends SaveContext, SendContext {
@@ -126,7 +126,8 @@ async function refreshOrRead(
       until: () => readHeldOrNewer(context, seen),
       save: () => saveHeld(context, seen),
       onUnsaved: (ended) => context.pending.add(ended),
-      onWait: (holder) => report(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
+      onWait: (holder) =>
+        reportRefresh(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
     },
   );
   return { grant, isOwn };
@@ -221,7 +222,7 @@ async function storeLostMark(
   current: Grant,
   code: string,
 ): Promise<Grant> {
-  report(
+  reportRefresh(
     context,
     `the response to the refresh of the token for ${current.server} was lost (${code}): the stored token is used until it expires, then the refresh is tried again`,
   );
@@ -245,7 +246,7 @@ async function handleRefusal(
   const { store, clock } = context;
   const reason = `the issuer refused to refresh it: ${verdict.code}${lost}`;
   if (await reservation.save(retire(current, reason, clock.epoch()), current.generation)) {
-    report(context, reason);
+    reportRefresh(context, reason);
     throw loginRequired(current, reason, { cause: verdict });
   }
   const stored = await store.read(current);

@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import { uncompressed } from "../../http/body.js";
+import { requireUncompressed } from "../../http/body.js";
 import type { BufferedResponse, HttpEvent } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { HttpHeaders } from "../../http/http-headers.js";
@@ -67,7 +67,7 @@ export class OAuthHttp {
       this.#metadata(new HttpRequest(url, { headers: { ...headers, ...more } }), signal);
     const first = await read({ "mcp-protocol-version": "2025-11-25" }).catch(rethrowRedirect);
     // A server that refuses the revision serves the same document without one.
-    const reply = uncompressed(first.response.status === 400 ? await read({}).catch(rethrowRedirect) : first);
+    const reply = requireUncompressed(first.response.status === 400 ? await read({}).catch(rethrowRedirect) : first);
     this.#documents.put(url, reply, this.#clock.epoch());
     return reply;
   }
@@ -104,7 +104,7 @@ export class OAuthHttp {
       try {
         const reply = await this.#once(request, signal, { mask }).catch(rethrowTruncated);
         prover?.nonces.learn(url, reply.response.headers);
-        const answer = normalizeResponse(uncompressed(reply), lenient === true, sent);
+        const answer = normalizeResponse(requireUncompressed(reply), lenient === true, sent);
         secretsByResponse.set(answer, sent);
         return answer;
       } catch (error) {
@@ -152,7 +152,7 @@ function computeFreshSeconds(headers: Headers): number {
   return Math.min(MAX_LIFE_S, maxAge) - (Number.isFinite(age) && age > 0 ? age : 0);
 }
 
-/** A part of a JWT that is long enough to be told from a word. */
+/** A part of a JWT that is long enough that no word has it by chance. */
 const MIN_PART = 16;
 
 /** Form members with secrets (RFC 6749, 7009, 7521, 7636, 8628, 8693). */

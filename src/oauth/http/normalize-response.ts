@@ -3,7 +3,7 @@ import { strictObject } from "../../http/body.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpResponse } from "../../http/http-response.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import type { Redactor } from "../../redact.js";
 
 /**
@@ -37,7 +37,7 @@ function normalizeLife(members: Record<string, unknown>, url: string): void {
   if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
   else if (life !== undefined && typeof life !== "number") {
     const rule = "must be a number of seconds, 0 or more";
-    throw refused("bad_token_answer", { field: "expires_in", value: life, from: url, rule });
+    throw refusalError("bad_token_answer", { field: "expires_in", value: life, from: url, rule });
   }
 }
 
@@ -98,7 +98,7 @@ function readFormMembers({ text, url }: BufferedResponse): Record<string, unknow
   const members = Object.create(null) as Record<string, unknown>;
   for (const [name, value] of new URLSearchParams(text)) {
     if (name in members)
-      throw refused("bad_token_answer", { field: name, value: "(several)", from: url, rule: "must come once" });
+      throw refusalError("bad_token_answer", { field: name, value: "(several)", from: url, rule: "must come once" });
     members[name] = value;
   }
   return members;

@@ -1,5 +1,5 @@
 import { isAgentAuthError } from "../../errors.js";
-import { codeOf, type Events, observe, originOf, reasonOf } from "../../telemetry/emit.js";
+import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import type { Grant } from "../model/grant.js";
 
@@ -16,11 +16,11 @@ export function observeLogin<T extends Grant | { again: unknown }>(
   work: () => Promise<T>,
 ): Promise<T> {
   return observe(events, "login", work, (ended): Fields | undefined => {
-    const about = { flow, issuer, server: originOf(server) };
+    const about = { flow, issuer, server: serverOriginOf(server) };
     if ("result" in ended)
       return "again" in ended.result ? undefined : { outcome: "completed", ...about, issuer: ended.result.issuer };
     const { error } = ended;
     const isAborted = isAgentAuthError(error) && error.class === "aborted";
-    return { outcome: isAborted ? "aborted" : "failed", reason: reasonOf(error), code: codeOf(error), ...about };
+    return { outcome: isAborted ? "aborted" : "failed", reason: reasonOf(error), code: knownCodeOf(error), ...about };
   });
 }

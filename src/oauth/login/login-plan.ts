@@ -1,5 +1,5 @@
-import { follow, untilAborted } from "../../http/deadline.js";
-import { refused } from "../../http/refuse.js";
+import { followSignal, untilAborted } from "../../http/deadline.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import { credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { discover, discoverProvider } from "../discovery/discovery.js";
@@ -96,7 +96,9 @@ async function checkEndpointOrigins(
     authorizationEndpoint: first.address,
     tokenEndpoint: issuer.tokenEndpoint,
   };
-  const deadline = follow(signal, context.loginTimeoutMs, () => timeoutError(server, context.loginTimeoutMs / 1000));
+  const deadline = followSignal(signal, context.loginTimeoutMs, () =>
+    timeoutError(server, context.loginTimeoutMs / 1000),
+  );
   try {
     const confirming = method?.confirmEndpoints?.({ ...prompt, signal: deadline.signal });
     if (confirming && (await untilAborted(confirming, deadline.signal)) === true)
@@ -107,7 +109,7 @@ async function checkEndpointOrigins(
   const value = issuer.tokenEndpoint;
   const rule = `must be at ${new URL(first.address).origin}, the origin of its ${first.field}${first.unless} (RFC 9700 section 4.4)`;
   const override = "allowCrossOriginEndpoints";
-  throw refused("bad_server_metadata", { field: "token_endpoint", value, from: issuer.url, rule, override });
+  throw refusalError("bad_server_metadata", { field: "token_endpoint", value, from: issuer.url, rule, override });
 }
 
 /** Checks that the pre-registered client of a login belongs to the issuer, before any of its data is sent. */

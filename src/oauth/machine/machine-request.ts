@@ -235,8 +235,8 @@ function tokensFor(
     },
     async idJag(byUser, subject) {
       const wanted = { ...parameters, ...subject, audience: call.issuer };
-      const asked = idJagAssertion(callTo(byUser.idp, call, httpTo), wanted);
-      const { value: assertion, scope } = await asked.catch((error: unknown) => {
+      const requested = idJagAssertion(callTo(byUser.idp, call, httpTo), wanted);
+      const { value: assertion, scope } = await requested.catch((error: unknown) => {
         throw providerFailure(error, byUser, { ...wanted, profile: call.profile });
       });
       return { assertion, scope };

@@ -153,7 +153,7 @@ export async function* connectionPages(
     }
     seen++;
     last = place;
-    const connection = await usable(async () => {
+    const connection = await readUsable(async () => {
       const grant = await read(place);
       return grant && connectionOf(summaryOf(grant), Date.now());
     }, query.onUnusable);
@@ -163,7 +163,7 @@ export async function* connectionPages(
 }
 
 /** The result; undefined for a record that cannot be used, because one of those does not hide the others. */
-export async function usable<T>(
+export async function readUsable<T>(
   work: () => Promise<T>,
   onUnusable: (error: AgentAuthError) => void = () => {},
 ): Promise<T | undefined> {

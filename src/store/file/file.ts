@@ -22,7 +22,7 @@ import {
   UNREVOKED_MS,
   type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
-import { usable } from "../../oauth/model/grant-summary.js";
+import { readUsable } from "../../oauth/model/grant-summary.js";
 import { codeOf, retryWhileBusy, statOf } from "../../platform/files.js";
 import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";
@@ -204,7 +204,7 @@ function fileUnrevoked(home: string, { open, seal }: Pick<FileBindingTools, "ope
           const text = readPrivateFile(pathOf(id));
           return text === undefined ? undefined : open(text, pathOf(id), `revocation:${id}`, decodeGrant);
         });
-        const grant = await usable(read);
+        const grant = await readUsable(read);
         if (grant) yield { grant, remove: removal(id) };
       }
     },

@@ -9,7 +9,7 @@ import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js"
 import { osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Area, type Check, type CheckFinding, type DoctorFlags, ok, skipped } from "./check.js";
+import { type Area, type CheckFinding, type DoctorCheck, type DoctorFlags, ok, skipped } from "./check.js";
 import { checkDisk, checkHome, checkWriting } from "./home-checks.js";
 import { checkBrowser, checkNode, checkPackage, checkSandbox, OPTIONAL_PACKAGES } from "./machine-checks.js";
 import { checkAuthorities, checkCertificate, checkClientCertificate, checkProxy, proxiesOf } from "./network-checks.js";
@@ -134,7 +134,7 @@ const CHECKS: readonly (readonly [Area, Readonly<Record<string, RunCheck>>])[] =
 ];
 
 /** The checks of a run. */
-export function checksOf(subject: Subject): Check[] {
+export function checksOf(subject: Subject): DoctorCheck[] {
   return CHECKS.flatMap(([area, checks]) =>
     Object.entries(checks).map(([name, run]) => ({ name, area, run: () => run(subject) })),
   );
