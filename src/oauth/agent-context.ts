@@ -16,7 +16,7 @@ import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.
 import type { WebLoginContext } from "./login/web-login.js";
 import { noInteractiveLoginError } from "./machine/machine-identity.js";
 import type { Grant, GrantKey } from "./model/grant.js";
-import { IDP_ACCOUNT, isMachineAccount } from "./model/machine-grant.js";
+import { isMachineAccount } from "./model/machine-grant.js";
 import { isSameIssuer } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
 
@@ -114,21 +114,6 @@ export class AgentContext {
 
   #keyOf(mcpUrl: string): GrantKey {
     return { profile: this.profile, server: parseMcpUrl(mcpUrl).resource, account: this.options.loginHint };
-  }
-}
-
-/** The context of an agent whose only target is the identity provider. */
-export class ProviderContext extends AgentContext {
-  override loginContext(...parameters: Parameters<AgentContext["loginContext"]>): LoginContext {
-    return { ...super.loginContext(...parameters), requiresIdToken: true };
-  }
-
-  override loginKey(issuer: string): GrantKey {
-    return this.key(issuer);
-  }
-
-  override key(issuer: string): GrantKey {
-    return { ...super.key(issuer), account: IDP_ACCOUNT };
   }
 }
 

@@ -3,6 +3,7 @@ import type { AgentContext } from "./agent-context.js";
 import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { IdpTokens } from "./agent-idp.js";
+import { IdpLogin } from "./agent-idp-login.js";
 import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
 import { requiresLogin } from "./discovery/discovery.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/login-not-required.js";
@@ -20,7 +21,8 @@ import type { ExchangedToken } from "./token/exchange.js";
 export class AgentTokens {
   readonly ofUser: TokenManager;
   readonly ofMachine: MachineTokenManager | undefined;
-  /** Those that come from a login at an identity provider. */
+  readonly idpLogin: IdpLogin;
+  /** Those that come from that login. */
   readonly ofIdp: IdpTokens;
   readonly context: AgentContext;
   readonly #exchanges = new ExchangeCache();
@@ -53,7 +55,8 @@ export class AgentTokens {
       acceptTokenType: options.acceptTokenType,
     });
     const httpTo = (address: string) => connections.get(address).http;
-    this.ofIdp = new IdpTokens(context);
+    this.idpLogin = new IdpLogin(context);
+    this.ofIdp = new IdpTokens(context, this.idpLogin);
     const machine = client ?? { clientId: "" };
     this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine, httpTo });
   }

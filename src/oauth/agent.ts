@@ -216,7 +216,7 @@ export class AgentClient {
    */
   async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
     const { clock, profile, options: own } = this.#context;
-    return describeLogin(await this.#tokens.ofIdp.login(profile, options), clock.epoch(), own.store.location);
+    return describeLogin(await this.#tokens.idpLogin.logIn(profile, options), clock.epoch(), own.store.location);
   }
 
   /**
@@ -267,7 +267,7 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: LoginOptions = {},
   ): Promise<PreparedLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
     return beginBrowserLogin(context, issuer, redirectUri, wanted);
   }
 
@@ -283,7 +283,7 @@ export class AgentClient {
 
   /** As {@link AgentClient.beginDeviceLogin}, at the company's identity provider. */
   async beginIdpDeviceLogin(options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
     return beginDeviceLogin(context, issuer, wanted);
   }
 
@@ -324,7 +324,7 @@ export class AgentClient {
    * {@link AgentClient.handleCallback} finishes it.
    */
   async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
     return startLogin(context, issuer, wanted);
   }
 
@@ -344,7 +344,7 @@ export class AgentClient {
   #contextOf(login: PreparedLogin | PreparedDeviceLogin): LoginContext {
     const { account } = login;
     return account === IDP_ACCOUNT
-      ? this.#tokens.ofIdp.contextOf(this.#context.profile, login)
+      ? this.#tokens.idpLogin.contextOf(this.#context.profile, login)
       : this.#context.contextOf(login);
   }
 
