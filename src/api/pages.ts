@@ -1,6 +1,5 @@
 import { AgentAuthError, isAgentAuthError, type UnusableItems } from "../errors.js";
-import type { DriftSummary } from "./drift-log.js";
-import { DriftTracker } from "./drift-tracker.js";
+import { type DriftSummary, DriftTracker } from "./drift-tracker.js";
 import type { ListingSummary, Page, ReadOptions } from "./page.js";
 import { OrderCheck, refusedPage, validatePagination } from "./page-checks.js";
 import { type FetchPage, type Pace, Prefetcher } from "./prefetcher.js";
