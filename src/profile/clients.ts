@@ -17,11 +17,12 @@ import { certificateFiles } from "./certificate.js";
 import { homeFolder } from "./home.js";
 import { agentNetwork, type NetworkOptions, networkFetch, withSource } from "./network.js";
 import { openStore } from "./open-store.js";
+import { checkSetting } from "./profile-settings.js";
 import { resolveSettings } from "./resolve-settings.js";
 import { secretOrReferenced } from "./secrets.js";
 import { requireBaseUrl, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
-import { checkSetting, readConfig } from "./settings-file.js";
+import { readConfig } from "./settings-file.js";
 import { storeChoiceOf } from "./store-choice.js";
 
 /**

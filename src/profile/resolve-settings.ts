@@ -3,11 +3,11 @@ import { parseBaseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
 import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
-import { profileNames } from "./profile.js";
+import { checkSetting, type Profile } from "./profile-settings.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
 import type { ApiTokenSetting, SettingFlags, Settings, Sourced } from "./settings.js";
-import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
+import { type Config, isProfileName, profileNames, SANDBOX_PROFILE } from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
 
 /**

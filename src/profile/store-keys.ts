@@ -4,8 +4,8 @@ import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { KEY_BYTES } from "../store/seal/aes-key.js";
 import { type KeyRing, type KeyRingOptions, keyRing } from "../store/seal/key-ring.js";
+import { NO_KEYS } from "./profile-settings.js";
 import type { SecretSetting } from "./secrets.js";
-import { NO_KEYS } from "./settings-file.js";
 
 const MEMBERS = ["current", "keys", "name_key"] as const;
 

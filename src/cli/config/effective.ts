@@ -1,9 +1,15 @@
 import { readFileSync } from "node:fs";
 import type { Env } from "../../platform/system.js";
-import { placeIn, type SettingsFile } from "../../profile/location.js";
-import { profileOf, writtenProfile } from "../../profile/profile.js";
+import { isProfileKey, type Profile, TAKEOVERS } from "../../profile/profile-settings.js";
 import type { Settings, Sourced } from "../../profile/settings.js";
-import { type Config, configPath, isProfileKey, type Profile, TAKEOVERS } from "../../profile/settings-file.js";
+import {
+  type Config,
+  configPath,
+  placeIn,
+  profileOf,
+  type SettingsFile,
+  writtenProfile,
+} from "../../profile/settings-file.js";
 
 /** A setting and what decided it; without a value where nothing did. */
 export interface EffectiveSetting extends Partial<Sourced> {

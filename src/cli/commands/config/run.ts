@@ -1,16 +1,7 @@
 import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
-import {
-  type Config,
-  checkSetting,
-  configPath,
-  isProfileKey,
-  isProfileName,
-  PROFILE_KEYS,
-  type Profile,
-  readConfig,
-  SANDBOX_PROFILE,
-} from "../../../profile/settings-file.js";
+import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../../profile/profile-settings.js";
+import { type Config, configPath, isProfileName, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
 import { storeChoiceOf } from "../../../profile/store-choice.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";

@@ -3,8 +3,8 @@
 import type { Env } from "../../../platform/system.js";
 import type { EngineReport } from "../../../profile/engine/health.js";
 import type { EngineStore } from "../../../profile/engine/open-engine.js";
-import { writtenProfile } from "../../../profile/profile.js";
 import type { Sourced } from "../../../profile/settings.js";
+import { writtenProfile } from "../../../profile/settings-file.js";
 import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js";
 import { osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";

@@ -1,9 +1,15 @@
 import { usageError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
-import { profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
 import type { Sourced } from "../../../profile/settings.js";
-import { type Config, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
+import {
+  type Config,
+  profileNames,
+  profileOf,
+  readConfig,
+  SANDBOX_PROFILE,
+  writtenProfile,
+} from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { removeOwnToken } from "../../config/token-file.js";
