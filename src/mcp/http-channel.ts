@@ -73,7 +73,7 @@ export interface ChannelRequest {
 interface StreamReader {
   abort: AbortController;
   receive: Receive;
-  /** Whether it can be resumed without a place: it belongs to no request. */
+  /** Whether it can be resumed without the id of an event: it belongs to no request. */
   isNotifications: boolean;
 }
 
@@ -181,7 +181,7 @@ export class HttpChannel {
   }
 
   /**
-   * Reads a stream, and resumes it where it breaks: that of a request until its response, if it has named a place.
+   * Reads a stream, and resumes it where it breaks: that of a request until its response, if an event has had an id.
    *
    * @throws `StreamLost` if it cannot be resumed, or ends before the response
    */
@@ -189,7 +189,7 @@ export class HttpChannel {
     const { abort, receive, isNotifications } = reader;
     const { ready, maxBytes } = this.#options;
     let body = first;
-    let place: string | undefined;
+    let lastEventId: string | undefined;
     let isAnswered = false;
     let trailer: NodeJS.Timeout | undefined;
     const take = (text: string) => {
@@ -206,7 +206,7 @@ export class HttpChannel {
         let reason: unknown;
         try {
           for await (const event of readEvents(textParts(bodyParts(body, ready)), maxBytes, oversized)) {
-            place = event.id || place;
+            lastEventId = event.id || lastEventId;
             this.#retryMs = event.retry ?? this.#retryMs;
             if (event.data === "" || (event.type ?? "message") !== "message") continue;
             try {
@@ -223,7 +223,8 @@ export class HttpChannel {
           this.#logFailure(error);
         }
         if (isAnswered) return;
-        const resumed = isNotifications || place !== undefined ? await this.#resume(place, abort) : undefined;
+        const resumed =
+          isNotifications || lastEventId !== undefined ? await this.#resume(lastEventId, abort) : undefined;
         if (resumed === undefined && isNotifications) return;
         if (resumed === undefined) throw new StreamLost(this.#options.url, reason);
         body = resumed;
@@ -234,13 +235,16 @@ export class HttpChannel {
   }
 
   /** @returns undefined if the server offers no stream. @throws `StreamLost` after the last attempt */
-  async #resume(place: string | undefined, abort: AbortController): Promise<ReadableStream<Uint8Array> | undefined> {
+  async #resume(
+    lastEventId: string | undefined,
+    abort: AbortController,
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
     for (let attempt = 0, failed: unknown; ; attempt++) {
       if (attempt === MAX_RECONNECTIONS) throw new StreamLost(this.#options.url, failed);
       const wait = Math.min(this.#retryMs ?? RECONNECT_AFTER_MS * 1.5 ** attempt, MAX_RECONNECTION_DELAY_MS);
       await systemClock.sleep(wait, abort.signal);
       try {
-        return await this.#openStream(place, abort);
+        return await this.#openStream(lastEventId, abort);
       } catch (error) {
         if (abort.signal.aborted) throw error;
         failed = error;
@@ -251,10 +255,10 @@ export class HttpChannel {
 
   /** @returns undefined if the server offers no stream */
   async #openStream(
-    place: string | undefined,
+    lastEventId: string | undefined,
     abort: AbortController,
   ): Promise<ReadableStream<Uint8Array> | undefined> {
-    const from = place === undefined ? {} : { "last-event-id": place };
+    const from = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = { ...this.#headers(), accept: "text/event-stream", ...from };
     const response = await this.#fetch({ method: "GET", headers }, abort);
     if (response.ok) return response.body ?? undefined;

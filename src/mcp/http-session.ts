@@ -168,14 +168,14 @@ export class HttpSession {
     signal: AbortSignal,
     onProgress: () => void,
   ): Promise<Record<string, unknown>> {
-    let place: string | undefined;
+    let lastEventId: string | undefined;
     let wait = RESUME_AFTER_MS;
     let body = first;
     for (let resumptions = 0; ; resumptions++) {
       let broken: unknown = noResponse(message);
       try {
         for await (const event of readEvents(textParts(bodyParts(body)), MAX_RESPONSE_LENGTH, tooLongEvent)) {
-          place = event.id ?? place;
+          lastEventId = event.id ?? lastEventId;
           wait = Math.min(event.retry ?? wait, MAX_RESUME_AFTER_MS);
           if (event.data === "" || (event.type ?? "message") !== "message") continue;
           const result = this.#receive(JSON.parse(event.data), message, onProgress);
@@ -186,9 +186,9 @@ export class HttpSession {
           throw error;
         broken = error;
       }
-      if (place === undefined || resumptions === MAX_RESUMPTIONS) throw broken;
+      if (lastEventId === undefined || resumptions === MAX_RESUMPTIONS) throw broken;
       await systemClock.sleep(wait, signal);
-      const headers = { accept: "text/event-stream", "last-event-id": place };
+      const headers = { accept: "text/event-stream", "last-event-id": lastEventId };
       const resumed = await this.#fetch({ method: "GET", headers: { ...this.#headers(), ...headers }, signal });
       if (!resumed.ok || resumed.body === null) throw await httpFailure(resumed);
       body = resumed.body;

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { type Env, system } from "../platform/system.js";
 import type { Sourced } from "./settings.js";
 
-/** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */
+/** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's folder for settings. */
 export function homeFolder(env: Env): string {
   return locateHome(env).value;
 }

@@ -32,7 +32,7 @@ export function configPath(home: string): string {
 
 /**
  * Reads the settings file; a missing one is an empty one. Anything in it that is not understood is an error that names
- * the place, since a setting that is silently passed over is a request sent to another place than intended.
+ * the location, since a setting that is silently ignored is a request sent to another server than intended.
  *
  * @throws `AgentAuthError` `usage`
  */
@@ -109,12 +109,12 @@ function checkProfile(name: string, entries: unknown, file: SettingsFile): void 
     }
     if (typeof value !== "string")
       throw invalidFileError(file, `profiles.${name}.${key} is ${quote(value)}, not a string`, "profiles", name, key);
-    checkSetting(key, value, `profiles.${name}.${key} in ${placeIn(file, "profiles", name, key)}`);
+    checkSetting(key, value, `profiles.${name}.${key} in ${locationIn(file, "profiles", name, key)}`);
   }
 }
 
 function invalidFileError(file: SettingsFile, what: string, ...keys: string[]): AgentAuthError {
-  return new AgentAuthError("usage", `the settings file ${placeIn(file, ...keys)}: ${what}`, {
+  return new AgentAuthError("usage", `the settings file ${locationIn(file, ...keys)}: ${what}`, {
     class: "usage",
     hint: "correct it, or move it away",
   });
@@ -148,7 +148,7 @@ export interface SettingsFile {
  *
  * @param keys from the outermost in; they are looked for one after the other, as the file has them
  */
-export function placeIn({ path, text }: SettingsFile, ...keys: string[]): string {
+export function locationIn({ path, text }: SettingsFile, ...keys: string[]): string {
   let at = 0;
   for (const key of keys) {
     at = keyAt(text, key, at);

@@ -5,7 +5,7 @@ import type { Settings, Sourced } from "../../profile/settings.js";
 import {
   type Config,
   configPath,
-  placeIn,
+  locationIn,
   profileOf,
   type SettingsFile,
   writtenProfile,
@@ -105,8 +105,8 @@ function withPlace(
   const { key, source } = row;
   if (source === undefined) return row;
   if (key === "profile") {
-    return source === "settings file" && profile === row.value ? { ...row, source: placeIn(file, "profile") } : row;
+    return source === "settings file" && profile === row.value ? { ...row, source: locationIn(file, "profile") } : row;
   }
   const isWritten = isProfileKey(key) && entries[key] !== undefined && /^profile /.test(source);
-  return isWritten ? { ...row, source: `${source}: ${placeIn(file, "profiles", name, key)}` } : row;
+  return isWritten ? { ...row, source: `${source}: ${locationIn(file, "profiles", name, key)}` } : row;
 }

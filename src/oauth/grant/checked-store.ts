@@ -61,7 +61,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     ...(shortLived && { shortLived }),
     ...(unrevoked && { unrevoked }),
     ...(store.health && { health: store.health.bind(store) }),
-    ...(ofTenant && { for: (place) => checkedStore(ofTenant(place), events) }),
+    ...(ofTenant && { for: (partition) => checkedStore(ofTenant(partition), events) }),
   };
 }
 

@@ -4,7 +4,7 @@ import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js
 import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
-import { connectionOf, decodeSummary, isAskedFor, limitOf, readUsable } from "../../oauth/model/grant-summary.js";
+import { connectionOf, decodeSummary, limitOf, matchesQuery, readUsable } from "../../oauth/model/grant-summary.js";
 import { isUnanswered } from "./bounded-driver.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
@@ -129,7 +129,7 @@ export class GrantRecords {
             this.#clock.epoch(),
           ),
         );
-      yield { items: connections.filter((connection) => isAskedFor(connection, query)), cursor };
+      yield { items: connections.filter((connection) => matchesQuery(connection, query)), cursor };
     }
   }
 
