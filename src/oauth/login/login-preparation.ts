@@ -1,5 +1,5 @@
 import { isAgentAuthError } from "../../errors.js";
-import { quote } from "../../redact.js";
+import { quote, type Secret } from "../../redact.js";
 import { FIRST_DOCUMENT_REDIRECT, refuseDocument, usesDocument } from "../client/metadata-document.js";
 import { clientIssuer, obtainClient, redirectForm, refuseClient } from "../client/registration.js";
 import { isForgotten } from "../client/registration-refusal.js";
@@ -24,51 +24,62 @@ export async function preferredRedirect(context: LoginContext, server: ServerMet
 }
 
 /**
- * Obtains a client and builds its authorization request. A client that the issuer has forgotten is replaced once, and a
- * metadata document that it refuses by a registration.
+ * Obtains a client and builds its authorization request.
+ *
+ * | client of the login | what the issuer says to its request | result |
+ * |---|---|---|
+ * | registered before the login by the user, or by this login | | this login |
+ * | our metadata document | refuses it, and registers clients | a login with a registered client |
+ * | registered by an earlier login | no longer knows it | a login with another registered client, once |
  */
 export async function prepareLogin(
   context: LoginContext,
   preparation: Preparation & { redirectUri: string },
 ): Promise<PreparedLogin> {
-  const { found, scope, addedScope, resource, redirectUri, signal } = preparation;
+  const { found, redirectUri, signal } = preparation;
   const form = redirectForm(redirectUri);
-  const { issuer } = found.issuer;
   const known = await context.store.readClient(clientIssuer(found.issuer), form);
   const proofKey = await newProofKey(context.dpop, found);
-  const prepare = async (): Promise<PreparedLogin> => {
-    const now = context.clock.epoch();
-    const client = await obtainClient({ ...context, server: found.issuer, redirectUri, scope, now, signal });
-    const login = {
-      server: found.server,
-      account: context.loginHint,
-      issuer: found.issuer,
-      client,
-      scope,
-      addedScope,
-      resource,
-      overrides: overridesFor(found.issuer, context),
-      acceptedTokenType: acceptedTypeFor(found.issuer, context),
-      ...requestParamsFor(found.issuer, context),
-      proofKey,
-    };
-    return { ...login, pending: await authorizationOf(context, login, redirectUri) };
-  };
-  const login = await prepare();
+  const login = await prepareRequest(context, preparation, proofKey);
   if (login.client.source === "metadata-document") return withAcceptedClient(context, preparation, login);
   if (login.client.source !== "dynamic" || login.client.clientId !== known?.clientId) return login;
   if (!(await isForgotten(context.http, login.pending.authorizationUrl, signal))) return login;
   await refuseClient({ ...context, signal }, login.client, form);
-  const again = await prepare();
+  const again = await prepareRequest(context, preparation, proofKey);
   const isSame = again.client.clientId === login.client.clientId;
   const what = isSame
     ? "three were registered within a day, so that it is used once more; a client that the issuer knows beforehand avoids this"
     : "another one is registered";
   const why = `the issuer no longer knows this client; ${what}`;
-  const url = found.issuer.authorizationEndpoint;
+  const { issuer, authorizationEndpoint: url } = found.issuer;
   context.trace({ step: "authorization", method: "GET", url, used: false, why });
   if (isSame) context.onProgress?.({ about: "login", text: `${quote(issuer)}: ${why}` });
   return again;
+}
+
+/** A login whose client is the one that the issuer knows at this moment, or registers. */
+async function prepareRequest(
+  context: LoginContext,
+  { found, scope, addedScope, resource, redirectUri, signal }: Preparation & { redirectUri: string },
+  proofKey: Secret | undefined,
+): Promise<PreparedLogin> {
+  const { server, issuer } = found;
+  const now = context.clock.epoch();
+  const client = await obtainClient({ ...context, server: issuer, redirectUri, scope, now, signal });
+  const login = {
+    server,
+    account: context.loginHint,
+    issuer,
+    client,
+    scope,
+    addedScope,
+    resource,
+    overrides: overridesFor(issuer, context),
+    acceptedTokenType: acceptedTypeFor(issuer, context),
+    ...requestParamsFor(issuer, context),
+    proofKey,
+  };
+  return { ...login, pending: await authorizationOf(context, login, redirectUri) };
 }
 
 /**

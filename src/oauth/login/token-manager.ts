@@ -180,8 +180,13 @@ export class TokenManager {
   }
 
   /**
-   * Refreshes. If the issuer does not answer, returns the current grant if its token is valid; undefined if a login is
-   * needed.
+   * Refreshes. What a failure means:
+   *
+   * | failure | the token of the grant | result |
+   * |---|---|---|
+   * | of the issuer, a proxy or the store, or this client is closed | valid, and no refresh is forced | the grant |
+   * | a login is needed: the issuer rejected the grant, or nothing refreshes it | any | undefined if a login is allowed, else the error |
+   * | any other | any | the error |
    */
   async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<Served | undefined> {
     try {
