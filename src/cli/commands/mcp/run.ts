@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { quote, shellWord } from "../../../redact.js";
 import { textOf } from "../../clients/mcp-content.js";
@@ -91,26 +91,22 @@ function checkStdin(options: McpFlags): void {
   if (options.args !== "-") return;
   const other = options.flow === "paste" ? "--flow paste" : stdinFlag(options);
   if (other === undefined) return;
-  throw new AgentAuthError("usage", `--args and ${other} cannot both read standard input`, {
-    class: "usage",
-    hint:
-      other === "--flow paste" ? "write the JSON after --args" : `write the JSON after --args, or give ${other} a file`,
-  });
+  throw usageError(
+    `--args and ${other} cannot both read standard input`,
+    other === "--flow paste" ? "write the JSON after --args" : `write the JSON after --args, or give ${other} a file`,
+  );
 }
 
 async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Record<string, unknown>> {
   const text = args === "-" ? await io.stdin.text() : (args ?? "{}");
-  const usageError = (why: string) =>
-    new AgentAuthError("usage", `--args ${quote(text, 80)} ${why}`, {
-      class: "usage",
-      hint: `for example --args '{"text":"hello"}'`,
-    });
+  const complain = (why: string) =>
+    usageError(`--args ${quote(text, 80)} ${why}`, `for example --args '{"text":"hello"}'`);
   let value: unknown;
   try {
     value = parseStrictJson(text);
   } catch (cause) {
-    throw usageError(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
+    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
   }
-  if (!isJsonObject(value)) throw usageError("is not a JSON object");
+  if (!isJsonObject(value)) throw complain("is not a JSON object");
   return value;
 }

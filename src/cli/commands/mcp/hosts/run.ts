@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { isAgentAuthError } from "../../../../errors.js";
+import { isAgentAuthError, usageError } from "../../../../errors.js";
 import { hasValues, languageOf } from "../../../clients/mcp-hosts/edit.js";
 import { filesOf, HOST_SCOPES, type HostScope } from "../../../clients/mcp-hosts/host.js";
 import { MCP_HOSTS } from "../../../clients/mcp-hosts/hosts.js";
@@ -10,7 +10,7 @@ import type { ColumnSet } from "../../../output/columns.js";
 import { createWriter, formatOf } from "../../../output/writer.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { EXIT_CODES } from "../../../runtime/exit-codes.js";
-import { type EntryFlags, entryOf, type HostEntry, originOf, printableUrl, sayNextSteps, usageError } from "./entry.js";
+import { type EntryFlags, entryOf, type HostEntry, originOf, printableUrl, sayNextSteps } from "./entry.js";
 import { applyChange, type HostSettings, machineOf, openSettings, quoteName, readSettings } from "./settings.js";
 
 /** Which settings a command changes, and whether it does. */
