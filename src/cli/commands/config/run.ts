@@ -16,22 +16,17 @@ import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
 import { removeOwnToken } from "../../config/token-file.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 import { type ConfigOptions, valueToStore } from "./setting-input.js";
 
-const SETTING_COLUMNS = [
+const SETTINGS = rowColumns([
   { path: "key", header: "SETTING" },
   { path: "value", header: "VALUE" },
   { path: "source", header: "SOURCE" },
-];
-const SETTINGS: ColumnSet = {
-  columns: SETTING_COLUMNS,
-  wideColumns: SETTING_COLUMNS,
-  fields: ["key", "value", "source"],
-};
+]);
 
 /** The verbs of `config`. */
 export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", CommandRun<ConfigOptions>>> = {

@@ -9,18 +9,17 @@ import { changeConfig } from "../../config/change.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 
-const COLUMNS = [
+const PROFILES = rowColumns([
   { path: "name", header: "PROFILE" },
   { path: "current", header: "USED", kind: "bool" },
   { path: "base_url", header: "BASE URL" },
   { path: "source", header: "SOURCE" },
-] as const;
-const PROFILES: ColumnSet = { columns: COLUMNS, wideColumns: COLUMNS, fields: COLUMNS.map(({ path }) => path) };
+]);
 
 /** A profile as `profile list -o json` prints it. */
 interface ProfileRow {
