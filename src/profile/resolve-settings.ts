@@ -1,6 +1,6 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, usageError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
-import { suggest } from "../http/suggest.js";
+import { suggestionHint } from "../http/suggest.js";
 import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
 import { profileNames } from "./profile.js";
@@ -103,14 +103,9 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
   }
   // The default profile need not be written down; a name that the user typed must be.
   if (name === "default") return {};
-  const suggestion = suggest(name, profileNames(config, home));
-  throw new AgentAuthError("usage", `there is no profile ${quote(name)} (${source})`, {
-    class: "usage",
-    hint:
-      suggestion === undefined
-        ? `agentauth config set base_url <url> --profile ${shellWord(name)}`
-        : `did you mean ${suggestion}?`,
-  });
+  const create = `agentauth config set base_url <url> --profile ${shellWord(name)}`;
+  const hint = suggestionHint(name, profileNames(config, home), create);
+  throw usageError(`there is no profile ${quote(name)} (${source})`, hint);
 }
 
 function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): ApiTokenSetting | undefined {

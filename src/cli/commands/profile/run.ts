@@ -1,5 +1,5 @@
 import { usageError } from "../../../errors.js";
-import { suggest } from "../../../http/suggest.js";
+import { suggestionHint } from "../../../http/suggest.js";
 import { profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
 import type { Sourced } from "../../../profile/settings.js";
@@ -99,11 +99,7 @@ function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, con
 
 function requireProfile(name: string, config: Config, names: readonly string[]): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;
-  const suggestion = suggest(name, names);
-  throw usageError(
-    `unknown profile ${quote(name)}`,
-    suggestion === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${suggestion}?`,
-  );
+  throw usageError(`unknown profile ${quote(name)}`, suggestionHint(name, names, `profiles: ${names.join(", ")}`));
 }
 
 /** Options of the `profile` commands. */

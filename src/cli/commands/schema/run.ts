@@ -1,5 +1,5 @@
 import { usageError } from "../../../errors.js";
-import { suggest } from "../../../http/suggest.js";
+import { suggestionHint } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { rowColumns } from "../../output/columns.js";
 import { OUTPUT_TYPES, type OutputTypeName } from "../../output/output-types.js";
@@ -36,11 +36,8 @@ export async function runSchema({ type }: SchemaOptions, { io, now }: CommandCon
   }
   if (!isOutputType(type)) {
     const names = Object.keys(OUTPUT_TYPES);
-    const meant = suggest(type, names);
-    throw usageError(
-      `there is no output type ${quote(type, 80)}`,
-      meant === undefined ? `types: ${names.join(", ")}` : `did you mean ${meant}?`,
-    );
+    const hint = suggestionHint(type, names, `types: ${names.join(", ")}`);
+    throw usageError(`there is no output type ${quote(type, 80)}`, hint);
   }
   const { about, version } = OUTPUT_TYPES[type];
   const schema = {
