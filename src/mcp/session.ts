@@ -60,7 +60,7 @@ const MAX_PAGES = 64;
 const HEADER_MISMATCH = -32_020;
 
 /** A session and what it was opened with. */
-interface Connection {
+interface OpenedSession {
   readonly session: HttpSession;
   /** The newest revision that was offered; undefined for the newest of all. */
   readonly offered: string | undefined;
@@ -146,16 +146,16 @@ function codeOf(error: unknown): unknown {
 function reconnectAfter(
   mcpUrl: string,
   options: McpOptions,
-  { session, offered }: Connection,
+  { session, offered }: OpenedSession,
   error: unknown,
-): Promise<Connection> | undefined {
+): Promise<OpenedSession> | undefined {
   if (session.sessionId !== undefined && isSessionLost(error)) return connect(mcpUrl, options, offered);
   if (session.revision === undefined || !refusesRevision(error)) return undefined;
   return stepDown(mcpUrl, options, { error, refused: session.revision });
 }
 
 /** Connects with the newest revision that the server accepts. */
-async function connectNewest(mcpUrl: string, options: McpOptions): Promise<Connection> {
+async function connectNewest(mcpUrl: string, options: McpOptions): Promise<OpenedSession> {
   try {
     return await connect(mcpUrl, options);
   } catch (error) {
@@ -169,7 +169,7 @@ async function stepDown(
   mcpUrl: string,
   options: McpOptions,
   { error, refused }: { error: unknown; refused: string },
-): Promise<Connection> {
+): Promise<OpenedSession> {
   for (const revision of olderRevisions(error, refused)) {
     try {
       return await connect(mcpUrl, options, revision);
@@ -180,7 +180,7 @@ async function stepDown(
   throw error;
 }
 
-async function connect(mcpUrl: string, options: McpOptions, offered?: string): Promise<Connection> {
+async function connect(mcpUrl: string, options: McpOptions, offered?: string): Promise<OpenedSession> {
   const { name, version, timeoutMs: timeout = DEFAULT_TIMEOUT_MS, signal } = options;
   const session = new HttpSession(mcpUrl, options);
   const limits = { signal, timeout };
