@@ -145,6 +145,16 @@ describe("a request to the broker", () => {
     expect(seen().at(-1)?.headers.authorization).toBe(`Bearer ${TOKEN}`);
   });
 
+  it("keeps the query of the server's address", async () => {
+    const { scene, broker, send, seen } = await start();
+    const server = `${scene.mcp.url}?key=k`;
+    scene.mcp.metadata["resource"] = server;
+    await scene.agent().login(server);
+    broker.reload({ ...broker.policy, grants: { ...broker.policy.grants, mcp: { server } } });
+    for (const query of ["", "?a=1"]) expect((await send(`/mcp${query}`)).status).toBe(200);
+    expect(seen().map(({ url }) => url).slice(-2)).toEqual(["/mcp?key=k", "/mcp?key=k&a=1"]);
+  });
+
   it("is sent again after a 401, with its body", async () => {
     const { scene, send, seen } = await start();
     const answer = scene.mcp.routes["/mcp"] as Handler;
@@ -166,6 +176,12 @@ describe("a request to the broker", () => {
     message.resume();
     expect(message.statusCode).toBe(200);
     expect(seen()[0]?.body).toBe("one two");
+  });
+
+  it("gets an answer without a body", async () => {
+    const { scene, send } = await start();
+    scene.mcp.routes["/mcp"] = { status: 204 };
+    expect(await send("/mcp")).toMatchObject({ status: 204, text: "" });
   });
 
   it("gets a redirect as it is", async () => {
