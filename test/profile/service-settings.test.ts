@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { requireBaseUrl, serviceOptions } from "../../src/profile/service-settings.js";
 import type { Settings } from "../../src/profile/settings.js";
+import { onSystem } from "../platform/support.js";
 
 const WITHOUT = "without a service: agentauth demo, or agentauth sandbox start and then --profile sandbox";
 const NO_BASE_URL = "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL";
@@ -29,6 +30,7 @@ describe("without a base URL", () => {
       `${NO_BASE_URL}; ${WITHOUT}`,
     ],
   ])("%s", (_what, settings, message, hint) => {
+    onSystem({}, "sh");
     expect(() => requireBaseUrl(settings)).toThrow(expect.objectContaining({ code: "usage", message, hint }));
   });
 });
