@@ -178,7 +178,7 @@ function kindOf(value: unknown): string {
 }
 
 /** Sends one request and returns the whole response. */
-type SendRequest = (request: Request) => Promise<BufferedResponse>;
+type SendOperation = (request: Request) => Promise<BufferedResponse>;
 
 /** The `fetch` option of a call of openapi-fetch. */
 type CallFetch = (request: Request) => Promise<Response>;
@@ -191,7 +191,7 @@ type CallFetch = (request: Request) => Promise<Response>;
  */
 export async function bufferedResponseOf(
   call: (fetch: CallFetch) => Promise<{ response: Response }>,
-  send: SendRequest,
+  send: SendOperation,
 ): Promise<BufferedResponse> {
   const read: { reply?: BufferedResponse } = {};
   const { response } = await call(async (request) => {

@@ -138,3 +138,15 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSource): Promise<
     work.then(settle(resolve), settle(reject));
   });
 }
+
+/** Resolves when the promise settles, or after a time. */
+export function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    work.then(done, done);
+  });
+}

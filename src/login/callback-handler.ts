@@ -5,15 +5,16 @@ import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 import {
   ALREADY_ANSWERED,
   type BrowserPage,
+  FORBIDDEN,
   movedTo,
   NOT_FOUND,
   NOT_OURS,
+  ONLY_GET,
   outcomePage,
   type ShownOutcome,
   sendPage,
   TO_LOGIN,
 } from "./pages.js";
-import { pathOf, queryOf, type RequestRules, refusalPageFor } from "./request-rules.js";
 import { ShortLink } from "./short-link.js";
 
 /** This many wrong callbacks indicate an attack. */
@@ -48,6 +49,14 @@ export const TRANSITIONS: Readonly<Record<BrowserState, Partial<Record<BrowserEv
   served: { pageRequested: "waiting" },
   gone: { pageRequested: "waiting" },
 };
+
+/** Which requests are handled. */
+interface RequestRules {
+  /** The authorities by which a browser may have come, such as `127.0.0.1:49152`. */
+  hosts: ReadonlySet<string>;
+  /** Whether a path exists, compared byte for byte. */
+  knows(path: string): boolean;
+}
 
 /** How a {@link CallbackHandler} answers. */
 export interface CallbackHandlerOptions {
@@ -210,4 +219,40 @@ export class CallbackHandler {
 
 function newDonePath(): string {
   return `/done/${randomBytes(16).toString("base64url")}`;
+}
+
+/**
+ * Checks that a request can be a browser's own navigation to one of our paths.
+ *
+ * Any web page can make a browser send requests here, but it can choose neither the Host nor hide where the request
+ * comes from and what it is for.
+ *
+ * @returns the page that refuses the request, or nothing
+ */
+function refusalPageFor(request: IncomingMessage, { hosts, knows }: RequestRules): BrowserPage | undefined {
+  const target = request.url ?? "";
+  const headerValues = (name: string) => request.headersDistinct[name] ?? [];
+  const [host, ...moreHosts] = headerValues("host");
+  // An absolute-form target is for proxies; its host would overrule the Host header (RFC 9112 section 3.2.2).
+  if (!target.startsWith("/")) return FORBIDDEN;
+  if (host === undefined || moreHosts.length > 0 || !hosts.has(host)) return FORBIDDEN;
+  if (headerValues("origin").length > 0) return FORBIDDEN;
+  if (headerValues("sec-fetch-dest").some((destination) => destination !== "document")) return FORBIDDEN;
+  // A prefetch would use up the single callback before the user sees its result.
+  if (headerValues("sec-purpose").length > 0 || headerValues("purpose").length > 0) return FORBIDDEN;
+  if (!knows(pathOf(target))) return NOT_FOUND;
+  if (request.method !== "GET") return ONLY_GET;
+  const hasBody =
+    headerValues("transfer-encoding").length > 0 || headerValues("content-length").some((length) => length !== "0");
+  return hasBody ? NOT_OURS : undefined;
+}
+
+/** The path of a request target, unchanged: nothing decoded, no dots resolved. */
+function pathOf(target: string): string {
+  return target.split("?", 1)[0] ?? "";
+}
+
+/** The query of a request target. */
+function queryOf(target: string): URLSearchParams {
+  return new URLSearchParams(target.slice(pathOf(target).length));
 }

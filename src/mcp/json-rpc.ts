@@ -1,4 +1,5 @@
 import { isJsonObject } from "../http/strict-json.js";
+import { quote } from "../redact.js";
 
 /** Identifies a request and its response. */
 export type RpcId = string | number;
@@ -65,6 +66,11 @@ export function isRpcRequest(message: RpcMessage): message is RpcRequest {
 /** Whether a message is a response. */
 export function isRpcResponse(message: RpcMessage): message is RpcResponse {
   return message.method === undefined;
+}
+
+/** A message in the log: its method, never its content. */
+export function describeMessage(message: RpcMessage): string {
+  return isRpcResponse(message) ? "response" : quote(message.method, 80);
 }
 
 /** A response with an error. */

@@ -1,3 +1,4 @@
+import type { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { isRpcRequest, isRpcResponse, type RpcId, type RpcMessage, type RpcRequest, readParam } from "./json-rpc.js";
 
@@ -152,5 +153,45 @@ export class UnsentMessages {
   remove(message: RpcMessage): void {
     this.#bytes -= this.#sizes.get(message) ?? 0;
     this.#sizes.delete(message);
+  }
+}
+
+/**
+ * What the proxy has to report at its end:
+ *
+ * | state | after a response | after a failed request | after an `initialize` that failed for good |
+ * |---|---|---|---|
+ * | `starting` | `working` | `failing` | `failed` |
+ * | `failing`: no request had a response, and this is the first error | `working` | `failing` | `failed` |
+ * | `working` | `working` | `working` | `failed` |
+ * | `failed` | `failed` | `failed` | `failed` |
+ */
+export class ProxyOutcome {
+  #state: "starting" | "failing" | "working" | "failed" = "starting";
+  #error: AgentAuthError | undefined;
+
+  /** Why the proxy failed; undefined unless it is `failing` or `failed`. */
+  get error(): AgentAuthError | undefined {
+    return this.#error;
+  }
+
+  /** A request had its response. */
+  onResponse(): void {
+    if (this.#state !== "failed") this.#become("working", undefined);
+  }
+
+  /** A request failed. */
+  onFailure(error: AgentAuthError): void {
+    if (this.#state === "starting") this.#become("failing", error);
+  }
+
+  /** `initialize` failed in a way that a retry does not fix. */
+  onFatalFailure(error: AgentAuthError): void {
+    this.#become("failed", error);
+  }
+
+  #become(state: "failing" | "working" | "failed", error: AgentAuthError | undefined): void {
+    this.#state = state;
+    this.#error = error;
   }
 }

@@ -1,10 +1,12 @@
 import { EventEmitter, once } from "node:events";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { settledWithin } from "../http/deadline.js";
 import { quote } from "../redact.js";
 import { isSessionLost, toRpcError } from "./errors.js";
 import type { HttpChannel } from "./http-channel.js";
 import {
   CANCELLED,
+  describeMessage,
   INITIALIZE,
   INITIALIZED,
   isRpcRequest,
@@ -18,7 +20,7 @@ import {
   rpcErrorResponse,
 } from "./json-rpc.js";
 import { ParamHeaders, sessionlessHeaders } from "./param-headers.js";
-import { Handshake, type PendingRequest, PendingRequests, UnsentMessages } from "./pending-requests.js";
+import { Handshake, type PendingRequest, PendingRequests, ProxyOutcome, UnsentMessages } from "./pending-requests.js";
 import { ServerSession, type ServerSessionOptions } from "./server-session.js";
 import type { StdioWriter } from "./stdio.js";
 import type { ToolPolicy } from "./tool-policy.js";
@@ -39,20 +41,6 @@ export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage">
   onFatalError(): void;
 }
 
-/**
- * What the proxy has to report at its end:
- *
- * | state | after a response | after a failed request | after an `initialize` that failed for good |
- * |---|---|---|---|
- * | `starting` | `working` | `failing` | `failed` |
- * | `failing`: no request had a response, and this is the first error | `working` | `failing` | `failed` |
- * | `working` | `working` | `working` | `failed` |
- * | `failed` | `failed` | `failed` | `failed` |
- */
-type Outcome =
-  | { readonly state: "starting" | "working"; readonly error?: undefined }
-  | { readonly state: "failing" | "failed"; readonly error: AgentAuthError };
-
 /** Forwards messages in both directions. Each request of the host gets a response: the server's, or an error. */
 export class McpProxy {
   readonly #options: McpProxyOptions;
@@ -63,7 +51,7 @@ export class McpProxy {
   readonly #unsent = new UnsentMessages();
   /** Emits `change` when a message is sent or a request has its response. */
   readonly #events = new EventEmitter();
-  #outcome: Outcome = { state: "starting" };
+  readonly #outcome = new ProxyOutcome();
 
   constructor(options: McpProxyOptions) {
     this.#options = options;
@@ -261,9 +249,9 @@ export class McpProxy {
     const { id, method } = pending.request;
     const rpcError = toRpcError(error, this.#context(pending));
     host.send(rpcErrorResponse(id, rpcError));
-    if (isAgentAuthError(error) && this.#outcome.state === "starting") this.#outcome = { state: "failing", error };
+    if (isAgentAuthError(error)) this.#outcome.onFailure(error);
     if (method === INITIALIZE && isAgentAuthError(error) && error.class !== "unavailable") {
-      this.#outcome = { state: "failed", error };
+      this.#outcome.onFatalFailure(error);
       for (const delayed of this.#handshake.clear().filter(isRpcRequest))
         host.send(rpcErrorResponse(delayed.id, rpcError));
       onFatalError();
@@ -296,7 +284,7 @@ export class McpProxy {
       `server: ${pending ? `response to ${describeMessage(pending.request)}` : "response without a pending request"}`,
     );
     if (!pending) return;
-    if (this.#outcome.state !== "failed") this.#outcome = { state: "working" };
+    this.#outcome.onResponse();
     this.#headers.update(pending.request, message);
     const { id, method } = pending.request;
     if (method === "tools/list" && "result" in message) message.result = policy.filterList(message.result);
@@ -330,21 +318,4 @@ export class McpProxy {
     this.#unsent.remove(message);
     this.#events.emit("change");
   }
-}
-
-/** A message in the log: its method, never its content. */
-function describeMessage(message: RpcMessage): string {
-  return isRpcResponse(message) ? "response" : quote(message.method, 80);
-}
-
-/** Resolves when the promise settles, or after a time. */
-export function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const done = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    work.then(done, done);
-  });
 }

@@ -35,14 +35,14 @@ export interface ServerGroupOptions<Server extends { name: string }> {
 }
 
 /** A request of the host. */
-interface Served {
+interface HostCall {
   readonly bytes: number;
   /** The servers that work on it, by the id of the request there. */
   readonly servers: Map<RpcId, string>;
   done: Promise<void>;
 }
 
-type Outcome = { result: unknown } | { error: RpcError };
+type RpcOutcome = { result: unknown } | { error: RpcError };
 
 /**
  * Several servers that a host sees as one, which offers their tools under the names `<server>__<tool>`. A server that
@@ -56,7 +56,7 @@ export class ServerGroup<Server extends { name: string }> {
   /** What the servers have not answered yet, by the id that they know. */
   readonly #asks = new Map<RpcId, (response: RpcResponse) => void>();
   /** What the host waits for, by its id. */
-  readonly #served = new Map<RpcId, Served>();
+  readonly #served = new Map<RpcId, HostCall>();
   /** The requests of the servers, by the id at the host. */
   readonly #requests = new Map<RpcId, { name: string; id: RpcId }>();
   #lastId = 0;
@@ -119,7 +119,7 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   #serve(request: RpcRequest, bytes: number): void {
-    const call: Served = { bytes, servers: new Map(), done: Promise.resolve() };
+    const call: HostCall = { bytes, servers: new Map(), done: Promise.resolve() };
     const answer = async () => {
       const outcome = await this.#outcomeOf(request, call);
       // A request that the host has cancelled gets no response.
@@ -131,7 +131,7 @@ export class ServerGroup<Server extends { name: string }> {
     call.done = answer();
   }
 
-  async #outcomeOf(request: RpcRequest, call: Served): Promise<Outcome> {
+  async #outcomeOf(request: RpcRequest, call: HostCall): Promise<RpcOutcome> {
     switch (request.method) {
       case INITIALIZE:
         return this.#initialize(request, call);
@@ -146,7 +146,7 @@ export class ServerGroup<Server extends { name: string }> {
     return { error: { code: RPC_CODES.method, message } };
   }
 
-  async #initialize(request: RpcRequest, call: Served): Promise<Outcome> {
+  async #initialize(request: RpcRequest, call: HostCall): Promise<RpcOutcome> {
     this.#failed.clear();
     const answers = await Promise.all(
       this.#usable().map(async (name) => ({ name, response: await this.#ask(name, request, call) })),
@@ -177,7 +177,7 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   /** The tools of all servers, from every page. A server that fails is left out. */
-  async #listTools(request: RpcRequest, call: Served): Promise<Outcome> {
+  async #listTools(request: RpcRequest, call: HostCall): Promise<RpcOutcome> {
     const lists = await Promise.all(this.#usable().map((name) => this.#toolsOf(name, request, call)));
     const errors = lists.filter((list) => "error" in list);
     const [error] = errors;
@@ -185,7 +185,11 @@ export class ServerGroup<Server extends { name: string }> {
     return { result: { tools: lists.flatMap((list) => ("tools" in list ? list.tools : [])) } };
   }
 
-  async #toolsOf(name: string, request: RpcRequest, call: Served): Promise<{ tools: object[] } | { error: RpcError }> {
+  async #toolsOf(
+    name: string,
+    request: RpcRequest,
+    call: HostCall,
+  ): Promise<{ tools: object[] } | { error: RpcError }> {
     const tools: object[] = [];
     let cursor: unknown;
     for (let page = 0; page < MAX_PAGES; page++) {
@@ -204,7 +208,7 @@ export class ServerGroup<Server extends { name: string }> {
     return { tools };
   }
 
-  async #callTool(request: RpcRequest, call: Served): Promise<Outcome> {
+  async #callTool(request: RpcRequest, call: HostCall): Promise<RpcOutcome> {
     const tool = readParam(request, "name");
     const text = typeof tool === "string" ? tool : "";
     const name = this.#usable().find((one) => text.startsWith(`${one}${NAME_END}`));
@@ -217,7 +221,7 @@ export class ServerGroup<Server extends { name: string }> {
     return error ? { error } : { result };
   }
 
-  #ask(name: string, request: RpcRequest, call: Served): Promise<RpcResponse> {
+  #ask(name: string, request: RpcRequest, call: HostCall): Promise<RpcResponse> {
     const id = `agentauth-${++this.#lastId}`;
     call.servers.set(id, name);
     return new Promise((resolve) => {

@@ -38,7 +38,7 @@ export interface SourceHost {
 
 type Get = (request: AssertionRequest) => string | Promise<string>;
 type Parts = Pick<Workload, "workload"> & { get: Get };
-type Open = (name: string, host: SourceHost, headers: Record<string, string>) => Parts;
+type OpenSource = (name: string, host: SourceHost, headers: Record<string, string>) => Parts;
 
 /** Where pods find the token that a projected volume writes. */
 const KUBERNETES_TOKEN = "/var/run/secrets/agentauth/token";
@@ -46,7 +46,7 @@ const KUBERNETES_TOKEN = "/var/run/secrets/agentauth/token";
 const ofFile = (path: string, from: string, hint?: string): Parts => ofText(() => readAssertion(path, from, hint));
 
 /** Each source by the word before the colon; the value of the flag has what follows it. */
-const SOURCES: Readonly<Record<string, { form: string; open: Open }>> = {
+const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
   file: { form: "file:PATH", open: (path, { from }) => ofFile(path, from) },
   env: {
     form: "env:NAME",

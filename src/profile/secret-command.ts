@@ -20,7 +20,7 @@ export interface CommandOptions {
 }
 
 /** How a command ended; `code` is that of the system, such as `ENOENT`, `ETIMEDOUT` or `ENOBUFS`. */
-interface Ended {
+interface CommandEnd {
   code?: string | undefined;
   status?: number | null | undefined;
   stdout?: string | undefined;
@@ -69,7 +69,7 @@ export async function commandOutput(words: readonly string[], options: CommandOp
   if (signal?.aborted) throw abortedError(signal);
   const [program = "", ...args] = words;
   const start = await loadSpawn();
-  const ended = await new Promise<Ended>((resolve) => {
+  const ended = await new Promise<CommandEnd>((resolve) => {
     const child = start(program, args, { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
     const printed = { stdout: "", stderr: "" };
     let [size, code] = [0, undefined as string | undefined];
@@ -89,7 +89,7 @@ export async function commandOutput(words: readonly string[], options: CommandOp
         else printed[name] += part;
       });
     }
-    const end = (how: Ended) => {
+    const end = (how: CommandEnd) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
       resolve({ ...printed, ...how, ...(code !== undefined && { code }) });
@@ -101,7 +101,11 @@ export async function commandOutput(words: readonly string[], options: CommandOp
   return outputOf(words, ended, options);
 }
 
-function outputOf([program]: readonly string[], ended: Ended, { from, limitMs = LIMIT_MS }: CommandOptions): string {
+function outputOf(
+  [program]: readonly string[],
+  ended: CommandEnd,
+  { from, limitMs = LIMIT_MS }: CommandOptions,
+): string {
   const { code, status, stdout = "", stderr = "" } = ended;
   const what = `the command ${quote(program)} of ${from}`;
   if (code === "ETIMEDOUT") {

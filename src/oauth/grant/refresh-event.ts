@@ -4,7 +4,7 @@ import type { EventFields } from "../../telemetry/events.js";
 import type { Grant, GrantKey } from "../model/grant.js";
 import { isLostAnswer } from "./refresh-outcome.js";
 
-type Fields = Omit<EventFields<"refresh">, "durationMs">;
+type RefreshFields = Omit<EventFields<"refresh">, "durationMs">;
 
 /** A grant with a valid token, and where it came from. */
 export interface Served {
@@ -43,7 +43,7 @@ export function observeRefresh<T extends RefreshEnd>(
 ): Promise<T> {
   const trigger = isUnused ? "keep_alive" : isRefused ? "unauthorized" : isForced ? "requested" : "expired";
   const about = { trigger, grant: "refresh_token", issuer, server: serverOriginOf(server) } as const;
-  return observe(events, "refresh", work, (end): Fields | undefined => {
+  return observe(events, "refresh", work, (end): RefreshFields | undefined => {
     if ("error" in end) return { ...describeFailure(end.error), ...about };
     const { ended } = end.result;
     if (ended === undefined) return undefined;
@@ -55,7 +55,7 @@ function describeRejection(verdict: unknown) {
   return { outcome: "rejected", reason: "issuer", code: knownCodeOf(verdict) } as const;
 }
 
-function describeFailure(error: unknown): Pick<Fields, "outcome" | "reason" | "code"> {
+function describeFailure(error: unknown): Pick<RefreshFields, "outcome" | "reason" | "code"> {
   if (!isAgentAuthError(error)) return { outcome: "failed", reason: reasonOf(error), code: knownCodeOf(error) };
   // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
   const isLogin = error.code === "login_required" && error.status === undefined;

@@ -119,9 +119,9 @@ interface Guarded {
   isHeldBack: boolean;
 }
 
-type Run = <T>(lease: Timed, work: () => Promise<T>) => Promise<T>;
+type RunInContext = <T>(lease: Timed, work: () => Promise<T>) => Promise<T>;
 
-let run: Run | undefined;
+let run: RunInContext | undefined;
 
 /**
  * Runs work whose requests must not be sent after its lease has expired. Between the last check of the clock and the first
@@ -143,7 +143,7 @@ const CHANNELS = [
 ] as const;
 
 /** Undefined where the runtime is not Node: the library imports no module of it. */
-function installHooks(): Run | undefined {
+function installHooks(): RunInContext | undefined {
   const { process } = globalThis as { process?: Partial<NodeJS.Process> };
   const hooks = process?.getBuiltinModule?.("node:async_hooks");
   const channels = process?.getBuiltinModule?.("node:diagnostics_channel");

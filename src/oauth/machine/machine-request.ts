@@ -60,7 +60,7 @@ export interface MachineRequest {
   signal: AbortSignal;
 }
 
-type Target = Omit<Grant, "tokens" | "signedInAt" | "refusals" | "generation" | "retired">;
+type GrantTarget = Omit<Grant, "tokens" | "signedInAt" | "refusals" | "generation" | "retired">;
 
 /**
  * Requests a token: at the token endpoint of the earlier grant, else at the one that discovery finds. A rejection by the
@@ -103,7 +103,7 @@ async function checkedTarget(
   context: MachineContext,
   login: IssuerContext,
   request: MachineRequest,
-): Promise<Target | undefined> {
+): Promise<GrantTarget | undefined> {
   const known = knownTarget(context, login, request);
   if (known === undefined) return undefined;
   try {
@@ -119,7 +119,7 @@ async function checkedTarget(
 async function checkBinding(
   { grant, isDocument, client: { ...client } }: MachineContext,
   login: IssuerContext,
-  { issuer, server }: Pick<Target, "issuer" | "server">,
+  { issuer, server }: Pick<GrantTarget, "issuer" | "server">,
   { key, before, signal }: MachineRequest,
 ): Promise<void> {
   if (isDocument) return undefined;
@@ -138,7 +138,7 @@ function knownTarget(
   { client }: MachineContext,
   login: IssuerContext,
   { before, scope }: MachineRequest,
-): Target | undefined {
+): GrantTarget | undefined {
   if (before === undefined) return undefined;
   const { authMethod } = before.client;
   const byKey = authMethod === "private_key_jwt";
@@ -156,7 +156,11 @@ function knownTarget(
   };
 }
 
-async function findTarget(context: MachineContext, login: IssuerContext, request: MachineRequest): Promise<Target> {
+async function findTarget(
+  context: MachineContext,
+  login: IssuerContext,
+  request: MachineRequest,
+): Promise<GrantTarget> {
   const { key, challenge, signal } = request;
   const found = await discoverIssuer(login, key.server, challenge, signal);
   const { issuer } = found;
@@ -191,7 +195,7 @@ async function findTarget(context: MachineContext, login: IssuerContext, request
 async function sendTokenRequest(
   context: MachineContext,
   login: IssuerContext,
-  target: Target,
+  target: GrantTarget,
   request: MachineRequest,
 ): Promise<Grant> {
   const { client, issuer, endpoints, resource, requestedScope: scope, acceptedTokenType } = target;

@@ -77,14 +77,14 @@ async function connectRedis(
 }
 
 /** The pool of `pg`, as far as it is used here. */
-interface Pool {
+interface PgPool {
   on(event: "error", listener: () => void): unknown;
   query(text: string, values: (string | null)[]): Promise<{ rows: unknown[] }>;
   end(): Promise<void>;
 }
 
 async function nodePostgres(module: Module, { url, host, port, database }: EngineAddress): Promise<ConnectedDriver> {
-  const Pool = exportOf<new (options: object) => Pool>(module, "Pool");
+  const Pool = exportOf<new (options: object) => PgPool>(module, "Pool");
   // The driver names what is not in the connection string, and the connection string decides.
   const named = { host, port, ...(database !== "" && { database }) };
   const limits = { max: MAX_CONNECTIONS, connectionTimeoutMillis: CONNECT_MS, allowExitOnIdle: true };
