@@ -1,7 +1,6 @@
 // Checks that the issuer is strict: otherwise the other scenarios would prove nothing.
-
 import { openLane } from "./files/lane.mjs";
-import { must } from "./invariant.mjs";
+import { must } from "./tools.mjs";
 
 /** A used refresh token must be rejected and end the session with all its tokens, except within the grace period. */
 export async function checkIssuer() {

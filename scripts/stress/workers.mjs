@@ -2,7 +2,7 @@
 import { spawn, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { Broken } from "./invariant.mjs";
+import { Broken } from "./tools.mjs";
 
 const PROGRAM = fileURLToPath(new URL("worker.mjs", import.meta.url));
 const OWN_NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"];

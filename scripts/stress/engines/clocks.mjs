@@ -1,5 +1,5 @@
 // The clocks of the machines differ by an hour, in the agent and in the store.
-import { must } from "../invariant.mjs";
+import { must } from "../tools.mjs";
 import { inEngines, missingEngine } from "./engines.mjs";
 import { judgeAnswers, openFleet } from "./fleet.mjs";
 

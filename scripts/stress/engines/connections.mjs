@@ -1,10 +1,11 @@
 // What it costs to list many logins by page, in processes that do nothing else.
+
 import { execFile } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { must } from "../invariant.mjs";
+import { must, quantile } from "../tools.mjs";
 import { inEngines, missingEngine } from "./engines.mjs";
-import { openFleet, quantile } from "./fleet.mjs";
+import { openFleet } from "./fleet.mjs";
 import { connect, fillStore, openStore } from "./store.mjs";
 
 /** The scenario. */

@@ -1,10 +1,11 @@
 // What somebody reads who has a copy of the engine: no secret, no name of a user, no address.
+
 import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { AgentClient } from "../dist.mjs";
-import { must } from "../invariant.mjs";
-import { loginMethod } from "../login.mjs";
+import { loginMethod } from "../sessions.mjs";
+import { must } from "../tools.mjs";
 import { inEngines, missingEngine } from "./engines.mjs";
 import { openFleet } from "./fleet.mjs";
 import { connect, openStore } from "./store.mjs";

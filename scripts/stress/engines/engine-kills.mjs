@@ -1,9 +1,7 @@
 // The engine is killed during refreshes, and started again.
 
-import { inLanes } from "../files/lane.mjs";
-import { must } from "../invariant.mjs";
-import { randomFrom } from "../random.mjs";
-import { Tally } from "../tally.mjs";
+import { tallyLanes } from "../lanes.mjs";
+import { must, pause, randomFrom } from "../tools.mjs";
 import { missingEngine, openArena } from "./engines.mjs";
 import { judgeAnswers } from "./fleet.mjs";
 
@@ -15,7 +13,7 @@ export const engineKills = {
   run,
 };
 
-const ENGINES = ["redis", "postgres"];
+const ENGINES = { redis: "Redis", postgres: "PostgreSQL" };
 const SIZES = { short: { each: 2, arenas: 1 }, long: { each: 100, arenas: 5 } };
 const USERS = 30;
 const SPAN_MS = 500;
@@ -25,31 +23,24 @@ const DOWN_MS = 300;
 async function run({ size, seed, say }) {
   const { each, arenas } = SIZES[size];
   const draw = randomFrom(seed, "engine kills");
-  const tally = new Tally();
   const rows = [];
-  for (const kind of ENGINES) {
-    let name;
-    const moments = Array.from({ length: each }, () => draw.fraction() * SPAN_MS);
-    const trial = async ({ fleet, engine }, moment) => {
-      name = engine.name;
-      tally.add(name, await killOnce(fleet, engine, moment));
-      if (tally.n % 10 === 0) say(`${tally.n} killed`);
-    };
-    await inLanes(arenas, undefined, moments, trial, () => openArena(kind, { users: USERS }));
-    const { n, refreshes, failed } = tally.of(name);
-    rows.push([name, n, refreshes, failed, refreshes - n * USERS, 0]);
+  for (const [kind, what] of Object.entries(ENGINES)) {
+    const trials = Array.from({ length: each }, () => ({ what, moment: draw.fraction() * SPAN_MS }));
+    const open = () => openArena(kind, { users: USERS });
+    const tally = await tallyLanes({ lanes: arenas, open, trials, say, done: `${what} killed` }, killOnce);
+    const { n, refreshes, failed } = tally.of(what);
+    rows.push([what, n, refreshes, failed, refreshes - n * USERS, 0]);
   }
   return rows;
 }
 
 /** @returns how many refreshes there were, and how many calls failed before one succeeded */
-async function killOnce(fleet, engine, moment) {
-  fleet.ledger.clear();
-  fleet.expire();
-  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 200 })));
-  await new Promise((resolve) => setTimeout(resolve, moment));
+async function killOnce({ fleet, engine }, { moment }) {
+  fleet.begin();
+  const calls = fleet.ask(200);
+  await pause(moment);
   await engine.kill();
-  await new Promise((resolve) => setTimeout(resolve, DOWN_MS));
+  await pause(DOWN_MS);
   await engine.restart();
   const { failed } = judgeAnswers(await Promise.all(calls), `${engine.name} killed`);
   must(fleet.ledger.refusals().length === 0, `${engine.name}: a refresh token was used twice`);

@@ -1,9 +1,7 @@
 // The primary of two redis-servers is killed during refreshes, and its asynchronous replica becomes the primary.
 
-import { inLanes } from "../files/lane.mjs";
-import { must } from "../invariant.mjs";
-import { randomFrom } from "../random.mjs";
-import { Tally } from "../tally.mjs";
+import { tallyLanes } from "../lanes.mjs";
+import { must, pause, randomFrom } from "../tools.mjs";
 import { openArena } from "./engines.mjs";
 import { judgeAnswers } from "./fleet.mjs";
 import { missingRedis, startRedis } from "./redis.mjs";
@@ -24,22 +22,17 @@ const KINDS = [
 const SIZES = { short: { each: 3, arenas: 1 }, long: { each: 50, arenas: 5 } };
 const USERS = 10;
 const SPAN_MS = 300;
+const TRIES = 60;
 
 /** @returns the rows of its table */
 async function run({ size, seed, say }) {
   const { each, arenas } = SIZES[size];
   const draw = randomFrom(seed, "failover");
-  const tally = new Tally();
   const rows = [];
   for (const kind of KINDS) {
-    const moments = Array.from({ length: each }, () => draw.fraction() * SPAN_MS);
-    const trial = async (arena, moment) => {
-      tally.add(kind.what, await failOver(arena, kind, moment));
-      if (tally.n % 10 === 0) say(`${tally.n} failovers`);
-    };
-    await inLanes(arenas, undefined, moments, trial, () =>
-      openArena("redis", { users: USERS, grace: kind.grace }, { worker: { movable: true } }),
-    );
+    const trials = Array.from({ length: each }, () => ({ ...kind, moment: draw.fraction() * SPAN_MS }));
+    const open = () => openArena("redis", { users: USERS, grace: kind.grace }, { worker: { movable: true } });
+    const tally = await tallyLanes({ lanes: arenas, open, trials, say, done: "failovers" }, failOver);
     const { n, sent, twice } = tally.of(kind.what);
     must(kind.first !== "refresher" || twice === 0, `${kind.what}: refresh tokens were used twice`);
     rows.push([kind.what, `${kind.grace} s`, n, sent, twice, 0]);
@@ -48,14 +41,13 @@ async function run({ size, seed, say }) {
 }
 
 /** @returns how many refreshes the issuer received, and how many of them with a used refresh token */
-async function failOver(arena, kind, moment) {
+async function failOver(arena, kind) {
   const { fleet, engine: primary } = arena;
   const replica = await startRedis({ replicaOf: primary.address.port });
   try {
     await replica.synced();
-    fleet.ledger.clear();
-    fleet.expire();
-    await (kind.isCut ? loseWrites : killDuring)(fleet, { primary, replica, kind, moment });
+    fleet.begin();
+    await (kind.isCut ? loseWrites : killDuring)(fleet, { primary, replica, kind });
   } finally {
     await primary.close();
     arena.engine = replica;
@@ -67,9 +59,9 @@ async function failOver(arena, kind, moment) {
   return { sent, twice: sent - USERS };
 }
 
-async function killDuring(fleet, { primary, replica, kind, moment }) {
-  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 60 })));
-  await new Promise((resolve) => setTimeout(resolve, moment));
+async function killDuring(fleet, { primary, replica, kind }) {
+  const calls = fleet.ask(TRIES);
+  await pause(kind.moment);
   await primary.kill();
   await replica.promote();
   await fleet.moveTo(replica);
@@ -84,15 +76,13 @@ async function loseWrites(fleet, { primary, replica, kind }) {
   judgeAnswers([await refresher.ask(fleet.request())], kind.what);
   await primary.kill();
   await fleet.moveTo(replica);
-  const ask = (workers) => Promise.all(workers.map((worker) => worker.ask(fleet.request(undefined, { tries: 60 }))));
   const turns = kind.first === "refresher" ? [[refresher], others] : [others, [refresher]];
-  for (const workers of turns) judgeAnswers(await ask(workers), kind.what, { same: false });
+  for (const workers of turns) judgeAnswers(await Promise.all(fleet.ask(TRIES, workers)), kind.what, { same: false });
 }
 
 /** The sessions are alive only if their refresh tokens are accepted. */
 async function refreshAll(fleet, { what }) {
   fleet.expire();
-  const request = fleet.request(fleet.profiles, { tries: 60 });
-  judgeAnswers(await Promise.all(fleet.crew.map((worker) => worker.ask(request))), `${what}, the next refresh`);
+  judgeAnswers(await Promise.all(fleet.ask(TRIES)), `${what}, the next refresh`);
   must((await fleet.lost()) === 0, `${what}: a session was lost at the next refresh`);
 }

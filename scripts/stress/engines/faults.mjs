@@ -1,14 +1,15 @@
 // Faults of the network, of the application, of the engine's rows, rights and clock, and of its operators, during refreshes
 // at an issuer that ends a session when a refresh token comes twice.
 
-import { inLanes } from "../files/lane.mjs";
-import { must } from "../invariant.mjs";
-import { randomFrom } from "../random.mjs";
+import { inLanes } from "../lanes.mjs";
+import { must, quantile, randomFrom, until } from "../tools.mjs";
 import { openArena } from "./engines.mjs";
-import { countLosses, quantile } from "./fleet.mjs";
+import { countLosses } from "./fleet.mjs";
 import { missingPostgres } from "./postgres.mjs";
 import { missingRedis } from "./redis.mjs";
 
+/** Milliseconds for which the response of the issuer is held back. */
+export const WINDOW_MS = 500;
 const NAMES = { redis: "Redis", postgres: "PostgreSQL" };
 const MISSING = { redis: missingRedis, postgres: missingPostgres };
 
@@ -58,8 +59,7 @@ async function runKind(kind, { engine, seed, each, lanes, say }) {
   const waits = [];
   const once = async (arena) => {
     const { fleet } = arena;
-    fleet.ledger.clear();
-    fleet.expire();
+    fleet.begin();
     const outcome = await countLosses(fleet, await trial(arena, draw), what);
     for (const name of Object.keys(outcome)) if (name in sum) sum[name] += outcome[name];
     sum.n++;
@@ -71,12 +71,20 @@ async function runKind(kind, { engine, seed, each, lanes, say }) {
     );
   };
   const open = () => openArena(engine, { users, grace }, options);
-  await inLanes(Math.min(lanes, each), undefined, Array(each).fill(kind), once, open);
+  await inLanes(Math.min(lanes, each), open, Array(each).fill(kind), once);
   const longest = (quantile(waits, 1) / 1000).toFixed(1);
   return [what, NAMES[engine], sum.n, sum.refreshes, sum.twice, sum.lost, sum.failed, longest];
 }
 
-/** Resolves after some milliseconds. */
-export function pause(ms) {
-  return new Promise((resolve) => setTimeout(resolve, ms));
+/**
+ * A process begins to refresh the tokens of all users: the issuer, which takes its time, has the requests.
+ *
+ * @returns `own`, the answer of the process
+ */
+export async function beginRefresh(fleet, holder, tries) {
+  const { length } = fleet.profiles;
+  fleet.sandbox.faults.add({ kind: "slow-headers", ms: WINDOW_MS, path: "token", times: length });
+  const [own] = fleet.ask(tries, [holder]);
+  await until(() => fleet.ledger.all().length >= length, "the requests");
+  return { own };
 }

@@ -1,14 +1,9 @@
 // A fleet: one issuer, the logins of many users in one engine, and processes that share them.
 import { randomUUID } from "node:crypto";
-import { fileURLToPath } from "node:url";
-import { AgentClient, startSandbox } from "../dist.mjs";
-import { must, until } from "../invariant.mjs";
-import { Ledger } from "../ledger.mjs";
-import { loginMethod } from "../login.mjs";
-import { Worker } from "../workers.mjs";
+import { openSessions, Sessions } from "../sessions.mjs";
+import { must, until } from "../tools.mjs";
 import { connect, openStore } from "./store.mjs";
 
-const PROGRAM = fileURLToPath(new URL("worker.mjs", import.meta.url));
 const HOUR = 3_600_000;
 const LOGINS_AT_ONCE = 4;
 const READ_LOG_EVERY_MS = 500;
@@ -23,46 +18,30 @@ const RETRYABLE = ["store_unavailable", "grant_not_saved", "lease_lost", "lease_
  * @param options.grace seconds in which the issuer accepts a used refresh token
  * @param options.hours lifetime of an access token
  */
-export async function openFleet({ engine, users, grace = 0, hours = 1 }) {
-  const sandbox = await startSandbox({
-    autoApprove: true,
-    accessTokenTtlSeconds: (hours * HOUR) / 1000,
-    refreshReuseGraceSeconds: grace,
-    // The management interface is not used.
-    accounts: 1,
-    domains: 1,
-    pools: 1,
-    devices: 0,
-  });
-  const fleet = new Fleet({ sandbox, engine, users, hours, grace });
-  try {
-    await fleet.login();
-    return fleet;
-  } catch (error) {
-    await fleet.close();
-    throw error;
-  }
+export function openFleet({ engine, users, grace = 0, hours = 1 }) {
+  return openSessions({ grace, hours }, (sandbox) => new Fleet(sandbox, { engine, users, hours, grace }));
 }
 
-class Fleet {
+class Fleet extends Sessions {
   /** Milliseconds by which the processes are ahead of this one: it grows when all tokens are to expire. */
   ahead = 0;
-  workers = new Set();
   tenant = `tenant-${randomUUID()}`;
   #engine;
   #link;
   #reader;
 
-  constructor({ sandbox, engine, users, hours, grace }) {
+  constructor(sandbox, { engine, users, hours, grace }) {
+    super(sandbox);
     this.grace = grace;
     this.hours = hours;
-    this.sandbox = sandbox;
-    this.server = sandbox.mcpUrl;
-    this.ledger = new Ledger(sandbox);
     this.profiles = Array.from({ length: users }, (_, user) => `user-${user}`);
     this.#engine = engine;
     // The issuer's log holds its last requests only.
     this.#reader = setInterval(() => this.ledger.all(), READ_LOG_EVERY_MS);
+  }
+
+  now() {
+    return Date.now() + this.ahead;
   }
 
   /** Logs all users in. */
@@ -118,13 +97,19 @@ class Fleet {
   }
 
   /** @param more.skew milliseconds by which the clock of its machine is ahead */
-  async worker(more = {}) {
-    const { server, tenant } = this;
-    const worker = new Worker({ address: this.#engine.address, tenant, server, ...more }, { program: PROGRAM });
-    this.workers.add(worker);
-    worker.ended.then(() => this.workers.delete(worker));
-    await worker.ready;
-    return worker;
+  worker(more) {
+    return this.start({ address: this.#engine.address, tenant: this.tenant, ...more });
+  }
+
+  /** Lets the tokens expire and resets the counters for a trial. */
+  begin() {
+    this.ledger.clear();
+    this.expire();
+  }
+
+  /** The answers of processes that request all tokens, as promises; each tries a call so often. */
+  ask(tries, workers = this.crew) {
+    return workers.map((worker) => worker.ask(this.request(this.profiles, { tries })));
   }
 
   /** The engine was replaced by another one. */
@@ -136,15 +121,8 @@ class Fleet {
 
   async close() {
     clearInterval(this.#reader);
-    await Promise.all([...this.workers].map((worker) => worker.kill()));
+    await super.close();
     await this.#link?.close();
-    await this.sandbox.close();
-  }
-
-  /** Logs a user in, whatever is stored. */
-  loginOf(profile) {
-    const clock = { now: () => performance.now(), epoch: () => Date.now() + this.ahead, sleep: async () => {} };
-    return new AgentClient({ store: this.store, profile, clock, login: loginMethod }).login(this.server);
   }
 }
 
@@ -189,10 +167,4 @@ export async function countLosses(fleet, answers, what) {
   fleet.ledger.clear();
   const twice = fleet.grace === 0 ? refusals : rotations + refusals - fleet.profiles.length;
   return { refreshes: rotations, twice, lost: lost.length, waits, failed };
-}
-
-/** A quantile of numbers, for example 0.99. */
-export function quantile(numbers, part) {
-  const sorted = [...numbers].sort((one, other) => one - other);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0;
 }

@@ -1,11 +1,10 @@
 // Processes are killed during refreshes, at random moments and at each stage of one.
-import { bringTo, AIMS as STAGES } from "../files/aims.mjs";
-import { inLanes } from "../files/lane.mjs";
-import { must } from "../invariant.mjs";
-import { randomFrom } from "../random.mjs";
-import { Tally } from "../tally.mjs";
+
+import { bringTo, AIMS as STAGES } from "../aims.mjs";
+import { tallyLanes } from "../lanes.mjs";
+import { must, pause, quantile, randomFrom } from "../tools.mjs";
 import { inEngines } from "./engines.mjs";
-import { countLosses, openFleet, quantile } from "./fleet.mjs";
+import { countLosses, openFleet } from "./fleet.mjs";
 import { missingRedis } from "./redis.mjs";
 
 /** The scenario. */
@@ -45,10 +44,13 @@ async function run({ size, seed, say }) {
   const rows = [];
   await inEngines(["redis"], async (_, engine) => {
     for (const { grace, part } of graces) {
-      const [tally, waits] = [new Tally(), new Map()];
+      const waits = new Map();
       const aimed = AIMS.flatMap((aim) => Array.from({ length: Math.ceil(each * part) }, () => aim));
       const moments = Array.from({ length: Math.ceil(random * part) }, () => ({ what: RANDOM, at: draw.fraction() }));
-      const trial = async (fleet, chosen) => {
+      const trials = [...aimed, ...moments];
+      const open = () => openFleet({ engine, users: USERS, grace });
+      const options = { lanes, open, trials, say, done: `killed with a grace of ${grace} s` };
+      const tally = await tallyLanes(options, async (fleet, chosen) => {
         const outcome = await killOnce(fleet, chosen);
         must(grace === 0 || outcome.lost === 0, `${chosen.what}: lost within the grace of the issuer`);
         must(outcome.lost <= outcome.twice, `${chosen.what}: lost without a refresh token used twice`);
@@ -56,12 +58,9 @@ async function run({ size, seed, say }) {
           const expected = chosen.loses ? 1 : 0;
           must(outcome.twice === expected, `${chosen.what}: ${outcome.twice} refresh tokens were used twice`);
         }
-        tally.add(chosen.what, { twice: outcome.twice, lost: outcome.lost });
         waits.set(chosen.what, [...(waits.get(chosen.what) ?? []), ...outcome.waits]);
-        if (tally.n % 10 === 0) say(`${tally.n} killed with a grace of ${grace} s`);
-      };
-      const open = () => openFleet({ engine, users: USERS, grace });
-      await inLanes(lanes, undefined, [...aimed, ...moments], trial, open);
+        return { twice: outcome.twice, lost: outcome.lost };
+      });
       for (const { what } of [{ what: RANDOM }, ...AIMS]) {
         const { n, twice, lost } = tally.of(what);
         rows.push([what, `${grace} s`, n, twice, lost, quantile(waits.get(what), 0.99)]);
@@ -77,8 +76,7 @@ async function run({ size, seed, say }) {
 async function killOnce(fleet, trial) {
   fleet.crew ??= await Promise.all(Array.from({ length: PROCESSES }, () => fleet.worker(FAST)));
   const victim = fleet.crew.shift();
-  fleet.ledger.clear();
-  fleet.expire();
+  fleet.begin();
   const others = trial.at === undefined ? await killAt(fleet, victim, trial) : await killIn(fleet, victim, trial);
   const answers = await Promise.all(others);
   const outcome = await countLosses(fleet, answers, trial.what);
@@ -91,14 +89,15 @@ async function killIn(fleet, victim, { at }) {
   // No two processes begin with the same user.
   const turn = (by) => ({ ...request, profiles: [...fleet.profiles.slice(by), ...fleet.profiles.slice(0, by)] });
   const [, ...others] = [victim, ...fleet.crew].map((worker, place) => worker.ask(turn(place * 4)));
-  await new Promise((resolve) => setTimeout(resolve, at * SPAN_MS));
+  await pause(at * SPAN_MS);
   await victim.kill();
   return others;
 }
 
 async function killAt(fleet, victim, trial) {
-  const { own } = await bringTo(fleet, victim, trial, fleet.request(fleet.profiles.slice(0, 1)));
-  const others = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 20 })));
+  const request = fleet.request(fleet.profiles.slice(0, 1));
+  const { own } = await bringTo(fleet, victim, trial, (stage) => victim.ask({ ...request, ...stage }));
+  const others = fleet.ask(20);
   await victim.kill();
   must((await own).gone, `${trial.what}: the killed process answered`);
   return others;

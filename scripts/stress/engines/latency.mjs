@@ -1,9 +1,10 @@
 // What a stored token costs, against a read of the same size from the engine by the same client, and with many users.
+
 import { randomUUID } from "node:crypto";
 import { AgentClient } from "../dist.mjs";
-import { randomFrom } from "../random.mjs";
+import { quantile, randomFrom } from "../tools.mjs";
 import { inEngines, missingEngine } from "./engines.mjs";
-import { openFleet, quantile } from "./fleet.mjs";
+import { openFleet } from "./fleet.mjs";
 import { connect, fillStore, openStore } from "./store.mjs";
 
 /** The scenario. */

@@ -1,14 +1,13 @@
 // Other ways to share logins over the same Redis, in the same situations as ours, with the same issuer.
+
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import Redis from "ioredis";
-import { until } from "../invariant.mjs";
 import { refresh } from "../issuer.mjs";
-import { randomFrom } from "../random.mjs";
-import { Worker } from "../workers.mjs";
+import { pause, quantile, randomFrom, until } from "../tools.mjs";
 import { inEngines } from "./engines.mjs";
-import { openFleet, quantile } from "./fleet.mjs";
+import { openFleet } from "./fleet.mjs";
 import { missingRedis } from "./redis.mjs";
 
 const FOLDER = fileURLToPath(new URL("peers", import.meta.url));
@@ -80,11 +79,9 @@ async function judge(side, { situation, engine, draw, processes, rounds }) {
     const grants = await fleet.grants();
     for (const grant of grants) await side.seed(redis, grant, { fetch });
     fleet.ledger.clear();
-    const { server, tenant } = fleet;
-    const settings = { side: side.name, address: engine.address, tenant, server };
-    const crew = Array.from({ length: processes }, () => new Worker(settings, { program: PROGRAM }));
-    for (const worker of crew) fleet.workers.add(worker);
-    await Promise.all(crew.map(({ ready }) => ready));
+    const settings = { side: side.name, address: engine.address, tenant: fleet.tenant };
+    const start = () => fleet.start(settings, { program: PROGRAM });
+    const crew = await Promise.all(Array.from({ length: processes }, start));
     fleet.expire();
     const { answers, needed } = await situation.work(fleet, crew, { rounds, draw });
     const [sent, refused] = [fleet.ledger.all().length, fleet.ledger.refusals().length];
@@ -93,18 +90,6 @@ async function judge(side, { situation, engine, draw, processes, rounds }) {
     const calls = waits.length;
     const without = calls - answers.reduce((sum, { tokens }) => sum + Object.keys(tokens).length, 0);
     const lost = await lostOf(side, fleet, redis);
-    console.error(
-      process.uptime(),
-      situation.what,
-      side.name,
-      needed,
-      sent,
-      refused,
-      lost,
-      without,
-      Math.round(quantile(waits, 0.99)),
-      JSON.stringify(answers.map((a) => a.errors)).slice(0, 300),
-    );
     return [
       `${situation.what}: ${side.name}`,
       needed,
@@ -177,7 +162,7 @@ async function stopOne(fleet, [victim, ...crew], { draw }) {
   victim.signal("SIGSTOP");
   victim.go();
   const others = askAll(fleet, crew, draw);
-  await new Promise((resolve) => setTimeout(resolve, STOP_MS));
+  await pause(STOP_MS);
   victim.signal("SIGCONT");
   return { answers: await Promise.all([own, ...others]), needed: profiles.length };
 }

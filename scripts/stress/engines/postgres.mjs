@@ -1,12 +1,13 @@
 // A PostgreSQL server on a Unix socket.
+
 import { execFile, execFileSync } from "node:child_process";
 import { chmodSync, chownSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
-import { until } from "../invariant.mjs";
-import { storeSql } from "./dist.mjs";
-import { JumpingClock, removeFolder, signalAll, start, temporaryFolder } from "./processes.mjs";
+import { storeSql } from "../dist.mjs";
+import { until } from "../tools.mjs";
+import { JumpingClock, Server, temporaryFolder } from "./processes.mjs";
 
 const VERSIONS = "/usr/lib/postgresql";
 
@@ -36,37 +37,24 @@ export async function startPostgres({ jumps = false, standbyOf } = {}) {
   return postgres;
 }
 
-class Postgres {
+class Postgres extends Server {
   name = "PostgreSQL";
-  #server;
   #account;
 
   constructor(folder, account, clock) {
-    this.folder = folder;
-    this.clock = clock;
+    super(folder, clock);
     this.#account = account;
     this.target = join(folder, ".s.PGSQL.5432");
     this.address = { kind: "postgres", options: { host: folder, port: 5432, user: "postgres", database: "postgres" } };
   }
 
-  signal(name) {
-    signalAll(this.#server, name);
-  }
-
-  /** Kills every process of it, as a loss of power would. */
-  async kill() {
-    if (this.#server.exitCode !== null || this.#server.signalCode !== null) return;
-    this.signal("SIGKILL");
-    await this.#server.ended;
-  }
-
   /** Starts it with its data; resolves when it answers. */
   async restart() {
     const flags = ["-D", join(this.folder, "data"), "-k", this.folder, "-h", ""];
-    const options = { ...this.#account, cwd: this.folder, env: { ...process.env, ...this.clock?.env } };
+    const options = { ...this.#account, cwd: this.folder };
+    const start = () => this.launch(join(programs(), "postgres"), flags, options, () => this.command("SELECT 1"));
     // One that ends at once finds processes of the killed one, which still hold its memory.
-    do this.#server = start(join(programs(), "postgres"), flags, options);
-    while (!(await this.#answers()));
+    while (!(await start()));
   }
 
   /** Runs SQL over a connection of its own. */
@@ -97,24 +85,6 @@ class Postgres {
   /** Makes the standby a primary, without the writes that have not arrived. */
   async promote() {
     await this.command("SELECT pg_promote(true)");
-  }
-
-  async close() {
-    await this.kill();
-    this.clock?.close();
-    await removeFolder(this.folder);
-  }
-
-  async #answers() {
-    while (this.#server.exitCode === null && this.#server.signalCode === null) {
-      try {
-        await this.command("SELECT 1");
-        return true;
-      } catch {
-        await new Promise((resolve) => setTimeout(resolve, 50));
-      }
-    }
-    return false;
   }
 }
 

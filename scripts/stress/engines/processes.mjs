@@ -7,7 +7,9 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { pause } from "../tools.mjs";
 
+const PROBE_MS = 30;
 const running = new Set();
 const folders = new Set();
 process.once("exit", () => {
@@ -22,30 +24,64 @@ export function temporaryFolder() {
   return folder;
 }
 
-/** Removes one before the end: that of a database is large. */
-export async function removeFolder(folder) {
-  await rm(folder, { recursive: true, force: true });
-  folders.delete(folder);
-}
+/** A server that a run starts: `child` is its process, and `clock`, if there is one, its own. */
+export class Server {
+  child;
 
-/** Starts a program. `ended` resolves when it has exited. */
-export function start(command, args, options) {
-  const child = spawn(command, args, { stdio: ["ignore", "ignore", "ignore"], ...options });
-  running.add(child);
-  child.ended = once(child, "exit").then(() => running.delete(child));
-  return child;
-}
+  constructor(folder, clock) {
+    this.folder = folder;
+    this.clock = clock;
+  }
 
-/** Sends a signal to a program and its children. */
-export function signalAll({ pid }, name) {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
-  for (const each of [pid, ...children.map(Number)]) {
-    try {
-      process.kill(each, name);
-    } catch (error) {
-      // It has exited by itself.
-      if (error.code !== "ESRCH") throw error;
+  get hasEnded() {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  /** Starts its program. @param probe fails until it answers @returns false if it ended before that */
+  async launch(command, args, options, probe) {
+    const env = { ...process.env, ...this.clock?.env };
+    const child = spawn(command, args, { stdio: "ignore", env, ...options });
+    this.child = child;
+    running.add(child);
+    child.ended = once(child, "exit").then(() => running.delete(child));
+    while (!this.hasEnded) {
+      try {
+        await probe();
+        return true;
+      } catch {
+        await pause(PROBE_MS);
+      }
     }
+    return false;
+  }
+
+  /** Sends a signal to its process and the children of that. */
+  signal(name) {
+    const { pid } = this.child;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean);
+    for (const each of [pid, ...children.map(Number)]) {
+      try {
+        process.kill(each, name);
+      } catch (error) {
+        // It has exited by itself.
+        if (error.code !== "ESRCH") throw error;
+      }
+    }
+  }
+
+  /** Kills every process of it, as a loss of power would. */
+  async kill() {
+    if (this.hasEnded) return;
+    this.signal("SIGKILL");
+    await this.child.ended;
+  }
+
+  /** Removes its folder before the end of the run: that of a database is large. */
+  async close() {
+    await this.kill();
+    this.clock?.close();
+    await rm(this.folder, { recursive: true, force: true });
+    folders.delete(this.folder);
   }
 }
 

@@ -1,8 +1,7 @@
 // Many processes find the tokens of many users expired at the same moment, repeatedly.
-import { must } from "../invariant.mjs";
-import { randomFrom } from "../random.mjs";
+import { must, quantile, randomFrom } from "../tools.mjs";
 import { inEngines, missingEngine } from "./engines.mjs";
-import { judgeAnswers, openFleet, quantile } from "./fleet.mjs";
+import { judgeAnswers, openFleet } from "./fleet.mjs";
 
 /** The scenario. */
 export const race = {

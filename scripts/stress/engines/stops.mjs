@@ -1,8 +1,8 @@
 // A process, or the engine, is suspended (SIGSTOP) during a refresh, and continues.
+import { bringTo } from "../aims.mjs";
 
-import { inLanes } from "../files/lane.mjs";
-import { must, until } from "../invariant.mjs";
-import { Tally } from "../tally.mjs";
+import { tallyLanes } from "../lanes.mjs";
+import { must, pause, until } from "../tools.mjs";
 import { inEngines, openArena } from "./engines.mjs";
 import { judgeAnswers, openFleet } from "./fleet.mjs";
 import { missingRedis } from "./redis.mjs";
@@ -19,17 +19,18 @@ const STAGES = [
   { what: "with the lease, before the reservation", still: "claimed" },
   { what: "after the mark", still: "committed" },
   { what: "right before the request", still: "sending" },
-  { what: "rotated, no response yet", rotated: true, hasSent: true },
+  { what: "rotated, no response yet", rotated: 500, hasSent: true },
   { what: "response read, before the save", still: "answered", hasSent: true },
   { what: "saved, before the lease is released", still: "saved" },
 ];
-const ENGINE = "Redis";
+const ENGINE = { what: "Redis" };
 const SIZES = {
   short: { seconds: [2, 6], each: 1, lanes: 6, engines: 1 },
   long: { seconds: [2, 6, 30], each: 10, lanes: 15, engines: 10 },
 };
 const ARENAS = 5;
 const USERS = 4;
+const TRIES = 30;
 /** A holder that stood still for less than this, a lease without two of its four heartbeats, still has the lease. */
 const SAFE_MS = 2000;
 /** Longer than every stop. */
@@ -38,42 +39,41 @@ const GRACE = 60;
 /** @returns the rows of its table */
 async function run({ size, say }) {
   const { seconds, each, lanes, engines } = SIZES[size];
-  const tally = new Tally();
-  const trials = seconds.flatMap((time) => STAGES.flatMap((stage) => Array(each).fill({ ...stage, time })));
+  const trialsOf = (stage, count) =>
+    seconds.flatMap((time) => Array(count).fill({ ...stage, what: nameOf(stage, time), time }));
+  const stages = STAGES.flatMap((stage) => trialsOf(stage, each));
+  const tallies = [];
   await inEngines(["redis"], async (_, engine) => {
     const open = () => openFleet({ engine, users: USERS, grace: GRACE });
-    const work = async (fleet, trial) => {
-      tally.add(`${trial.what} ${trial.time}`, await stopOnce(fleet, trial));
-      if (tally.n % 20 === 0) say(`${tally.n} suspended`);
-    };
-    await inLanes(lanes, undefined, trials, work, open);
+    tallies.push(await tallyLanes({ lanes, open, trials: stages, say, done: "suspended" }, stopOnce));
   });
-  const times = seconds.flatMap((time) => Array(engines).fill(time));
-  const stopIts = async ({ fleet, engine }, time) =>
-    tally.add(`${ENGINE} ${time}`, await stopEngine(fleet, engine, time));
-  const arena = () => openArena("redis", { users: USERS, grace: GRACE });
-  await inLanes(ARENAS, undefined, times, stopIts, arena);
-  const rowOf = (what, time) => {
-    const { n, twice, lost } = tally.of(`${what} ${time}`);
-    return [what, time, n, twice, lost];
-  };
-  return [...STAGES, { what: ENGINE }].flatMap(({ what }) => seconds.map((time) => rowOf(what, time)));
+  const open = () => openArena("redis", { users: USERS, grace: GRACE });
+  const options = { lanes: ARENAS, open, trials: trialsOf(ENGINE, engines), say, done: "engines suspended" };
+  tallies.push(await tallyLanes(options, stopEngine));
+  return [...STAGES, ENGINE].flatMap((stage) =>
+    seconds.map((time) => {
+      const { n, twice, lost } = tallies[stage === ENGINE ? 1 : 0].of(nameOf(stage, time));
+      return [stage.what, time, n, twice, lost];
+    }),
+  );
 }
 
-async function stopOnce(fleet, { time, still, rotated, hasSent, ...trial }) {
-  const what = `${trial.what}, ${time} s`;
-  fleet.crew ??= await crewOf(fleet);
+function nameOf({ what }, time) {
+  return `${what}, ${time} s`;
+}
+
+async function stopOnce(fleet, trial) {
+  const { what, time, hasSent } = trial;
+  fleet.crew ??= await Promise.all([fleet.worker(), fleet.worker(), fleet.worker()]);
   const [victim, ...others] = fleet.crew;
-  begin(fleet);
-  if (rotated) fleet.sandbox.faults.add({ kind: "slow-headers", ms: 500, path: "token", times: 1 });
-  const stage = rotated ? until(() => fleet.ledger.rotations().length === 1, "the rotation") : victim.stage();
-  const own = victim.ask(fleet.request(fleet.profiles.slice(0, 1), { still, tries: 30 }));
-  must((await stage) === (rotated || still), `${what}: the process did not come to its stage`);
+  fleet.begin();
+  const request = fleet.request(fleet.profiles.slice(0, 1), { tries: TRIES });
+  const { own } = await bringTo(fleet, victim, trial, (stage) => victim.ask({ ...request, ...stage }));
   victim.signal("SIGSTOP");
   const stopped = Date.now();
   victim.go();
-  const calls = others.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 30 })));
-  await new Promise((resolve) => setTimeout(resolve, time * 1000));
+  const calls = fleet.ask(TRIES, others);
+  await pause(time * 1000);
   victim.signal("SIGCONT");
   const continued = Date.now() - stopped;
   const answers = await Promise.all([own, ...calls]);
@@ -87,23 +87,14 @@ async function stopOnce(fleet, { time, still, rotated, hasSent, ...trial }) {
   return outcome;
 }
 
-async function stopEngine(fleet, engine, time) {
-  begin(fleet);
-  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(fleet.profiles, { tries: 100 })));
+async function stopEngine({ fleet, engine }, { what, time }) {
+  fleet.begin();
+  const calls = fleet.ask(100);
   await until(() => fleet.ledger.all().length > 0, "a refresh");
   engine.signal("SIGSTOP");
-  await new Promise((resolve) => setTimeout(resolve, time * 1000));
+  await pause(time * 1000);
   engine.signal("SIGCONT");
-  return settle(fleet, await Promise.all(calls), `${ENGINE}, ${time} s`);
-}
-
-function crewOf(fleet) {
-  return Promise.all([fleet.worker(), fleet.worker(), fleet.worker()]);
-}
-
-function begin(fleet) {
-  fleet.ledger.clear();
-  fleet.expire();
+  return settle(fleet, await Promise.all(calls), what);
 }
 
 /** @returns how many refresh tokens were used twice, and how many sessions are lost: none */

@@ -1,8 +1,9 @@
 // A store in an engine, as a process of the fleet opens it.
+
 import pg from "pg";
 import { createClient } from "redis";
-import { must } from "../invariant.mjs";
-import { grantStore, keyRing, postgresDriver, redisDriver } from "./dist.mjs";
+import { grantStore, keyRing, postgresDriver, redisDriver } from "../dist.mjs";
+import { must } from "../tools.mjs";
 
 const KEY = new Uint8Array(32).fill(7);
 const RECONNECT_MS = 50;

@@ -1,5 +1,5 @@
 // Checks the store and the session after a process was killed or suspended.
-import { must } from "../invariant.mjs";
+import { must } from "../tools.mjs";
 
 /** The cause in the error of a session that was lost to a killed process. */
 const CAUSE =

@@ -1,10 +1,10 @@
 // Lock files of owners that are gone: dead processes, other boots, other PID namespaces.
 import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { must } from "../invariant.mjs";
-import { Tally } from "../tally.mjs";
-import { inLanes } from "./lane.mjs";
-import { begin, bootClock, bringTo, judge } from "./standstill.mjs";
+import { tallyLanes } from "../lanes.mjs";
+import { must } from "../tools.mjs";
+import { openLane } from "./lane.mjs";
+import { bootClock, bringVictim, judge } from "./standstill.mjs";
 
 /** The scenario. */
 export const claims = {
@@ -53,11 +53,7 @@ const SIZES = { short: { each: 1, lanes: 7 }, long: { each: 8, lanes: 8 } };
 async function run({ size, say }) {
   const { each, lanes } = SIZES[size];
   const trials = Array.from({ length: each }, () => TRIALS).flat();
-  const tally = new Tally();
-  await inLanes(lanes, {}, trials, async (lane, trial) => {
-    tally.add(trial.what, await leaveClaim(lane, trial));
-    if (tally.n % 20 === 0) say(`${tally.n} left behind`);
-  });
+  const tally = await tallyLanes({ lanes, open: openLane, trials, say, done: "left behind" }, leaveClaim);
   return TRIALS.map(({ what }) => {
     const { n, twice, lost } = tally.of(what);
     return [what, n, twice, lost];
@@ -69,13 +65,11 @@ async function leaveClaim(lane, trial) {
   lane.crew ??= await Promise.all([lane.worker(), lane.worker()]);
   const { crew } = lane;
   const victim = await lane.worker();
-  const before = await begin(lane);
-  await bringTo(lane, { victim, crew: [], trial });
+  const before = await lane.begin();
+  await bringVictim(lane, { victim, crew: [], trial });
   await victim.kill();
   const file = change(join(lane.home, "claims"), CHANGES[trial.change]);
-  const answers = await Promise.all(
-    crew.map((worker) => worker.insist({ epoch: lane.epoch, options: { login: false } })),
-  );
+  const answers = await Promise.all(crew.map((worker) => worker.insist(lane.request())));
   const outcome = await judge(lane, { before, answers, trial });
   const name = file.split(".")[0];
   const left = readdirSync(join(lane.home, "claims")).filter((one) => one.startsWith(name));

@@ -1,9 +1,8 @@
 // Refreshes that fail at the token endpoint or on the network: no failure may end a session or open a browser.
 import { createServer } from "node:net";
-import { digest } from "../digest.mjs";
-import { must } from "../invariant.mjs";
-import { Tally } from "../tally.mjs";
-import { inLanes } from "./lane.mjs";
+import { inLanes } from "../lanes.mjs";
+import { digest, must, Tally } from "../tools.mjs";
+import { openLane } from "./lane.mjs";
 
 /** The scenario. */
 export const faults = {
@@ -67,9 +66,9 @@ async function run({ size, say }) {
   };
   try {
     await Promise.all([
-      inLanes(Math.ceil(lanes / 2), {}, trials(UNTOUCHED, batch), work),
-      inLanes(Math.ceil(lanes / 3), { grace: GRACE }, trials(LOST, batch), work),
-      inLanes(lanes, { grace: GRACE, timeout: TIMEOUT }, shares(trials(SLOW, slow), lanes), work),
+      inLanes(Math.ceil(lanes / 2), openLane, trials(UNTOUCHED, batch), work),
+      inLanes(Math.ceil(lanes / 3), () => openLane({ grace: GRACE }), trials(LOST, batch), work),
+      inLanes(lanes, () => openLane({ grace: GRACE, timeout: TIMEOUT }), shares(trials(SLOW, slow), lanes), work),
     ]);
   } finally {
     silence.close();

@@ -1,12 +1,10 @@
 // Processes are killed during a refresh, at random moments and at each of its stages.
-
-import { must } from "../invariant.mjs";
-import { randomFrom } from "../random.mjs";
+import { AIMS, bringTo } from "../aims.mjs";
+import { tallyLanes } from "../lanes.mjs";
 import { DEADLY } from "../stages.mjs";
-import { Tally } from "../tally.mjs";
+import { must, pause, randomFrom } from "../tools.mjs";
 import { settle } from "./aftermath.mjs";
-import { AIMS, bringTo } from "./aims.mjs";
-import { inLanes } from "./lane.mjs";
+import { openLane } from "./lane.mjs";
 
 /** The scenario. */
 export const kills = {
@@ -20,8 +18,6 @@ const SIZES = {
   long: { random: 1000, each: 20, lanes: 3 },
 };
 const GRACES = [5, 0];
-// A lost session must be reported, not replaced by a login in a browser.
-const options = { login: false };
 
 /** @returns the rows of its table */
 async function run({ size, seed, say }) {
@@ -31,18 +27,17 @@ async function run({ size, seed, say }) {
   const kinds = [{ what: "at a random moment" }, ...AIMS];
   const rows = [];
   for (const grace of GRACES) {
-    const tally = new Tally();
     const aimed = AIMS.flatMap((aim) => Array.from({ length: each }, () => ({ ...aim, who: 0 })));
     const trials = [...Array.from({ length: random }, moment), ...aimed];
-    await inLanes(lanes, { grace }, trials, async (lane, trial) => {
+    const options = { lanes, open: () => openLane({ grace }), trials, say, done: `killed with a grace of ${grace} s` };
+    const tally = await tallyLanes(options, async (lane, trial) => {
       const { exposed, lost, after } = await killOnce(lane, trial);
       must(trial.at !== undefined || exposed === (trial.loses === true), `${trial.what}: not at its stage`);
       // On a very busy machine the grace period ends before the next request arrives.
       must(!lost || after >= grace * 800, `${trial.what}: lost ${after} ms after the rotation, within the grace`);
       if (grace > 0 && lost)
         say(`lost ${after} ms after the rotation: this machine is too busy for a grace of ${grace} s`);
-      tally.add(trial.what, { exposed: Number(exposed), lost: Number(lost) });
-      if (tally.n % 100 === 0) say(`${tally.n} killed with a grace of ${grace} s`);
+      return { exposed: Number(exposed), lost: Number(lost) };
     });
     for (const { what } of kinds) {
       const { n, exposed, lost } = tally.of(what);
@@ -56,11 +51,9 @@ async function run({ size, seed, say }) {
 async function killOnce(lane, trial) {
   const crew = await crewOf(lane);
   const [victim] = crew.splice(trial.who, 1);
-  const before = await lane.check();
-  lane.ledger.clear();
-  lane.expire();
-  const calls =
-    trial.at === undefined ? await killAt(lane, { victim, crew, trial }) : await killIn(lane, { victim, crew, trial });
+  const before = await lane.begin();
+  const kill = trial.at === undefined ? killAt : killIn;
+  const calls = await kill(lane, { victim, crew, trial });
   // At this moment every record must be complete.
   await lane.check();
   const outcome = await settle(lane, { before, crew, calls });
@@ -91,8 +84,8 @@ async function measure(lane, worker) {
 }
 
 async function killIn(lane, { victim, crew, trial }) {
-  const all = [victim, ...crew].map((worker) => worker.ask({ epoch: lane.epoch, options }));
-  await new Promise((resolve) => setTimeout(resolve, trial.at * lane.span));
+  const all = [victim, ...crew].map((worker) => worker.ask(lane.request()));
+  await pause(trial.at * lane.span);
   await victim.kill();
   return all.slice(1);
 }
@@ -101,8 +94,8 @@ async function killIn(lane, { victim, crew, trial }) {
 async function killAt(lane, { victim, crew, trial }) {
   const { deadly } = trial;
   must(deadly === undefined || deadly in DEADLY, `there is no stage ${deadly}`);
-  const { own } = await bringTo(lane, victim, trial, { epoch: lane.epoch, options });
-  const others = crew.map((worker) => worker.ask({ epoch: lane.epoch, options }));
+  const { own } = await bringTo(lane, victim, trial, (stage) => victim.ask(lane.request({ ...stage, deadly })));
+  const others = crew.map((worker) => worker.ask(lane.request()));
   if (deadly) victim.go();
   else victim.signal("SIGKILL");
   await victim.ended;

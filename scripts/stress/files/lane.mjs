@@ -1,15 +1,14 @@
-// A lane: one issuer, one folder, one login, and processes that share it. Lanes run concurrently and share nothing.
+// A lane of the file store: one issuer, one folder, one login, and processes that share it. Lanes run concurrently and share
+// nothing.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { AgentClient, fileStore, startSandbox } from "../dist.mjs";
-import { must } from "../invariant.mjs";
-import { Ledger } from "../ledger.mjs";
-import { loginMethod } from "../login.mjs";
-import { Worker } from "../workers.mjs";
+import { fileStore } from "../dist.mjs";
+import { openSessions, Sessions } from "../sessions.mjs";
+import { must } from "../tools.mjs";
 
-/** Lifetime of an access token in seconds. */
-const LIFE = 3600;
+/** Milliseconds by which the clock moves for a token of an hour to expire. */
+const LIFE = 3_601_000;
 const RECORD = /^(\d+)\.json$/;
 
 /**
@@ -18,55 +17,8 @@ const RECORD = /^(\d+)\.json$/;
  * @param options.grace seconds in which the issuer accepts a used refresh token
  * @param options.timeout timeout of a worker's request in milliseconds
  */
-export async function openLane({ grace = 0, timeout } = {}) {
-  const sandbox = await startSandbox({
-    autoApprove: true,
-    accessTokenTtlSeconds: LIFE,
-    refreshReuseGraceSeconds: grace,
-    // The management interface is not used.
-    accounts: 1,
-    domains: 1,
-    pools: 1,
-    devices: 0,
-  });
-  const lane = new Lane(sandbox, mkdtempSync(join(tmpdir(), "agentauth-soak-")), timeout);
-  try {
-    await lane.login();
-    return lane;
-  } catch (error) {
-    await lane.close();
-    throw error;
-  }
-}
-
-// Each generates keys and logs in, all in this process: many at once would block each other.
-let opening = Promise.resolve();
-
-function openInTurn(open, options) {
-  const lane = opening.then(() => open(options));
-  opening = lane.catch(() => {});
-  return lane;
-}
-
-/** Opens lanes and distributes the trials. */
-export async function inLanes(count, options, trials, work, open = openLane) {
-  const queue = [...trials];
-  const one = async () => {
-    let lane;
-    try {
-      lane = await openInTurn(open, options);
-      for (let trial = queue.shift(); trial !== undefined; trial = queue.shift()) await work(lane, trial);
-    } catch (error) {
-      queue.length = 0;
-      throw error;
-    } finally {
-      await lane?.close();
-    }
-  };
-  // All lanes finish: processes and folders must not outlive a failure of one.
-  const ended = await Promise.allSettled(Array.from({ length: Math.min(count, queue.length) }, one));
-  const failed = ended.find(({ status }) => status === "rejected");
-  if (failed) throw failed.reason;
+export function openLane({ grace, timeout } = {}) {
+  return openSessions({ grace }, (sandbox) => new Lane(sandbox, timeout));
 }
 
 // Also after Ctrl-C.
@@ -75,31 +27,44 @@ process.once("exit", () => {
   for (const home of homes) rmSync(home, { recursive: true, force: true });
 });
 
-class Lane {
-  /** The time of the workers: it moves forward when a token is to expire. */
-  epoch = Date.now() + LIFE * 1000;
-  workers = new Set();
+class Lane extends Sessions {
+  /** The time of the workers: it stands still, and moves forward when a token is to expire. */
+  epoch = Date.now() + LIFE;
+  home = mkdtempSync(join(tmpdir(), "agentauth-soak-"));
 
-  constructor(sandbox, home, timeout) {
-    this.sandbox = sandbox;
-    this.home = home;
-    homes.add(home);
+  constructor(sandbox, timeout) {
+    super(sandbox);
+    homes.add(this.home);
     this.timeout = timeout;
-    this.server = sandbox.mcpUrl;
-    this.ledger = new Ledger(sandbox);
-    this.store = fileStore(home);
+    this.store = fileStore(this.home);
+  }
+
+  now() {
+    return this.epoch;
   }
 
   /** Logs in again, whatever is stored. */
   async login() {
-    const clock = { now: () => performance.now(), epoch: () => this.epoch, sleep: async () => {} };
-    await new AgentClient({ store: this.store, clock, login: loginMethod }).login(this.server);
+    await this.loginOf(undefined);
     this.ledger.clear();
   }
 
   /** Makes the stored access token expired for every later request. */
   expire() {
-    this.epoch += LIFE * 1000 + 1000;
+    this.epoch += LIFE;
+  }
+
+  /** The message that requests a token. A lost session must be reported, not replaced by a login in a browser. */
+  request(more = {}) {
+    return { epoch: this.epoch, options: { login: false }, ...more };
+  }
+
+  /** Returns the current login, lets its token expire and resets the counters for a trial. */
+  async begin() {
+    const before = await this.check();
+    this.ledger.clear();
+    this.expire();
+    return before;
   }
 
   /** The stored grant. @throws Broken unless exactly one is readable */
@@ -114,27 +79,19 @@ class Lane {
     const folder = join(this.home, "grants");
     for (const path of readdirSync(folder, { recursive: true }).map((name) => join(folder, name))) {
       const generation = RECORD.exec(basename(path))?.[1];
-      if (generation === undefined) continue;
-      const text = readIfThere(path);
-      if (text === undefined) continue;
-      must(isWhole(text, Number(generation)), `${path} is corrupt`);
+      const text = generation && readIfThere(path);
+      if (text !== undefined) must(isWhole(text, Number(generation)), `${path} is corrupt`);
     }
     return this.grant();
   }
 
   /** @param options.namespace whether the worker runs in a separate PID namespace */
-  async worker(options = {}) {
-    const { home, server, timeout } = this;
-    const worker = new Worker({ home, server, timeout }, options);
-    this.workers.add(worker);
-    worker.ended.then(() => this.workers.delete(worker));
-    await worker.ready;
-    return worker;
+  worker(options) {
+    return this.start({ home: this.home, timeout: this.timeout }, options);
   }
 
   async close() {
-    await Promise.all([...this.workers].map((worker) => worker.kill()));
-    await this.sandbox.close();
+    await super.close();
     rmSync(this.home, { recursive: true, force: true });
     homes.delete(this.home);
   }

@@ -1,11 +1,10 @@
 // Processes of other PID namespaces, as in containers: other processes cannot see whether they are alive.
-
-import { must } from "../invariant.mjs";
-import { Tally } from "../tally.mjs";
+import { tallyLanes } from "../lanes.mjs";
+import { must } from "../tools.mjs";
 import { canHaveNamespaces } from "../workers.mjs";
 import { settle } from "./aftermath.mjs";
-import { inLanes } from "./lane.mjs";
-import { begin, bringTo, judge, othersDo, stopOnce } from "./standstill.mjs";
+import { openLane } from "./lane.mjs";
+import { bringVictim, judge, othersDo, stopOnce } from "./standstill.mjs";
 
 /** The scenario. */
 export const namespaces = {
@@ -38,13 +37,12 @@ async function run({ size, say }) {
   // A takeover after three times the duration of the lease takes too long for a short run.
   const chosen = TRIALS.filter(({ loses }) => size === "long" || !loses);
   const trials = Array.from({ length: each }, () => chosen).flat();
-  const tally = new Tally();
-  await inLanes(lanes, {}, trials, async (lane, trial) => {
+  const options = { lanes, open: openLane, trials, say, done: "stopped or killed" };
+  const tally = await tallyLanes(options, async (lane, trial) => {
     lane.crew ??= await Promise.all([lane.worker(), lane.worker({ namespace: true })]);
     lane.victim ??= await lane.worker({ namespace: true });
     const { victim, crew } = lane;
-    tally.add(trial.what, await (trial.isKilled ? killOnce : stopOnce)(lane, { victim, crew, trial }));
-    if (tally.n % 20 === 0) say(`${tally.n} stopped or killed`);
+    return (trial.isKilled ? killOnce : stopOnce)(lane, { victim, crew, trial });
   });
   return chosen.map((trial) => {
     const { n, twice, lost } = tally.of(trial.what);
@@ -53,8 +51,8 @@ async function run({ size, say }) {
 }
 
 async function killOnce(lane, { victim, crew, trial }) {
-  const before = await begin(lane);
-  const { others } = await bringTo(lane, { victim, crew, trial });
+  const before = await lane.begin();
+  const { others } = await bringVictim(lane, { victim, crew, trial });
   await victim.kill();
   lane.victim = undefined;
   if (!trial.loses) return judge(lane, { before, answers: await Promise.all(others), trial });

@@ -1,5 +1,5 @@
 // Many processes find the same token expired at the same moment, repeatedly.
-import { must } from "../invariant.mjs";
+import { must } from "../tools.mjs";
 import { openLane } from "./lane.mjs";
 
 /** The scenario. */

@@ -1,10 +1,8 @@
 // A process is suspended, or killed out of sight, during a refresh, while others wait for it.
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { must, until } from "../invariant.mjs";
-
-// A lost session must be reported, not replaced by a login in a browser.
-const options = { login: false };
+import { bringTo } from "../aims.mjs";
+import { must, until } from "../tools.mjs";
 
 /**
  * Brings a process to its stage, suspends it there until its lease expires, and then continues it.
@@ -12,8 +10,8 @@ const options = { login: false };
  * @param trial.mayTakeOver whether the others continue without it while it is stopped; else they must wait
  */
 export async function stopOnce(lane, { victim, crew, trial }) {
-  const before = await begin(lane);
-  const { own, others } = await bringTo(lane, { victim, crew, trial });
+  const before = await lane.begin();
+  const { own, others } = await bringVictim(lane, { victim, crew, trial });
   if (trial.inSave) {
     victim.go();
     await until(() => victim.state() === "T", "the process to stop");
@@ -34,24 +32,11 @@ export function othersDo({ mayTakeOver, isSaved }) {
   return mayTakeOver ? "take over" : isSaved ? "continue" : "wait";
 }
 
-/** Returns the current login and resets the counters for this trial. */
-export async function begin(lane) {
-  const before = await lane.check();
-  lane.ledger.clear();
-  lane.expire();
-  return before;
-}
-
 /** The victim reaches its stage with its lease before the others start. */
-export async function bringTo(lane, { victim, crew, trial }) {
-  const { still, rotated, inSave } = trial;
-  if (rotated) lane.sandbox.faults.add({ kind: "slow-headers", ms: rotated, path: "token", times: 1 });
-  const stage = rotated ? until(() => lane.ledger.rotations().length === 1, "the rotation") : victim.stage();
-  const stop = inSave && { deadly: inSave, signal: "SIGSTOP" };
-  const own = victim.insist({ epoch: lane.epoch, options, ...(!rotated && { still }), ...stop });
-  must((await stage) === (rotated ? true : still), `${trial.what}: the process did not reach its stage`);
-  const others = crew.map((worker) => worker.insist({ epoch: lane.epoch, options }));
-  return { own, others };
+export async function bringVictim(lane, { victim, crew, trial }) {
+  const stop = trial.inSave && { deadly: trial.inSave, signal: "SIGSTOP" };
+  const { own } = await bringTo(lane, victim, trial, (stage) => victim.insist(lane.request({ ...stage, ...stop })));
+  return { own, others: crew.map((worker) => worker.insist(lane.request())) };
 }
 
 /** Waits until the newest lease expires; no other process may have continued without its holder. */

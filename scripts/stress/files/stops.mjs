@@ -1,7 +1,6 @@
 // Processes that are suspended (SIGSTOP) during a refresh for longer than their lease, and then continue.
-
-import { Tally } from "../tally.mjs";
-import { inLanes } from "./lane.mjs";
+import { tallyLanes } from "../lanes.mjs";
+import { openLane } from "./lane.mjs";
 import { othersDo, stopOnce } from "./standstill.mjs";
 
 /** The scenario. */
@@ -21,18 +20,16 @@ const TRIALS = [
   { what: "in the middle of the save", still: "answered", inSave: "synced" },
   { what: "saved, before the lease is released", still: "saved", isSaved: true },
 ];
-const SIZES = { short: { each: 1, lanes: TRIALS.length }, long: { each: 13, lanes: TRIALS.length } };
+const EACH = { short: 1, long: 13 };
 
 /** @returns the rows of its table */
 async function run({ size, say }) {
-  const { each, lanes } = SIZES[size];
-  const trials = Array.from({ length: each }, () => TRIALS).flat();
-  const tally = new Tally();
-  await inLanes(lanes, {}, trials, async (lane, trial) => {
+  const trials = Array.from({ length: EACH[size] }, () => TRIALS).flat();
+  const options = { lanes: TRIALS.length, open: openLane, trials, say, done: "stopped" };
+  const tally = await tallyLanes(options, async (lane, trial) => {
     lane.crew ??= await Promise.all([lane.worker(), lane.worker(), lane.worker()]);
     const [victim, ...crew] = lane.crew;
-    tally.add(trial.what, await stopOnce(lane, { victim, crew, trial }));
-    if (tally.n % 20 === 0) say(`${tally.n} stopped`);
+    return stopOnce(lane, { victim, crew, trial });
   });
   return TRIALS.map((trial) => {
     const { n, twice, lost } = tally.of(trial.what);

@@ -1,11 +1,10 @@
 // The clock of the engine jumps forward: a machine that was suspended, a first step of NTP, a failover.
-import { until } from "../../invariant.mjs";
-import { faultScenario, pause } from "../faults.mjs";
+import { pause } from "../../tools.mjs";
+import { beginRefresh, faultScenario, WINDOW_MS } from "../faults.mjs";
 import { missingJump } from "../processes.mjs";
 import { startRedis } from "../redis.mjs";
 
 const TRIES = 200;
-const WINDOW_MS = 500;
 const STOP_MS = 3000;
 const SECONDS = { "10 s": 10, "1 h": 3600 };
 
@@ -45,7 +44,7 @@ async function failOver(arena, draw) {
   await replica.synced();
   replica.ahead = (primary.ahead ?? 0) + SECONDS["10 s"] * 1000;
   replica.clock.set(replica.ahead);
-  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES })));
+  const calls = fleet.ask(TRIES);
   await pause(draw.fraction() * WINDOW_MS);
   const [stopped] = fleet.crew;
   stopped.signal("SIGSTOP");
@@ -63,16 +62,12 @@ function jump(seconds, areWaiting) {
     // A process that has not measured the clock again since the last jump takes tokens for younger by that.
     fleet.ahead += engine.ahead ?? 0;
     const [holder, ...others] = fleet.crew;
-    const { length } = fleet.profiles;
-    const ask = (worker) => worker.ask(fleet.request(undefined, { tries: TRIES }));
-    fleet.sandbox.faults.add({ kind: "slow-headers", ms: WINDOW_MS, path: "token", times: length });
-    const own = ask(holder);
-    await until(() => fleet.ledger.all().length >= length, "the requests");
-    const early = areWaiting ? others.map(ask) : [];
+    const { own } = await beginRefresh(fleet, holder, TRIES);
+    const early = areWaiting ? fleet.ask(TRIES, others) : [];
     await pause((draw.fraction() * WINDOW_MS) / 2);
     engine.ahead = (engine.ahead ?? 0) + seconds * 1000;
     engine.clock.set(engine.ahead);
-    const late = areWaiting ? [] : others.map(ask);
+    const late = areWaiting ? [] : fleet.ask(TRIES, others);
     return Promise.all([own, ...early, ...late]);
   };
 }

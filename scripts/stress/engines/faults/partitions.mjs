@@ -1,9 +1,8 @@
 // Processes that the network separates from the engine.
-import { until } from "../../invariant.mjs";
-import { faultScenario, pause } from "../faults.mjs";
+import { pause } from "../../tools.mjs";
+import { beginRefresh, faultScenario, WINDOW_MS } from "../faults.mjs";
 
 const TRIES = 400;
-const WINDOW_MS = 500;
 const HEALED_MS = 1000;
 
 /** The scenario. */
@@ -42,31 +41,26 @@ export const waits = faultScenario({
 
 async function killHolder({ fleet }) {
   const holder = fleet.crew.shift();
-  fleet.sandbox.faults.add({ kind: "slow-headers", ms: WINDOW_MS, path: "token", times: 1 });
-  const own = holder.ask(fleet.request());
-  await until(() => fleet.ledger.all().length === 1, "the request");
+  const { own } = await beginRefresh(fleet, holder);
   await holder.kill();
   await own;
-  const answers = fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES })));
+  const answers = fleet.ask(TRIES);
   fleet.crew.push(await fleet.worker(holder.settings));
   return Promise.all(answers);
 }
 
 async function cutHolder({ fleet }, draw) {
   const [holder, ...others] = fleet.crew;
-  const request = () => fleet.request(undefined, { tries: TRIES });
-  fleet.sandbox.faults.add({ kind: "slow-headers", ms: WINDOW_MS, path: "token", times: 1 });
-  const own = holder.ask(request());
-  await until(() => fleet.ledger.all().length === 1, "the request");
+  const { own } = await beginRefresh(fleet, holder, TRIES);
   holder.proxy.cut();
-  const rest = others.map((worker) => worker.ask(request()));
+  const rest = fleet.ask(TRIES, others);
   await pause(5000 + draw.fraction() * 15_000);
   holder.proxy.mend();
   return Promise.all([own, ...rest]);
 }
 
 async function cutAtRandom({ fleet }, draw) {
-  const calls = fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES })));
+  const calls = fleet.ask(TRIES);
   await pause(draw.fraction() * WINDOW_MS);
   const { proxy } = fleet.crew[draw.below(fleet.crew.length)];
   proxy.cut();
@@ -77,15 +71,14 @@ async function cutAtRandom({ fleet }, draw) {
 
 /** The connections of every process were used, and are forgotten before the next refresh. */
 async function forgetAll({ fleet }) {
-  await Promise.all(fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES }))));
-  fleet.ledger.clear();
-  fleet.expire();
+  await Promise.all(fleet.ask(TRIES));
+  fleet.begin();
   for (const { proxy } of fleet.crew) proxy.forget();
   const [first, ...others] = fleet.crew;
   // The first call may fail, the next ones must not.
   await first.ask(fleet.request(fleet.profiles.slice(0, 1)));
   await pause(HEALED_MS);
   const healed = await first.ask(fleet.request());
-  const rest = await Promise.all(others.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES }))));
+  const rest = await Promise.all(fleet.ask(TRIES, others));
   return [healed, ...rest];
 }

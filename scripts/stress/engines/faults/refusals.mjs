@@ -1,5 +1,5 @@
 // An engine that refuses the save: nothing is sent to the issuer then, and once it is mended the login goes on.
-import { must } from "../../invariant.mjs";
+import { must } from "../../tools.mjs";
 import { faultScenario } from "../faults.mjs";
 
 const TRIES = 20;
@@ -72,13 +72,10 @@ async function withUser(engine) {
 }
 
 function refuse(spoil, mend) {
-  const commands = [spoil, mend].map((command) => [command].flat());
-  return async ({ fleet, engine }) =>
-    refused(
-      fleet,
-      () => engine.command(...commands[0]),
-      () => engine.command(...commands[1]),
-    );
+  return ({ fleet, engine }) => {
+    const run = (command) => () => engine.command(...[command].flat());
+    return refused(fleet, run(spoil), run(mend));
+  };
 }
 
 async function takeIndex({ fleet, engine }) {
@@ -92,7 +89,7 @@ async function takeIndex({ fleet, engine }) {
 
 async function refused(fleet, spoil, mend) {
   await spoil();
-  const attempts = await Promise.all(fleet.crew.map((worker) => worker.ask(fleet.request())));
+  const attempts = await Promise.all(fleet.ask(1));
   for (const { errors } of attempts)
     for (const { code, message } of Object.values(errors)) must(/^(store_|login_required)/.test(code), message);
   must(
@@ -101,5 +98,5 @@ async function refused(fleet, spoil, mend) {
   );
   must(fleet.ledger.all().length === 0, "a refresh token was sent to the issuer");
   await mend();
-  return Promise.all(fleet.crew.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES }))));
+  return Promise.all(fleet.ask(TRIES));
 }

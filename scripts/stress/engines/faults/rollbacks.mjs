@@ -1,7 +1,8 @@
 // What was stored is taken back: by a crash of a server that writes later, by a failover, by an operator.
+
 import { randomUUID } from "node:crypto";
 import { AgentClient } from "../../dist.mjs";
-import { must } from "../../invariant.mjs";
+import { must } from "../../tools.mjs";
 import { faultScenario } from "../faults.mjs";
 import { startPostgres } from "../postgres.mjs";
 
@@ -44,8 +45,7 @@ export const rollbacks = faultScenario({
   ],
 });
 
-const all = (fleet, workers = fleet.crew) =>
-  Promise.all(workers.map((worker) => worker.ask(fleet.request(undefined, { tries: TRIES }))));
+const all = (fleet, workers) => Promise.all(fleet.ask(TRIES, workers));
 
 async function killBoth({ fleet, engine }) {
   const holder = fleet.crew.shift();

@@ -1,6 +1,8 @@
 // What is compared: each shares logins over one Redis.
+
 import { readFileSync } from "node:fs";
 import { AgentClient } from "../../dist.mjs";
+import { pause } from "../../tools.mjs";
 import { connect, openStore } from "../store.mjs";
 import { none, redlock, semaphore, setNx } from "./locks.mjs";
 import { msal } from "./msal.mjs";
@@ -13,7 +15,7 @@ const ours = {
     const { driver } = await connect(address);
     // Of the others, none waits longer for a killed process than its lock lives.
     const store = openStore(driver, { tenant, takeover: "fast" });
-    const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    const sleep = (ms) => pause(ms);
     const clock = { now: () => performance.now(), epoch: now, sleep };
     const agents = new Map();
     return async (profile) => {

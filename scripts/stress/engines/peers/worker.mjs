@@ -1,6 +1,7 @@
 // A process that requests the tokens of users through one of the sides.
+
 import Redis from "ioredis";
-import { digest } from "../../digest.mjs";
+import { digest, pause } from "../../tools.mjs";
 import { SIDES } from "./sides.mjs";
 
 const settings = JSON.parse(process.argv[2]);
@@ -40,7 +41,7 @@ async function ask({ id, profiles, tries }) {
           tokens[profile] = digest(await token(profile));
         } catch (error) {
           errors[profile] = String(error?.message);
-          if (left > 1) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+          if (left > 1) await pause(RETRY_MS);
         }
       }
       waits.push(performance.now() - started);
