@@ -96,7 +96,7 @@ async function obtainCode(context: LoginContext, login: DeviceLogin, endpoint: s
     if (!isScopeRefusal(error, addedScope)) {
       throw withScopeHint(error, context, { server, scope, account: context.loginHint });
     }
-    reportReducedScope(context, { scope, addedScope, issuer });
+    reportReducedScope(context, { addedScope, issuer });
     return obtainCode(context, { ...login, ...withoutAddedScope({ scope, addedScope }) }, endpoint);
   }
 }
