@@ -122,7 +122,7 @@ class KvDriver implements StoreDriver {
       if (text === undefined || entry === undefined) return false;
       if (expected !== undefined && entry.version !== expected) return false;
       const name = await this.#keyOf(nameOf(key));
-      if (!(await this.#asked(() => this.#functions.delete(name, text)))) return undefined;
+      if (!(await this.#reportErrors(() => this.#functions.delete(name, text)))) return undefined;
       await this.#unlist(key);
       return true;
     });
@@ -226,12 +226,12 @@ class KvDriver implements StoreDriver {
 
   async #text(parts: readonly string[]): Promise<string | undefined> {
     const key = await this.#keyOf(parts);
-    return (await this.#asked(() => this.#functions.get(key))) ?? undefined;
+    return (await this.#reportErrors(() => this.#functions.get(key))) ?? undefined;
   }
 
   async #set(parts: readonly string[], before: string | undefined, text: string, options: KvSetOptions) {
     const key = await this.#keyOf(parts);
-    return this.#asked(() => this.#functions.compareAndSet(key, before, text, options));
+    return this.#reportErrors(() => this.#functions.compareAndSet(key, before, text, options));
   }
 
   /** A key that any cache takes, and another one for each name. */
@@ -240,7 +240,7 @@ class KvDriver implements StoreDriver {
     return `${this.#prefix}${toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)))}`;
   }
 
-  async #asked<T>(work: () => Promise<T>): Promise<T> {
+  async #reportErrors<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (cause) {

@@ -23,7 +23,7 @@ import {
   type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
 import { usable } from "../../oauth/model/grant-summary.js";
-import { codeOf, patiently, statOf } from "../../platform/files.js";
+import { codeOf, retryWhileBusy, statOf } from "../../platform/files.js";
 import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";
 import {
@@ -232,7 +232,7 @@ function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecord
         discardFile(temporary);
       }
       // It is stored, though without its time for a short while only.
-      attempt(() => patiently(() => utimesSync(path, new Date(expiresAt), new Date(expiresAt))));
+      attempt(() => retryWhileBusy(() => utimesSync(path, new Date(expiresAt), new Date(expiresAt))));
       return true;
     }),
     take: onFiles(home, async (id: string) => {
@@ -241,7 +241,7 @@ function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecord
       const taken = temporaryPath(path);
       try {
         // Of two processes that rename a file, one succeeds.
-        patiently(() => renameSync(path, taken));
+        retryWhileBusy(() => renameSync(path, taken));
       } catch (cause) {
         if (codeOf(cause) === "ENOENT") return undefined;
         throw storeError(`the file ${path} cannot be taken`, cause);

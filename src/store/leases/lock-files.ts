@@ -2,7 +2,7 @@ import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "n
 import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { codeOf, patiently } from "../../platform/files.js";
+import { codeOf, retryWhileBusy } from "../../platform/files.js";
 import {
   CONTENT,
   checkPrivateFolder,
@@ -183,7 +183,7 @@ export class LockFiles {
     const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
-      patiently(() => renameSync(temporary, path));
+      retryWhileBusy(() => renameSync(temporary, path));
     } catch (cause) {
       discardFile(temporary);
       throw storeError(`the file ${path} cannot be written`, cause);
@@ -192,7 +192,7 @@ export class LockFiles {
 
   #json(file: string): Record<string, unknown> | undefined {
     try {
-      const value: unknown = JSON.parse(patiently(() => this.#read(file)));
+      const value: unknown = JSON.parse(retryWhileBusy(() => this.#read(file)));
       return isJsonObject(value) ? value : undefined;
     } catch {
       return undefined;
