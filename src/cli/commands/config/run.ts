@@ -2,10 +2,10 @@ import { type AgentAuthError, usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../../profile/profile-settings.js";
 import { type Config, configPath, isProfileName, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
-import { storeChoiceOf } from "../../../profile/store-choice.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { type EffectiveSetting, effectiveSettings, settingsWithOrigin } from "../../config/effective.js";
+import { choiceOf } from "../../config/settings.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
@@ -141,9 +141,10 @@ function refuseSandbox(name: string): void {
   );
 }
 
-function rowsOf({ showOrigin }: ConfigOptions, { io, home, settings }: CommandContext): EffectiveSetting[] {
-  const store = storeChoiceOf(settings().profile.value, io.env, home());
-  const sources = { settings: settings(), config: readConfig(home()), home: home(), store, env: io.env };
+function rowsOf({ showOrigin }: ConfigOptions, context: CommandContext): EffectiveSetting[] {
+  const home = context.home();
+  const [settings, store] = [context.settings(), choiceOf(context)];
+  const sources = { settings, config: readConfig(home), home, store, env: context.io.env };
   return showOrigin ? settingsWithOrigin(sources) : effectiveSettings(sources);
 }
 

@@ -12,6 +12,7 @@ import { type PrintedLogin, printedLogin, printedPendingLogin, warnOfUnusable } 
 import { finishCommand, type PendingLogin, pendingLogins } from "../../clients/started-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
+import { choiceOf } from "../../config/settings.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { rowColumns } from "../../output/columns.js";
 import { printPages, printRows } from "../../output/writer.js";
@@ -56,7 +57,7 @@ export async function runStatus(
   const agent = await context.agent();
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;
-  if (all && url === undefined && isEngine(storeOf(context))) return runStatusOfAll(options, context);
+  if (all && url === undefined && isEngine(choiceOf(context).value)) return runStatusOfAll(options, context);
   const unusable: AgentAuthError[] = [];
   const stored = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
   const pending = pendingOf(url, options, context);
@@ -114,10 +115,6 @@ async function runStatusOfAll(options: StoredLoginFlags, context: CommandContext
   if (count === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (count === 0 && pending.length === 0) io.say("Not logged in. Run: agentauth login <mcp_url>");
   return anyUsable ? EXIT_CODES.ok : EXIT_CODES.auth;
-}
-
-function storeOf({ io, home, settings }: CommandContext) {
-  return storeChoiceOf(settings().profile.value, io.env, home()).value;
 }
 
 /** A store has its own order, such as that of the digests of names. */

@@ -6,12 +6,13 @@ import { engineReport } from "../../../profile/engine/health.js";
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
 import { readConfig, writtenProfile } from "../../../profile/settings-file.js";
-import { engineSettings, storeChoiceOf } from "../../../profile/store-choice.js";
+import { engineSettings } from "../../../profile/store-choice.js";
 import { newKeys, readKeys } from "../../../profile/store-keys.js";
 import { type ResealReport, reseal } from "../../../store/driver/reseal.js";
 import { storeSql } from "../../../store/postgres/store-sql.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
 import { engineHost } from "../../clients/store.js";
+import { choiceOf } from "../../config/settings.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { printResult } from "../../output/object.js";
@@ -102,10 +103,6 @@ function engineOf(context: CommandContext): EngineStore {
     `this command is about the stores redis and postgres, and the store is ${value} (${source})`,
     "set AGENTAUTH_STORE; agentauth doctor checks the other stores",
   );
-}
-
-function choiceOf({ io, home, settings }: CommandContext) {
-  return storeChoiceOf(settings().profile.value, io.env, home());
 }
 
 function keysOf(purpose: string, { io, home, settings, redactor }: CommandContext) {
