@@ -3,10 +3,10 @@ import { parseBaseUrl } from "../http/address.js";
 import { suggestionHint } from "../http/suggest.js";
 import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
-import { profileNames } from "./profile.js";
+import { chosenProfile, profileNames } from "./profile.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
-import type { ApiTokenSetting, SettingFlags, Settings, Sourced } from "./settings.js";
+import { type ApiTokenSetting, first, type SettingFlags, type Settings, type Sourced } from "./settings.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
 
@@ -74,12 +74,6 @@ function parsedBaseUrl({ value, source }: Sourced): Sourced {
   return { value: parseBaseUrl(value, source), source };
 }
 
-/** The profile in use and its source, even if there is no such profile. @param flag its value, and what messages call it */
-export function chosenProfile(flag: [string | undefined, string], env: Env, { profile }: Config): Sourced {
-  const inEnv = env["AGENTAUTH_PROFILE"];
-  return first(flag, [inEnv, "AGENTAUTH_PROFILE"]) ?? { value: profile, source: "settings file" };
-}
-
 /** A sandbox never gets the token of a real service, nor a real service that of a sandbox. */
 function withSandboxCheck(
   token: ApiTokenSetting | undefined,
@@ -89,12 +83,6 @@ function withSandboxCheck(
   if (token === undefined || baseUrl === undefined) return token;
   const { source } = token;
   return { ...token, read: () => checkSandboxToken({ value: token.read(), source }, baseUrl, home) };
-}
-
-/** The first value that is set, with its source. An empty one is not set. */
-export function first(...candidates: [string | undefined, string][]): Sourced | undefined {
-  for (const [value, source] of candidates) if (value !== undefined && value !== "") return { value, source };
-  return undefined;
 }
 
 interface Entries extends Profile {

@@ -2,8 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Env } from "../../platform/system.js";
 import { placeIn, type SettingsFile } from "../../profile/location.js";
 import { profileOf, writtenProfile } from "../../profile/profile.js";
-import { first } from "../../profile/resolve-settings.js";
-import type { Settings, Sourced } from "../../profile/settings.js";
+import { first, type Settings, type Sourced } from "../../profile/settings.js";
 import { type Config, configPath, isProfileKey, type Profile, TAKEOVERS } from "../../profile/settings-file.js";
 
 /** A setting and what decided it; without a value where nothing did. */

@@ -1,7 +1,6 @@
 import { usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
-import { profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
-import { chosenProfile } from "../../../profile/resolve-settings.js";
+import { chosenProfile, profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
 import { type Config, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
