@@ -6,8 +6,8 @@ import { quote, shellWord } from "../redact.js";
 import { checkSetting, type Profile } from "./profile-settings.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
-import type { ApiTokenSetting, SettingFlags, Settings, Sourced } from "./settings.js";
-import { type Config, isProfileName, profileNames, SANDBOX_PROFILE } from "./settings-file.js";
+import { type ApiTokenSetting, firstSet, type SettingFlags, type Settings, type Sourced } from "./settings.js";
+import { type Config, chosenProfile, isProfileName, profileNames, SANDBOX_PROFILE } from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
 
 /**
@@ -77,12 +77,6 @@ function parsedBaseUrl({ value, source }: Sourced): Sourced {
   return { value: parseBaseUrl(value, source), source };
 }
 
-/** The profile in use and its source, even if there is no such profile. @param flag its value, and what messages call it */
-export function chosenProfile(flag: [string | undefined, string], env: Env, { profile }: Config): Sourced {
-  const inEnv = env["AGENTAUTH_PROFILE"];
-  return firstSet(flag, [inEnv, "AGENTAUTH_PROFILE"]) ?? { value: profile, source: "settings file" };
-}
-
 /** A sandbox never gets the token of a real service, nor a real service that of a sandbox. */
 function withSandboxCheck(
   token: ApiTokenSetting | undefined,
@@ -92,12 +86,6 @@ function withSandboxCheck(
   if (token === undefined || baseUrl === undefined) return token;
   const { source } = token;
   return { ...token, read: () => checkSandboxToken({ value: token.read(), source }, baseUrl, home) };
-}
-
-/** The first value that is set, with its source. An empty one is not set. */
-export function firstSet(...candidates: [string | undefined, string][]): Sourced | undefined {
-  for (const [value, source] of candidates) if (value !== undefined && value !== "") return { value, source };
-  return undefined;
 }
 
 interface Entries extends Profile {

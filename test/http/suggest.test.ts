@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nearest, suggest } from "../../src/http/suggest.js";
+import { findNearest, suggest } from "../../src/http/suggest.js";
 import { fc } from "../helpers/properties.js";
 
 const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"];
@@ -38,7 +38,7 @@ describe("did you mean", () => {
   });
 });
 
-it("the nearest words are those that contain it, then those that look like it", () => {
-  expect(nearest("son", FORMATS)).toEqual(["json", "ndjson", "csv"]);
-  expect(nearest("wied", FORMATS, 1)).toEqual(["wide"]);
+it("the findNearest words are those that contain it, then those that look like it", () => {
+  expect(findNearest("son", FORMATS)).toEqual(["json", "ndjson", "csv"]);
+  expect(findNearest("wied", FORMATS, 1)).toEqual(["wide"]);
 });

@@ -2,7 +2,6 @@ import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { EngineHost } from "../../profile/engine/open-engine.js";
 import { openStore } from "../../profile/open-store.js";
 import { KEYCHAIN_TIMEOUT } from "../../store/keychain/keychain.js";
-import { choiceOf } from "../config/settings.js";
 import type { CommandContext } from "../runtime/context.js";
 
 /**
@@ -12,7 +11,7 @@ import type { CommandContext } from "../runtime/context.js";
  */
 export function openProfileStore(context: CommandContext): GrantStore {
   const { io, home, pendingSaves } = context;
-  return pendingSaves.watch(openStore(choiceOf(context), home(), io, engineHost(context), keychainPatience(io)));
+  return pendingSaves.watch(openStore(context.storeChoice(), home(), io, engineHost(context), keychainPatience(io)));
 }
 
 /** How long the keychain may wait for its user's password, in milliseconds: where there is a terminal, a person may type it. */

@@ -1,8 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Env } from "../../platform/system.js";
 import { isProfileKey, type Profile, TAKEOVERS } from "../../profile/profile-settings.js";
-import { firstSet } from "../../profile/resolve-settings.js";
-import type { Settings, Sourced } from "../../profile/settings.js";
+import { firstSet, type Settings, type Sourced } from "../../profile/settings.js";
 import {
   type Config,
   configPath,

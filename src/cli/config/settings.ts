@@ -3,17 +3,10 @@ import { homeFolder } from "../../profile/home.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import type { SettingFlags, Settings } from "../../profile/settings.js";
 import { readConfig } from "../../profile/settings-file.js";
-import { type StoreChoice, storeChoiceOf } from "../../profile/store-choice.js";
-import type { CommandContext } from "../runtime/context.js";
 import { flagText } from "../runtime/pasted-words.js";
 
 /** Every setting of a command line with its source. */
 export function settingsOf(flags: SettingFlags, env: Env): Settings {
   const home = homeFolder(env);
   return resolveSettings(flags, env, readConfig(home), home, flagText);
-}
-
-/** The kind of store that the profile and the environment choose, with the source of that choice. */
-export function choiceOf({ io, home, settings }: Pick<CommandContext, "io" | "home" | "settings">): StoreChoice {
-  return storeChoiceOf(settings().profile.value, io.env, home());
 }

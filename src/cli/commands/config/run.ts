@@ -5,7 +5,6 @@ import { type Config, configPath, isProfileName, readConfig, SANDBOX_PROFILE } f
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { type EffectiveSetting, effectiveSettings, settingsWithOrigin } from "../../config/effective.js";
-import { choiceOf } from "../../config/settings.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
@@ -143,7 +142,7 @@ function refuseSandbox(name: string): void {
 
 function rowsOf({ showOrigin }: ConfigOptions, context: CommandContext): EffectiveSetting[] {
   const home = context.home();
-  const [settings, store] = [context.settings(), choiceOf(context)];
+  const [settings, store] = [context.settings(), context.storeChoice()];
   const sources = { settings, config: readConfig(home), home, store, env: context.io.env };
   return showOrigin ? settingsWithOrigin(sources) : effectiveSettings(sources);
 }

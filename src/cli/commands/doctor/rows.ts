@@ -1,7 +1,6 @@
 import { chosenByEnvironment } from "../../../login/browser.js";
 import type { Env } from "../../../platform/system.js";
-import { firstSet } from "../../../profile/resolve-settings.js";
-import type { Sourced } from "../../../profile/settings.js";
+import { firstSet, type Sourced } from "../../../profile/settings.js";
 import { effectiveSettings } from "../../config/effective.js";
 import type { DoctorFlags } from "./check.js";
 import { proxiesOf, shownProxy } from "./network-checks.js";

@@ -1,9 +1,9 @@
 import { usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
-import { chosenProfile } from "../../../profile/resolve-settings.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
 import {
   type Config,
+  chosenProfile,
   profileNames,
   profileOf,
   readConfig,

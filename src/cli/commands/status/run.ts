@@ -12,7 +12,6 @@ import { type PrintedLogin, printedLogin, printedPendingLogin, warnOfUnusable } 
 import { finishCommand, type PendingLogin, pendingLogins } from "../../clients/started-logins.js";
 import { firstSteps } from "../../config/first-steps.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
-import { choiceOf } from "../../config/settings.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
 import { rowColumns } from "../../output/columns.js";
 import { printPages, printRows } from "../../output/writer.js";
@@ -57,7 +56,7 @@ export async function runStatus(
   const agent = await context.agent();
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;
-  if (all && url === undefined && isEngine(choiceOf(context).value)) return runStatusOfAll(options, context);
+  if (all && url === undefined && isEngine(context.storeChoice().value)) return runStatusOfAll(options, context);
   const unusable: AgentAuthError[] = [];
   const stored = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
   const pending = pendingOf(url, options, context);

@@ -12,7 +12,6 @@ import { type ResealReport, reseal } from "../../../store/driver/reseal.js";
 import { storeSql } from "../../../store/postgres/store-sql.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
 import { engineHost } from "../../clients/store.js";
-import { choiceOf } from "../../config/settings.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { printResult } from "../../output/object.js";
@@ -95,7 +94,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> =
 
 /** The engine of the settings. @throws `AgentAuthError` `usage` if the store is none */
 function engineOf(context: CommandContext): EngineStore {
-  const { value, source, engine } = choiceOf(context);
+  const { value, source, engine } = context.storeChoice();
   if (value === "redis" || value === "postgres") {
     return openEngine(value, engine, engineHost(context));
   }
@@ -111,7 +110,7 @@ function keysOf(purpose: string, { io, home, settings, redactor }: CommandContex
 }
 
 function refuseMemory(context: CommandContext): void {
-  const { value, source } = choiceOf(context);
+  const { value, source } = context.storeChoice();
   if (value === "memory")
     throw usageError(`the store is memory (${source}): it has nothing beyond this command`, undefined);
 }
