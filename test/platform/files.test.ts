@@ -1,10 +1,7 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkHome } from "../../src/cli/commands/doctor/home-checks.js";
 import { ACCESS_TEXT, homeAccess } from "../../src/cli/config/home-access.js";
 import { othersWithAccess, retryWhileBusy } from "../../src/platform/files.js";
-import { locateHome } from "../../src/profile/home.js";
 import { temporaryFolder } from "../helpers/cli.js";
 import { onSystem } from "./support.js";
 
@@ -72,14 +69,5 @@ describe("on Windows", () => {
     onSystem({ name: "win32" });
     expect(homeAccess(temporaryFolder())).toBe("unchecked");
     expect(ACCESS_TEXT.unchecked).not.toMatch(/alone|private/);
-  });
-
-  it("files are in the local profile, also beside a folder in the roaming one", () => {
-    onSystem({ name: "win32" });
-    const folder = temporaryFolder();
-    const env = { LOCALAPPDATA: join(folder, "Local"), APPDATA: join(folder, "Roaming") };
-    const local = { value: join(folder, "Local", "agentauth"), source: "LOCALAPPDATA" };
-    mkdirSync(join(folder, "Roaming", "agentauth"), { recursive: true });
-    expect(locateHome(env)).toEqual(local);
   });
 });
