@@ -84,16 +84,17 @@ export class LockFiles {
     checkPrivateFolder(this.#folder);
     const path = this.#path(`${name}.${number}.claim`);
     if (!this.#publish(name, path, record)) return false;
-    let isTaken = false;
     try {
       if (this.#follows(attempt, observed)) {
         this.#sweep(name, number);
-        isTaken = true;
+        return true;
       }
-      return isTaken;
-    } finally {
-      if (!isTaken) discardFile(path);
+    } catch (error) {
+      discardFile(path);
+      throw error;
     }
+    discardFile(path);
+    return false;
   }
 
   /** Gives a lock file its name; false when that is taken. */
