@@ -92,6 +92,25 @@ export class AgentContext {
     };
   }
 
+  /** What the managers of all tokens of this client have in common. */
+  managerContext() {
+    const { clock, events, nonces, pending, connections } = this;
+    const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = this.options;
+    return {
+      store,
+      clock,
+      events,
+      nonces,
+      pending,
+      method,
+      timeoutMs,
+      onProgress,
+      loginContext: (key: GrantKey, before: Grant | undefined) => this.loginContext(key, before),
+      httpFor: (grant: Grant) => connections.get(grant.server, grant).http,
+      httpTo: (address: string) => connections.get(address).http,
+    };
+  }
+
   /** Rejects a login of another issuer than the one in the options. */
   requireIssuer(issuer: string, from: string): void {
     const expected = expectedIssuer(this.options);

@@ -1,7 +1,7 @@
 import { AgentAuthError, usageError } from "../errors.js";
 import { quote } from "../redact.js";
 import { AgentContext } from "./agent-context.js";
-import { checkCall, DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
+import { checkCall, type IdpOptions } from "./agent-options.js";
 import { type LoginOptions, loginRequired } from "./grant/grant-requirements.js";
 import type { LoginContext } from "./login/login-context.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
@@ -110,20 +110,9 @@ export class IdpLogin {
     const name = JSON.stringify([issuer, client?.clientId]);
     const before = this.#providers.get(name);
     if (before) return before;
-    const { connections, clock, events, nonces, options, pending } = this.#agent;
-    const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
     const manager = new TokenManager({
-      store,
-      clock,
-      events,
-      onProgress,
-      loginContext: (key, before) => context.loginContext(key, before),
-      httpFor: (one) => connections.get(one.server, one).http,
-      timeoutMs,
-      method,
+      ...context.managerContext(),
       requirements: { dpop: "off", expectedIssuer: issuer, preRegistered: client },
-      nonces,
-      pending,
     });
     this.#providers.set(name, manager);
     return manager;

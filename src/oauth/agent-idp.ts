@@ -131,17 +131,11 @@ export class IdpTokens {
   }
 
   #managerOf(login: Grant, { client, isDocument = false }: ServerClient): MachineTokenManager {
-    const { connections, clock, events, options } = this.#agent;
-    const { store, onProgress } = options;
     return new MachineTokenManager({
-      store,
-      clock,
-      events,
-      onProgress,
+      ...this.#agent.managerContext(),
       grant: this.#grantOf(login),
       client,
       isDocument,
-      httpTo: (address) => connections.get(address).http,
       loginContext: (key, before) => ({
         ...this.#agent.loginContext(key, before),
         // As for every machine grant: an assertion is sent only to an issuer that the server names too.

@@ -4,7 +4,7 @@ import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exch
 import type { FetchContext } from "./agent-fetch.js";
 import { IdpTokens } from "./agent-idp.js";
 import { IdpLogin } from "./agent-idp-login.js";
-import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
+import { expectedIssuer } from "./agent-options.js";
 import { requiresLogin } from "./discovery/discovery.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/login-not-required.js";
 import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
@@ -30,35 +30,19 @@ export class AgentTokens {
 
   constructor(context: AgentContext) {
     this.context = context;
-    const { options, connections, clock, events, nonces, pending } = context;
-    const {
-      store,
-      login,
-      timeoutMs = DEFAULT_TIMEOUT_MS,
-      client,
-      resource,
-      dpop = "auto",
-      grant,
-      onProgress,
-    } = options;
-    const loginContext = (key: GrantKey, before: Grant | undefined) => context.loginContext(key, before);
-    const common = { store, clock, events, loginContext, onProgress };
+    const { options } = context;
+    const { client, resource, dpop = "auto", grant } = options;
+    const common = context.managerContext();
     this.ofUser = new TokenManager({
       ...common,
-      httpFor: (one) => connections.get(one.server, one).http,
-      timeoutMs,
-      method: login,
       privateKey: client?.privateKey,
       requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
-      nonces,
-      pending,
       acceptTokenType: options.acceptTokenType,
     });
-    const httpTo = (address: string) => connections.get(address).http;
     this.idpLogin = new IdpLogin(context);
     this.ofIdp = new IdpTokens(context, this.idpLogin);
     const machine = client ?? { clientId: "" };
-    this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine, httpTo });
+    this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine });
   }
 
   /** The stored grant: that of the user's login at the server comes before that of a login at an identity provider. */

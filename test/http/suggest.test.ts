@@ -38,7 +38,7 @@ describe("did you mean", () => {
   });
 });
 
-it("the findNearest words are those that contain it, then those that look like it", () => {
+it("the nearest words are those that contain it, then those that look like it", () => {
   expect(findNearest("son", FORMATS)).toEqual(["json", "ndjson", "csv"]);
   expect(findNearest("wied", FORMATS, 1)).toEqual(["wide"]);
 });
