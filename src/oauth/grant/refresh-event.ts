@@ -20,10 +20,10 @@ export async function observeToken(
 ): Promise<Grant> {
   try {
     const { grant, source } = await serve();
-    events.emit("token", () => ({ source, issuer: grant.issuer, server: originOf(server) }));
+    events.emit("token", () => ({ type: "token", source, issuer: grant.issuer, server: originOf(server) }));
     return grant;
   } catch (error) {
-    events.emit("token", () => ({ source: "none", code: codeOf(error), server: originOf(server) }));
+    events.emit("token", () => ({ type: "token", source: "none", code: codeOf(error), server: originOf(server) }));
     throw error;
   }
 }
