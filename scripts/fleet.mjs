@@ -2,22 +2,22 @@
 // every refresh token once: node scripts/fleet.mjs [--long] [--only <scenario>] [--each <n>] [--seed <n>] [--write]
 // Exits with 1 at the first broken invariant. It starts redis-server and PostgreSQL of Debian by itself.
 import { fileURLToPath } from "node:url";
-import { clocks } from "./fleet/clocks.mjs";
-import { connections } from "./fleet/connections.mjs";
-import { dump } from "./fleet/dump.mjs";
-import { engineKills } from "./fleet/engine-kills.mjs";
-import { failover } from "./fleet/failover.mjs";
-import { contention } from "./fleet/faults/contention.mjs";
-import { jumps } from "./fleet/faults/jumps.mjs";
-import { forgotten, partitions, waits } from "./fleet/faults/partitions.mjs";
-import { refusals } from "./fleet/faults/refusals.mjs";
-import { rollbacks } from "./fleet/faults/rollbacks.mjs";
-import { kills } from "./fleet/kills.mjs";
-import { latency } from "./fleet/latency.mjs";
-import { peers } from "./fleet/peers.mjs";
-import { race } from "./fleet/race.mjs";
-import { stops } from "./fleet/stops.mjs";
-import { runScenarios } from "./soak/runner.mjs";
+import { clocks } from "./stress/engines/clocks.mjs";
+import { connections } from "./stress/engines/connections.mjs";
+import { dump } from "./stress/engines/dump.mjs";
+import { engineKills } from "./stress/engines/engine-kills.mjs";
+import { failover } from "./stress/engines/failover.mjs";
+import { contention } from "./stress/engines/faults/contention.mjs";
+import { jumps } from "./stress/engines/faults/jumps.mjs";
+import { forgotten, partitions, waits } from "./stress/engines/faults/partitions.mjs";
+import { refusals } from "./stress/engines/faults/refusals.mjs";
+import { rollbacks } from "./stress/engines/faults/rollbacks.mjs";
+import { kills } from "./stress/engines/kills.mjs";
+import { latency } from "./stress/engines/latency.mjs";
+import { peers } from "./stress/engines/peers.mjs";
+import { race } from "./stress/engines/race.mjs";
+import { stops } from "./stress/engines/stops.mjs";
+import { runScenarios } from "./stress/runner.mjs";
 
 await runScenarios({
   script: "fleet",

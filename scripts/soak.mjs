@@ -2,13 +2,13 @@
 // once: node scripts/soak.mjs [--long] [--only <scenario>] [--seed <n>] [--write]
 // Exits with 1 at the first broken invariant.
 import { fileURLToPath } from "node:url";
-import { claims } from "./soak/claims.mjs";
-import { faults } from "./soak/faults.mjs";
-import { kills } from "./soak/kills.mjs";
-import { namespaces } from "./soak/namespaces.mjs";
-import { race } from "./soak/race.mjs";
-import { runScenarios } from "./soak/runner.mjs";
-import { stops } from "./soak/stops.mjs";
+import { claims } from "./stress/files/claims.mjs";
+import { faults } from "./stress/files/faults.mjs";
+import { kills } from "./stress/files/kills.mjs";
+import { namespaces } from "./stress/files/namespaces.mjs";
+import { race } from "./stress/files/race.mjs";
+import { stops } from "./stress/files/stops.mjs";
+import { runScenarios } from "./stress/runner.mjs";
 
 await runScenarios({
   script: "soak",

@@ -213,10 +213,7 @@ async function readAll(request: IncomingMessage): Promise<Uint8Array> {
 
 function refuse(response: ServerResponse, answer: Response): void {
   response.writeHead(answer.status, [...answer.headers, ["connection", "close"]].flat());
-  answer.text().then(
-    (text) => response.end(text),
-    () => response.destroy(),
-  );
+  void answer.text().then((text) => response.end(text));
 }
 
 async function bind(

@@ -34,23 +34,19 @@ export class TokenMask {
 
   /** The bytes with asterisks for tokens, a part at a time; what may be the beginning of a token waits for the next part. */
   over(body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
-    const reader = body.getReader();
     let held = Buffer.alloc(0);
-    return new ReadableStream({
-      pull: async (controller) => {
-        for (;;) {
-          const { done, value } = await reader.read();
-          const joined = value === undefined ? held : Buffer.concat([held, value]);
+    return body.pipeThrough(
+      new TransformStream<Uint8Array, Uint8Array>({
+        transform: (part, controller) => {
+          const joined = Buffer.concat([held, part]);
           this.#hide(joined);
-          const ready = done ? joined.length : joined.length - this.#beginning(joined);
+          const ready = joined.length - this.#beginning(joined);
           held = joined.subarray(ready);
-          if (ready > 0) controller.enqueue(joined.subarray(0, ready));
-          if (done) return controller.close();
-          if (ready > 0) return;
-        }
-      },
-      cancel: (reason) => reader.cancel(reason),
-    });
+          controller.enqueue(joined.subarray(0, ready));
+        },
+        flush: (controller) => controller.enqueue(held),
+      }),
+    );
   }
 
   #hide(bytes: Buffer): void {

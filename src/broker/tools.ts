@@ -74,25 +74,21 @@ export function withoutHidden(text: string, policy: ToolPolicy): string {
 
 /** The lines of a stream of events, its messages without the tools that are hidden. */
 export function filterEvents(body: ReadableStream<Uint8Array>, policy: ToolPolicy): ReadableStream<Uint8Array> {
-  const reader = body.getReader();
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let rest = "";
-  return new ReadableStream({
-    async pull(controller) {
-      for (;;) {
-        const { done, value } = await reader.read();
-        rest += decoder.decode(value, { stream: !done });
-        const end = done ? rest.length : lastBreak(rest);
-        if (end > 0) controller.enqueue(encoder.encode(filterBlocks(rest.slice(0, end), policy)));
+  return body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(part, controller) {
+        rest += decoder.decode(part, { stream: true });
+        const end = lastBreak(rest);
+        controller.enqueue(encoder.encode(filterBlocks(rest.slice(0, end), policy)));
         rest = rest.slice(end);
-        if (done) return controller.close();
-        if (end > 0) return;
         if (rest.length > MAX_EVENT) throw new Error("an event of the server is too long");
-      }
-    },
-    cancel: (reason) => reader.cancel(reason),
-  });
+      },
+      flush: (controller) => controller.enqueue(encoder.encode(filterBlocks(rest + decoder.decode(), policy))),
+    }),
+  );
 }
 
 const MAX_EVENT = 16 * 1024 * 1024;

@@ -148,7 +148,7 @@ function maskRemedy(remedy: Remedy, mask: Mask): Remedy {
 /** The same value where it holds no secret: a copy lacks properties that a debugger may need. */
 function maskThrown(thrown: unknown, mask: Mask, depth: number): unknown {
   if (typeof thrown === "string") return mask(thrown);
-  if (typeof thrown !== "object" || thrown === null || depth === MAX_DEPTH) return thrown;
+  if (depth === MAX_DEPTH) return thrown;
   if (!(thrown instanceof Error)) return isClean(textOf(thrown), mask) ? thrown : undefined;
   const { message, stack = "" } = thrown;
   const cause = maskThrown(thrown.cause, mask, depth + 1);
@@ -167,7 +167,7 @@ function isClean(text: string, mask: Mask): boolean {
 }
 
 /** Its own properties as text. */
-function textOf(value: object): string {
+function textOf(value: unknown): string {
   try {
     return JSON.stringify(value) ?? "";
   } catch {

@@ -11,7 +11,9 @@ export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
  * @throws `TypeError` that names the nearest option
  */
 export function checkOptionNames<Options>(given: object, known: OptionNames<Options>, of: string): void {
-  const unknown = Object.entries(given).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
+  const unknown = Object.entries(given).find(
+    ([name, value]) => value !== undefined && Reflect.get(known, name) !== true,
+  );
   if (unknown === undefined) return;
   const suggestion = suggest(unknown[0], Object.keys(known));
   const meant = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;

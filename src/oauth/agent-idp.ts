@@ -34,7 +34,6 @@ type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "
  */
 export class IdpTokens {
   readonly #agent: AgentContext;
-  readonly #managers = new Lru<MachineTokenManager>(MAX_USERS);
   /**
    * The manager of each user and server, with the login that its tokens come from: a later call reads that login alone.
    */
@@ -190,12 +189,9 @@ export class IdpTokens {
   }
 
   #managerOf(login: Grant, { client, isDocument = false }: ServerClient): MachineTokenManager {
-    const name = JSON.stringify([login.profile, login.server, login.signedInAt, client.clientId, isDocument]);
-    const known = this.#managers.get(name);
-    if (known) return known;
     const { connections, clock, events, options } = this.#agent;
     const { store, onProgress } = options;
-    const manager = new MachineTokenManager({
+    return new MachineTokenManager({
       store,
       clock,
       events,
@@ -211,8 +207,6 @@ export class IdpTokens {
         sendsCredential: true,
       }),
     });
-    this.#managers.set(name, manager);
-    return manager;
   }
 
   #grantOf(login: Grant): MachineGrantOf<"id_jag"> {

@@ -5,7 +5,7 @@ import { system } from "./system.js";
 
 /** What Windows answers for a file that another program has open, such as a virus scanner, or that is being removed. */
 const CONTENTION = new Set(["EPERM", "EACCES", "EBUSY"]);
-const PATIENCE_MS = 1000;
+const RETRY_MS = 1000;
 const PAUSE_MS = { first: 2, most: 50 };
 
 /** Whether an error means that another program uses the file at this moment: on Windows alone. */
@@ -18,13 +18,13 @@ export function isContention(error: unknown): boolean {
  *
  * @param work a system call that changes nothing if it fails
  */
-export function patiently<T>(work: () => T): T {
+export function retryWhileBusy<T>(work: () => T): T {
   let until: number | undefined;
   for (let pause = PAUSE_MS.first; ; pause = Math.min(pause * 2, PAUSE_MS.most)) {
     try {
       return work();
     } catch (error) {
-      until ??= performance.now() + PATIENCE_MS;
+      until ??= performance.now() + RETRY_MS;
       if (!isContention(error) || performance.now() > until) throw error;
       block(pause);
     }

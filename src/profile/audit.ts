@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, openSync, readSync, renameSync, type S
 import { basename, dirname, join, resolve } from "node:path";
 import { isAgentAuthError } from "../errors.js";
 import type { HttpEvent } from "../http/buffered-response.js";
-import { linkStatOf, patiently } from "../platform/files.js";
+import { linkStatOf, retryWhileBusy } from "../platform/files.js";
 import {
   attempt,
   checkOwner,
@@ -95,7 +95,7 @@ function openFile(path: string): number {
   try {
     if (linkStatOf(path)?.isSymbolicLink()) throw storeError(`the audit file ${path} is a symbolic link`, undefined);
     const flags = constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
-    fd = patiently(() => openSync(path, flags, 0o600));
+    fd = retryWhileBusy(() => openSync(path, flags, 0o600));
   } catch (cause) {
     throw isAgentAuthError(cause) ? cause : storeError(`the audit file ${path} cannot be opened`, cause);
   }

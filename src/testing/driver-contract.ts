@@ -65,7 +65,6 @@ export function driverContract(options: DriverContractOptions): void {
 
 /** All cases, each group with what it needs. */
 function allCases({ broken = {}, timeoutMs = 5000 }: DriverContractOptions): [readonly Need[], Cases][] {
-  const isAnyBroken = Object.keys(broken).length > 0;
   return [
     [[], callCases],
     [["health"], healthCases],
@@ -73,18 +72,14 @@ function allCases({ broken = {}, timeoutMs = 5000 }: DriverContractOptions): [re
     [["watch"], watchCases],
     [["watch", "kill", "restart"], watchGapCases],
     [["openElsewhere"], processCases],
-    // Without a broken engine a case shows that those of one are left out.
-    isAnyBroken
-      ? [[], brokenCases(broken, timeoutMs)]
-      : [["broken"], { "a broken engine is store_unavailable": leftOut }],
+    [["broken"], brokenCases(broken, timeoutMs)],
     [["kill", "restart"], restartCases(timeoutMs)],
   ];
 }
 
 function has(options: DriverContractOptions, need: Need): boolean {
   if (need === "watch" || need === "health") return options.without?.includes(need) !== true;
-  // Its case is there only if no engine is broken.
-  if (need === "broken") return false;
+  if (need === "broken") return Object.keys(options.broken ?? {}).length > 0;
   return options[need] !== undefined;
 }
 

@@ -1,23 +1,6 @@
 import type { DriverCallOptions, StoreDriver, Version } from "../store/driver/driver.js";
-import {
-  type Bench,
-  type Cases,
-  check,
-  checkEqual,
-  checkRejected,
-  checkRising,
-  checkStored,
-  checkUnique,
-  claimOf,
-  claimRefused,
-  create,
-  eventually,
-  freshKey,
-  SOON_MS,
-  scanAll,
-  take,
-  within,
-} from "./bench.js";
+import { type Bench, type Cases, checkStored, claimOf, create, freshKey, leaseOf, SOON_MS, scanAll } from "./bench.js";
+import { check, checkEqual, checkRejected, checkRising, checkUnique, eventually, within } from "./check.js";
 
 /** How every operation fails if the engine does not answer. */
 const UNAVAILABLE = { code: "store_unavailable", class: "unavailable", retryable: true };
@@ -99,24 +82,19 @@ async function checkUnavailable(driver: StoreDriver, timeoutMs: number): Promise
 
 type OpenBroken = () => StoreDriver | Promise<StoreDriver>;
 
-/** A case for each way in which an engine is broken. */
+/** A case for each way in which an engine is broken; without one, a case that shows what is left out. */
 export function brokenCases(broken: Readonly<Record<string, OpenBroken>>, timeoutMs: number): Cases {
   const cases = Object.entries(broken).map(([how, openBroken]) => [
     `an engine that ${how} is store_unavailable`,
     async () => checkUnavailable(await openBroken(), timeoutMs),
   ]);
-  return Object.fromEntries(cases);
+  return cases.length > 0 ? Object.fromEntries(cases) : { "a broken engine is store_unavailable": async () => {} };
 }
 
 /** Cases about an engine that is killed and started again. */
 export const restartCases = (timeoutMs: number): Cases => ({
-  async "an acknowledged put is there after the engine was killed"({
-    driver,
-    key: { partition },
-    open,
-    kill,
-    restart,
-  }) {
+  async "an acknowledged put is there after the engine was killed"({ driver, key, open, kill, restart }) {
+    const { partition } = key;
     const acknowledged = new Map<string, Version>();
     let isDown = false;
     const write = async (writer: number) => {
@@ -141,18 +119,18 @@ export const restartCases = (timeoutMs: number): Cases => ({
 
   async "versions and attempts go on after the engine was killed"({ driver, key: removed, open, kill, restart }) {
     const [held, freed] = [freshKey("lease"), freshKey("lease")];
-    const { attempt } = await take(driver, held, claimOf("holder"));
-    const { attempt: old } = await take(driver, freed, claimOf("holder"));
-    await driver.release(freed, { owner: "holder", note: undefined });
+    const { attempt } = await leaseOf(driver, held).take("holder");
+    const { attempt: old } = await leaseOf(driver, freed).take("holder");
+    await leaseOf(driver, freed).release("holder");
     const version = await create(driver, removed);
     await driver.delete(removed);
     await kill();
     await restart();
     const back = await answering(open);
-    const { by } = await claimRefused(back, held);
+    const { by } = await leaseOf(back, held).refuse();
     const holder = { owner: by.owner, attempt: by.attempt };
     checkEqual("an acknowledged lease is held after the engine was killed", holder, { owner: "holder", attempt });
-    checkRising([old, (await take(back, freed, claimOf("next"))).attempt]);
+    checkRising([old, (await leaseOf(back, freed).take("next")).attempt]);
     checkUnique([version, await create(back, removed)]);
   },
 

@@ -1,22 +1,18 @@
-import type { LeaseBusy, LeaseHeld, RecordKey, StoreDriver } from "../store/driver/driver.js";
+import type { LeaseBusy, LeaseHeld } from "../store/driver/driver.js";
 import {
   type Bench,
   type Cases,
-  ContractViolation,
-  check,
-  checkEqual,
-  checkPresent,
-  checkRising,
   checkStored,
   claimOf,
-  claimRefused,
   create,
   freshKey,
+  type Lease,
   LONG_MS,
+  leaseOf,
+  race,
   replace,
-  take,
 } from "./bench.js";
-import { race } from "./record-cases.js";
+import { ContractViolation, check, checkEqual, checkPresent, checkRising } from "./check.js";
 
 /** Cases about who holds a lease. */
 export const leaseCases: Cases = {
@@ -39,69 +35,68 @@ export const leaseCases: Cases = {
   },
 
   async "an extend or a release by a stranger changes nothing"({ driver }) {
-    const key = freshKey("lease");
-    const claim = await take(driver, key, claimOf("holder", LONG_MS));
+    const lease = leaseOf(driver);
+    const claim = await lease.take("holder");
     const rule = "extend and release by a stranger change nothing";
-    checkEqual(rule, await driver.extend(key, claimOf("stranger", 10 * LONG_MS)), false);
-    checkBusy(await claimRefused(driver, key), "holder", claim);
+    checkEqual(rule, await lease.extend("stranger", 10 * LONG_MS), false);
+    checkBusy(await lease.refuse(), "holder", claim);
     for (const note of ["of a stranger", undefined]) {
-      await driver.release(key, { owner: "stranger", note });
-      checkBusy(await claimRefused(driver, key), "holder", claim);
+      await lease.release("stranger", note);
+      checkBusy(await lease.refuse(), "holder", claim);
     }
-    checkEqual("the holder extends its lease", await driver.extend(key, claimOf("holder")), true);
-    await driver.release(key, { owner: "holder", note: "released" });
-    checkEqual("a released lease is not extended", await driver.extend(key, claimOf("holder")), false);
-    await driver.release(key, { owner: "holder", note: "released twice" });
-    const next = await take(driver, key, claimOf("next"));
+    checkEqual("the holder extends its lease", await lease.extend("holder"), true);
+    await lease.release("holder", "released");
+    checkEqual("a released lease is not extended", await lease.extend("holder"), false);
+    await lease.release("holder", "released twice");
+    const next = await lease.take("next");
     checkEqual("a second release changes nothing", next.before?.note, "released");
-    checkEqual(rule, await driver.extend(key, claimOf("holder")), false);
-    for (const note of ["late", undefined]) await driver.release(key, { owner: "holder", note });
-    checkBusy(await claimRefused(driver, key), "next", next);
-    const free = freshKey("lease");
-    checkEqual("a lease that was never claimed is not extended", await driver.extend(free, claimOf("holder")), false);
-    await driver.release(free, { owner: "holder", note: "never held" });
-    const { before } = await take(driver, free, claimOf("first"));
+    checkEqual(rule, await lease.extend("holder"), false);
+    for (const note of ["late", undefined]) await lease.release("holder", note);
+    checkBusy(await lease.refuse(), "next", next);
+    const free = leaseOf(driver);
+    checkEqual("a lease that was never claimed is not extended", await free.extend("holder"), false);
+    await free.release("holder", "never held");
+    const { before } = await free.take("first");
     checkEqual("a release by an owner that held nothing leaves no trace", before, undefined);
   },
 
   async "an extend counts from now and replaces the note"({ driver }) {
-    const key = freshKey("lease");
-    await take(driver, key, claimOf("holder", LONG_MS));
-    const { by: first } = await claimRefused(driver, key);
-    const extend = (ttlMs: number, note: string) => driver.extend(key, { owner: "holder", ttlMs, note });
-    checkEqual("the holder extends its lease", await extend(10 * LONG_MS, "sent"), true);
-    const { by, leftMs } = await claimRefused(driver, key);
+    const lease = leaseOf(driver);
+    await lease.take("holder");
+    const { by: first } = await lease.refuse();
+    checkEqual("the holder extends its lease", await lease.extend("holder", 10 * LONG_MS, "sent"), true);
+    const { by, leftMs } = await lease.refuse();
     const isLonger = leftMs > 9 * LONG_MS && leftMs <= 10 * LONG_MS;
     check("extend counts the time from now", isLonger, `at most ${10 * LONG_MS} ms`, leftMs);
     checkEqual("extend replaces the note", by.note, "sent");
-    const { at, attempt, owner } = first;
-    const same = { at: by.at, attempt: by.attempt, owner: by.owner };
-    checkEqual("extend keeps the time and the number of the claim", same, { at, attempt, owner });
-    await extend(LONG_MS, "");
-    const { leftMs: shorter } = await claimRefused(driver, key);
+    const same = { ...by, now: first.now, note: first.note };
+    checkEqual("extend keeps the time and the number of the claim", same, first);
+    await lease.extend("holder", LONG_MS, "");
+    const { leftMs: shorter } = await lease.refuse();
     check("extend may shorten a lease", shorter <= LONG_MS, `at most ${LONG_MS} ms`, shorter);
   },
 
   async "the attempt of each claim is higher"({ driver, key, wait }) {
+    const lease = leaseOf(driver, key);
     const attempts: number[] = [];
     for (let round = 0; round < 9; round += 1) {
       const owner = `owner-${round}`;
-      attempts.push((await take(driver, key, claimOf(owner))).attempt);
+      attempts.push((await lease.take(owner)).attempt);
       // A record under the key that is removed does not take the number with it.
       if (round % 3 === 2) await driver.delete(key, await create(driver, key));
-      await driver.release(key, { owner, note: round % 3 === 0 ? "released" : undefined });
+      await lease.release(owner, round % 3 === 0 ? "released" : undefined);
     }
-    attempts.push((await take(driver, key, claimOf("expires", 50))).attempt);
+    attempts.push((await lease.take("expires", 50)).attempt);
     await wait(100);
-    attempts.push((await take(driver, key, claimOf("last"))).attempt);
+    attempts.push((await lease.take("last")).attempt);
     checkRising(attempts);
   },
 
   async "a release leaves its note as a trace"({ driver }) {
-    const key = freshKey("lease");
-    const { attempt } = await take(driver, key, claimOf("first"));
-    await driver.release(key, { owner: "first", note: "failed" });
-    const next = await take(driver, key, claimOf("second"));
+    const lease = leaseOf(driver);
+    const { attempt } = await lease.take("first");
+    await lease.release("first", "failed");
+    const next = await lease.take("second");
     const before = checkPresent("the next claim has the released one before it", next.before, "a trace");
     const { at, now, releasedAt, ...rest } = before;
     checkEqual("a trace has the note of the release", rest, { attempt, owner: "first", note: "failed" });
@@ -110,30 +105,31 @@ export const leaseCases: Cases = {
   },
 
   async "a release without a note leaves no trace"({ driver }) {
-    const key = freshKey("lease");
-    await take(driver, key, claimOf("first"));
-    await driver.release(key, { owner: "first", note: "failed" });
-    await take(driver, key, claimOf("second"));
-    await driver.release(key, { owner: "second", note: undefined });
-    const { before } = await take(driver, key, claimOf("third"));
+    const lease = leaseOf(driver);
+    await lease.take("first");
+    await lease.release("first", "failed");
+    await lease.take("second");
+    await lease.release("second", undefined);
+    const { before } = await lease.take("third");
     checkEqual("the claim after a release without a note has none before it", before, undefined);
   },
 
   async "a lease needs no record and does not change one"({ driver, key }) {
-    await take(driver, key, claimOf("holder"));
+    const lease = leaseOf(driver, key);
+    await lease.take("holder");
     checkEqual("a lease makes no record", await driver.get(key), undefined);
     const first = await create(driver, key, "first");
-    await driver.extend(key, claimOf("holder"));
-    checkEqual("a put changes no lease", (await claimRefused(driver, key)).by.owner, "holder");
+    await lease.extend("holder");
+    checkEqual("a put changes no lease", (await lease.refuse()).by.owner, "holder");
     const second = await replace(driver, key, "second", first);
-    await driver.release(key, { owner: "holder", note: "released" });
-    await take(driver, key, claimOf("next"));
+    await lease.release("holder", "released");
+    await lease.take("next");
     await checkStored("claim, extend and release change no record", driver, key, second, "second");
     checkEqual("a record is removed under a lease", await driver.delete(key, second), true);
-    checkEqual("a lease outlives its record", (await claimRefused(driver, key)).by.owner, "next");
-    checkEqual("a lease is extended without its record", await driver.extend(key, claimOf("next")), true);
-    await driver.release(key, { owner: "next", note: "over" });
-    const { before } = await take(driver, key, claimOf("last"));
+    checkEqual("a lease outlives its record", (await lease.refuse()).by.owner, "next");
+    checkEqual("a lease is extended without its record", await lease.extend("next"), true);
+    await lease.release("next", "over");
+    const { before } = await lease.take("last");
     checkEqual("a lease leaves its trace without its record", before?.note, "over");
   },
 };
@@ -155,9 +151,9 @@ const AHEAD = [HOUR_MS, -HOUR_MS] as const;
 export const leaseTimeCases: Cases = {
   async "a lease is free after its ttl and not before"({ driver, wait }) {
     for (const aheadMs of [0, ...AHEAD]) {
-      const key = freshKey("lease");
-      await take(driver, key, claimOf("first", TTL_MS));
-      const { before } = await withShiftedClock(aheadMs, () => claimWhenFree(driver, key, wait));
+      const lease = leaseOf(driver);
+      await lease.take("first", TTL_MS);
+      const { before } = await withShiftedClock(aheadMs, () => claimWhenFree(lease, wait));
       const trace = checkPresent("the claim after an expired one has it before it", before, "a trace");
       const { owner, note, releasedAt, at, now } = trace;
       const left = { owner, note, releasedAt };
@@ -167,12 +163,12 @@ export const leaseTimeCases: Cases = {
   },
 
   async "an expired lease is over for its owner"({ driver, wait }) {
-    const key = freshKey("lease");
-    await take(driver, key, claimOf("first", TTL_MS));
+    const lease = leaseOf(driver);
+    await lease.take("first", TTL_MS);
     await wait(2 * TTL_MS);
-    checkEqual("an expired lease is not extended", await driver.extend(key, claimOf("first")), false);
-    await driver.release(key, { owner: "first", note: "late" });
-    const { before } = await take(driver, key, claimOf("second"));
+    checkEqual("an expired lease is not extended", await lease.extend("first"), false);
+    await lease.release("first", "late");
+    const { before } = await lease.take("second");
     const trace = { note: before?.note, releasedAt: before?.releasedAt };
     checkEqual("an expired lease is not released", trace, { note: "note of first" });
   },
@@ -180,11 +176,11 @@ export const leaseTimeCases: Cases = {
   async "an extended lease outlives its first ttl"({ driver, wait }) {
     // On a busy machine the lease may expire before it is extended.
     for (let ttlMs = TTL_MS; ttlMs < LONG_MS; ttlMs *= 2) {
-      const key = freshKey("lease");
-      await take(driver, key, claimOf("first", ttlMs));
-      if (!(await driver.extend(key, claimOf("first", LONG_MS)))) continue;
+      const lease = leaseOf(driver);
+      await lease.take("first", ttlMs);
+      if (!(await lease.extend("first"))) continue;
       await wait(2 * ttlMs);
-      const { by } = await claimRefused(driver, key);
+      const { by } = await lease.refuse();
       return checkEqual("an extended lease is not free after its first ttl", by.owner, "first");
     }
     throw new ContractViolation("the owner of a lease extends it before its ttl is over", "true", "false");
@@ -194,16 +190,16 @@ export const leaseTimeCases: Cases = {
     const rule = "the engine's clock decides about a lease, whatever the clock of this machine says";
     // Less than the hours by which the clocks differ.
     const ttlMs = HOUR_MS / 2;
-    for (const [claimed, asked] of [AHEAD, [AHEAD[1], AHEAD[0]]] as const) {
-      const key = freshKey("lease");
-      await withShiftedClock(claimed, () => take(driver, key, claimOf("first", ttlMs)));
+    for (const [claimed, read] of [AHEAD, [AHEAD[1], AHEAD[0]]] as const) {
+      const lease = leaseOf(driver);
+      await withShiftedClock(claimed, () => lease.take("first", ttlMs));
       const checkBusyAt = async (aheadMs: number) => {
-        const answer = await withShiftedClock(aheadMs, () => driver.claim(key, claimOf("second", ttlMs)));
+        const answer = await withShiftedClock(aheadMs, () => lease.claim("second", ttlMs));
         const isRight = !answer.held && answer.leftMs > 0 && answer.leftMs <= ttlMs;
         check(rule, isRight, `busy for at most ${ttlMs} ms`, answer);
       };
-      await checkBusyAt(asked);
-      checkEqual(rule, await withShiftedClock(asked, () => driver.extend(key, claimOf("first", ttlMs))), true);
+      await checkBusyAt(read);
+      checkEqual(rule, await withShiftedClock(read, () => lease.extend("first", ttlMs)), true);
       await checkBusyAt(claimed);
       await checkBusyAt(0);
     }
@@ -219,9 +215,9 @@ export const leaseTimeCases: Cases = {
 };
 
 /** Claims until the lease is free. However slowly this runs, the engine's own times show whether it was right. */
-async function claimWhenFree(driver: StoreDriver, key: RecordKey, wait: Bench["wait"]): Promise<LeaseHeld> {
+async function claimWhenFree(lease: Lease, wait: Bench["wait"]): Promise<LeaseHeld> {
   for (let turn = 0; turn < 20; turn += 1) {
-    const answer = await driver.claim(key, claimOf(`next-${turn}`));
+    const answer = await lease.claim(`next-${turn}`);
     if (answer.held) return answer;
     const { by, leftMs } = answer;
     const age = by.now - by.at;

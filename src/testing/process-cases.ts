@@ -1,15 +1,6 @@
 import type { RecordKey, StoreDriver } from "../store/driver/driver.js";
-import {
-  type Bench,
-  type Cases,
-  check,
-  checkEqual,
-  claimOf,
-  create,
-  type DriverJob,
-  eventually,
-  SOON_MS,
-} from "./bench.js";
+import { type Bench, type Cases, claimOf, create, type DriverJob, SOON_MS } from "./bench.js";
+import { check, checkEqual, eventually } from "./check.js";
 
 const PROCESSES = 4;
 const TIMES = 100;

@@ -1,22 +1,17 @@
-import type { StoreDriver, StoredRecord, Version } from "../store/driver/driver.js";
+import type { StoredRecord, Version } from "../store/driver/driver.js";
 import {
-  type Bench,
   type Cases,
-  check,
-  checkEqual,
-  checkPresent,
   checkStored,
-  checkUnique,
-  claimOf,
-  claimRefused,
   create,
   freshKey,
   freshName,
   LONG_MS,
+  leaseOf,
+  race,
   replace,
   scanAll,
-  take,
 } from "./bench.js";
+import { check, checkEqual, checkPresent, checkUnique } from "./check.js";
 
 /** Cases about single records. */
 export const recordCases: Cases = {
@@ -157,14 +152,6 @@ export const recordCases: Cases = {
   },
 };
 
-/** The outcomes of 50 racers, who use two drivers in turn. */
-export function race<T>(
-  [one, other]: readonly [StoreDriver, StoreDriver],
-  work: (driver: StoreDriver, racer: number) => Promise<T>,
-): Promise<T[]> {
-  return Promise.all(Array.from({ length: 50 }, (_, racer) => work(racer % 2 === 0 ? one : other, racer)));
-}
-
 const SHORT_MS = 200;
 
 /** Cases about records that expire. */
@@ -202,23 +189,18 @@ export const expiryCases: Cases = {
   },
 
   async "no record expires with a lease, and no lease with a record"({ driver, wait, key: kept }) {
-    await recordOutlivesLease({ driver, wait, key: kept });
-    const key = freshKey("login");
-    await driver.put(key, "text", undefined, { expiresInMs: SHORT_MS });
-    await take(driver, key, claimOf("a"));
+    const version = await create(driver, kept);
+    await leaseOf(driver, kept).take("a", SHORT_MS);
+    const expiring = freshKey("login");
+    await driver.put(expiring, "text", undefined, { expiresInMs: SHORT_MS });
+    const lease = leaseOf(driver, expiring);
+    await lease.take("a");
     await wait(2 * SHORT_MS);
-    checkEqual("a record expires under a lease", await driver.get(key), undefined);
-    const { by } = await claimRefused(driver, key);
+    const rule = "a record does not expire with the lease under its key";
+    await checkStored(rule, driver, kept, version);
+    checkEqual(rule, (await scanAll(driver, { kind: kept.kind, partition: kept.partition })).length, 1);
+    checkEqual("a record expires under a lease", await driver.get(expiring), undefined);
+    const { by } = await lease.refuse();
     checkEqual("a lease does not expire with the record under its key", by.owner, "a");
   },
 };
-
-async function recordOutlivesLease({ driver, key, wait }: Pick<Bench, "driver" | "key" | "wait">): Promise<void> {
-  const version = await create(driver, key);
-  await take(driver, key, claimOf("a", SHORT_MS));
-  await wait(2 * SHORT_MS);
-  const rule = "a record does not expire with the lease under its key";
-  await checkStored(rule, driver, key, version);
-  const { length } = await scanAll(driver, { kind: key.kind, partition: key.partition });
-  checkEqual(rule, length, 1);
-}

@@ -1,16 +1,6 @@
-import type { RecordKey, RecordKind, StoreDriver } from "../store/driver/driver.js";
-import {
-  type Cases,
-  check,
-  checkEqual,
-  claimOf,
-  claimRefused,
-  create,
-  freshName,
-  replace,
-  scanAll,
-  take,
-} from "./bench.js";
+import type { RecordKey, RecordKind, ScanFilter, StoreDriver } from "../store/driver/driver.js";
+import { type Cases, create, freshName, LONG_MS, leaseOf, replace, scanAll } from "./bench.js";
+import { check, checkEqual } from "./check.js";
 
 const IDS = ["one", "two"];
 
@@ -51,7 +41,7 @@ export const scanCases: Cases = {
       for (const [nth, id] of IDS.entries()) await create(driver, { ...place, id }, textsOf(place)[nth]);
     }
     // A lease is no record, also if its key has none.
-    for (const partition of partitions) await take(driver, { kind: "grant", partition, id: "leased" }, claimOf("a"));
+    for (const partition of partitions) await leaseOf(driver, { kind: "grant", partition, id: "leased" }).take("a");
     const rule = "a scan returns the records of its kind and partition alone";
     for (const place of places) checkEqual(rule, await valuesOf(driver, place), textsOf(place));
     checkEqual("a scan of an empty partition is empty", await valuesOf(driver, { kind: "key", partition: name }), []);
@@ -113,7 +103,7 @@ export const scanCases: Cases = {
     const { kind, partition } = key;
     const select = (tags: Record<string, string>) => valuesOf(driver, { kind, partition, tags });
     const version = await create(driver, key, "first", { a: "1", b: "1" });
-    const next = await replace(driver, key, "second", version, { b: "2" });
+    const next = await replace(driver, key, "second", version, { tags: { b: "2" } });
     const rule = "put replaces the tags of the version before";
     for (const gone of [{ a: "1" }, { b: "1" }]) checkEqual(rule, await select(gone), []);
     checkEqual(rule, await select({ b: "2" }), ["second"]);
@@ -125,7 +115,7 @@ export const scanCases: Cases = {
   },
 };
 
-async function valuesOf(driver: StoreDriver, filter: Parameters<StoreDriver["scan"]>[0], limit = 100) {
+async function valuesOf(driver: StoreDriver, filter: ScanFilter, limit = 100) {
   return (await scanAll(driver, filter, { limit })).map(({ value }) => value).toSorted();
 }
 
@@ -173,16 +163,16 @@ export const nameCases: Cases = {
       const size = stored?.value.length;
       check("a value of up to 256 KiB is stored as it is", stored?.value === text, `${text.length} characters`, size);
     }
+    const lease = leaseOf(driver, key);
     for (const note of ["n".repeat(16_384), "😀".repeat(4096), `{"a":"'\\\\é"}`]) {
-      const claim = { owner: "a", ttlMs: 3_600_000, note: "" };
       const rule = "a note of up to 16 KiB is stored as it is";
-      await take(driver, key, claim);
-      await driver.extend(key, { ...claim, note });
-      checkEqual(rule, (await claimRefused(driver, key)).by.note, note);
-      await driver.release(key, { owner: "a", note });
-      const { before } = await take(driver, key, { ...claim, note });
+      await lease.take("a");
+      await lease.extend("a", LONG_MS, note);
+      checkEqual(rule, (await lease.refuse()).by.note, note);
+      await lease.release("a", note);
+      const { before } = await lease.take("a", LONG_MS, note);
       checkEqual(rule, before?.note, note);
-      await driver.release(key, { owner: "a", note: undefined });
+      await lease.release("a");
     }
   },
 };
@@ -191,7 +181,7 @@ export const nameCases: Cases = {
 async function checkNames(driver: StoreDriver, rule: string, keys: readonly RecordKey[]): Promise<void> {
   for (const key of keys) {
     check(rule, (await driver.put(key, textOf(key), undefined)) !== undefined, "a version for a new name", key);
-    const claim = await driver.claim(key, { owner: textOf(key), ttlMs: 3_600_000, note: "" });
+    const claim = await leaseOf(driver, key).claim(textOf(key));
     check(rule, claim.held, `a free lease for ${textOf(key)}`, claim);
   }
   const places = new Map(keys.map(({ kind, partition }) => [JSON.stringify([kind, partition]), { kind, partition }]));
@@ -201,7 +191,7 @@ async function checkNames(driver: StoreDriver, rule: string, keys: readonly Reco
   checkEqual("a scan returns the names as they were put", names, keys.map(textOf).toSorted());
   for (const key of keys) {
     checkEqual(rule, (await driver.get(key))?.value, textOf(key));
-    checkEqual(rule, (await claimRefused(driver, key)).by.owner, textOf(key));
+    checkEqual(rule, (await leaseOf(driver, key).refuse()).by.owner, textOf(key));
     checkEqual(rule, await driver.delete(key), true);
   }
 }

@@ -1,5 +1,6 @@
 import type { RecordKey, StoreDriver } from "../store/driver/driver.js";
-import { type Cases, check, checkEqual, claimOf, eventually, freshKey, SOON_MS, take, within } from "./bench.js";
+import { type Cases, freshKey, leaseOf, SOON_MS } from "./bench.js";
+import { check, checkEqual, eventually, within } from "./check.js";
 
 /** Cases about the reports of changes. */
 export const watchCases: Cases = {
@@ -12,8 +13,8 @@ export const watchCases: Cases = {
     await untilReported("a watch reports a delete", watch, { key, prepare: put, change: () => writer.delete(key) });
     await untilReported("a watch reports a release", watch, {
       key: lease,
-      prepare: () => take(writer, lease, claimOf("a")),
-      change: () => writer.release(lease, { owner: "a", note: undefined }),
+      prepare: () => leaseOf(writer, lease).take("a"),
+      change: () => leaseOf(writer, lease).release("a"),
     });
     check("a watch lasts until its signal fires", !watch.isOver, "a promise that is pending", "one that is settled");
     await watch.end();

@@ -117,7 +117,7 @@ function connectThrough(
   // Node would verify the certificate against the Host header, which names the server behind the proxy.
   const servername = isIP(host) === 0 ? host : "";
   return new Promise((resolve, reject) => {
-    const asked = request({
+    const connecting = request({
       ...(isTls && { ...tls, servername, ALPNProtocols: ["http/1.1"] }),
       agent: false,
       method: "CONNECT",
@@ -127,14 +127,14 @@ function connectThrough(
       headers: { host: authority, ...(authorization && { "proxy-authorization": authorization }) },
       insecureHTTPParser: false,
     });
-    const abort = () => asked.destroy(new Error("aborted"));
+    const abort = () => connecting.destroy(new Error("aborted"));
     until?.addEventListener("abort", abort, { once: true });
     const settle = () => until?.removeEventListener("abort", abort);
-    asked.once("error", (error) => {
+    connecting.once("error", (error) => {
       settle();
       reject(new ProxyError(error));
     });
-    asked.once("connect", ({ statusCode = 0 }, socket, head) => {
+    connecting.once("connect", ({ statusCode = 0 }, socket, head) => {
       settle();
       if (statusCode >= 200 && statusCode < 300) {
         if (head.length > 0) socket.unshift(head);
@@ -143,7 +143,7 @@ function connectThrough(
       socket.destroy();
       reject(new ProxyError(undefined, statusCode));
     });
-    asked.end();
+    connecting.end();
   });
 }
 

@@ -183,6 +183,13 @@ describe("a listing", () => {
     expect(flying.most).toBe(4);
   });
 
+  it("gives each item once to a caller that does not wait for the one before", async () => {
+    const service = new SampleService(25);
+    const items = service.client().devices.list({ pool_id })[Symbol.asyncIterator]();
+    const results = await Promise.all(Array.from({ length: 26 }, () => items.next()));
+    expect(results.map(({ value }) => value?.id)).toEqual([...service.ids(), undefined]);
+  });
+
   it("ends everything in flight when the loop is left", async () => {
     const signals: AbortSignal[] = [];
     const service = new SampleService(500);
@@ -463,6 +470,7 @@ describe("items without an id", () => {
     const { ids, error } = await readUntilError(without(new SampleService(40), 1), { limit: 12 });
     expect([ids.length, ids.at(-1)]).toEqual([12, "dev_12"]);
     expect(error).toMatchObject({ code: "unusable_items", resume: 13, remedy: { action: "resume", offset: 13 } });
+    expect(error.message).toContain(" has no id, at offset 1; ");
   });
 
   it("are counted, and the first of them named, where no item has an id", async () => {

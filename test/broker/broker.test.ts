@@ -3,6 +3,7 @@ import { lstatSync } from "node:fs";
 import { Agent, request as httpRequest, type ServerResponse } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type Broker, type BrokerEvent, type BrokerOptions, createBroker } from "../../src/broker/broker.js";
 import { listen } from "../../src/broker/listen.js";
@@ -144,6 +145,20 @@ describe("a request to the broker", () => {
     expect(seen().at(-1)?.headers.authorization).toBe(`Bearer ${TOKEN}`);
   });
 
+  it("keeps the query of the server's address", async () => {
+    const { scene, broker, send, seen } = await start();
+    const server = `${scene.mcp.url}?key=k`;
+    scene.mcp.metadata["resource"] = server;
+    await scene.agent().login(server);
+    broker.reload({ ...broker.policy, grants: { ...broker.policy.grants, mcp: { server } } });
+    for (const query of ["", "?a=1"]) expect((await send(`/mcp${query}`)).status).toBe(200);
+    expect(
+      seen()
+        .map(({ url }) => url)
+        .slice(-2),
+    ).toEqual(["/mcp?key=k", "/mcp?key=k&a=1"]);
+  });
+
   it("is sent again after a 401, with its body", async () => {
     const { scene, send, seen } = await start();
     const answer = scene.mcp.routes["/mcp"] as Handler;
@@ -167,6 +182,12 @@ describe("a request to the broker", () => {
     expect(seen()[0]?.body).toBe("one two");
   });
 
+  it("gets an answer without a body", async () => {
+    const { scene, send } = await start();
+    scene.mcp.routes["/mcp"] = { status: 204 };
+    expect(await send("/mcp")).toMatchObject({ status: 204, text: "" });
+  });
+
   it("gets a redirect as it is", async () => {
     const { scene, send, seen } = await start();
     scene.mcp.routes["/mcp"] = { status: 307, headers: { location: "https://elsewhere.example/" }, text: "" };
@@ -177,6 +198,20 @@ describe("a request to the broker", () => {
 });
 
 const raw = (answer: (response: ServerResponse) => unknown): Reply => ({ raw: (response) => void answer(response) });
+
+/** A stream of the server that has begun at the client, over a connection that is to be used again. */
+async function begin({ scene, socket }: Made) {
+  let stream: ServerResponse | undefined;
+  scene.mcp.routes["/mcp"] = raw((response) => {
+    stream = response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: 1\n\n");
+  });
+  const agent = new Agent({ keepAlive: true });
+  onTestFinished(() => agent.destroy());
+  const sent = httpRequest({ socketPath: socket, path: "/mcp", host: "localhost", agent }).end();
+  const [response] = await once(sent, "response");
+  return { stream, response };
+}
 
 describe("no answer of the broker", () => {
   it.each<[string, Reply]>([
@@ -221,6 +256,21 @@ describe("no answer of the broker", () => {
       },
     };
     expect((await send("/mcp")).text).toBe(`a ${"*".repeat(TOKEN.length)} b ${TOKEN.slice(0, 4)}`);
+  });
+
+  it("has one of the eight tokens that the server got last", async () => {
+    const { scene, send } = await start();
+    for (let hour = 1; hour <= 9; hour++) {
+      await scene.clock.sleep(3_600_000, AbortSignal.timeout(1000));
+      await send("/mcp");
+    }
+    const tokens = scene.mcp
+      .tokens()
+      .map((header) => header.replace("Bearer ", ""))
+      .slice(-9);
+    scene.mcp.routes["/mcp"] = { status: 200, text: tokens.join() };
+    const [oldest = "", ...others] = tokens;
+    expect((await send("/mcp")).text).toBe([oldest, ...others.map(({ length }) => "*".repeat(length))].join());
   });
 
   it("tells which names there are", async () => {
@@ -359,7 +409,8 @@ describe("the policy", () => {
     const body = '{"jsonrpc":"2.0", "id":12345678901234567890, "method":"tools/call", "params":{"name":"read_a"}}';
     expect((await send("/mcp", post(body))).status).toBe(200);
     expect(seen()[0]?.body).toBe(body);
-    expect(events).toMatchObject([{ tool: "read_a" }]);
+    await send("/mcp", post(rpc("tools/list")));
+    expect(events.map(({ tool }) => tool)).toEqual(["read_a", undefined]);
   });
 
   it.each(["application/json", "text/event-stream"])("hides tools in a list that is %s", async (type) => {
@@ -371,6 +422,32 @@ describe("the policy", () => {
     expect(answer.text).toContain('{"tools":[{"name":"read_a"}],"nextCursor":"c"}');
     expect(answer.text).not.toContain("drop");
     if (type !== "application/json") expect(answer.text).toMatch(/^id: 7\ndata: /);
+  });
+
+  it("hides tools in events that arrive in parts, and sends each on as soon as it is whole", async () => {
+    const { stream, response } = await begin(await start({ tools: ["read_*"] }));
+    let text = "";
+    response.setEncoding("utf8").on("data", (part: string) => {
+      text += part;
+    });
+    const list = (...names: string[]) => JSON.stringify({ id: 1, result: { tools: names.map((name) => ({ name })) } });
+    const bytes = Buffer.from(`data: ${list("read_ä", "drop")}\r\n\r\n`);
+    const middle = bytes.indexOf("ä") + 1;
+    for (const part of [bytes.subarray(0, middle), bytes.subarray(middle, -1), bytes.subarray(-1)]) {
+      stream?.write(part);
+      await sleep(20);
+    }
+    const shown = `data: 1\n\ndata: ${list("read_ä")}\n\n`;
+    await vi.waitFor(() => expect(text).toBe(shown));
+    stream?.end(": tools");
+    await once(response, "end");
+    expect(text).toBe(`${shown}: tools`);
+  });
+
+  it("holds back no event that is too long", async () => {
+    const { stream, response } = await begin(await start({ tools: ["read_*"] }));
+    stream?.write(Buffer.alloc(16 * 1024 * 1024 + 1));
+    await expect(response.toArray()).rejects.toThrow("aborted");
   });
 
   it("is replaced as a whole, or not at all", async () => {
@@ -412,6 +489,15 @@ describe("a request is one event, with its reason,", () => {
     sent.end();
     await vi.waitFor(() => expect(events).toMatchObject([{ name: "mcp", status: 499, refused: "cancelled" }]));
   });
+
+  it.each<Partial<BrokerGrant>>([{}, { tools: ["read_*"] }])(
+    "where the client leaves a stream, which then ends at the server: %j",
+    async (grant) => {
+      const { stream, response } = await begin(await start(grant));
+      response.destroy();
+      await once(stream as ServerResponse, "close");
+    },
+  );
 
   it("where the server cannot be reached", async () => {
     const { scene, send, events } = await start();
@@ -512,20 +598,6 @@ describe("a hostile client", () => {
 });
 
 describe("at its end the listener", () => {
-  /** A stream of the server that has begun at the client, over a connection that is to be used again. */
-  async function begin({ scene, socket }: Made) {
-    let stream: ServerResponse | undefined;
-    scene.mcp.routes["/mcp"] = raw((response) => {
-      stream = response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write("data: 1\n\n");
-    });
-    const agent = new Agent({ keepAlive: true });
-    onTestFinished(() => agent.destroy());
-    const sent = httpRequest({ socketPath: socket, path: "/mcp", host: "localhost", agent }).end();
-    const [response] = await once(sent, "response");
-    return { stream, response };
-  }
-
   it("lets a stream end, and then waits for no connection", async () => {
     const made = await start();
     const { stream, response } = await begin(made);
@@ -556,6 +628,13 @@ describe.skipIf(ON_WINDOWS)("the socket", () => {
     const { send, events } = await start();
     await Promise.all(Array.from({ length: 1000 }, () => send("/mcp")));
     expect(events).toHaveLength(1000);
+  });
+
+  it("has no path that the system would cut off", async () => {
+    const { broker } = await start();
+    const path = join(temporaryFolder(), "x".repeat(104));
+    broker.reload({ ...broker.policy, clients: { job: { listen: `unix:${path}` } } });
+    await expect(listen(broker)).rejects.toThrow(/has a path of more than \d+ bytes/);
   });
 
   it("of another broker that lives is not taken", async () => {

@@ -3,36 +3,6 @@ import { describe, expect, it } from "vitest";
 import { cliHint } from "../../src/cli/runtime/hints.js";
 import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
-import { suggest } from "../../src/http/suggest.js";
-import { fc } from "../helpers/properties.js";
-
-const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"];
-
-describe("did you mean", () => {
-  it.each([
-    ["jsn", "json"],
-    ["JSON", "json"],
-    ["tabel", "table"],
-    ["ymal", "yaml"],
-    ["ndjsn", "ndjson"],
-    ["plan", "plain"],
-    ["xml", undefined],
-    ["", undefined],
-    ["zzzzzz", undefined],
-  ])("%j: %s", (word, expected) => {
-    expect(suggest(word, FORMATS)).toBe(expected);
-  });
-
-  it("gives one of the candidates or none, and a candidate for itself", () => {
-    fc.assert(
-      fc.property(fc.string(), fc.array(fc.string({ minLength: 1 }), { minLength: 1 }), (word, candidates) => {
-        const found = suggest(word, candidates);
-        expect(found === undefined || candidates.includes(found)).toBe(true);
-        expect(suggest(candidates[0] ?? "", candidates)?.toLowerCase()).toBe(candidates[0]?.toLowerCase());
-      }),
-    );
-  });
-});
 
 describe("what the parser complains about", () => {
   const said = (message: string, command?: string) => {

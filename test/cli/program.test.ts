@@ -88,6 +88,7 @@ describe("the command that logs in, after a command with flags", () => {
 
   it("is the first of two steps, after the second one", () => {
     expect(hintAfter(["--wait", "id"])).toBe(`${LOGIN} --no-wait`);
+    expect(hintAfter(["--wait", "id", "--client-id", "abc"])).toBe(`${LOGIN} --client-id abc --no-wait`);
     expect(hintAfter(["--wait", "id"], login({ account: "ann" }, "start another login"))).toBe(
       `start another login: ${LOGIN} --account-hint ann --no-wait`,
     );

@@ -1,5 +1,6 @@
 import { decodeJwt } from "jose";
-import { describe, expect } from "vitest";
+import { describe, expect, onTestFinished, vi } from "vitest";
+import { AgentAuthError } from "../../src/errors.js";
 import { AgentClient } from "../../src/oauth/agent.js";
 import { type SandboxMachine, startSandbox } from "../../src/sandbox/index.js";
 import { altering, EXCHANGE, forged, companyTest as it, JWT_BEARER } from "./company-support.js";
@@ -102,6 +103,60 @@ describe("one login at the company's identity provider", () => {
       ]);
     }
     expect(user.opened).toHaveLength(1);
+  });
+
+  it("keeps a refresh that cannot be stored, and stores it when that is possible", async ({
+    agent,
+    agentWith,
+    sandbox,
+    servers: [server],
+    store,
+    tokenRequests,
+  }) => {
+    await agent.loginIdp();
+    sandbox.clock.advance(DAY_MS);
+    let isFull = true;
+    const diskFull = () => Promise.reject(new AgentAuthError("store_failed", "disk full", { class: "store" }));
+    const reserve: typeof store.reserve = async (key) => {
+      const room = await store.reserve(key);
+      return { ...room, save: (...grant) => (isFull ? diskFull() : room.save(...grant)) };
+    };
+    const before = tokenRequests().length;
+    const other = agentWith({ store: { ...store, reserve } });
+    await expect(other.token(server)).rejects.toMatchObject({ code: "grant_not_saved" });
+    isFull = false;
+    expect((await other.token(server)).value).toMatch(/./);
+    expect(tokenRequests().slice(before)).toEqual([
+      "idp refresh_token 200",
+      `idp ${EXCHANGE} 200`,
+      `server ${JWT_BEARER} 200`,
+    ]);
+  });
+
+  it("is found once for each server, until it ends", async ({ agent, agentWith, servers: [server], store }) => {
+    await agent.loginIdp();
+    await agent.token(server);
+    const lists = vi.spyOn(store, "list");
+    onTestFinished(() => lists.mockRestore());
+    const other = agentWith({ login: undefined, idp: "stored" });
+    await other.token(server);
+    lists.mockClear();
+    await other.token(server);
+    // Whether the user has a login at the server itself is looked up each time.
+    expect(lists).toHaveBeenCalledTimes(1);
+    await agent.logoutIdp();
+    await expect(other.token(server)).rejects.toMatchObject({ code: "login_required", remedy: { server } });
+  });
+
+  it("is that of one user, among the users of one client", async ({ agentWith, servers: [server] }) => {
+    const agent = agentWith();
+    const [alice, bob] = [agent.for({ user: "alice" }), agent.for({ user: "bob" })];
+    await alice.loginIdp();
+    const { value } = await alice.token(server);
+    await expect(bob.token(server)).rejects.toMatchObject({ code: "login_required" });
+    await bob.loginIdp();
+    expect((await bob.token(server)).value).not.toBe(value);
+    expect((await alice.token(server)).value).toBe(value);
   });
 
   it("goes on with its refresh token where a refresh returns no id token", async ({

@@ -47,14 +47,13 @@ export function testStandard(cases: readonly StandardCase[]): void {
   }
 }
 
-/** What a function returns, or the class of what it throws. */
+/** What a function returns, or the class of what it throws if that says why. */
 async function outcome(run: () => unknown): Promise<unknown> {
   try {
     return await run();
   } catch (error) {
-    return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError
-      ? error.constructor
-      : error;
+    const isOfStandard = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+    return isOfStandard && error.message !== "" ? error.constructor : error;
   }
 }
 

@@ -225,6 +225,12 @@ describe("JSON", () => {
     expect((await send()).json).toEqual([1]);
   });
 
+  it("may be cut in the middle of a character on its way", async () => {
+    const parts = [Uint8Array.of(0x22, 0xc3), Uint8Array.of(0xa4, 0x22)];
+    const fetch = async () => new Response(ReadableStream.from(parts), { headers: json });
+    expect((await sender("https://service.example", { fetch })()).json).toBe("ä");
+  });
+
   it("may begin with a byte order mark", async () => {
     const { send } = await setUp(serving("\ufeff{}"));
     expect((await send()).json).toEqual({});

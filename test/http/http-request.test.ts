@@ -191,6 +191,13 @@ describe("a request", () => {
         mode: "same-origin",
       },
     ],
+    ...["GET", "HEAD", "POST"].map(
+      (method): StandardCase => [
+        `takes ${method} without CORS`,
+        ({ Request }) => new Request(URL_OF_TEST, { mode: "no-cors", method }).mode,
+        "no-cors",
+      ],
+    ),
     ["takes no PUT without CORS", made(URL_OF_TEST, { mode: "no-cors", method: "PUT" }), TypeError],
     ["takes no body with GET", made(URL_OF_TEST, { body: "text" }), TypeError],
     ["takes no empty body with HEAD", made(URL_OF_TEST, { body: "", method: "HEAD" }), TypeError],

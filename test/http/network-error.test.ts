@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { maskError, networkError } from "../../src/http/network-error.js";
@@ -153,6 +154,45 @@ describe("a failure of the network", () => {
     expect(maskError(made("sent canary"), mask).message).toBe("sent ***");
     const clean = made("sent");
     expect(maskError(clean, mask)).toBe(clean);
+  });
+
+  const loop: Record<string, unknown> = {};
+  loop["loop"] = loop;
+  const coded = (message: string, more: object) => Object.assign(new Error(message), more);
+  it.each<[string, unknown, unknown]>([
+    ["a text", "a canary", "a ***"],
+    ["an object", { of: "canary" }, undefined],
+    [
+      "an error with a cause",
+      new Error("why", { cause: new Error("canary") }),
+      { message: "why", cause: { message: "***" } },
+    ],
+    ["an error with a code", coded("canary", { code: "canary" }), { message: "***", code: "***" }],
+    [
+      "one of several errors",
+      new AggregateError([new Error("canary")], "all"),
+      { name: "AggregateError", message: "all" },
+    ],
+    ["a property of an error", coded("why", { path: "canary" }), { name: "Error", message: "why" }],
+  ])("has the secrets masked in its cause: %s", (_what, cause, masked) => {
+    const mask = (text: string) => text.replaceAll("canary", "***");
+    const shown = maskError(new AgentAuthError("network_failed", "m", { class: "unavailable", cause }), mask).cause;
+    expect([shown]).toMatchObject([masked]);
+    expect(inspect(shown, { depth: 9 })).not.toContain("canary");
+  });
+
+  it.each<[string, unknown]>([
+    ["nothing", undefined],
+    ["null", null],
+    ["a number", 7],
+    ["a function", () => {}],
+    ["an object", { of: "x" }],
+    ["a loop", loop],
+    ["an error", coded("x", { code: "ECONNRESET", cause: new Error("y") })],
+  ])("keeps its cause where that has no secret: %s", (_what, cause) => {
+    const mask = (text: string) => text.replaceAll("canary", "***");
+    const error = new AgentAuthError("network_failed", "canary", { class: "unavailable", cause });
+    expect(maskError(error, mask).cause).toBe(cause);
   });
 
   it("that is one of our errors already is given as it is", () => {

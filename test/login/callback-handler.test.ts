@@ -18,11 +18,20 @@ async function open() {
     onProbe: () => {},
     keepAlive: (socket) => held.push(socket),
   });
+  let isSlow = false;
+  let send = () => {};
   let isCut = false;
   let losses = 0;
   const server = createServer((incoming, response) => {
     // As where the system has not taken the answer before the connection breaks.
     if (isCut) Object.defineProperty(response, "writableFinished", { value: false });
+    if (isSlow) {
+      const end = response.end.bind(response);
+      response.end = (page: unknown) => {
+        send = () => void end(page);
+        return response;
+      };
+    }
     handler.handle(incoming, response);
     response.once("close", () => {
       if (!response.writableFinished) losses++;
@@ -60,7 +69,12 @@ async function open() {
     },
     anotherRequest: () => void handler.redirectAgain("https://issuer.example/authorize"),
   };
-  return { handler, port, actions, pages, pagePath: () => page, lost: () => losses };
+  /** Holds the next page back until it is sent. */
+  const slow = () => {
+    isSlow = true;
+    return { send: () => send(), cut: () => void held.at(-1)?.destroy() };
+  };
+  return { handler, port, actions, pages, slow, pagePath: () => page, lost: () => losses };
 }
 
 /** An event, and the state of the browser after it. */
@@ -140,6 +154,24 @@ describe("the browser of a callback", () => {
     await other.actions.pageLost();
     await expect.poll(() => other.handler.browser).toBe("gone");
     await other.handler.finish({ ok: true });
+  });
+
+  test.each<[string, BrowserState, "send" | "cut"]>([
+    ["has the whole page", "served", "send"],
+    ["leaves without it", "gone", "cut"],
+  ])("is waited for until it %s", async (_what, state, end) => {
+    const { handler, actions, slow } = await open();
+    await actions.callback();
+    let isFinished = false;
+    const finished = handler.finish({ ok: true }).then(() => {
+      isFinished = true;
+    });
+    const page = slow();
+    await actions.pageRequested();
+    expect([handler.browser, isFinished]).toEqual(["waiting", false]);
+    page[end]();
+    await finished;
+    expect(handler.browser).toBe(state);
   });
 
   test("is not gone while one of its tabs waits", async () => {

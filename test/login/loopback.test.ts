@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { Server } from "node:http";
+import type { ListenOptions } from "node:net";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { hurried } from "../helpers/hurried.js";
 import { freePort } from "../helpers/port.js";
 import { remedy } from "../helpers/remedy.js";
@@ -93,6 +95,25 @@ describe("the port", () => {
     expect(await isFree(port)).toBe(true);
     expect((await openTest({ port })).port).toBe(port);
   });
+
+  test.each(["EADDRNOTAVAIL", "EAFNOSUPPORT", "EINVAL"])(
+    "is bound on 127.0.0.1 alone without IPv6: %s",
+    async (code) => {
+      const { listen: bind } = Server.prototype;
+      const spied = vi.spyOn(Server.prototype, "listen").mockImplementation(function (
+        this: Server,
+        ...given: unknown[]
+      ) {
+        if ((given[0] as ListenOptions).host === "127.0.0.1") return Reflect.apply(bind, this, given);
+        queueMicrotask(() => this.emit("error", Object.assign(new Error(code), { code })));
+        return this;
+      });
+      onTestFinished(() => void spied.mockRestore());
+      const { loopback, port } = await openTest({ host: "localhost" });
+      spied.mockRestore();
+      expect([loopback.redirectUri, await isFree(port)]).toEqual([`http://localhost:${port}/callback`, false]);
+    },
+  );
 
   test("of an earlier registration is used again, or another where it is taken", async () => {
     const port = await freePort();

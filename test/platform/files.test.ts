@@ -1,10 +1,7 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { checkHome } from "../../src/cli/commands/doctor/home-checks.js";
 import { ACCESS_TEXT, homeAccess } from "../../src/cli/config/home-access.js";
-import { othersWithAccess, patiently } from "../../src/platform/files.js";
-import { locateHome } from "../../src/profile/home.js";
+import { othersWithAccess, retryWhileBusy } from "../../src/platform/files.js";
 import { temporaryFolder } from "../helpers/cli.js";
 import { onSystem } from "./support.js";
 
@@ -22,12 +19,12 @@ function failing(times: number, code: string) {
 describe("a file that another program has open", () => {
   it.each(["EPERM", "EACCES", "EBUSY"])("is tried again on Windows: %s", (code) => {
     onSystem({ name: "win32" });
-    expect(patiently(failing(3, code))).toBe(4);
+    expect(retryWhileBusy(failing(3, code))).toBe(4);
   });
 
   it("is not waited for without end", () => {
     onSystem({ name: "win32" });
-    expect(() => patiently(failing(Number.POSITIVE_INFINITY, "EBUSY"))).toThrow("EBUSY");
+    expect(() => retryWhileBusy(failing(Number.POSITIVE_INFINITY, "EBUSY"))).toThrow("EBUSY");
   });
 
   it.each([
@@ -36,7 +33,7 @@ describe("a file that another program has open", () => {
     ["darwin", "EPERM"],
   ] as const)("is no reason to wait on %s for %s", (name, code) => {
     onSystem({ name });
-    expect(() => patiently(failing(1, code))).toThrow(code);
+    expect(() => retryWhileBusy(failing(1, code))).toThrow(code);
   });
 });
 
@@ -72,14 +69,5 @@ describe("on Windows", () => {
     onSystem({ name: "win32" });
     expect(homeAccess(temporaryFolder())).toBe("unchecked");
     expect(ACCESS_TEXT.unchecked).not.toMatch(/alone|private/);
-  });
-
-  it("files are in the local profile, also beside a folder in the roaming one", () => {
-    onSystem({ name: "win32" });
-    const folder = temporaryFolder();
-    const env = { LOCALAPPDATA: join(folder, "Local"), APPDATA: join(folder, "Roaming") };
-    const local = { value: join(folder, "Local", "agentauth"), source: "LOCALAPPDATA" };
-    mkdirSync(join(folder, "Roaming", "agentauth"), { recursive: true });
-    expect(locateHome(env)).toEqual(local);
   });
 });

@@ -177,6 +177,17 @@ describe.skipIf(!openssl)("TLS", () => {
     expect((await list(["--proxy", service.proxyUrl(), "--ca-file", service.otherCa])).code).toBe(5);
   });
 
+  it("has its password masked in what a server says, as it was written and decoded", async () => {
+    const message = `${PASSWORD}%21 and ${PASSWORD}! are`;
+    const { origin } = await startServer((response) => sendJson(response, { code: "bad_request", message }, 400));
+    const env = { AGENTAUTH_BASE_URL: origin, HTTPS_PROXY: `http://me:${PASSWORD}%21@127.0.0.1:${CLOSED_PORT}` };
+    const { code, stderr } = await runCli(["devices", "list", "--pool", "p"], {
+      env: { AGENTAUTH_API_TOKEN: TOKEN, ...env },
+    });
+    expect([code, stderr]).toEqual([6, expect.stringMatching(/\S+ and \S+ are/)]);
+    expect(stderr).not.toContain(PASSWORD);
+  });
+
   it("trusts NODE_EXTRA_CA_CERTS beside --ca-file, and a file of it that is absent is no error", async ({
     service,
   }) => {

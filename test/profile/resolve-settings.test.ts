@@ -78,6 +78,7 @@ describe("the API token", () => {
       "tok_env",
     );
     expect(resolve({}, { DEFAULT_TOKEN: "tok_profile" }).apiToken?.read()).toBe("tok_profile");
+    expect(resolve({}, { AGENTAUTH_API_TOKEN: "tok_env" }).apiToken?.source).toBe("AGENTAUTH_API_TOKEN");
     expect(resolve({ profile: "other" }).apiToken).toBeUndefined();
   });
 

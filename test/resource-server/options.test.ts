@@ -27,6 +27,12 @@ describe("options", () => {
       { authorizationServers: ["https://169.254.169.254"] },
       /nothing is ever sent/,
     ],
+    [
+      "an algorithm with a shared secret",
+      { algorithms: ["RS256", "HS256"] },
+      /^algorithms "HS256" must be among ES256/,
+    ],
+    ["no algorithm", { algorithms: [] }, /^algorithms "" must be among/],
     ["an empty audience", { audience: "" }, /^audience/],
     ["no audience", { audience: [] }, /^audience/],
     ["an unknown kind of tokens", { tokens: "opaque" }, /^tokens "opaque" must be one of/],

@@ -89,6 +89,11 @@ describe("the fields of an event", () => {
     ["invalid_grant", "auth", "issuer"],
     ["bad_token_answer", "refused", "refused"],
     ["usage", "usage", "configuration"],
+    ["not_found", "remote", "issuer"],
+    ["incomplete", "partial", "issuer"],
+    ["store_failed", "store", "store"],
+    ["cancelled", "aborted", "aborted"],
+    ["internal_error", "internal", "internal"],
   ] as const)("name the reason of %s (%s) as %s", (code, kind, reason) => {
     expect(reasonOf(new AgentAuthError(code, "m", { class: kind }))).toBe(reason);
   });

@@ -125,6 +125,32 @@ describe.each([
     expect(await response.json()).toEqual({ method: "GET" });
   });
 
+  it.each([
+    [301, "POST", "GET"],
+    [302, "POST", "GET"],
+    [302, "PUT", "PUT"],
+    [303, "PUT", "GET"],
+    [303, "HEAD", "HEAD"],
+    [307, "POST", "POST"],
+    [308, "PUT", "PUT"],
+  ])("follows a redirect with %i of a %s by a %s", async (status, method, next) => {
+    const server = await startServer((response, { url }) =>
+      url === "/" ? response.writeHead(status, { location: "/end" }).end() : response.end(),
+    );
+    const response = await fetch(server.origin, method === "HEAD" ? { method } : { method, body: "text" });
+    expect(server.requests.at(-1)).toMatchObject({
+      url: "/end",
+      method: next,
+      body: next === "PUT" || next === "POST" ? "text" : "",
+    });
+    expect(response.redirected).toBe(true);
+  });
+
+  it.each(["GET", "HEAD"])("sends no body with %s", async (method) => {
+    await expect(fetch("http://127.0.0.1:1/", { method, body: "text" })).rejects.toThrow(TypeError);
+    await expect(fetch("http://127.0.0.1:1/", { method, body: "text" })).rejects.toThrow("GET");
+  });
+
   it("ends in a loop of redirects", async () => {
     const server = await startServer((response) => response.writeHead(302, { location: "/" }).end());
     await expect(fetch(server.origin)).rejects.toThrow("fetch failed");

@@ -267,6 +267,12 @@ describe("its fetch", () => {
     expect([response.status, response.body]).toEqual([status, null]);
   });
 
+  it("gives no body for HEAD", async () => {
+    const server = await startServer((response) => response.writeHead(200, { "content-length": 5 }).end());
+    const response = await wayOf(server.origin, {}).fetch(server.origin, { method: "HEAD" });
+    expect([response.status, response.redirected, response.body]).toEqual([200, false, null]);
+  });
+
   it("returns a redirect with `redirect: manual`", async () => {
     const server = await startServer((response) => response.writeHead(302, { location: "/end" }).end());
     const response = await wayOf(server.origin, {}).fetch(server.origin, { redirect: "manual" });

@@ -7,7 +7,7 @@ import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { decodeStoredLogin, encodeLogin, type StoredLogin } from "../../oauth/login/login-codec.js";
 import { CodecError } from "../../oauth/model/codec.js";
 import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
-import { patiently, statOf } from "../../platform/files.js";
+import { retryWhileBusy, statOf } from "../../platform/files.js";
 import { quote, shellWord } from "../../redact.js";
 import type { LockOwner } from "../../store/leases/lock-owner.js";
 import { readPrivateFile, removeFile, temporaryPath, writePrivateFile } from "../../store/private/private-file.js";
@@ -185,7 +185,7 @@ export function takeCallback(id: string, files: Files): URLSearchParams | undefi
   if (readPrivateFile(path, MAX_CALLBACK_BYTES) === undefined) return undefined;
   const taken = temporaryPath(path);
   try {
-    patiently(() => renameSync(path, taken));
+    retryWhileBusy(() => renameSync(path, taken));
   } catch {
     // Another process was faster.
     return undefined;

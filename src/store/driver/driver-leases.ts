@@ -68,14 +68,13 @@ export class DriverLeases {
   }
 
   /**
-   * Claims a lease again and again until it is ours.
+   * Claims a lease again and again until it is ours: each answer of the engine is one of these.
    *
-   *     the engine answers                    then
    *     it is ours, or was by an earlier try  what the attempt before has left decides how the work begins
    *     another owner holds it                the result of that one, if there is one, replaces the work
    *     the same, and patience is over        lease_busy
    *     the same                              claim again after a pause
-   *     nothing                               store_unavailable
+   *     none                                  store_unavailable
    */
   async #take<T>(place: LeasePlace, records: TenantRecords, options: LeaseOptions<T>): Promise<Taken | { instead: T }> {
     const { signal, onWait, until, patienceMs = Number.POSITIVE_INFINITY } = options;
@@ -83,34 +82,39 @@ export class DriverLeases {
     const note = await place.seal({ sent: true, generation });
     const begun = readClock(this.#clock);
     // By the clock of this process alone: that of the engine may jump.
-    let endsAt = Number.NEGATIVE_INFINITY;
-    let waited = false;
-    for (let pauseMs = POLL_MS.first; ; pauseMs = Math.min(pauseMs * 1.5, POLL_MS.most)) {
-      if (signal?.aborted) throw abortedError(signal);
-      const from = readClock(this.#clock);
-      const answer = await this.#claim(place, note);
-      const offset = offsetOf(answer, from, this.#clock.epoch());
-      if (answer.held || answer.by.owner === place.owner) {
-        const { stored, spent } = await attemptBefore(answer, { key: place.key, records, generation });
-        const before = stored && inLocalTime(stored, offset);
-        return { from, stored, before, spent, waited, doubtMs: this.#doubtMs(before, place.ttlMs, endsAt) };
-      }
-      endsAt = this.#clock.now() + answer.leftMs;
-      const holder = () => holderOf(answer.by, offset, { key: place.key, records });
-      if (!waited && onWait) onWait(await holder());
-      waited = true;
+    let endsAt: number | undefined;
+    let pauseMs = POLL_MS.first;
+    let { answer, from, offset } = await this.#claim(place, note, signal);
+    while (!answer.held && answer.by.owner !== place.owner) {
+      const { by, leftMs } = answer;
+      const holder = () => holderOf(by, offset, { key: place.key, records });
+      if (endsAt === undefined && onWait) onWait(await holder());
+      endsAt = this.#clock.now() + leftMs;
       const instead = await until?.();
       if (instead !== undefined) return { instead };
       if (since(begun, this.#clock) >= patienceMs) throw busy(await holder());
       // Not all at the same moment, and not long after it is free.
-      await this.#sleep(Math.min(pauseMs, answer.leftMs + POLL_MS.first) * (0.5 + Math.random()), signal);
+      await this.#sleep(Math.min(pauseMs, leftMs + POLL_MS.first) * (0.5 + Math.random()), signal);
+      pauseMs = Math.min(pauseMs * 1.5, POLL_MS.most);
+      ({ answer, from, offset } = await this.#claim(place, note, signal));
     }
+    const { stored, spent } = await attemptBefore(answer, { key: place.key, records, generation });
+    const before = stored && inLocalTime(stored, offset);
+    const doubtMs = this.#doubtMs(before, place.ttlMs, endsAt);
+    return { from, stored, before, spent, waited: endsAt !== undefined, doubtMs };
   }
 
-  /** Claims a lease. A claim without an answer may have happened: it is taken back, so that no one waits for its end. */
-  async #claim({ driver, key, owner, ttlMs, seal }: LeasePlace, note: string): Promise<LeaseHeld | LeaseBusy> {
+  /**
+   * Claims a lease. A claim without an answer may have happened: it is taken back, so that no one waits for its end.
+   *
+   * @returns the answer, the moment before it, and by how much the engine's clock is ahead of ours
+   */
+  async #claim({ driver, key, owner, ttlMs, seal }: LeasePlace, note: string, signal: AbortSignal | undefined) {
+    if (signal?.aborted) throw abortedError(signal);
+    const from = readClock(this.#clock);
     try {
-      return await driver.claim(key, { owner, ttlMs, note });
+      const answer = await driver.claim(key, { owner, ttlMs, note });
+      return { answer, from, offset: offsetOf(answer, from, this.#clock.epoch()) };
     } catch (error) {
       if (isUnanswered(error)) {
         this.#unansweredAt = readClock(this.#clock);
@@ -126,7 +130,7 @@ export class DriverLeases {
    *
    * @param endsAt when its lease would have ended, as this process last heard
    */
-  #doubtMs(before: PreviousAttempt | undefined, ttlMs: number, endsAt: number): number {
+  #doubtMs(before: PreviousAttempt | undefined, ttlMs: number, endsAt = Number.NEGATIVE_INFINITY): number {
     if (before?.ended !== "expired" || !before.committed) return 0;
     return Math.max(ttlMs * DOUBT_PART, this.#reconnectMs(ttlMs), endsAt - this.#clock.now());
   }

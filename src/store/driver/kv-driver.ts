@@ -3,8 +3,9 @@ import { toBase64url } from "../../http/base64url.js";
 import type { Clock } from "../../http/deadline.js";
 import { boundedDriver } from "./bounded-driver.js";
 import type {
+  LeaseBusy,
   LeaseClaim,
-  LeaseTrace,
+  LeaseHeld,
   PutOptions,
   RecordKey,
   ScanFilter,
@@ -12,6 +13,7 @@ import type {
   StoredRecord,
   Version,
 } from "./driver.js";
+import { claimOver, extended, type LeaseEntry, released } from "./lease-entry.js";
 
 /** How an entry is set. */
 export interface KvSetOptions {
@@ -55,12 +57,6 @@ interface Entry {
   readonly value: string;
   readonly tags: Readonly<Record<string, string>>;
   readonly expiresAt?: number | undefined;
-}
-
-/** What is stored of the newest claim under a key; without an owner, it was released without a trace. */
-interface LeaseEntry extends Omit<LeaseTrace, "owner" | "now"> {
-  readonly owner: string | undefined;
-  readonly until: number;
 }
 
 const TRIES = 50;
@@ -122,7 +118,7 @@ class KvDriver implements StoreDriver {
       if (text === undefined || entry === undefined) return false;
       if (expected !== undefined && entry.version !== expected) return false;
       const name = await this.#keyOf(nameOf(key));
-      if (!(await this.#asked(() => this.#functions.delete(name, text)))) return undefined;
+      if (!(await this.#reportErrors(() => this.#functions.delete(name, text)))) return undefined;
       await this.#unlist(key);
       return true;
     });
@@ -148,45 +144,30 @@ class KvDriver implements StoreDriver {
     return { items: [], cursor: undefined };
   }
 
-  async claim(key: RecordKey, { owner, ttlMs, note }: LeaseClaim) {
+  async claim(key: RecordKey, claim: LeaseClaim): Promise<LeaseHeld | LeaseBusy> {
+    return this.#changeLease(key, (lease, now) => claimOver(lease, claim, { attempt: (lease?.attempt ?? 0) + 1, now }));
+  }
+
+  async extend(key: RecordKey, claim: LeaseClaim): Promise<boolean> {
+    return this.#changeLease(key, (lease, now) => changed(extended(lease, claim, now)));
+  }
+
+  async release(key: RecordKey, claim: Parameters<StoreDriver["release"]>[1]): Promise<void> {
+    await this.#changeLease(key, (lease, now) => changed(released(lease, claim, now)));
+  }
+
+  /** Answers about a lease, and stores what it is from then on, if anything. */
+  #changeLease<T>(
+    key: RecordKey,
+    change: (lease: LeaseEntry | undefined, now: number) => { entry?: LeaseEntry | undefined; answer: T },
+  ): Promise<T> {
+    const name = ["lease", ...nameOf(key)];
     return this.#again(async () => {
-      const { text, lease } = await this.#lease(key);
-      const now = this.#epoch();
-      const by = lease?.owner === undefined ? undefined : { ...traceOf(lease, lease.owner), now };
-      if (lease && by && isHeld(lease, now)) return { held: false as const, by, leftMs: lease.until - now };
-      const attempt = (lease?.attempt ?? 0) + 1;
-      const next: LeaseEntry = { attempt, owner, at: now, until: now + ttlMs, releasedAt: undefined, note };
-      return (await this.#setLease(key, text, next)) ? { held: true as const, attempt, before: by } : undefined;
+      const text = await this.#text(name);
+      const { entry, answer } = change(text === undefined ? undefined : JSON.parse(text), this.#epoch());
+      const isDone = !entry || (await this.#set(name, text, JSON.stringify(entry), { expiresInMs: LEASE_MS }));
+      return isDone ? answer : undefined;
     });
-  }
-
-  async extend(key: RecordKey, { owner, ttlMs, note }: LeaseClaim): Promise<boolean> {
-    return this.#change(key, owner, (lease, now) => ({ ...lease, until: now + ttlMs, note }));
-  }
-
-  async release(key: RecordKey, { owner, note }: { owner: string; note: string | undefined }): Promise<void> {
-    await this.#change(key, owner, (lease, now) =>
-      note === undefined ? { ...lease, owner: undefined, note: "" } : { ...lease, releasedAt: now, note },
-    );
-  }
-
-  /** Changes a lease that an owner holds. */
-  #change(key: RecordKey, owner: string, change: (lease: LeaseEntry, now: number) => LeaseEntry): Promise<boolean> {
-    return this.#again(async () => {
-      const { text, lease } = await this.#lease(key);
-      const now = this.#epoch();
-      if (lease === undefined || lease.owner !== owner || !isHeld(lease, now)) return false;
-      return (await this.#setLease(key, text, change(lease, now))) || undefined;
-    });
-  }
-
-  async #lease(key: RecordKey): Promise<{ text: string | undefined; lease: LeaseEntry | undefined }> {
-    const text = await this.#text(["lease", ...nameOf(key)]);
-    return { text, lease: text === undefined ? undefined : JSON.parse(text) };
-  }
-
-  #setLease(key: RecordKey, before: string | undefined, lease: LeaseEntry): Promise<boolean> {
-    return this.#set(["lease", ...nameOf(key)], before, JSON.stringify(lease), { expiresInMs: LEASE_MS });
   }
 
   /** The stored text, and what it says; a record that has expired is none. */
@@ -201,37 +182,33 @@ class KvDriver implements StoreDriver {
     return JSON.parse((await this.#text(list)) ?? "[]");
   }
 
-  /** Adds an id to a list. */
-  #list(list: string[], id: string): Promise<boolean> {
+  /** Makes a list have an id, or not. */
+  #list(list: string[], id: string, isIn = true): Promise<boolean> {
     return this.#again(async () => {
       const text = await this.#text(list);
       const ids: string[] = JSON.parse(text ?? "[]");
-      if (ids.includes(id)) return true;
-      return (await this.#set(list, text, JSON.stringify([...ids, id].sort()), {})) || undefined;
+      if (ids.includes(id) === isIn) return true;
+      const others = ids.filter((one) => one !== id);
+      const next = isIn ? [...others, id].sort() : others;
+      return (await this.#set(list, text, JSON.stringify(next), {})) || undefined;
     });
   }
 
   /** Takes the id of a removed record from its list, and puts it back if the record was stored again in between. */
   async #unlist(key: RecordKey): Promise<void> {
     const list = ["ids", key.kind, key.partition];
-    await this.#again(async () => {
-      const text = await this.#text(list);
-      const ids: string[] = JSON.parse(text ?? "[]");
-      const others = ids.filter((id) => id !== key.id);
-      if (others.length === ids.length) return true;
-      return (await this.#set(list, text, JSON.stringify(others), {})) || undefined;
-    });
+    await this.#list(list, key.id, false);
     if ((await this.#read(key)).entry) await this.#list(list, key.id);
   }
 
   async #text(parts: readonly string[]): Promise<string | undefined> {
     const key = await this.#keyOf(parts);
-    return (await this.#asked(() => this.#functions.get(key))) ?? undefined;
+    return (await this.#reportErrors(() => this.#functions.get(key))) ?? undefined;
   }
 
   async #set(parts: readonly string[], before: string | undefined, text: string, options: KvSetOptions) {
     const key = await this.#keyOf(parts);
-    return this.#asked(() => this.#functions.compareAndSet(key, before, text, options));
+    return this.#reportErrors(() => this.#functions.compareAndSet(key, before, text, options));
   }
 
   /** A key that any cache takes, and another one for each name. */
@@ -240,7 +217,7 @@ class KvDriver implements StoreDriver {
     return `${this.#prefix}${toBase64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)))}`;
   }
 
-  async #asked<T>(work: () => Promise<T>): Promise<T> {
+  async #reportErrors<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (cause) {
@@ -269,12 +246,9 @@ function recordOf(key: RecordKey, { version, value }: Entry): StoredRecord {
   return { key, version: version as Version, value };
 }
 
-function isHeld({ owner, releasedAt, until }: LeaseEntry, now: number): boolean {
-  return owner !== undefined && releasedAt === undefined && now < until;
-}
-
-function traceOf({ attempt, at, releasedAt, note }: LeaseEntry, owner: string): Omit<LeaseTrace, "now"> {
-  return { attempt, owner, at, releasedAt, note };
+/** What is stored of a lease that its owner changed, and whether it was the owner. */
+function changed(entry: LeaseEntry | undefined): { entry: LeaseEntry | undefined; answer: boolean } {
+  return { entry, answer: entry !== undefined };
 }
 
 /** The partition and the id after which a part begins. */

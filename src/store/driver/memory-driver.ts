@@ -2,6 +2,7 @@ import { abortedError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import type {
   DriverCallOptions,
+  LeaseClaim,
   PutOptions,
   RecordKey,
   ScanFilter,
@@ -9,7 +10,7 @@ import type {
   StoredRecord,
   Version,
 } from "./driver.js";
-import { MemoryLeaseTable } from "./memory-lease-table.js";
+import { claimOver, extended, type LeaseEntry, released } from "./lease-entry.js";
 
 /** Options of {@link memoryDriver}. */
 export interface MemoryDriverOptions {
@@ -25,6 +26,8 @@ interface MemoryRecord extends StoredRecord {
   readonly tags: ReadonlyMap<string, string>;
   readonly expiresAt: number;
 }
+
+const REMEMBERED_MS = 30 * 86_400_000;
 
 /** An engine in this process: its records live as long as the driver, and every driver has its own. */
 export function memoryDriver(options: MemoryDriverOptions = {}): StoreDriver {
@@ -43,10 +46,13 @@ class MemoryDriver implements StoreDriver {
   readonly #indexes = new Map<string, Map<string, MemoryRecord>>();
   /** The records that expire, so that their removal does not visit the others. */
   readonly #expiring = new Map<string, MemoryRecord>();
-  readonly #leases = new MemoryLeaseTable();
+  /** In the order of their claims. */
+  readonly #leases = new Map<string, LeaseEntry>();
   readonly #watchers = new Set<(key: RecordKey) => void>();
   /** The source of versions and places: one for all keys, so that a version does not return after a delete. */
   #last = 0;
+  /** The number of the last claim: one for all keys, so that it rises under a key that was forgotten, too. */
+  #attempts = 0;
 
   constructor(epoch: () => number, location: string) {
     this.#epoch = epoch;
@@ -105,19 +111,27 @@ class MemoryDriver implements StoreDriver {
     return { items, cursor: undefined };
   }
 
-  async claim(key: RecordKey, claim: Parameters<StoreDriver["claim"]>[1], options?: DriverCallOptions) {
+  async claim(key: RecordKey, claim: LeaseClaim, options?: DriverCallOptions) {
     refuseAborted(options);
-    return this.#leases.claim(nameOf(key), claim, this.#epoch());
+    const [name, now] = [nameOf(key), this.#epoch()];
+    const { entry, answer } = claimOver(this.#leases.get(name), claim, { attempt: this.#attempts + 1, now });
+    if (entry) {
+      this.#attempts += 1;
+      this.#leases.delete(name);
+      this.#leases.set(name, entry);
+      this.#forgetLeases(now);
+    }
+    return answer;
   }
 
-  async extend(key: RecordKey, claim: Parameters<StoreDriver["extend"]>[1], options?: DriverCallOptions) {
+  async extend(key: RecordKey, claim: LeaseClaim, options?: DriverCallOptions) {
     refuseAborted(options);
-    return this.#leases.extend(nameOf(key), claim, this.#epoch());
+    return this.#setLease(key, extended(this.#leases.get(nameOf(key)), claim, this.#epoch()));
   }
 
   async release(key: RecordKey, claim: Parameters<StoreDriver["release"]>[1], options?: DriverCallOptions) {
     refuseAborted(options);
-    if (this.#leases.release(nameOf(key), claim, this.#epoch())) this.#report(key);
+    if (this.#setLease(key, released(this.#leases.get(nameOf(key)), claim, this.#epoch()))) this.#report(key);
   }
 
   watch(onChange: (key: RecordKey) => void, _onGap: () => void, signal: AbortSignal): Promise<void> {
@@ -142,6 +156,22 @@ class MemoryDriver implements StoreDriver {
       errors: [],
       facts: { records: String(this.#records.size) },
     };
+  }
+
+  /** @returns whether there was something to set */
+  #setLease(key: RecordKey, entry: LeaseEntry | undefined): boolean {
+    if (entry === undefined) return false;
+    if (entry.owner === undefined) this.#leases.delete(nameOf(key));
+    else this.#leases.set(nameOf(key), entry);
+    return true;
+  }
+
+  /** Stops at the first claim that is not old: a look at all of them for each claim would be slow. */
+  #forgetLeases(now: number): void {
+    for (const [name, { releasedAt, until }] of this.#leases) {
+      if ((releasedAt ?? until) + REMEMBERED_MS > now) return;
+      this.#leases.delete(name);
+    }
   }
 
   #next(): number {

@@ -4,7 +4,7 @@ import { quote } from "../../redact.js";
 import type { KeyRing } from "../seal/key-ring.js";
 import { parseSealed } from "../seal/sealing.js";
 import type { RecordKind, StoreDriver, StoredRecord } from "./driver.js";
-import { besideGrant, nameIn, sealedName, sealRecord, splitSummary } from "./tenant-records.js";
+import { besideGrant, nameIn, scanPages, sealedName, sealRecord, splitSummary } from "./tenant-records.js";
 
 /** Options of {@link reseal}. */
 export interface ResealOptions {
@@ -28,7 +28,6 @@ export interface ResealReport {
 
 /** Records that stay until they are removed. A login that waits for its callback expires within minutes. */
 const LASTING: readonly RecordKind[] = ["grant", "client", "binding", "revocation"];
-const SCAN_LIMIT = 200;
 
 /**
  * Seals every record of every tenant with the current key of a ring that was sealed with another one. It saves over
@@ -84,14 +83,7 @@ async function resealRecord(
 }
 
 async function* recordsOf(driver: StoreDriver, kinds: readonly RecordKind[]): AsyncGenerator<StoredRecord> {
-  for (const kind of kinds) {
-    let cursor: string | undefined;
-    do {
-      const page = await driver.scan({ kind }, { limit: SCAN_LIMIT, cursor });
-      yield* page.items;
-      cursor = page.cursor;
-    } while (cursor !== undefined);
-  }
+  for (const kind of kinds) for await (const { items } of scanPages(driver, { kind })) yield* items;
 }
 
 function keyOf(value: string): string | undefined {

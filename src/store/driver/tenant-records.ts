@@ -164,17 +164,9 @@ export class TenantRecords {
   }
 
   /** The records of a kind with these tags, in parts, after that with the cursor. */
-  async *pages(
-    kind: RecordKind,
-    { tags, limit = SCAN_LIMIT, cursor: first, valueLength }: PagesOptions = {},
-  ): AsyncGenerator<ScanPage> {
+  async *pages(kind: RecordKind, { tags, ...options }: PagesOptions = {}): AsyncGenerator<ScanPage> {
     const { partition } = await this.#place;
-    let cursor = first;
-    do {
-      const page = await this.driver.scan({ kind, partition, tags }, { limit, cursor, valueLength });
-      yield page;
-      cursor = page.cursor;
-    } while (cursor !== undefined);
+    yield* scanPages(this.driver, { kind, partition, tags }, options);
   }
 
   #unusable(key: RecordKey, cause: unknown): unknown {
@@ -195,6 +187,20 @@ export class TenantRecords {
   #nameIn({ kind, id }: RecordKey): string {
     return `${kind} ${quote(id)} in ${this.driver.location}`;
   }
+}
+
+/** The parts of a scan, from a cursor on. */
+export async function* scanPages(
+  driver: StoreDriver,
+  filter: ScanFilter,
+  { limit = SCAN_LIMIT, cursor: first, valueLength }: Omit<PagesOptions, "tags"> = {},
+): AsyncGenerator<ScanPage> {
+  let cursor = first;
+  do {
+    const page = await driver.scan(filter, { limit, cursor, valueLength });
+    yield page;
+    cursor = page.cursor;
+  } while (cursor !== undefined);
 }
 
 /** A partition, with access to the record of its key. */

@@ -23,7 +23,7 @@ import {
   type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
 import { usable } from "../../oauth/model/grant-summary.js";
-import { codeOf, patiently, statOf } from "../../platform/files.js";
+import { codeOf, retryWhileBusy, statOf } from "../../platform/files.js";
 import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";
 import {
@@ -42,7 +42,7 @@ import { publishPrivateFile, reservePrivateFile } from "../private/published-fil
 import { CipherError } from "../seal/sealing.js";
 import { onFiles, storeError } from "../store-error.js";
 import type { Cipher } from "./cipher.js";
-import { digest, fileGrants } from "./file-grants.js";
+import { digest, type FileGrantTools, fileGrants } from "./file-grants.js";
 
 /** Options of {@link fileStore}. */
 export interface FileStoreOptions {
@@ -50,7 +50,8 @@ export interface FileStoreOptions {
   cipher?: Cipher | undefined;
 }
 
-const CLIENT_NAME = /^([0-9a-f]{40})\.json$/;
+const NAME = /^([0-9a-f]{40})\.json$/;
+const BINDING_LEASE_MS = 10_000;
 
 /**
  * Grants and clients in files that only their owner can read, one file each, so that a broken one harms no other.
@@ -58,52 +59,35 @@ const CLIENT_NAME = /^([0-9a-f]{40})\.json$/;
  * @param folder is created by the first save
  */
 export function fileStore(folder: string, { cipher }: FileStoreOptions = {}): GrantStore {
-  const clients = join(folder, "clients");
   const leases = new FileLeases(join(folder, "claims"));
-
-  const open = async <T>(text: string, path: string, name: string, decode: (text: string) => T): Promise<T> => {
-    try {
-      return decode(cipher ? await cipher.open(text, name) : text);
-    } catch (cause) {
-      throw unusable(path, cause);
-    }
+  const lease: GrantStore["lease"] = (name, work, options) => leases.run(name, work, options);
+  const tools: FileGrantTools = {
+    open: async (text, path, name, decode) => {
+      try {
+        return decode(cipher ? await cipher.open(text, name) : text);
+      } catch (cause) {
+        throw unusable(path, cause);
+      }
+    },
+    seal: async (text, name) => (cipher ? cipher.seal(text, name) : text),
   };
-  const seal = async (text: string, name: string) => (cipher ? cipher.seal(text, name) : text);
-
-  const readClient = async (id: string) => {
-    const path = join(clients, `${id}.json`);
-    const text = readPrivateFile(path);
-    return text === undefined ? undefined : open(text, path, `client:${id}`, decodeClient);
-  };
-
-  const bindings = fileBindings(folder, {
-    open,
-    seal,
-    lease: (name, work, options) => leases.run(name, work, options),
-    idOf: ({ profile, clientId }) => digest(profile, clientId),
+  const clients = recordFiles<ClientRecord>(join(folder, "clients"), tools, {
+    kind: "client",
+    encode: encodeClient,
+    decode: decodeClient,
   });
-
   return {
     location: folder,
-    ...fileGrants(folder, { open, seal }),
-    readClient: onFiles(folder, async (issuer: string, form: string) => {
-      checkPrivateFolders(clients);
-      return readClient(digest(issuer, form));
-    }),
-    saveClient: onFiles(folder, async (client: ClientRecord, form: string) => {
-      const id = digest(client.issuer, form);
-      checkPrivateFolders(clients);
-      writePrivateFile(join(clients, `${id}.json`), await seal(encodeClient(client), `client:${id}`));
-    }),
-    listClients: onFiles(folder, async () => {
-      checkPrivateFolders(clients);
-      const ids = listFolder(clients).flatMap((name) => CLIENT_NAME.exec(name)?.[1] ?? []);
-      return (await Promise.all(ids.map(readClient))).filter((client) => client !== undefined);
-    }),
-    ...bindings,
+    ...fileGrants(folder, tools),
+    readClient: onFiles(folder, (issuer: string, form: string) => clients.read(digest(issuer, form))),
+    saveClient: onFiles(folder, (client: ClientRecord, form: string) =>
+      clients.write(digest(client.issuer, form), client),
+    ),
+    listClients: onFiles(folder, () => clients.list()),
+    ...fileBindings(folder, tools, lease),
     shortLived: fileRecords(folder, cipher),
-    unrevoked: fileUnrevoked(folder, { open, seal }),
-    lease: (name, work, options) => leases.run(name, work, options),
+    unrevoked: fileUnrevoked(folder, tools),
+    lease,
   };
 }
 
@@ -121,90 +105,90 @@ function unusable(path: string, cause: unknown): unknown {
   });
 }
 
-/** How the file store reads and writes its files. */
-export interface FileBindingTools {
-  open<T>(text: string, path: string, name: string, decode: (text: string) => T): Promise<T>;
-  seal(text: string, name: string): Promise<string>;
-  lease: GrantStore["lease"];
-  /** The name of a binding's file. */
-  idOf(key: BindingKey): string;
+/** How the records of a kind are sealed and written as text. */
+interface RecordForm<T> {
+  readonly kind: string;
+  encode(record: T): string;
+  decode(text: string, id: string): T;
 }
 
-const NAME = /^([0-9a-f]{40})\.json$/;
-const LEASE_MS = 10_000;
-
-/** The bindings of clients in files of their own, one each: a logout removes none of them. */
-function fileBindings(folder: string, { open, seal, lease, idOf }: FileBindingTools): BindingStore {
-  const bindings = join(folder, "bindings");
-  const pathOf = (id: string) => join(bindings, `${id}.json`);
-
-  const read = async (id: string): Promise<ClientBinding | undefined> => {
-    checkPrivateFolders(bindings);
+/** Sealed records in a private folder, each in a file that its id names. */
+function recordFiles<T>(folder: string, { open, seal }: FileGrantTools, { kind, encode, decode }: RecordForm<T>) {
+  const pathOf = (id: string) => join(folder, `${id}.json`);
+  const ids = () => {
+    checkPrivateFolders(folder);
+    return listFolder(folder).flatMap((name) => NAME.exec(name)?.[1] ?? []);
+  };
+  const read = async (id: string): Promise<T | undefined> => {
+    checkPrivateFolders(folder);
     const path = pathOf(id);
     const text = readPrivateFile(path);
-    return text === undefined ? undefined : open(text, path, `binding:${id}`, (plain) => decodeStored(plain, id));
+    return text === undefined ? undefined : open(text, path, `${kind}:${id}`, (plain) => decode(plain, id));
   };
-  const decodeStored = (text: string, id: string): ClientBinding => {
-    const binding = decodeBinding(text);
-    // A file that was copied or renamed by hand belongs to another client.
-    if (idOf(binding) !== id) throw new CodecError("its name is that of another client");
-    return binding;
+  const write = async (id: string, record: T): Promise<void> => {
+    checkPrivateFolders(folder);
+    writePrivateFile(pathOf(id), await seal(encode(record), `${kind}:${id}`));
   };
-  const exclusively = <T>(id: string, work: () => Promise<T>): Promise<T> =>
-    lease(`binding ${id}`, work, { durationMs: LEASE_MS, once: true });
+  const list = async (): Promise<T[]> => {
+    const all = await Promise.all(ids().map(read));
+    return all.filter((record) => record !== undefined);
+  };
+  return { folder, pathOf, ids, read, write, list };
+}
 
+/** The bindings of clients in files of their own, one each: a logout removes none of them. */
+function fileBindings(home: string, tools: FileGrantTools, lease: GrantStore["lease"]): BindingStore {
+  const idOf = ({ profile, clientId }: BindingKey) => digest(profile, clientId);
+  const files = recordFiles<ClientBinding>(join(home, "bindings"), tools, {
+    kind: "binding",
+    encode: encodeBinding,
+    decode: (text, id) => {
+      const binding = decodeBinding(text);
+      // A file that was copied or renamed by hand belongs to another client.
+      if (idOf(binding) !== id) throw new CodecError("its name is that of another client");
+      return binding;
+    },
+  });
   return {
-    readBinding: onFiles(folder, (key: BindingKey) => read(idOf(key))),
-    saveBinding: onFiles(folder, (binding: ClientBinding, expected: ClientBinding | undefined) => {
+    readBinding: onFiles(home, (key: BindingKey) => files.read(idOf(key))),
+    saveBinding: onFiles(home, (binding: ClientBinding, expected: ClientBinding | undefined) => {
       const id = idOf(binding);
-      return exclusively(id, async () => {
-        const stored = await read(id);
+      const save = async () => {
+        const stored = await files.read(id);
         if (stored !== undefined && !isSameBinding(stored, expected)) return stored;
-        writePrivateFile(pathOf(id), await seal(encodeBinding(binding), `binding:${id}`));
+        await files.write(id, binding);
         return binding;
-      });
+      };
+      return lease(`binding ${id}`, save, { durationMs: BINDING_LEASE_MS, once: true });
     }),
     // An unreadable binding can be removed too: that exposes no credential, and the user is asked again.
-    removeBinding: onFiles(folder, async (key: BindingKey) => {
-      const path = pathOf(idOf(key));
-      checkPrivateFolders(bindings);
+    removeBinding: onFiles(home, async (key: BindingKey) => {
+      const path = files.pathOf(idOf(key));
+      checkPrivateFolders(files.folder);
       const isThere = existsSync(path);
       removeFile(path);
       return isThere;
     }),
-    listBindings: onFiles(folder, async () => {
-      checkPrivateFolders(bindings);
-      const all = await Promise.all(
-        listFolder(bindings)
-          .flatMap((name) => NAME.exec(name)?.[1] ?? [])
-          .map(read),
-      );
-      return all.filter((binding) => binding !== undefined);
-    }),
+    listBindings: onFiles(home, () => files.list()),
   };
 }
 
 /** The logins that are to be revoked in files of their own, whose times show when each was removed. */
-function fileUnrevoked(home: string, { open, seal }: Pick<FileBindingTools, "open" | "seal">): UnrevokedLogins {
-  const folder = join(home, "revocations");
-  const pathOf = (id: string) => join(folder, `${id}.json`);
-  const removal = (id: string) => onFiles(home, async () => removeFile(pathOf(id)));
+function fileUnrevoked(home: string, tools: FileGrantTools): UnrevokedLogins {
+  const form = { kind: "revocation", encode: (grant: Grant) => encodeGrant(grant), decode: decodeGrant };
+  const files = recordFiles(join(home, "revocations"), tools, form);
+  const removal = (id: string) => onFiles(home, async () => removeFile(files.pathOf(id)));
   return {
     add: onFiles(home, async (grant: Grant) => {
       const id = digest(randomUUID());
-      checkPrivateFolders(folder);
-      writePrivateFile(pathOf(id), await seal(encodeGrant(grant), `revocation:${id}`));
+      await files.write(id, grant);
       return removal(id);
     }),
     async *list() {
-      checkPrivateFolders(folder);
-      removeExpired(folder, Date.now() - UNREVOKED_MS);
-      for (const id of listFolder(folder).flatMap((name) => NAME.exec(name)?.[1] ?? [])) {
-        const read = onFiles(home, async () => {
-          const text = readPrivateFile(pathOf(id));
-          return text === undefined ? undefined : open(text, pathOf(id), `revocation:${id}`, decodeGrant);
-        });
-        const grant = await usable(read);
+      checkPrivateFolders(files.folder);
+      removeExpired(files.folder, Date.now() - UNREVOKED_MS);
+      for (const id of files.ids()) {
+        const grant = await usable(onFiles(home, () => files.read(id)));
         if (grant) yield { grant, remove: removal(id) };
       }
     },
@@ -236,7 +220,7 @@ function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecord
         discardFile(temporary);
       }
       // It is stored, though without its time for a short while only.
-      attempt(() => patiently(() => utimesSync(path, new Date(expiresAt), new Date(expiresAt))));
+      attempt(() => retryWhileBusy(() => utimesSync(path, new Date(expiresAt), new Date(expiresAt))));
       return true;
     }),
     take: onFiles(home, async (id: string) => {
@@ -245,7 +229,7 @@ function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecord
       const taken = temporaryPath(path);
       try {
         // Of two processes that rename a file, one succeeds.
-        patiently(() => renameSync(path, taken));
+        retryWhileBusy(() => renameSync(path, taken));
       } catch (cause) {
         if (codeOf(cause) === "ENOENT") return undefined;
         throw storeError(`the file ${path} cannot be taken`, cause);

@@ -93,8 +93,8 @@ class Watch {
   readonly #duration: number;
   #seen = "";
   #seenAt = 0;
-  /** The attempt whose process was asked for, and whether another one has its number. */
-  #asked: { id: string; wasReused: boolean } | undefined;
+  /** The attempt whose process was last looked up, and whether another one has its number. */
+  #lastOwner: { id: string; wasReused: boolean } | undefined;
 
   /** @param duration milliseconds after which an unreadable lock expires */
   constructor(files: LockFiles, key: string, duration: number) {
@@ -131,8 +131,8 @@ class Watch {
   #ownerOf({ id, holder }: LockRecord, isOverdue: boolean): Liveness {
     const owner = livenessOf(holder);
     if (owner !== "alive" || !isOverdue) return owner;
-    if (this.#asked?.id !== id) this.#asked = { id, wasReused: wasReused(holder) };
-    return this.#asked.wasReused ? "dead" : "alive";
+    if (this.#lastOwner?.id !== id) this.#lastOwner = { id, wasReused: wasReused(holder) };
+    return this.#lastOwner.wasReused ? "dead" : "alive";
   }
 
   /** An attempt is watched from when it is first seen, or from its last heartbeat. */

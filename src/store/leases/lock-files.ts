@@ -2,7 +2,7 @@ import { readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "n
 import { join } from "node:path";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { codeOf, patiently } from "../../platform/files.js";
+import { codeOf, retryWhileBusy } from "../../platform/files.js";
 import {
   CONTENT,
   checkPrivateFolder,
@@ -84,16 +84,17 @@ export class LockFiles {
     checkPrivateFolder(this.#folder);
     const path = this.#path(`${name}.${number}.claim`);
     if (!this.#publish(name, path, record)) return false;
-    let isTaken = false;
     try {
       if (this.#follows(attempt, observed)) {
         this.#sweep(name, number);
-        isTaken = true;
+        return true;
       }
-      return isTaken;
-    } finally {
-      if (!isTaken) discardFile(path);
+    } catch (error) {
+      discardFile(path);
+      throw error;
     }
+    discardFile(path);
+    return false;
   }
 
   /** Gives a lock file its name; false when that is taken. */
@@ -183,7 +184,7 @@ export class LockFiles {
     const temporary = temporaryPath(this.#path(name));
     try {
       writeFileSync(temporary, text, { mode: 0o600, flag: "wx" });
-      patiently(() => renameSync(temporary, path));
+      retryWhileBusy(() => renameSync(temporary, path));
     } catch (cause) {
       discardFile(temporary);
       throw storeError(`the file ${path} cannot be written`, cause);
@@ -192,7 +193,7 @@ export class LockFiles {
 
   #json(file: string): Record<string, unknown> | undefined {
     try {
-      const value: unknown = JSON.parse(patiently(() => this.#read(file)));
+      const value: unknown = JSON.parse(retryWhileBusy(() => this.#read(file)));
       return isJsonObject(value) ? value : undefined;
     } catch {
       return undefined;

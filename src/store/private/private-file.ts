@@ -16,7 +16,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf, isContention, keepToUser, linkStatOf, patiently, statOf } from "../../platform/files.js";
+import { codeOf, isContention, keepToUser, linkStatOf, retryWhileBusy, statOf } from "../../platform/files.js";
 import { changingMode, moveAway, takingOwnership } from "../../platform/shell.js";
 import { system } from "../../platform/system.js";
 import { storeError } from "../store-error.js";
@@ -82,7 +82,7 @@ export function checkPrivateFolder(path: string, against: "read" | "write" = "re
   let stat: Stats | undefined;
   try {
     // A link to the folder above is how a user moves it elsewhere.
-    stat = patiently(() => (against === "read" ? linkStatOf : statOf)(path));
+    stat = retryWhileBusy(() => (against === "read" ? linkStatOf : statOf)(path));
   } catch (cause) {
     throw storeError(`the folder ${path} cannot be entered`, cause);
   }
@@ -109,7 +109,7 @@ export function checkPrivateFolders(path: string, ...below: string[]): boolean {
 /** The names of the files in a folder; none when there is no such folder. */
 export function listFolder(path: string): string[] {
   try {
-    return patiently(() => readdirSync(path));
+    return retryWhileBusy(() => readdirSync(path));
   } catch (cause) {
     if (codeOf(cause) === "ENOENT") return [];
     throw storeError(`the folder ${path} cannot be read`, cause);
@@ -149,7 +149,7 @@ function read(path: string, maxBytes: number, inFolder: string | undefined): str
   try {
     // A link could be changed between a check and the read; a FIFO would block forever.
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-    fd = patiently(() => openSync(path, flags));
+    fd = retryWhileBusy(() => openSync(path, flags));
   } catch (cause) {
     const code = codeOf(cause);
     if (code === "ENOENT") return undefined;
@@ -202,7 +202,7 @@ export function temporaryPath(path: string): string {
 
 /** Writes and flushes a file, in place, so that reserved blocks are reused. */
 export function writeSynced(path: string, content: string | Buffer, flags: number, mode = 0o600): void {
-  const fd = patiently(() => openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, mode));
+  const fd = retryWhileBusy(() => openSync(path, constants.O_WRONLY | constants.O_NOFOLLOW | flags, mode));
   try {
     const bytes = Buffer.from(content);
     // A disk that fills up accepts a part first.
@@ -221,7 +221,7 @@ export function writePrivateFile(path: string, content: string): void {
   const temporary = temporaryPath(path);
   try {
     writeSynced(temporary, content, constants.O_CREAT | constants.O_EXCL);
-    patiently(() => renameSync(temporary, path));
+    retryWhileBusy(() => renameSync(temporary, path));
   } catch (cause) {
     discardFile(temporary);
     throw storeError(`the file ${path} cannot be written`, cause, inUse(cause));
@@ -268,18 +268,18 @@ export function discardFile(path: string): boolean {
 /** Removes a file, or a folder that was published in place of one: its name first, which is never that of an empty folder. */
 function erase(path: string): void {
   try {
-    patiently(() => rmSync(path, { force: true }));
+    retryWhileBusy(() => rmSync(path, { force: true }));
   } catch (cause) {
     // Not a folder that another program made.
     if (codeOf(cause) !== "ERR_FS_EISDIR" || listFolder(path).some((name) => name !== CONTENT)) throw cause;
     const gone = temporaryPath(path);
     try {
-      patiently(() => renameSync(path, gone));
+      retryWhileBusy(() => renameSync(path, gone));
     } catch (error) {
       if (codeOf(error) === "ENOENT") return;
       throw error;
     }
-    attempt(() => patiently(() => rmSync(gone, { recursive: true, force: true })));
+    attempt(() => retryWhileBusy(() => rmSync(gone, { recursive: true, force: true })));
   }
 }
 

@@ -1,6 +1,6 @@
 import { constants, linkSync, mkdirSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { codeOf, isContention, patiently, statOf } from "../../platform/files.js";
+import { codeOf, isContention, retryWhileBusy, statOf } from "../../platform/files.js";
 import { storeError } from "../store-error.js";
 import { attempt, CONTENT, discardFile, inUse, syncFolder, temporaryPath, writeSynced } from "./private-file.js";
 
@@ -59,13 +59,13 @@ export function publishPrivateFile(temporary: string, path: string, content: str
  */
 export function nameOnce(temporary: string, path: string): void {
   try {
-    patiently(() => linkSync(temporary, path));
+    retryWhileBusy(() => linkSync(temporary, path));
   } catch (cause) {
     if (isContention(cause) || !NO_LINKS.has(codeOf(cause) ?? "")) throw cause;
     const folder = temporaryPath(path);
     mkdirSync(folder, 0o700);
     try {
-      patiently(() => renameSync(temporary, join(folder, CONTENT)));
+      retryWhileBusy(() => renameSync(temporary, join(folder, CONTENT)));
       nameFolder(folder, path);
     } catch (error) {
       discardFile(folder);
@@ -76,7 +76,7 @@ export function nameOnce(temporary: string, path: string): void {
 
 function nameFolder(folder: string, path: string): void {
   syncFolder(folder);
-  patiently(() => {
+  retryWhileBusy(() => {
     try {
       renameSync(folder, path);
     } catch (cause) {

@@ -148,20 +148,20 @@ class DataKeys {
   async #make(): Promise<AesKey | undefined> {
     const bytes = crypto.getRandomValues(new Uint8Array(KEY_BYTES));
     const id = toBase64url(crypto.getRandomValues(new Uint8Array(9)));
-    const wrapped = toBase64url(await this.#asked("wrap", bytes));
+    const wrapped = toBase64url(await this.#callKms("wrap", bytes));
     const text = JSON.stringify({ schema: SCHEMA, kind: KIND, key: id, wrapped });
     const isStored = await this.#place.createKey(await this.#nameOf(KEY_NAME), text);
     return isStored ? new AesKey(id, bytes) : this.#read();
   }
 
   async #unwrap(id: string, wrapped: Uint8Array): Promise<AesKey> {
-    const bytes = await this.#asked("unwrap", wrapped);
+    const bytes = await this.#callKms("unwrap", wrapped);
     if (bytes.length === KEY_BYTES) return new AesKey(id, bytes);
     throw new CipherError(`unwrap returned ${bytes.length} bytes, not ${KEY_BYTES}`);
   }
 
-  /** Asks the key management service. */
-  async #asked(what: "wrap" | "unwrap", bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
+  /** Calls the key management service. */
+  async #callKms(what: "wrap" | "unwrap", bytes: Uint8Array): Promise<Uint8Array<ArrayBuffer>> {
     try {
       return new Uint8Array(await this.#options[what](bytes));
     } catch (cause) {

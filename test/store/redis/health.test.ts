@@ -54,6 +54,20 @@ describe("the health of Redis", () => {
     expect(errors).toEqual(["the server is a replica: connect the client to the primary"]);
   });
 
+  it("is an error where the user of the client may not run a command, and not where it failed for another reason", () => {
+    const refused = [
+      "get",
+      "NOPERM this user has no permissions",
+      "set",
+      "OOM command not allowed",
+      "del",
+      "WRONGTYPE x",
+    ];
+    expect(healthOf({ info: INFO, appendfsync: "always", refused }, 0, false).errors).toEqual([
+      "the user of the client may not run get, del on the keys of the store",
+    ]);
+  });
+
   it("is unknown where INFO is refused", () => {
     const { errors, risks } = health(undefined);
     expect({ errors, risks }).toEqual({ errors: [], risks: [expect.stringMatching(/may not run INFO/)] });

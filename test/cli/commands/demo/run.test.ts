@@ -27,7 +27,7 @@ describe("demo", () => {
     expect(domains).toMatch(/^[\p{Script=Latin}\p{Script=Common}]+$/u);
     expect(stdout).toMatch(/^shown 5 of 1201; continue with: /m);
     expect(stdout).toMatch(/^Survived: HTTP 503, .*HTTP 429/m);
-    expect(stdout).toContain("All 1201 devices arrived in order, none twice, with four pages in flight.\n");
+    expect(stdout).toContain("1201 of 1201 devices arrived in order, none twice, with four pages in flight.\n");
     expect(stdout).not.toMatch(/<CLIENT_SECRET>|sandbox_/);
     expect(existsSync(home)).toBe(false);
   });

@@ -35,11 +35,9 @@ import {
 } from "../../../../src/cli/commands/doctor/store-checks.js";
 import { redactReport } from "../../../../src/cli/commands/doctor/text.js";
 import { AgentAuthError } from "../../../../src/errors.js";
-import { locateHome } from "../../../../src/profile/home.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
-import { onSystem } from "../../../platform/support.js";
 
 const NO_CONFIG = { schema: 1, profile: "default", profiles: {} } as const;
 const live = () => new AbortController().signal;
@@ -149,19 +147,6 @@ describe("node", () => {
 });
 
 describe("the home folder", () => {
-  it.each([
-    ["AGENTAUTH_HOME", { AGENTAUTH_HOME: "/a", XDG_CONFIG_HOME: "/b" }, "linux"],
-    ["XDG_CONFIG_HOME", { XDG_CONFIG_HOME: "/b" }, "linux"],
-    ["default", { APPDATA: "c" }, "linux"],
-    ["default", { XDG_CONFIG_HOME: "" }, "linux"],
-    ["default", { XDG_CONFIG_HOME: "/b" }, "darwin"],
-    ["LOCALAPPDATA", { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b" }, "win32"],
-    ["default", {}, "win32"],
-  ] as const)("comes from %s where %j is set on %s", (source, env, name) => {
-    onSystem({ name });
-    expect(locateHome(env).source).toBe(source);
-  });
-
   it("need not be there, and is not made", () => {
     const home = join(temporaryFolder(), "below", "home");
     expect(checkHome({ value: home, source: "default" })).toMatchObject({

@@ -1,0 +1,98 @@
+import { isAgentAuthError } from "../errors.js";
+import { quote } from "../redact.js";
+import type { Version } from "../store/driver/driver.js";
+
+/** A rule of the contract that a driver broke. */
+export class ContractViolation extends Error {
+  override readonly name = "ContractViolation";
+  /** The rule, as a sentence. */
+  readonly rule: string;
+
+  constructor(rule: string, expected: string, came: string) {
+    super(`${rule}\n  expected: ${expected}\n  came: ${came}`);
+    this.rule = rule;
+  }
+}
+
+/** Fails unless a condition holds. */
+export function check(rule: string, holds: boolean, expected: string, came: unknown): asserts holds {
+  if (!holds) throw new ContractViolation(rule, expected, shown(came));
+}
+
+/** Fails unless two values are equal as JSON, whatever the order of their names; a name with `undefined` is none. */
+export function checkEqual(rule: string, came: unknown, expected: unknown): void {
+  check(rule, sorted(came) === sorted(expected), shown(expected), came);
+}
+
+/** Fails unless a value is there, and returns it. */
+export function checkPresent<T>(rule: string, came: T | undefined, expected: string): T {
+  check(rule, came !== undefined, expected, came);
+  return came;
+}
+
+/** Fails unless an operation fails with an `AgentAuthError` that has these properties. */
+export async function checkRejected(
+  rule: string,
+  work: Promise<unknown>,
+  wanted: { code: string; class: string; retryable: boolean },
+): Promise<void> {
+  const outcome = await work.then(
+    (value) => ({ value }),
+    (error: unknown) => ({ error }),
+  );
+  const expected = `AgentAuthError ${shown(wanted)}`;
+  if ("value" in outcome) throw new ContractViolation(rule, expected, `no error, but ${shown(outcome.value)}`);
+  const { error } = outcome;
+  if (!isAgentAuthError(error)) throw new ContractViolation(rule, expected, quote(String(error)));
+  const { code, class: kind, retryable } = error;
+  checkEqual(rule, { code, class: kind, retryable }, wanted);
+}
+
+/** Fails if work is not done in `ms` milliseconds: a contract that waits for ever names no rule. */
+export async function within<T>(ms: number, rule: string, work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const violation = new ContractViolation(rule, `an outcome within ${ms} ms`, "none");
+    timer = setTimeout(() => reject(violation), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Repeats an attempt until it is true, and fails if it is not in `ms` milliseconds. */
+export async function eventually(ms: number, rule: string, attempt: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    if (await within(ms, rule, attempt())) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new ContractViolation(rule, `an outcome within ${ms} ms`, "none");
+}
+
+/** Fails unless the attempts of the claims under one key rise. */
+export function checkRising(attempts: readonly number[]): void {
+  const rises = attempts.every(
+    (attempt, index) => Number.isSafeInteger(attempt) && attempt > (attempts[index - 1] ?? 0),
+  );
+  check("each claim has a higher number than all before it under its key", rises, "rising whole numbers", attempts);
+}
+
+/** Fails if one of the versions of one key was used twice. */
+export function checkUnique(versions: readonly Version[]): void {
+  const isUnique = new Set(versions).size === versions.length;
+  check("a version is never used twice for one key", isUnique, `${versions.length} versions`, versions);
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? "undefined" : quote(value, 400);
+}
+
+function sorted(value: unknown): string | undefined {
+  return JSON.stringify(value, (_name, part: unknown) => {
+    if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
+    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
+  });
+}

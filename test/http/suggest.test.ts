@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { nearest, suggest } from "../../src/http/suggest.js";
+import { fc } from "../helpers/properties.js";
+
+const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"];
+
+describe("did you mean", () => {
+  it.each([
+    ["jsn", "json"],
+    ["JSON", "json"],
+    ["tabel", "table"],
+    ["ymal", "yaml"],
+    ["ndjsn", "ndjson"],
+    ["plan", "plain"],
+    ["xml", undefined],
+    ["", undefined],
+    ["jo", undefined],
+    ["nd", "id"],
+    ["pla", "plain"],
+    ["xx", undefined],
+    ["zzzzzz", undefined],
+  ])("%j: %s", (word, expected) => {
+    expect(suggest(word, FORMATS)).toBe(expected);
+  });
+
+  it("has a letter of the word in it", () => {
+    expect(suggest("x", ["a"])).toBeUndefined();
+  });
+
+  it("gives one of the candidates or none, and a candidate for itself", () => {
+    fc.assert(
+      fc.property(fc.string(), fc.array(fc.string({ minLength: 1 }), { minLength: 1 }), (word, candidates) => {
+        const found = suggest(word, candidates);
+        expect(found === undefined || candidates.includes(found)).toBe(true);
+        expect(suggest(candidates[0] ?? "", candidates)?.toLowerCase()).toBe(candidates[0]?.toLowerCase());
+      }),
+    );
+  });
+});
+
+it("the nearest words are those that contain it, then those that look like it", () => {
+  expect(nearest("son", FORMATS)).toEqual(["json", "ndjson", "csv"]);
+  expect(nearest("wied", FORMATS, 1)).toEqual(["wide"]);
+});

@@ -1,0 +1,30 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { locateHome } from "../../src/profile/home.js";
+import { temporaryFolder } from "../helpers/folder.js";
+import { onSystem } from "../platform/support.js";
+
+describe("the home folder", () => {
+  it.each([
+    ["AGENTAUTH_HOME", { AGENTAUTH_HOME: "/a", XDG_CONFIG_HOME: "/b" }, "linux"],
+    ["XDG_CONFIG_HOME", { XDG_CONFIG_HOME: "/b" }, "linux"],
+    ["default", { APPDATA: "c" }, "linux"],
+    ["default", { XDG_CONFIG_HOME: "" }, "linux"],
+    ["default", { XDG_CONFIG_HOME: "/b" }, "darwin"],
+    ["LOCALAPPDATA", { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b" }, "win32"],
+    ["default", {}, "win32"],
+  ] as const)("comes from %s where %j is set on %s", (source, env, name) => {
+    onSystem({ name });
+    expect(locateHome(env).source).toBe(source);
+  });
+
+  it("files are in the local profile, also beside a folder in the roaming one", () => {
+    onSystem({ name: "win32" });
+    const folder = temporaryFolder();
+    const env = { LOCALAPPDATA: join(folder, "Local"), APPDATA: join(folder, "Roaming") };
+    const local = { value: join(folder, "Local", "agentauth"), source: "LOCALAPPDATA" };
+    mkdirSync(join(folder, "Roaming", "agentauth"), { recursive: true });
+    expect(locateHome(env)).toEqual(local);
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { requireBaseUrl, serviceOptions } from "../../src/profile/service-settings.js";
+import type { Settings } from "../../src/profile/settings.js";
+import { onSystem } from "../platform/support.js";
+
+const WITHOUT = "without a service: agentauth demo, or agentauth sandbox start and then --profile sandbox";
+const NO_BASE_URL = "agentauth config set base_url <url>, or --base-url, or AGENTAUTH_BASE_URL";
+
+describe("without a base URL", () => {
+  const from = (value: string) => ({ value, source: "the test" });
+  const apiToken = { read: () => "tok", source: "the test" };
+
+  it.each<[string, Parameters<typeof requireBaseUrl>[0], string, string]>([
+    [
+      "and without a token, both are named in order",
+      { baseUrl: undefined, apiToken: undefined, clientCert: undefined },
+      "no service is configured: the base URL is not set, no API token is set",
+      `1. ${NO_BASE_URL}; 2. agentauth config set api_token - < token.txt; ${WITHOUT}`,
+    ],
+    [
+      "but with a token, it alone is",
+      { baseUrl: undefined, apiToken, clientCert: undefined },
+      "no service is configured: the base URL is not set",
+      `${NO_BASE_URL}; ${WITHOUT}`,
+    ],
+    [
+      "but with a client certificate, it alone is",
+      { baseUrl: undefined, apiToken: undefined, clientCert: from("/cert.pem") },
+      "no service is configured: the base URL is not set",
+      `${NO_BASE_URL}; ${WITHOUT}`,
+    ],
+  ])("%s", (_what, settings, message, hint) => {
+    onSystem({}, "sh");
+    expect(() => requireBaseUrl(settings)).toThrow(expect.objectContaining({ code: "usage", message, hint }));
+  });
+});
+
+describe("the header of the token", () => {
+  it.each([
+    ["X-Api-Key", "x-api-key", "tok"],
+    ["Authorization: Token", "authorization", "Token tok"],
+  ])("is the one that the setting %s names", (value, name, expected) => {
+    const headers = new Headers();
+    const settings = { authHeader: { value, source: "the test" } } as Partial<Settings> as Settings;
+    serviceOptions(settings).auth?.(headers, "tok");
+    expect(headers.get(name)).toBe(expected);
+  });
+});
