@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { AgentAuthError } from "../errors.js";
 import { isJsonObject, parseStrictJson, StrictJsonError } from "../http/strict-json.js";
 import { withoutByteOrderMark } from "../platform/files.js";
+import type { Env } from "../platform/system.js";
 import { quote } from "../redact.js";
 import { makePrivateFolder } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "./profile-settings.js";
 import { readSandboxState } from "./sandbox-state.js";
-import type { Sourced } from "./settings.js";
+import { firstSet, type Sourced } from "./settings.js";
 
 /** The settings file. */
 export interface Config {
@@ -118,6 +119,12 @@ function invalidFileError(file: SettingsFile, what: string, ...keys: string[]): 
     class: "usage",
     hint: "correct it, or move it away",
   });
+}
+
+/** The profile in use and its source, even if there is no such profile. @param flag its value, and what messages call it */
+export function chosenProfile(flag: [string | undefined, string], env: Env, { profile }: Config): Sourced {
+  const inEnv = env["AGENTAUTH_PROFILE"];
+  return firstSet(flag, [inEnv, "AGENTAUTH_PROFILE"]) ?? { value: profile, source: "settings file" };
 }
 
 /** The profile with its source: one that no settings file names is the default. */
