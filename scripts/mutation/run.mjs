@@ -4,28 +4,20 @@ import { availableParallelism, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 import { Stryker } from "@stryker-mutator/core";
-import {
-  changedLines,
-  checkEquivalents,
-  draw,
-  isOfEngines,
-  keyOf,
-  mutantsOf,
-  sourceFiles,
-  withoutEquivalents,
-} from "./mutants.mjs";
+import { changedLines, draw, keyOf, mutantsOf, readEquivalents, sourceFiles, withoutEquivalents } from "./mutants.mjs";
 import { listener } from "./plugin.mjs";
 import { allTests, distance } from "./tests.mjs";
 
+/** What real engines run, in tests of processes (see `coverage` in vitest.config.ts): a sample cannot judge it. */
+const OF_ENGINES =
+  /^src\/(?:store\/(?:redis\/(?:connection|engine|redis-driver|scan|scripts)|postgres\/(?:client|watch))\.ts$|profile\/engine\/)/;
 /** `--changed` is a step of CI: what it leaves out is said. */
 const CHANGED = { mutants: 60, ms: 165_000 };
 /** The least share of killed mutants of a sample, in percent. */
 const goalOf = (area) => (area === "api" || area === "cli" ? 80 : 85);
-const EQUIVALENTS = join(import.meta.dirname, "equivalents.txt");
-const KILLED = ["Killed", "Timeout", "RuntimeError"];
+const isKilled = ({ status }) => ["Killed", "Timeout", "RuntimeError"].includes(status);
 
-const root = dirname(dirname(import.meta.dirname));
-process.chdir(root);
+process.chdir(dirname(dirname(import.meta.dirname)));
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
@@ -36,25 +28,26 @@ const { values, positionals } = parseArgs({
 });
 
 const chosen = await chooseMutants();
-const rows = new Map(chosen.map((mutant) => [keyOf(root, mutant), mutant]));
 if (chosen.length > 0) await runStryker(chooseTests([...new Set(chosen.map(({ fileName }) => fileName))]));
 finish();
 
 async function chooseMutants() {
-  const paths = values.changed || positionals.length === 0 ? ["src"] : positionals;
-  const asked = values.changed ? changedLines(root, positionals[0]) : new Map(paths.flatMap(linesOf));
-  if (asked === undefined) {
+  const paths = positionals.length === 0 ? ["src"] : positionals;
+  const wanted = values.changed ? changedLines(positionals[0]) : new Map(paths.flatMap(linesOf));
+  if (wanted === undefined) {
     console.log("NOT RUN: this checkout has no commit to compare with");
     return [];
   }
-  const files = [...asked.keys()].filter((file) => !(values.sample && isOfEngines(file))).sort();
-  const all = await mutantsOf(root, files);
+  const files = [...wanted.keys()].filter((file) => !(values.sample && OF_ENGINES.test(file))).sort();
+  const equivalents = readEquivalents(join(import.meta.dirname, "equivalents.txt"));
   // A row that names no mutant any more would end a sample that others draw.
-  if (values.changed) await checkEquivalents(root, EQUIVALENTS);
-  const isAsked = ({ fileName, location: { start } }) => asked.get(fileName)?.has(start.line + 1) ?? true;
-  const mutants = withoutEquivalents(EQUIVALENTS, files, all).filter(isAsked);
+  if (values.changed) withoutEquivalents(await mutantsOf(new Set(equivalents.map(({ file }) => file))), equivalents);
+  const listed = equivalents.filter(({ file }) => files.includes(file));
+  const mutants = withoutEquivalents(await mutantsOf(files), listed).filter(
+    ({ fileName, location: { start } }) => wanted.get(fileName)?.has(start.line + 1) ?? true,
+  );
   const size = Number(values.sample ?? (values.changed ? CHANGED.mutants : Number.POSITIVE_INFINITY));
-  const drawn = draw(mutants, size, Number(values.seed));
+  const drawn = draw(mutants, size, values.seed);
   console.log(`${mutants.length} mutants in ${files.length} files, ${drawn.length} of them drawn`);
   return drawn;
 }
@@ -63,13 +56,13 @@ async function chooseMutants() {
 function linesOf(text) {
   const [path, from, to = from] = text.split(/:|(?<=:\d+)-/);
   const lines = from && new Set(Array.from({ length: to - from + 1 }, (_, nth) => Number(from) + nth));
-  return sourceFiles(root, path).map((file) => [file, lines || undefined]);
+  return sourceFiles(path).map((file) => [file, lines || undefined]);
 }
 
 /** A sample is judged by all tests of its areas too; a change has no time for those that are far. */
 function chooseTests(files) {
   const farthest = values.sample === undefined ? 2 : 4;
-  return allTests(root).filter((test) => files.some((file) => distance(file, test) <= farthest));
+  return allTests().filter((test) => files.some((file) => distance(file, test) <= farthest));
 }
 
 async function runStryker(tests) {
@@ -77,13 +70,16 @@ async function runStryker(tests) {
   // Programs that tests start must not be coloured by the terminal of this run, nor is dist/ of interest.
   const settings = join(folder, "settings.json");
   Object.assign(process.env, { NO_COLOR: "1", AGENTAUTH_TEST_BUILD: "none", AGENTAUTH_MUTATION: settings });
+  const rows = new Map(chosen.map((mutant) => [keyOf(mutant), mutant]));
   const write = (sources) => writeFileSync(settings, JSON.stringify({ tests, chosen: [...rows.keys()], sources }));
   write({});
-  listener.onPlan = (mutants) => {
-    write(Object.fromEntries(mutants.map(({ id, fileName }) => [id, fileName.slice(root.length + 1)])));
+  const byId = new Map();
+  listener.onMutationTestingPlanReady = ({ mutantPlans }) => {
+    for (const { mutant } of mutantPlans) byId.set(mutant.id, rows.get(keyOf(mutant)));
+    write(Object.fromEntries([...byId].map(([id, mutant]) => [id, mutant?.fileName])));
     console.log(`the tests of ${tests.length} files pass without a mutant`);
   };
-  listener.onMutant = add;
+  listener.onMutantTested = ({ id, status }) => noteResult(byId.get(id), status);
   const timer = values.changed && setTimeout(stop, CHANGED.ms);
   process.once("SIGTERM", stop);
   const runner = "node_modules/@stryker-mutator/vitest-runner/dist/src/index.js";
@@ -128,16 +124,13 @@ function rangeOf({ fileName, location: { start, end } }) {
   return `${fileName}:${start.line + 1}:${start.column}-${end.line + 1}:${end.column}`;
 }
 
-function add(result) {
-  // Stryker counts lines and columns from 1 in its results, and from 0 everywhere else.
-  const moved = ({ line, column }) => ({ line: line - 1, column: column - 1 });
-  const location = { start: moved(result.location.start), end: moved(result.location.end) };
-  const mutant = rows.get(keyOf(root, { ...result, location }));
+/** @param mutant undefined where it was not chosen */
+function noteResult(mutant, status) {
   if (mutant === undefined) return;
-  mutant.status = result.status;
-  if (KILLED.includes(result.status)) return;
-  const { fileName, from, to } = mutant;
-  console.log(`\n# ${fileName}\n- ${from}\n+ ${to}\n(line ${result.location.start.line}, ${result.status})`);
+  mutant.status = status;
+  if (isKilled(mutant)) return;
+  const { fileName, from, to, location } = mutant;
+  console.log(`\n# ${fileName}\n- ${from}\n+ ${to}\n(line ${location.start.line + 1}, ${status})`);
 }
 
 function stop() {
@@ -149,7 +142,6 @@ function stop() {
 /** Prints the share of killed mutants of each area. */
 function finish() {
   const run = chosen.filter(({ status }) => status !== undefined);
-  const isKilled = ({ status }) => KILLED.includes(status);
   const areaOf = ({ fileName }) => fileName.split("/")[1].replace(/\.ts$/, "");
   // What no near test of this process runs may be covered by tests of processes, or by far ones.
   const uncovered = run.filter(({ status }) => status === "NoCoverage").length;
@@ -160,7 +152,8 @@ function finish() {
     if (values.sample !== undefined && percent < goalOf(area)) isGood = false;
     console.log(`${area}: ${all.filter(isKilled).length} of ${all.length} killed, ${percent.toFixed(1)} %`);
   }
+  const timeouts = run.filter(({ status }) => status === "Timeout").length;
   const left = `${uncovered} in code that these tests do not run, ${chosen.length - run.length} not run`;
-  console.log(`${run.filter(isKilled).length} of ${run.length} killed, ${left}`);
+  console.log(`${run.filter(isKilled).length} of ${run.length} killed (${timeouts} by time-out), ${left}`);
   process.exitCode = isGood ? 0 : 1;
 }

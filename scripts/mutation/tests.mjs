@@ -1,12 +1,11 @@
 // Which tests are run against the mutants of a source file.
 import { existsSync, globSync } from "node:fs";
-import { basename, dirname, join, sep } from "node:path";
+import { basename, dirname, sep } from "node:path";
 
 /** The tests of the sources that start no process. Those beside src/'s mirrors read sources as text. */
-export function allTests(root) {
-  const isOfSource = (path) =>
-    dirname(path) !== "test" || existsSync(join(root, `src/${basename(path, ".test.ts")}.ts`));
-  return globSync("test/**/*.test.ts", { cwd: root, exclude: (name) => name === "node_modules" })
+export function allTests() {
+  const isOfSource = (path) => dirname(path) !== "test" || existsSync(`src/${basename(path, ".test.ts")}.ts`);
+  return globSync("test/**/*.test.ts", { exclude: (name) => name === "node_modules" })
     .map((path) => path.split(sep).join("/"))
     .filter((path) => !path.endsWith(".process.test.ts") && isOfSource(path));
 }

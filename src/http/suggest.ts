@@ -13,6 +13,12 @@ export function suggest(word: string, candidates: readonly string[]): string | u
   return ranked[0]?.candidate;
 }
 
+/** The hint about an unknown name: the known one that it nearly is, or else what `otherwise` says. */
+export function suggestionHint(name: string, known: readonly string[], otherwise: string): string {
+  const suggestion = suggest(name, known);
+  return suggestion === undefined ? otherwise : `did you mean ${suggestion}?`;
+}
+
 /** The candidates nearest to a word, those that contain it first. */
 export function nearest(word: string, candidates: readonly string[], count = 3): string[] {
   const typed = word.toLowerCase();

@@ -1,7 +1,14 @@
 import { existsSync } from "node:fs";
+import type { Env } from "../platform/system.js";
 import { readSandboxState } from "./sandbox-state.js";
-import type { Sourced } from "./settings.js";
+import { first, type Sourced } from "./settings.js";
 import { type Config, configPath, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
+
+/** The profile in use and its source, even if there is no such profile. @param flag its value, and what messages call it */
+export function chosenProfile(flag: [string | undefined, string], env: Env, { profile }: Config): Sourced {
+  const inEnv = env["AGENTAUTH_PROFILE"];
+  return first(flag, [inEnv, "AGENTAUTH_PROFILE"]) ?? { value: profile, source: "settings file" };
+}
 
 /** The profile with its source: one that no settings file names is the default. */
 export function profileOf(profile: Sourced, home: string): Sourced {

@@ -1,12 +1,12 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
-import { suggest } from "../http/suggest.js";
+import { suggestionHint } from "../http/suggest.js";
 import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
-import { profileNames } from "./profile.js";
+import { chosenProfile, profileNames } from "./profile.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
-import type { ApiTokenSetting, SettingFlags, Settings, Sourced } from "./settings.js";
+import { type ApiTokenSetting, first, type SettingFlags, type Settings, type Sourced } from "./settings.js";
 import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
 
@@ -14,6 +14,7 @@ import { isEngine, type StoreKind } from "./store-choice.js";
  * Decides every setting.
  *
  * @param nameOf what messages call a flag
+ * @param onWrong gets the error of what is wrong, which then counts as not set; default: throws it
  * @throws `AgentAuthError` `usage` for a value that is wrong, or a named profile that does not exist
  */
 export function resolveSettings(
@@ -22,27 +23,34 @@ export function resolveSettings(
   config: Config,
   home: string,
   nameOf: (flag: keyof SettingFlags) => string,
+  onWrong: (setting: "profile" | "baseUrl", error: AgentAuthError) => void = (_setting, error) => {
+    throw error;
+  },
 ): Settings {
+  const unlessWrong = <T>(setting: "profile" | "baseUrl", read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      if (!isAgentAuthError(error)) throw error;
+      onWrong(setting, error);
+      return undefined;
+    }
+  };
   const flag = (name: Exclude<keyof SettingFlags, "useSystemCa">): [string | undefined, string] => [
     flags[name],
     nameOf(name),
   ];
-  const profile = first(
-    flag("profile"),
-    [env["AGENTAUTH_PROFILE"], "AGENTAUTH_PROFILE"],
-    [config.profile, "settings file"],
-  );
-  if (!profile) throw new TypeError("a profile always has a name");
+  const profile = chosenProfile(flag("profile"), env, config);
   // In an engine that the environment names, a profile may be a user of a program, whom no settings file knows.
   const isForeign =
     isEngine(env["AGENTAUTH_STORE"] as StoreKind) && !profileNames(config, home).includes(profile.value);
-  const entries = isForeign ? {} : profileEntries(profile, config, home);
+  const entries = (isForeign ? undefined : unlessWrong("profile", () => profileEntries(profile, config, home))) ?? {};
   const from = `profile ${profile.value}`;
-  const baseUrl = first(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
-  if (baseUrl) checkSetting("base_url", baseUrl.value, baseUrl.source);
+  const named = first(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
+  const baseUrl = named && unlessWrong("baseUrl", () => parsedBaseUrl(named));
   return {
     profile,
-    baseUrl: baseUrl && { ...baseUrl, value: parseBaseUrl(baseUrl.value, baseUrl.source) },
+    baseUrl,
     apiToken: withSandboxCheck(apiToken(entries, baseUrl, env, from), baseUrl, home),
     authHeader: first([entries.auth_header, from]),
     sorting: first([entries.sorting, from]),
@@ -61,6 +69,11 @@ export function resolveSettings(
   };
 }
 
+function parsedBaseUrl({ value, source }: Sourced): Sourced {
+  checkSetting("base_url", value, source);
+  return { value: parseBaseUrl(value, source), source };
+}
+
 /** A sandbox never gets the token of a real service, nor a real service that of a sandbox. */
 function withSandboxCheck(
   token: ApiTokenSetting | undefined,
@@ -70,11 +83,6 @@ function withSandboxCheck(
   if (token === undefined || baseUrl === undefined) return token;
   const { source } = token;
   return { ...token, read: () => checkSandboxToken({ value: token.read(), source }, baseUrl, home) };
-}
-
-function first(...candidates: [string | undefined, string][]): Sourced | undefined {
-  for (const [value, source] of candidates) if (value !== undefined && value !== "") return { value, source };
-  return undefined;
 }
 
 interface Entries extends Profile {
@@ -103,14 +111,9 @@ function profileEntries(profile: Sourced, config: Config, home: string): Entries
   }
   // The default profile need not be written down; a name that the user typed must be.
   if (name === "default") return {};
-  const suggestion = suggest(name, profileNames(config, home));
-  throw new AgentAuthError("usage", `there is no profile ${quote(name)} (${source})`, {
-    class: "usage",
-    hint:
-      suggestion === undefined
-        ? `agentauth config set base_url <url> --profile ${shellWord(name)}`
-        : `did you mean ${suggestion}?`,
-  });
+  const create = `agentauth config set base_url <url> --profile ${shellWord(name)}`;
+  const hint = suggestionHint(name, profileNames(config, home), create);
+  throw usageError(`there is no profile ${quote(name)} (${source})`, hint);
 }
 
 function apiToken(entries: Entries, baseUrl: Sourced | undefined, env: Env, from: string): ApiTokenSetting | undefined {

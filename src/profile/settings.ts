@@ -27,6 +27,12 @@ export interface Sourced {
   source: string;
 }
 
+/** The first value that is set, with its source. An empty one is not set. */
+export function first(...candidates: [string | undefined, string][]): Sourced | undefined {
+  for (const [value, source] of candidates) if (value !== undefined && value !== "") return { value, source };
+  return undefined;
+}
+
 /** The API token of the management interface. */
 export interface ApiTokenSetting {
   /** @throws `AgentAuthError` where the token cannot be read, or belongs to another service */

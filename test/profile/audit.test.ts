@@ -1,9 +1,11 @@
 import {
   chmodSync,
+  existsSync,
   linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   statSync,
   symlinkSync,
   writeFileSync,
@@ -12,7 +14,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openAudit } from "../../src/profile/audit.js";
 import { temporaryFolder } from "../helpers/folder.js";
-import { ON_WINDOWS } from "../helpers/systems.js";
+import { ON_LINUX, ON_WINDOWS } from "../helpers/systems.js";
 
 const TOKEN = { type: "token", source: "stored", issuer: "https://as.example", server: "https://mcp.example" } as const;
 const READ = { type: "store", operation: "read", durationMs: 1 } as const;
@@ -73,6 +75,18 @@ describe("the audit file", () => {
     const older = readdirSync(join(path, "..")).filter((name) => name !== "audit.log");
     expect(older).toHaveLength(9);
     for (const name of [...older, "audit.log"]) expect(lines(join(path, "..", name)).length).toBeGreaterThan(0);
+  });
+
+  it.skipIf(!ON_LINUX)("is closed after each line, also where it was moved aside", () => {
+    const { path, open } = opened({ maxBytes: 300 });
+    const receive = open();
+    for (let n = 0; n < 10; n++) receive(TOKEN);
+    // The descriptor that lists the others is gone by then.
+    const targets = readdirSync("/proc/self/fd").flatMap((fd) => {
+      const link = `/proc/self/fd/${fd}`;
+      return existsSync(link) ? [readlinkSync(link)] : [];
+    });
+    expect(targets.filter((target) => target.startsWith(join(path, "..")))).toEqual([]);
   });
 
   it("loses no line when several receivers move it aside", () => {

@@ -90,6 +90,8 @@ describe.skipIf(!openssl)("a proxy", () => {
   it("with an address that is none does not show its password either", async () => {
     const { code, stderr } = await list([], { HTTPS_PROXY: `socks5://me:${PASSWORD}@127.0.0.1:1` });
     expect([code, stderr.includes(PASSWORD)]).toEqual([2, false]);
+    const broken = await list([], { HTTPS_PROXY: `http://me:${PASSWORD}@[` });
+    expect([broken.code, broken.stderr]).toEqual([2, expect.stringContaining("is not an http:// or https:// address")]);
   });
 
   it.for(["http", "socks5"])(

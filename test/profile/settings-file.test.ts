@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CONFIG_RUNS } from "../../src/cli/commands/config/run.js";
 import type { ConfigOptions } from "../../src/cli/commands/config/setting-input.js";
 import { changeConfig } from "../../src/cli/config/change.js";
+import { checkSetting, PROFILE_KEYS, type Profile } from "../../src/profile/settings-file.js";
 import { startRun } from "../cli/run-support.js";
 import { temporaryFolder } from "../helpers/folder.js";
 
@@ -34,6 +35,22 @@ describe("config get", () => {
     const { io, context } = contextOf(homeWith(odd), true);
     await CONFIG_RUNS.get({ key: "pool", showOrigin: true } as ConfigOptions, context);
     expect(io.out()).toMatch(/^profile default: line 1 of \S+\ta\\e\[31mb/);
+  });
+});
+
+describe("a setting", () => {
+  it.each(Object.entries(PROFILE_KEYS))("says what it is about: %s", (_key, { about }) => {
+    expect(about).toMatch(/^[A-Za-z].{9}/);
+  });
+
+  it.each<[keyof Profile, string]>([
+    ["api_token", "agentauth config set api_token - reads a token from stdin"],
+    ["store_url", "agentauth config set store_url file:<path>, with the address in a file that only you can read"],
+    ["store_keys", "agentauth store keys <path> makes a key ring; agentauth config set store_keys file:<path>"],
+  ])("that is a secret is not repeated, and the hint is how to set it: %s", (key, hint) => {
+    expect(() => checkSetting(key, "redis://:PLANTED@redis.example")).toThrow(
+      expect.objectContaining({ code: "usage", hint, message: expect.not.stringContaining("PLANTED") }),
+    );
   });
 });
 

@@ -10,6 +10,7 @@ import type { ConnectOptions } from "../../src/transport/http-send.js";
 import { createFetch } from "../../src/transport/network.js";
 import { probeTls } from "../../src/transport/tls-probe.js";
 import { hasOpenssl, makeAuthority } from "../helpers/certificates.js";
+import { startSocketServer } from "../helpers/server.js";
 import { rejection } from "../helpers/service.js";
 
 const openssl = hasOpenssl("the tests of TLS failures");
@@ -250,4 +251,9 @@ describe.skipIf(!openssl)("other failures of TLS say what helps with them", () =
     server.close();
     expect(error).toMatchObject({ code: "connection_reset", retryable: true });
   });
+});
+
+test("a probe gives up on a server that says nothing", async () => {
+  const { origin } = await startSocketServer(() => {});
+  expect(await probeTls(new URL(origin), {})).toBeUndefined();
 });

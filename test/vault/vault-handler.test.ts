@@ -160,6 +160,7 @@ describe("the vault", () => {
     expect(of({ servers: ["mcp.example"] })).toThrow(/MCP server's address/);
     expect(of({ returnTo: "https://evil.example/" })).toThrow(/returnTo/);
     expect(of({ requestsPerMinute: 0 })).toThrow(/requestsPerMinute must be 1 or more, not 0/);
+    expect(of({ requestsPerMinute: 1 })).not.toThrow();
     expect(of({ token: true, tokens: true })).toThrow(/no option "tokens"; did you mean token\?/);
   });
 

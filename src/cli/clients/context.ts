@@ -1,5 +1,6 @@
 import { openAudit } from "../../profile/audit.js";
 import { homeFolder } from "../../profile/home.js";
+import { storeChoiceOf } from "../../profile/store-choice.js";
 import { settingsOf } from "../config/settings.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";
 
@@ -29,6 +30,7 @@ export function createCommandContext(
       ]);
       return agentNetwork({ ...networkOptions(flags, settings(), run), ...use }, run.redactor);
     },
+    storeChoice: () => storeChoiceOf(settings().profile.value, run.io.env, context.home()),
     store: once(async () => {
       const { openProfileStore } = await import("./store.js");
       return openProfileStore(context);

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import type { IdpOptions } from "../../oauth/agent-options.js";
 import type { PreRegisteredClient } from "../../oauth/client/pre-registered-client.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
@@ -47,10 +47,9 @@ async function clientOf(
 
 /** The error for a key on the command line; the message does not repeat it. */
 function keyTyped(): AgentAuthError {
-  return new AgentAuthError(
-    "usage",
+  return usageError(
     "--private-key: a key must not be on the command line, where other programs can read it and the shell stores it",
-    { class: "usage", hint: "--private-key <file>, or - for stdin; and revoke the one that was typed here" },
+    "--private-key <file>, or - for stdin; and revoke the one that was typed here",
   );
 }
 
@@ -88,10 +87,10 @@ const READ_GRANT: Readonly<Record<GrantFlag, ReadGrant>> = {
       };
     const idToken = await secretOf(flags, "idTokenFile", "AGENTAUTH_ID_TOKEN", context);
     if (idToken === undefined) {
-      throw new AgentAuthError("usage", "--grant id-jag requires the ID token of a user", {
-        class: "usage",
-        hint: "give it in AGENTAUTH_ID_TOKEN or with --id-token-file <file>",
-      });
+      throw usageError(
+        "--grant id-jag requires the ID token of a user",
+        "give it in AGENTAUTH_ID_TOKEN or with --id-token-file <file>",
+      );
     }
     return { type: "id_jag", idToken: () => idToken, idp };
   },

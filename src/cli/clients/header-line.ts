@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { TOKEN } from "../../http/http-headers.js";
 import { quote } from "../../redact.js";
 
@@ -12,7 +12,7 @@ export function parseHeaderLine(line: string, from: string): { name: string; val
   const [, name = "", value = ""] = /^([^:]*):[ \t]*(.*?)[ \t]*$/s.exec(line) ?? [];
   // A line that is one word is all value.
   const shown = /[:\s]/.test(line) ? `${from} ${quote(line.split(/[:\s]/, 1)[0], 40)}` : from;
-  if (!TOKEN.test(name)) throw headerError(`${shown} is not "name: value"`, 'for example "Accept: text/plain"');
+  if (!TOKEN.test(name)) throw usageError(`${shown} is not "name: value"`, 'for example "Accept: text/plain"');
   checkHeaderValue(value, shown);
   return { name, value };
 }
@@ -20,13 +20,8 @@ export function parseHeaderLine(line: string, from: string): { name: string; val
 /** @throws `AgentAuthError` `usage` for a value with which a header could have another one in it */
 export function checkHeaderValue(value: string, shown: string): void {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return;
-  throw headerError(
+  throw usageError(
     `${shown} has a character that is not allowed in a header value`,
     "remove line breaks and control characters",
   );
-}
-
-/** The error for a header that cannot be sent. */
-export function headerError(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

@@ -2,6 +2,33 @@ import type { ClientErrorCode } from "../../error-codes.js";
 import { AgentAuthError, type ErrorClass } from "../../errors.js";
 import { requestIdOf, shownUrl } from "../../http/buffered-response.js";
 import { quote } from "../../redact.js";
+import type { CommandContext, ContextFlags } from "../runtime/context.js";
+
+/** How long a login may take that is needed before a response, in seconds. */
+const DEFAULT_LOGIN_TIMEOUT_S = 300;
+
+/**
+ * Seconds until a response must come, plus the time for a login that may be needed in between.
+ *
+ * @param usual the seconds without `--timeout`
+ */
+export function limitOf(
+  flags: Pick<ContextFlags, "timeout" | "loginTimeout">,
+  context: Pick<CommandContext, "mayLogin">,
+  usual: number,
+): number {
+  const { timeout = usual, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = flags;
+  return context.mayLogin() ? timeout + loginTimeout : timeout;
+}
+
+/** The error for a response that did not come within this many seconds. */
+export function lateError(url: string, limit: number, what = "no response"): AgentAuthError {
+  return new AgentAuthError("timeout", `${new URL(url).host}: ${what} in ${limit} s`, {
+    class: "unavailable",
+    url: shownUrl(url),
+    hint: "--timeout <seconds> allows more time",
+  });
+}
 
 /** What is known of a request beside its answer. */
 export interface SentRequest {

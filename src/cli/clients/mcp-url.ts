@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 
 /**
@@ -11,6 +11,6 @@ export function parseMcpUrlArgument(value: string): string {
     return parseMcpUrl(value).url;
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause;
-    throw new AgentAuthError("usage", cause.message, { class: "usage", cause });
+    throw usageError(cause.message, undefined, cause);
   }
 }

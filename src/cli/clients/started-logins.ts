@@ -2,7 +2,7 @@
 
 import { existsSync, readdirSync, renameSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, usageError } from "../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { decodeStoredLogin, encodeLogin, type StoredLogin } from "../../oauth/login/login-codec.js";
 import { CodecError } from "../../oauth/model/codec.js";
@@ -40,10 +40,10 @@ export interface ListenerRecord extends LockOwner {
 /** @throws `AgentAuthError` `usage` for text that is no id, such as a path */
 export function checkLoginId(id: string): void {
   if (/^[\w-]{12}$/.test(id)) return;
-  throw new AgentAuthError("usage", `--wait ${quote(id)} is not a login id`, {
-    class: "usage",
-    hint: "start a login, which prints its id: agentauth login <mcp_url> --no-wait --json",
-  });
+  throw usageError(
+    `--wait ${quote(id)} is not a login id`,
+    "start a login, which prints its id: agentauth login <mcp_url> --no-wait --json",
+  );
 }
 
 function pathOf(id: string, kind: "json" | "callback" | "listener", files: Files): string {
@@ -89,10 +89,10 @@ export function readLogin(id: string, url: string, files: Files): StoredLogin {
   const path = pathOf(id, "json", files);
   const text = readPrivateFile(path);
   if (text === undefined) {
-    throw new AgentAuthError("usage", `no started login ${quote(id)} is stored`, {
-      class: "usage",
-      hint: `agentauth login ${shellWord(url)} --no-wait starts one`,
-    });
+    throw usageError(
+      `no started login ${quote(id)} is stored`,
+      `agentauth login ${shellWord(url)} --no-wait starts one`,
+    );
   }
   try {
     return decodeStoredLogin(text);

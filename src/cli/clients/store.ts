@@ -1,7 +1,6 @@
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { EngineHost } from "../../profile/engine/open-engine.js";
 import { openStore } from "../../profile/open-store.js";
-import { storeChoiceOf } from "../../profile/store-choice.js";
 import { KEYCHAIN_TIMEOUT } from "../../store/keychain/keychain.js";
 import type { CommandContext } from "../runtime/context.js";
 
@@ -11,9 +10,8 @@ import type { CommandContext } from "../runtime/context.js";
  * @throws `AgentAuthError` `usage` for a choice that is none
  */
 export function openProfileStore(context: CommandContext): GrantStore {
-  const { io, home, settings, pendingSaves } = context;
-  const choice = storeChoiceOf(settings().profile.value, io.env, home());
-  return pendingSaves.watch(openStore(choice, home(), io, engineHost(context), keychainPatience(io)));
+  const { io, home, pendingSaves } = context;
+  return pendingSaves.watch(openStore(context.storeChoice(), home(), io, engineHost(context), keychainPatience(io)));
 }
 
 /** How long the keychain may wait for its user's password, in milliseconds: where there is a terminal, a person may type it. */

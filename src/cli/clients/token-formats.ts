@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import type { AccessToken } from "../../oauth/grant/access-token.js";
 import { quotedForPowershell } from "../../platform/shell.js";
 import { posixWord, quote, shellWord } from "../../redact.js";
@@ -98,10 +98,7 @@ function assignable(value: string): string {
 /** cmd.exe has no quotes that hold every character: only what bearer tokens are made of is written for it. */
 function plainForCmd(value: string): string {
   if (/^[\w.~+/=-]+$/.test(value)) return value;
-  throw new AgentAuthError("usage", "the token has characters that cmd.exe may interpret", {
-    class: "usage",
-    hint: "use --format raw, or agentauth exec",
-  });
+  throw usageError("the token has characters that cmd.exe may interpret", "use --format raw, or agentauth exec");
 }
 
 /** RFC 3339 without a fraction, which some readers reject. */
@@ -117,12 +114,8 @@ function wholeSeconds(date: Date): string {
  */
 export function checkHandOver({ tokenType, server }: Pick<AccessToken, "tokenType" | "server">, how: string): void {
   if (tokenType === "Bearer") return;
-  throw new AgentAuthError(
-    "usage",
+  throw usageError(
     `the token for ${quote(server)} is bound to a key of this machine (DPoP, RFC 9449), and ${how} hands over the token alone`,
-    {
-      class: "usage",
-      hint: `agentauth request ${shellWord(server)} and agentauth mcp prove the key; token --format json says of what type the token is`,
-    },
+    `agentauth request ${shellWord(server)} and agentauth mcp prove the key; token --format json says of what type the token is`,
   );
 }

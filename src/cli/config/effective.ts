@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Env } from "../../platform/system.js";
 import { placeIn, type SettingsFile } from "../../profile/location.js";
 import { profileOf, writtenProfile } from "../../profile/profile.js";
-import type { Settings, Sourced } from "../../profile/settings.js";
+import { first, type Settings, type Sourced } from "../../profile/settings.js";
 import { type Config, configPath, isProfileKey, type Profile, TAKEOVERS } from "../../profile/settings-file.js";
 
 /** A setting and what decided it; without a value where nothing did. */
@@ -29,18 +29,10 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
   const token =
     settings.apiToken?.reference ?? (settings.apiToken && { value: "(set)", source: settings.apiToken.source });
   const written = writtenProfile(profile.value, config);
-  const fallback = written.entries.store_fallback;
-  const secret = (key: "store_url" | "store_keys", variable: string) => {
-    if (env[variable]) return { value: "(set)", source: variable };
-    const reference = written.entries[key];
-    return reference === undefined ? {} : { value: reference, source: `profile ${profile.value}` };
-  };
-  const plain = (key: "store_takeover" | "store_tenant"): Sourced | undefined => {
+  const from = `profile ${profile.value}`;
+  const ofStore = (key: "store_url" | "store_keys" | "store_takeover" | "store_tenant", isSecret: boolean) => {
     const variable = `AGENTAUTH_${key.toUpperCase()}`;
-    const [value, source] = env[variable]
-      ? [env[variable], variable]
-      : [written.entries[key], `profile ${profile.value}`];
-    return value === undefined ? undefined : { value, source };
+    return first([env[variable] && (isSecret ? "(set)" : env[variable]), variable], [written.entries[key], from]);
   };
   return [
     { key: "profile", ...profileOf(profile, home) },
@@ -54,16 +46,11 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
     { key: "pool", ...settings.pool },
     { key: "output", ...settings.output },
     { key: "store", value: store.value, source: store.source },
-    {
-      key: "store_fallback",
-      ...(fallback === undefined
-        ? { value: "none", source: "default" }
-        : { value: fallback, source: `profile ${profile.value}` }),
-    },
-    { key: "store_url", ...secret("store_url", "AGENTAUTH_STORE_URL") },
-    { key: "store_keys", ...secret("store_keys", "AGENTAUTH_STORE_KEYS") },
-    { key: "store_takeover", ...(plain("store_takeover") ?? { value: TAKEOVERS[0], source: "default" }) },
-    { key: "store_tenant", ...plain("store_tenant") },
+    { key: "store_fallback", ...first([written.entries.store_fallback, from], ["none", "default"]) },
+    { key: "store_url", ...ofStore("store_url", true) },
+    { key: "store_keys", ...ofStore("store_keys", true) },
+    { key: "store_takeover", ...(ofStore("store_takeover", false) ?? { value: TAKEOVERS[0], source: "default" }) },
+    { key: "store_tenant", ...ofStore("store_tenant", false) },
     { key: "client_cert", ...clientCert },
     { key: "client_key", ...clientKey },
     { key: "use_system_ca", ...(settings.useSystemCa ?? { value: "no", source: "default" }) },

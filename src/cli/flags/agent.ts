@@ -5,7 +5,7 @@ import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-
 import type { GlobalFlags } from "./global.js";
 import { addMachineGrantFlags, type MachineGrantFlags } from "./grant.js";
 import type { OutputFlags } from "./output.js";
-import { addFlags, authorizeParam, seconds, shortText, wholeNumber } from "./values.js";
+import { addFlags, authorizeParam, type FlagRow, seconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
 export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
@@ -59,6 +59,25 @@ function refuseLoginConflict(command: Command): void {
     });
   }
 }
+
+/** The flags that decide whether a command may log in. */
+export const LOGIN_SWITCH: readonly FlagRow[] = [
+  ["--login", "Log in if needed, even without a terminal"],
+  ["--no-login", "Never log in"],
+];
+
+/** The flag of the account, for commands that use a stored login. */
+export const ACCOUNT_HINT = [
+  "--account-hint <account>",
+  "Account to use, if several are logged in at the server",
+] as const;
+
+/** The flag `--min-ttl`. */
+export const MIN_TTL: FlagRow = [
+  "--min-ttl <seconds>",
+  "Minimum remaining lifetime in seconds, at most 90 % of the token's lifetime (default: 60)",
+  wholeNumber(0),
+];
 
 function addTargetFlags(command: Command): Command {
   addFlags(command, LOGIN, [["--scope <scopes>", "Scopes to request (default: the server's)"]]);

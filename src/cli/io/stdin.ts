@@ -24,26 +24,38 @@ export function inStream(stream: Readable & { readonly isTTY?: boolean }): InStr
     isTTY: stream.isTTY === true,
     stream,
     async text({ maxBytes = 1024 * 1024, signal } = {}) {
-      const chunks: Buffer[] = [];
-      let size = 0;
-      const abort = () => stream.destroy(signal?.reason);
-      if (signal?.aborted) throw signal.reason;
-      signal?.addEventListener("abort", abort, { once: true });
-      try {
-        for await (const chunk of stream) {
-          const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
-          size += bytes.length;
-          if (size > maxBytes) {
-            throw usageError(`standard input is longer than ${maxBytes} bytes`);
-          }
-          chunks.push(bytes);
-        }
-      } catch (error) {
-        throw signal?.aborted ? signal.reason : error;
-      } finally {
-        signal?.removeEventListener("abort", abort);
-      }
-      return withoutByteOrderMark(Buffer.concat(chunks).toString("utf8"), "the text on stdin");
+      const tooLong = () => usageError(`standard input is longer than ${maxBytes} bytes`);
+      const bytes = await readStream(stream, { maxBytes, tooLong, signal });
+      return withoutByteOrderMark(bytes.toString("utf8"), "the text on stdin");
     },
   };
+}
+
+/**
+ * Reads a whole stream.
+ *
+ * @throws what `tooLong` makes beyond `maxBytes`; the signal's reason when it fires; what the stream fails with
+ */
+export async function readStream(
+  stream: Readable,
+  { maxBytes, tooLong, signal }: { maxBytes: number; tooLong(): Error; signal: AbortSignal | undefined },
+): Promise<Buffer<ArrayBuffer>> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const abort = () => stream.destroy(signal?.reason);
+  if (signal?.aborted) throw signal.reason;
+  signal?.addEventListener("abort", abort, { once: true });
+  try {
+    for await (const chunk of stream) {
+      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
+      size += bytes.length;
+      if (size > maxBytes) throw tooLong();
+      chunks.push(bytes);
+    }
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error;
+  } finally {
+    signal?.removeEventListener("abort", abort);
+  }
+  return Buffer.concat(chunks);
 }

@@ -45,6 +45,11 @@ type InnerPath<Key extends string, Value> = Value extends readonly unknown[]
     : never;
 type ColumnOf<Item> = Column & { path: PathOf<Item> };
 
+/** The columns of rows that a command makes itself, of which no flag selects fields. */
+export function rowColumns(columns: readonly Column[], more: readonly Column[] = []): ColumnSet {
+  return { columns, wideColumns: [...columns, ...more], fields: [] };
+}
+
 /** The columns of one kind of item, and the fields that the contract has beside them. */
 function columnSet<Item>(
   shape: Shape,

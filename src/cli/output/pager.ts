@@ -39,21 +39,13 @@ export async function withPager(
     return started;
   };
   const terminal = context.io.stdout;
-  const stdout: OutStream = {
-    isTTY: terminal.isTTY,
-    get columns() {
-      return terminal.columns;
-    },
-    get rows() {
-      return terminal.rows;
-    },
-    colors: terminal.colors,
+  const stdout = inPlaceOf(terminal, {
     async write(text) {
       if (text.length === 0) return;
       pager ??= start();
       await ((await pager) ?? terminal).write(text);
     },
-  };
+  });
   const messages = heldMessages(context.io, stdout);
   try {
     const outcome = await settled(work(context.with({ io: messages.io, signal: stop.signal })));
@@ -82,6 +74,11 @@ async function settled(work: Promise<void>): Promise<{ error: unknown } | Record
   }
 }
 
+/** The same with some other members. It reads the rest when it is used: a copy would open standard input at once. */
+function inPlaceOf<T extends object>(original: T, members: Partial<T>): T {
+  return Object.assign(Object.create(original) as T, members);
+}
+
 /** An {@link Io} whose messages can be held back. */
 interface HeldMessages {
   /** The `Io` to print with. */
@@ -104,17 +101,8 @@ export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessage
     else print(text);
   };
   return {
-    io: {
-      // The first access opens standard input.
-      get stdin() {
-        return io.stdin;
-      },
+    io: inPlaceOf(io, {
       stdout,
-      stderr: io.stderr,
-      env: io.env,
-      settings: io.settings,
-      isRedirected: io.isRedirected,
-      with: (changed) => io.with(changed),
       say: holdable(io.say),
       // What would not be printed need not be held.
       verbose: io.settings.verbose === true ? holdable(io.verbose) : () => {},
@@ -125,7 +113,7 @@ export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessage
         shown.add(progress);
         return progress;
       },
-    },
+    }),
     hold() {
       isHeld = true;
       for (const progress of shown) progress.stop();

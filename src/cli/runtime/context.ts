@@ -8,6 +8,7 @@ import type { AgentClient } from "../../oauth/agent.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { Env } from "../../platform/system.js";
 import type { Settings } from "../../profile/settings.js";
+import type { StoreChoice } from "../../profile/store-choice.js";
 import type { Redactor } from "../../redact.js";
 import type { AgentEvent } from "../../telemetry/events.js";
 import type { AgentFlags } from "../flags/agent.js";
@@ -126,6 +127,8 @@ export interface CommandContext extends RunContext {
   mayLogin(): boolean;
   /** The network for MCP servers and their issuers. */
   network(use?: Pick<AgentUse, "idleTimeoutMs">): Promise<Network>;
+  /** The kind of store that the profile and the environment choose. @throws `AgentAuthError` `usage` for one that is none */
+  storeChoice(): StoreChoice;
   /** The store of the profile. */
   store(): Promise<GrantStore>;
   /** What writes events into the audit file; undefined if none is set. */

@@ -15,7 +15,7 @@ import {
   statSync,
 } from "node:fs";
 import platformPath, { dirname } from "node:path";
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import { linkStatOf } from "../../../platform/files.js";
 import { changingMode, moveAway, removing } from "../../../platform/shell.js";
 import { syncFolder, temporaryPath, writeSynced } from "../../../store/private/private-file.js";
@@ -103,7 +103,7 @@ function targetOf(path: string, project: string | undefined): string {
     const target = realpathSync.native(existingPart(path)) + path.slice(existingPart(path).length);
     if (project !== undefined) {
       if (isOutside(realpathSync.native(project), target)) {
-        throw wrongFile(
+        throw usageError(
           `the file ${path} leads out of the project, to ${target}`,
           `remove the link: ${removing(path)}`,
         );
@@ -114,7 +114,7 @@ function targetOf(path: string, project: string | undefined): string {
     if (cause instanceof AgentAuthError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ELOOP") {
-      throw wrongFile(`the file ${path} is a symbolic link that leads nowhere`, `remove it: ${removing(path)}`);
+      throw usageError(`the file ${path} is a symbolic link that leads nowhere`, `remove it: ${removing(path)}`);
     }
     throw storeError(`the file ${path} cannot be read`, cause);
   }
@@ -150,10 +150,10 @@ function readOriginal(path: string, target: string): HostFile["original"] {
     const stat = fstatSync(fd);
     if (!stat.isFile()) {
       const what = stat.isDirectory() ? "is a folder" : "is not an ordinary file";
-      throw wrongFile(`${path} ${what}, not the host's settings`, `move it away: ${moveAway(path, `${path}.old`)}`);
+      throw usageError(`${path} ${what}, not the host's settings`, `move it away: ${moveAway(path, `${path}.old`)}`);
     }
     if (stat.size > MAX_BYTES) {
-      throw wrongFile(
+      throw usageError(
         `the file ${path} has ${stat.size} bytes; at most ${MAX_BYTES} are read`,
         "add the entry by hand",
       );
@@ -168,7 +168,7 @@ function textOf(path: string, bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw wrongFile(`the file ${path} is not UTF-8 text`, "save it as UTF-8");
+    throw usageError(`the file ${path} is not UTF-8 text`, "save it as UTF-8");
   }
 }
 
@@ -211,8 +211,4 @@ function keepModeAndOwner(path: string, { mode, uid, gid }: Stats): void {
   const own = statSync(path);
   if (own.uid !== uid || own.gid !== gid) chownSync(path, uid, gid);
   chmodSync(path, mode & 0o777);
-}
-
-function wrongFile(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

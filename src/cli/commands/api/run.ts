@@ -1,13 +1,14 @@
 import type { ManagementClient } from "../../../api/client.js";
 import type { Page } from "../../../api/page.js";
 import { validatePagination } from "../../../api/page-checks.js";
-import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
+import { isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import { badResponse } from "../../../http/body.js";
 import { shownUrl } from "../../../http/buffered-response.js";
 import { isJsonObject } from "../../../http/strict-json.js";
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
+import { partialError } from "../../listing/resume-command.js";
 import { printObject } from "../../output/object.js";
 import type { CommandContext } from "../../runtime/context.js";
 
@@ -83,17 +84,7 @@ function partial(thrown: unknown, offset: number, argv: readonly string[]): unkn
     return !isOffset(value) && !(isOffset(word) && /^(?:-f|--field)$/.test(argv[index - 1] ?? ""));
   });
   const command = ["agentauth", ...rest, "-f", `${OFFSET}=${offset}`].map(shellWord).join(" ");
-  const { code, message, status, requestId, url, retryable } = thrown;
-  return new AgentAuthError(code, `the pages ended before offset ${offset}: ${message}`, {
-    class: "partial",
-    hint: `continue with: ${command}`,
-    cause: thrown,
-    resume: offset,
-    status,
-    requestId,
-    url,
-    retryable,
-  });
+  return partialError(thrown, `the pages ended before offset ${offset}`, `continue with: ${command}`, offset);
 }
 
 async function request(

@@ -9,7 +9,7 @@ import { DOCUMENT_REDIRECTS, findDocumentUrlProblem } from "../../../oauth/clien
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { printObject } from "../../output/object.js";
 import { formatOf, isOutputGiven, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -50,15 +50,11 @@ interface DocumentCheck {
   found: string;
 }
 
-const CHECKS: ColumnSet = {
-  columns: [
-    { path: "state", header: "STATE" },
-    { path: "check", header: "CHECK", kind: "name" },
-    { path: "found", header: "FOUND" },
-  ],
-  wideColumns: [],
-  fields: ["state", "check", "found"],
-};
+const CHECKS = rowColumns([
+  { path: "state", header: "STATE" },
+  { path: "check", header: "CHECK", kind: "name" },
+  { path: "found", header: "FOUND" },
+]);
 
 /** `client document`: prints the metadata document of this client, or checks a published one. */
 export async function runDocument(options: DocumentOptions, context: CommandContext): Promise<undefined> {

@@ -2,7 +2,7 @@ import type { BoundBy, ClientBinding } from "../../../oauth/model/grant-store.js
 import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { isOutputGiven, printRows } from "../../output/writer.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 
@@ -13,29 +13,18 @@ export interface ClientOptions extends GlobalFlags, OutputFlags {
   all?: boolean;
 }
 
-const COLUMNS = [
-  { path: "client_id", header: "CLIENT", kind: "name" },
-  { path: "issuer", header: "ISSUER" },
-  { path: "bound_by", header: "BOUND BY" },
-  { path: "bound_at", header: "BOUND", kind: "time" },
-] as const;
-const CLIENTS: ColumnSet = {
-  columns: COLUMNS,
-  wideColumns: [...COLUMNS, { path: "profile", header: "PROFILE" }],
-  fields: ["client_id", "issuer", "bound_by", "bound_at", "profile"],
-};
-const REMOVALS: ColumnSet = {
-  columns: [
-    { path: "client_id", header: "CLIENT", kind: "name" },
-    { path: "removed", header: "REMOVED", kind: "bool" },
+const CLIENT = { path: "client_id", header: "CLIENT", kind: "name" } as const;
+const PROFILE = { path: "profile", header: "PROFILE" } as const;
+const CLIENTS = rowColumns(
+  [
+    CLIENT,
+    { path: "issuer", header: "ISSUER" },
+    { path: "bound_by", header: "BOUND BY" },
+    { path: "bound_at", header: "BOUND", kind: "time" },
   ],
-  wideColumns: [
-    { path: "client_id", header: "CLIENT", kind: "name" },
-    { path: "removed", header: "REMOVED", kind: "bool" },
-    { path: "profile", header: "PROFILE" },
-  ],
-  fields: ["client_id", "removed", "profile"],
-};
+  [PROFILE],
+);
+const REMOVALS = rowColumns([CLIENT, { path: "removed", header: "REMOVED", kind: "bool" }], [PROFILE]);
 
 /** A client as `client list -o json` prints it. */
 interface ClientRow {

@@ -1,4 +1,5 @@
-import { Option } from "commander";
+import { textOrJson } from "../../flags/output.js";
+import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { CommandsOptions } from "./run.js";
 
@@ -14,12 +15,9 @@ export const command: CommandDeclaration = {
 /** `commands`: the whole command line as data. */
 function declareCommands(registry: Registry): void {
   const { root } = registry;
-  root
-    .command("commands")
-    .description("List every command with its flags, for programs and agents")
+  const commands = root.command("commands").description("List every command with its flags, for programs and agents");
+  addFlags(commands, undefined, textOrJson("Output format (default: text)"))
     .argument("[path...]", "Command to describe, such as: devices list (default: all)")
-    .addOption(new Option("-o, --output <format>", "Output format (default: text)").choices(["text", "json"]))
-    .addOption(new Option("--json", "Same as -o json"))
     .addHelpText(
       "after",
       `

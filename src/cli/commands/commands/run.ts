@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import { type AgentAuthError, usageError } from "../../../errors.js";
-import { suggest } from "../../../http/suggest.js";
+import { usageError } from "../../../errors.js";
+import { suggestionHint } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type ArgumentInfo, type CommandInfo, describeProgram, leafCommands } from "./command-tree.js";
@@ -32,25 +32,22 @@ export async function runCommands(root: Command, options: CommandsOptions, { io 
   return undefined;
 }
 
+const LISTED = "agentauth commands lists them";
+
 function findCommand(commands: readonly CommandInfo[], path: readonly string[]): CommandInfo {
   const words = path.flatMap((word) => word.split(" ")).filter((word) => word !== "");
   let [among, found]: [readonly CommandInfo[], CommandInfo | undefined] = [commands, undefined];
   for (const [index, word] of words.entries()) {
     const lastWord = ({ name }: CommandInfo) => name.slice(name.lastIndexOf(" ") + 1);
     found = among.find((one) => lastWord(one) === word);
-    if (found === undefined)
-      throw unknownCommand(words.slice(0, index + 1).join(" "), suggest(word, among.map(lastWord)));
+    if (found === undefined) {
+      const hint = suggestionHint(word, among.map(lastWord), LISTED);
+      throw usageError(`there is no command ${quote(words.slice(0, index + 1).join(" "))}`, hint);
+    }
     among = found.commands;
   }
-  if (found === undefined) throw unknownCommand("", undefined);
+  if (found === undefined) throw usageError('there is no command ""', LISTED);
   return found;
-}
-
-function unknownCommand(name: string, suggestion: string | undefined): AgentAuthError {
-  return usageError(
-    `there is no command ${quote(name)}`,
-    suggestion === undefined ? "agentauth commands lists them" : `did you mean ${suggestion}?`,
-  );
 }
 
 function listText(commands: readonly CommandInfo[]): string {

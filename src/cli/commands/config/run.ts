@@ -1,5 +1,5 @@
-import { usageError } from "../../../errors.js";
-import { suggest } from "../../../http/suggest.js";
+import { type AgentAuthError, usageError } from "../../../errors.js";
+import { suggestionHint } from "../../../http/suggest.js";
 import {
   type Config,
   checkSetting,
@@ -11,43 +11,40 @@ import {
   readConfig,
   SANDBOX_PROFILE,
 } from "../../../profile/settings-file.js";
-import { storeChoiceOf } from "../../../profile/store-choice.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
-import { effectiveSettings, type SettingSources, settingsWithOrigin } from "../../config/effective.js";
+import { type EffectiveSetting, effectiveSettings, settingsWithOrigin } from "../../config/effective.js";
 import { removeOwnToken } from "../../config/token-file.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 import { type ConfigOptions, valueToStore } from "./setting-input.js";
 
-const SETTING_COLUMNS = [
+const SETTINGS = rowColumns([
   { path: "key", header: "SETTING" },
   { path: "value", header: "VALUE" },
   { path: "source", header: "SOURCE" },
-];
-const SETTINGS: ColumnSet = {
-  columns: SETTING_COLUMNS,
-  wideColumns: SETTING_COLUMNS,
-  fields: ["key", "value", "source"],
-};
+]);
 
 /** The verbs of `config`. */
 export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", CommandRun<ConfigOptions>>> = {
   async list(options, context) {
-    const rows = options.showOrigin ? settingsWithOrigin(sourcesOf(context)) : effectiveSettings(sourcesOf(context));
-    await printRows(rows, SETTINGS, options, context);
+    await printRows(rowsOf(options, context), SETTINGS, options, context);
     return undefined;
   },
 
   async get(options, context) {
-    const sources = sourcesOf(context);
-    const rows = options.showOrigin ? settingsWithOrigin(sources) : effectiveSettings(sources);
-    const row = rows.find(({ key }) => key === options.key) ?? unknownKey(options.key, rows);
+    const rows = rowsOf(options, context);
+    const row = rows.find(({ key }) => key === options.key);
+    if (row === undefined)
+      throw unknownKey(
+        options.key,
+        rows.map((one) => one.key),
+      );
     const { key, value, source } = row;
     if (value === undefined) {
-      const name = sources.settings.profile.value;
+      const name = context.settings().profile.value;
       const set = ["agentauth config set", key, "<value>", ...profileFlag(name).map(shellWord)].join(" ");
       throw usageError(
         `${key} is not set in profile ${name}`,
@@ -127,21 +124,12 @@ function profileFlag(name: string): string[] {
 }
 
 function requireKey(key: string): keyof Profile {
-  return isProfileKey(key)
-    ? key
-    : unknownKey(
-        key,
-        Object.keys(PROFILE_KEYS).map((name) => ({ key: name })),
-      );
+  if (isProfileKey(key)) return key;
+  throw unknownKey(key, Object.keys(PROFILE_KEYS));
 }
 
-function unknownKey(key: string, known: readonly { key: string }[]): never {
-  const keys = known.map((one) => one.key);
-  const suggestion = suggest(key, keys);
-  throw usageError(
-    `unknown setting ${quote(key)}`,
-    suggestion === undefined ? `settings: ${keys.join(", ")}` : `did you mean ${suggestion}?`,
-  );
+function unknownKey(key: string, keys: readonly string[]): AgentAuthError {
+  return usageError(`unknown setting ${quote(key)}`, suggestionHint(key, keys, `settings: ${keys.join(", ")}`));
 }
 
 /** The profile that the flag, the environment or the settings file names; it may not exist yet. */
@@ -161,9 +149,11 @@ function refuseSandbox(name: string): void {
   );
 }
 
-function sourcesOf({ io, home, settings }: CommandContext): SettingSources {
-  const store = storeChoiceOf(settings().profile.value, io.env, home());
-  return { settings: settings(), config: readConfig(home()), home: home(), store, env: io.env };
+function rowsOf({ showOrigin }: ConfigOptions, context: CommandContext): EffectiveSetting[] {
+  const home = context.home();
+  const [settings, store] = [context.settings(), context.storeChoice()];
+  const sources = { settings, config: readConfig(home), home, store, env: context.io.env };
+  return showOrigin ? settingsWithOrigin(sources) : effectiveSettings(sources);
 }
 
 /** The entries of a profile, and the reference to an API token that was dropped. */

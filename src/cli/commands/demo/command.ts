@@ -12,10 +12,5 @@ function declareDemo(registry: Registry): void {
       "after",
       "\nThe demo sends nothing to other machines and leaves nothing behind.\n\nExample:\n  $ agentauth demo",
     )
-    .action(
-      registry.action(async (_options, deps) => {
-        const { runDemo } = await import("./run.js");
-        return runDemo(deps);
-      }),
-    );
+    .action(registry.run(() => import("./run.js"), "runDemo"));
 }

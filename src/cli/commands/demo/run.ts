@@ -19,7 +19,7 @@ const PROCESSES = 8;
 const EXPIRED_MS = 2 * 3_600_000;
 
 /** `demo`: starts the sandbox in this process, runs the main commands against it, and shows each step. */
-export async function runDemo(context: CommandContext): Promise<undefined> {
+export async function runDemo(_options: object, context: CommandContext): Promise<undefined> {
   // Its clock is late until the token has to expire, so that nothing lies in the future then.
   const now = () => Date.now() - EXPIRED_MS;
   const sandbox = await startSandbox({ devices: DEVICES, autoApprove: true, now, signal: context.signal });

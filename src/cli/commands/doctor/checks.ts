@@ -10,45 +10,19 @@ import { osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Area, type Check, type CheckFinding, type DoctorFlags, ok, skipped } from "./check.js";
-import { checkDisk, checkHome, checkWriting } from "./home-checks.js";
-import { checkBrowser, checkNode, checkPackage, checkSandbox, OPTIONAL_PACKAGES } from "./machine-checks.js";
-import { checkAuthorities, checkCertificate, checkClientCertificate, checkProxy, proxiesOf } from "./network-checks.js";
-import {
-  checkDiscovery,
-  checkLogin,
-  checkServerClock,
-  checkSorting,
-  judgeClock,
-  type ServiceReply,
-} from "./online-checks.js";
-import {
-  checkApiToken,
-  checkBaseUrl,
-  checkIssuer,
-  checkProfile,
-  checkSettingsFile,
-  checkTls,
-  checkVariables,
-  type KnownSettings,
-} from "./settings-checks.js";
-import {
-  checkEngine,
-  checkEngineClock,
-  checkEngineStore,
-  checkFiles,
-  checkKeychain,
-  checkKeyRing,
-  checkLeftovers,
-  checkStore,
-  KEYCHAIN_CHECK_MS,
-} from "./store-checks.js";
+import * as homeChecks from "./home-checks.js";
+import * as machineChecks from "./machine-checks.js";
+import * as networkChecks from "./network-checks.js";
+import * as onlineChecks from "./online-checks.js";
+import * as settingsChecks from "./settings-checks.js";
+import * as storeChecks from "./store-checks.js";
 
 /** What the checks of a run look at. */
 export interface Subject {
   /** With the bounds of requests: each is sent once, with a short timeout. */
   options: DoctorFlags;
   env: Env;
-  known: KnownSettings;
+  known: settingsChecks.KnownSettings;
   home: Sourced;
   /** Why the user may not be prompted; undefined if that is allowed. */
   noInput: string | undefined;
@@ -63,7 +37,7 @@ export interface Subject {
   service: CommandContext;
   server: CommandContext;
   /** The reply to the one request to the service, which its checks share. */
-  reply(): Promise<ServiceReply>;
+  reply(): Promise<onlineChecks.ServiceReply>;
 }
 
 /** The finding; undefined if the check is not for this run. */
@@ -74,43 +48,46 @@ const CHECKS: readonly (readonly [Area, Readonly<Record<string, RunCheck>>])[] =
   [
     "settings",
     {
-      node: () => checkNode(process.version),
-      variables: ({ env, known }) => checkVariables(env, known.config),
-      tls: ({ env }) => checkTls(env),
-      authorities: ({ options, env, known }) => checkAuthorities(options.caFile, known.settings.useSystemCa, env),
-      client_cert: ({ known, context }) => checkClientCertificate(known.settings, context.now(), context.io.env),
-      proxy: ({ options, env }) => checkProxy(proxiesOf(options.proxy, env)),
-      browser: ({ env, noInput }) => checkBrowser(env, noInput),
-      "jq-wasm": () => checkPackage(OPTIONAL_PACKAGES.jq, false),
-      "@napi-rs/keyring": ({ store }) => checkPackage(OPTIONAL_PACKAGES.keyring, store?.value === "keyring"),
-      "settings file": ({ known, home }) => checkSettingsFile(known, home.value),
-      profile: ({ known }) => checkProfile(known),
-      base_url: ({ known }) => checkBaseUrl(known),
-      issuer: ({ known }) => checkIssuer(known),
-      api_token: ({ known, context }) => checkApiToken(known, (token) => context.redactor.add(token)),
+      node: () => machineChecks.checkNode(process.version),
+      variables: ({ env, known }) => settingsChecks.checkVariables(env, known.config),
+      tls: ({ env }) => settingsChecks.checkTls(env),
+      authorities: ({ options, env, known }) =>
+        networkChecks.checkAuthorities(options.caFile, known.settings.useSystemCa, env),
+      client_cert: ({ known, context }) =>
+        networkChecks.checkClientCertificate(known.settings, context.now(), context.io.env),
+      proxy: ({ options, env }) => networkChecks.checkProxy(networkChecks.proxiesOf(options.proxy, env)),
+      browser: ({ env, noInput }) => machineChecks.checkBrowser(env, noInput),
+      "jq-wasm": () => machineChecks.checkPackage(machineChecks.OPTIONAL_PACKAGES.jq, false),
+      "@napi-rs/keyring": ({ store }) =>
+        machineChecks.checkPackage(machineChecks.OPTIONAL_PACKAGES.keyring, store?.value === "keyring"),
+      "settings file": ({ known, home }) => settingsChecks.checkSettingsFile(known, home.value),
+      profile: ({ known }) => settingsChecks.checkProfile(known),
+      base_url: ({ known }) => settingsChecks.checkBaseUrl(known),
+      issuer: ({ known }) => settingsChecks.checkIssuer(known),
+      api_token: ({ known, context }) => settingsChecks.checkApiToken(known, (token) => context.redactor.add(token)),
     },
   ],
   [
     "store",
     {
-      home: ({ home }) => checkHome(home),
-      writing: ({ home }) => checkWriting(home.value),
-      disk: ({ home }) => checkDisk(home.value),
+      home: ({ home }) => homeChecks.checkHome(home),
+      writing: ({ home }) => homeChecks.checkWriting(home.value),
+      disk: ({ home }) => homeChecks.checkDisk(home.value),
       store: ({ engine, store, known, env, home }) => {
         const profile = known.settings.profile.value;
-        if (engine && store) return checkEngineStore(engine.open(), store, profile);
-        return checkStore(storeOf(known, env), home.value, profile);
+        if (engine && store) return storeChecks.checkEngineStore(engine.open(), store, profile);
+        return storeChecks.checkStore(storeOf(known, env), home.value, profile);
       },
-      engine: ({ engine }) => engine && checkEngine(engine.report),
-      "engine clock": ({ engine }) => engine && checkEngineClock(engine.report),
-      "key ring": ({ engine }) => engine && checkKeyRing(engine.report),
+      engine: ({ engine }) => engine && storeChecks.checkEngine(engine.report),
+      "engine clock": ({ engine }) => engine && storeChecks.checkEngineClock(engine.report),
+      "key ring": ({ engine }) => engine && storeChecks.checkKeyRing(engine.report),
       keychain: ({ store, home, env, noInput }) => {
-        const keychain = osKeychain(accountOf(home.value), { timeoutMs: KEYCHAIN_CHECK_MS, env });
-        return checkKeychain(store, keychain, noInput === undefined);
+        const keychain = osKeychain(accountOf(home.value), { timeoutMs: storeChecks.KEYCHAIN_CHECK_MS, env });
+        return storeChecks.checkKeychain(store, keychain, noInput === undefined);
       },
-      files: ({ home, store }) => checkFiles(home.value, store?.value),
-      leftovers: ({ home, context }) => checkLeftovers(home.value, context.now()),
-      sandbox: ({ home }) => checkSandbox(home.value),
+      files: ({ home, store }) => storeChecks.checkFiles(home.value, store?.value),
+      leftovers: ({ home, context }) => storeChecks.checkLeftovers(home.value, context.now()),
+      sandbox: ({ home }) => machineChecks.checkSandbox(home.value),
     },
   ],
   [
@@ -120,17 +97,17 @@ const CHECKS: readonly (readonly [Area, Readonly<Record<string, RunCheck>>])[] =
         if (error) throw error;
         return ok(result);
       }),
-      clock: ofService((reply) => judgeClock("the service", reply)),
-      sorting: ofService((reply, { service }) => checkSorting(reply, service)),
+      clock: ofService((reply) => onlineChecks.judgeClock("the service", reply)),
+      sorting: ofService((reply, { service }) => onlineChecks.checkSorting(reply, service)),
       "service certificate": ({ options, known, service }) =>
-        options.online ? checkCertificate(known.settings.baseUrl?.value, options, service) : undefined,
-      "server certificate": ({ url, options, service }) => checkCertificate(url, options, service),
+        options.online ? networkChecks.checkCertificate(known.settings.baseUrl?.value, options, service) : undefined,
+      "server certificate": ({ url, options, service }) => networkChecks.checkCertificate(url, options, service),
       "server clock": ({ url, options, server }) =>
-        url === undefined ? undefined : checkServerClock(url, options, server),
-      discovery: ({ url, server }) => (url === undefined ? undefined : checkDiscovery(url, server)),
+        url === undefined ? undefined : onlineChecks.checkServerClock(url, options, server),
+      discovery: ({ url, server }) => (url === undefined ? undefined : onlineChecks.checkDiscovery(url, server)),
     },
   ],
-  ["store", { login: ({ url, server }) => (url === undefined ? undefined : checkLogin(url, server)) }],
+  ["store", { login: ({ url, server }) => (url === undefined ? undefined : onlineChecks.checkLogin(url, server)) }],
 ];
 
 /** The checks of a run. */
@@ -141,7 +118,9 @@ export function checksOf(subject: Subject): Check[] {
 }
 
 /** A check of the service's reply, which needs `--online`. */
-function ofService(check: (reply: ServiceReply, subject: Subject) => CheckFinding | Promise<CheckFinding>): RunCheck {
+function ofService(
+  check: (reply: onlineChecks.ServiceReply, subject: Subject) => CheckFinding | Promise<CheckFinding>,
+): RunCheck {
   return async (subject) => {
     if (!subject.options.online) return skipped("no request was sent", "agentauth doctor --online sends one");
     if (subject.service.settings().baseUrl === undefined) return skipped("base_url is not set");
@@ -154,6 +133,6 @@ function ofService(check: (reply: ServiceReply, subject: Subject) => CheckFindin
  *
  * @throws `AgentAuthError` `usage` for an invalid choice
  */
-export function storeOf({ settings, config }: KnownSettings, env: Env): StoreChoice {
+export function storeOf({ settings, config }: settingsChecks.KnownSettings, env: Env): StoreChoice {
   return chooseStore(env, writtenProfile(settings.profile.value, config));
 }

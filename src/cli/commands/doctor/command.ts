@@ -1,14 +1,14 @@
 import { FORMATS } from "../../../profile/settings.js";
 import { addPolicyFlags } from "../../flags/agent.js";
+import { addDocumentFlags } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Settings:", order: 4, names: ["doctor"], declare: declareDoctor };
 
-/** `doctor [mcp_url]`. It has no `--show-secrets`: its output is made to be shared. */
-function declareDoctor(registry: Registry): void {
-  const { root } = registry;
+/** `doctor [mcp_url]`. */
+function declareDoctor({ root, run }: Registry): void {
   const command = addPolicyFlags(
     root.command("doctor").description("Check this machine, the settings with their sources, and the store"),
   ).argument("[mcp_url]", "URL of an MCP server to check: its issuer, and the login there");
@@ -18,11 +18,7 @@ function declareDoctor(registry: Registry): void {
     ["--domain <id>", "Domain to list with --online"],
     ["--pool <id>", "Pool to list with --online"],
   ]);
-  addFlags(command, "Output:", [
-    ["-o, --output <format>", "Output format (default: text for reading)", FORMATS],
-    ["--json", "Same as -o json"],
-    ["--jq <expression>", "Filter JSON with a jq expression"],
-  ])
+  addDocumentFlags(command, FORMATS)
     .addHelpText(
       "after",
       `
@@ -40,5 +36,5 @@ Examples:
   $ agentauth doctor https://mcp.example/mcp
   $ agentauth doctor --jq '.settings[] | select(.name == "base_url").source'`,
     )
-    .action(registry.run(() => import("./run.js"), "runDoctor", "url"));
+    .action(run(() => import("./run.js"), "runDoctor", "url"));
 }

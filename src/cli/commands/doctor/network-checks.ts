@@ -4,7 +4,7 @@ import { networkError } from "../../../http/network-error.js";
 import type { Env } from "../../../platform/system.js";
 import { certificateFiles, readClientCertificate } from "../../../profile/certificate.js";
 import { outletOf, systemAuthorities } from "../../../profile/network.js";
-import type { Settings, Sourced } from "../../../profile/settings.js";
+import { first, type Settings, type Sourced } from "../../../profile/settings.js";
 import { MASK, quote } from "../../../redact.js";
 import { proxyChooser } from "../../../transport/proxies.js";
 import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
@@ -22,24 +22,13 @@ export interface ProxySettings {
 
 /** The proxies as they are set, with credentials. */
 export function proxiesOf(flag: string | undefined, env: Env): ProxySettings {
-  const given = flag ? { value: flag, source: "--proxy" } : undefined;
-  const [https, http] = [variable("HTTPS_PROXY", env), variable("HTTP_PROXY", env)];
+  // The lower-case name takes precedence, as in other programs.
+  const inEnv = (name: string) => first([env[name.toLowerCase()], name.toLowerCase()], [env[name], name]);
+  const given = first([flag, "--proxy"]);
+  const [https, http] = [inEnv("HTTPS_PROXY"), inEnv("HTTP_PROXY")];
   // Used only if neither of the others is set.
-  const any = https || http ? undefined : variable("ALL_PROXY", env);
-  return {
-    https: given ?? https ?? any,
-    http: given ?? http,
-    except: variable("NO_PROXY", env),
-  };
-}
-
-/** The lower-case name takes precedence, as in other programs. */
-function variable(name: string, env: Env): Sourced | undefined {
-  for (const source of [name.toLowerCase(), name]) {
-    const value = env[source];
-    if (value) return { value, source };
-  }
-  return undefined;
+  const any = https || http ? undefined : inEnv("ALL_PROXY");
+  return { https: given ?? https ?? any, http: given ?? http, except: inEnv("NO_PROXY") };
 }
 
 /** The URL of a proxy without credentials; undefined for an invalid URL, since any part may be the secret. */

@@ -1,6 +1,6 @@
 import { chosenByEnvironment } from "../../../login/browser.js";
 import type { Env } from "../../../platform/system.js";
-import type { Sourced } from "../../../profile/settings.js";
+import { first, type Sourced } from "../../../profile/settings.js";
 import { effectiveSettings } from "../../config/effective.js";
 import type { DoctorFlags } from "./check.js";
 import { proxiesOf, shownProxy } from "./network-checks.js";
@@ -50,7 +50,7 @@ export function settingRows(sources: RowContext): SettingRow[] {
     ...rows.filter((one) => !isCertificate(one)),
     ...networkRows(flags, env),
     ...rows.filter(isCertificate),
-    row("extra_ca_certs", variable("NODE_EXTRA_CA_CERTS", env)),
+    row("extra_ca_certs", first([env["NODE_EXTRA_CA_CERTS"], "NODE_EXTRA_CA_CERTS"])),
     ...interactionRows(flags, env),
   ];
 }
@@ -59,48 +59,42 @@ function row(name: string, setting: Sourced | undefined, otherwise: string | nul
   return { name, ...(setting ?? { value: otherwise, source: "default" }) };
 }
 
-function networkRows(flags: DoctorFlags, env: Env): SettingRow[] {
-  const { https, http, except } = proxiesOf(flags.proxy, env);
-  const shown = (proxy: Sourced | undefined) =>
-    proxy && { value: shownProxy(proxy.value) ?? NOT_USABLE, source: proxy.source };
+function networkRows({ proxy, timeout, retries, caFile }: DoctorFlags, env: Env): SettingRow[] {
+  const { https, http, except } = proxiesOf(proxy, env);
+  const shown = (one: Sourced | undefined) => one && { ...one, value: shownProxy(one.value) ?? NOT_USABLE };
   return [
-    row("timeout", flagged(flags.timeout, "--timeout"), "30"),
-    row("retries", flagged(flags.retries, "--retries"), "2"),
+    row("timeout", first([timeout?.toString(), "--timeout"]), "30"),
+    row("retries", first([retries?.toString(), "--retries"]), "2"),
     row("https_proxy", shown(https)),
     row("http_proxy", shown(http)),
     row("no_proxy", except),
-    row("ca_file", flagged(flags.caFile, "--ca-file")),
+    row("ca_file", first([caFile, "--ca-file"])),
   ];
 }
 
 function interactionRows(flags: DoctorFlags, env: Env): SettingRow[] {
-  const browser = chosenByEnvironment(env);
-  const errors = env["AGENTAUTH_ERRORS"] === "json" ? { value: "json", source: "AGENTAUTH_ERRORS" } : undefined;
-  const noInput = flags.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] ? "AGENTAUTH_NO_INPUT" : undefined;
-  const secret = env["AGENTAUTH_CLIENT_SECRET"] ? { value: "(set)", source: "AGENTAUTH_CLIENT_SECRET" } : undefined;
+  const isSet = (name: string, value: string): [string | undefined, string] => [env[name] && value, name];
+  const errors = env["AGENTAUTH_ERRORS"] === "json" ? "json" : undefined;
   return [
-    row("client_secret", secret),
-    row("browser", browser === undefined ? undefined : { value: browser, source: "BROWSER" }, "the system's default"),
-    row("no_input", noInput === undefined ? undefined : { value: "yes", source: noInput }, "no"),
-    row("errors", errors, "text"),
+    row("client_secret", first(isSet("AGENTAUTH_CLIENT_SECRET", "(set)"))),
+    row("browser", first([chosenByEnvironment(env), "BROWSER"]), "the system's default"),
+    row(
+      "no_input",
+      first([flags.input === false ? "yes" : "", "--no-input"], isSet("AGENTAUTH_NO_INPUT", "yes")),
+      "no",
+    ),
+    row("errors", first([errors, "AGENTAUTH_ERRORS"]), "text"),
     row("color", color(flags, env), "on a terminal"),
   ];
 }
 
 /** In the order of precedence of the output streams. */
 function color(flags: DoctorFlags, env: Env): Sourced | undefined {
-  if (flags.color === false) return { value: "no", source: "--no-color" };
-  if (env["NO_COLOR"]) return { value: "no", source: "NO_COLOR" };
   const force = env["FORCE_COLOR"];
-  if (force) return { value: force === "0" || force === "false" ? "no" : "yes", source: "FORCE_COLOR" };
-  return env["TERM"] === "dumb" ? { value: "no", source: "TERM" } : undefined;
-}
-
-function flagged(value: string | number | undefined, source: string): Sourced | undefined {
-  return value === undefined ? undefined : { value: String(value), source };
-}
-
-function variable(name: string, env: Env): Sourced | undefined {
-  const value = env[name];
-  return value ? { value, source: name } : undefined;
+  return first(
+    [flags.color === false ? "no" : "", "--no-color"],
+    [env["NO_COLOR"] && "no", "NO_COLOR"],
+    [force && (force === "0" || force === "false" ? "no" : "yes"), "FORCE_COLOR"],
+    [env["TERM"] === "dumb" ? "no" : "", "TERM"],
+  );
 }

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
-import { isAgentAuthError } from "../../../errors.js";
+import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import { suggest } from "../../../http/suggest.js";
 import type { Env } from "../../../platform/system.js";
 import { profileOf } from "../../../profile/profile.js";
 import { resolveSettings } from "../../../profile/resolve-settings.js";
 import { storingToken } from "../../../profile/service-settings.js";
-import type { SettingFlags, Settings, Sourced } from "../../../profile/settings.js";
+import type { SettingFlags, Settings } from "../../../profile/settings.js";
 import { type Config, checkSetting, configPath, readConfig } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
@@ -18,61 +18,26 @@ export interface KnownSettings {
   config: Config;
   /** The source of an invalid base URL; the URL is not shown, since it may contain a password. */
   wrongBaseUrl: string | undefined;
-  problems: { file?: unknown; profile?: unknown; baseUrl?: unknown };
+  problems: { file?: AgentAuthError; profile?: AgentAuthError; baseUrl?: AgentAuthError };
 }
 
 const EMPTY: Config = { schema: 1, profile: "default", profiles: {} };
 
-/**
- * Resolves every setting as `resolveSettings` does, but reports a wrong setting without hiding the others.
- */
+/** Resolves every setting as `resolveSettings` does, but reports a wrong setting without hiding the others. */
 export function knownSettings(flags: SettingFlags, env: Env, home: string): KnownSettings {
   const problems: KnownSettings["problems"] = {};
-  const file = outcome(() => readConfig(home));
-  if ("error" in file) problems.file = file.error;
-  const written = "error" in file ? EMPTY : file.value;
-  const { profile: flag, ...withoutProfile } = flags;
-  const { AGENTAUTH_PROFILE: variable, ...plainEnv } = env;
-  const named = outcome(() => {
-    const alone = { ...(flag !== undefined && { profile: flag }) };
-    return resolveSettings(alone, { AGENTAUTH_PROFILE: variable }, written, home, flagText);
-  });
-  const isUnknownProfile = "error" in named;
-  // If the settings file cannot be read, the profile cannot be checked.
-  if (isUnknownProfile && !("error" in file)) problems.profile = named.error;
-  const used = {
-    flags: isUnknownProfile ? withoutProfile : flags,
-    env: isUnknownProfile ? plainEnv : env,
-    config: isUnknownProfile ? EMPTY : written,
-  };
-  const whole = outcome(() => resolveSettings(used.flags, used.env, used.config, home, flagText));
-  const profile = profileOf(isUnknownProfile ? chosenProfile(flag, variable, written) : named.value.profile, home);
-  if (!("error" in whole)) {
-    return { settings: { ...whole.value, profile }, config: written, wrongBaseUrl: undefined, problems };
-  }
-  problems.baseUrl = whole.error;
-  const { baseUrl, ...otherFlags } = used.flags;
-  const { AGENTAUTH_BASE_URL: _, ...otherEnv } = used.env;
-  const rest = resolveSettings(otherFlags, otherEnv, used.config, home, flagText);
-  const wrongBaseUrl = baseUrl ? "--base-url" : "AGENTAUTH_BASE_URL";
-  return { settings: { ...rest, profile, baseUrl: undefined }, config: written, wrongBaseUrl, problems };
-}
-
-type Outcome<T> = { value: T } | { error: unknown };
-
-function outcome<T>(work: () => T): Outcome<T> {
+  let config = EMPTY;
   try {
-    return { value: work() };
+    config = readConfig(home);
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
-    return { error };
+    problems.file = error;
   }
-}
-
-function chosenProfile(flag: string | undefined, variable: string | undefined, config: Config): Sourced {
-  if (flag) return { value: flag, source: "--profile" };
-  if (variable) return { value: variable, source: "AGENTAUTH_PROFILE" };
-  return { value: config.profile, source: "settings file" };
+  const settings = resolveSettings(flags, env, config, home, flagText, (setting, error) => {
+    problems[setting] = error;
+  });
+  const wrongBaseUrl = problems.baseUrl && (flags.baseUrl ? "--base-url" : "AGENTAUTH_BASE_URL");
+  return { settings: { ...settings, profile: profileOf(settings.profile, home) }, config, wrongBaseUrl, problems };
 }
 
 /** Whether the settings file exists and is valid. */

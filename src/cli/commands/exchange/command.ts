@@ -1,4 +1,4 @@
-import { addAgentFlags } from "../../flags/agent.js";
+import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
 import { addFlags, repeatable } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { ExchangeFlags } from "./run.js";
@@ -29,10 +29,8 @@ function declareExchange(registry: Registry): void {
     ["--actor-token-type <type>", "Type of the actor token (default: access_token)"],
     ["--requested-token-type <type>", "Type of the new token (default: an access token or JWT)"],
   ]);
-  addFlags(command, undefined, [["--format <format>", "Output format (default: raw)", FORMATS]])
+  addFlags(command, undefined, [["--format <format>", "Output format (default: raw)", FORMATS], ...LOGIN_SWITCH])
     .argument("<mcp_url>", "URL of the MCP server whose issuer exchanges the token")
-    .option("--login", "Log in if needed, even without a terminal")
-    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `

@@ -1,6 +1,6 @@
-import { InvalidArgumentError, Option } from "commander";
-import { addAgentFlags } from "../../flags/agent.js";
-import { repeatable, wholeNumber } from "../../flags/values.js";
+import { InvalidArgumentError } from "commander";
+import { addAgentFlags, LOGIN_SWITCH, MIN_TTL } from "../../flags/agent.js";
+import { addFlags, repeatable } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import type { TokenTarget } from "./exec-flags.js";
 
@@ -37,32 +37,21 @@ Examples:
 /** `exec`. */
 function declareExec(registry: Registry): void {
   const { root, context } = registry;
-  const command = addAgentFlags(root.command("exec").description("Run a command with the token in its environment"))
+  const as = "env:NAME, or file:NAME for a file that is refreshed (default: env:AGENTAUTH_TOKEN)";
+  const broker = "Server that the command reaches by a broker, with a policy (repeatable)";
+  const command = addAgentFlags(root.command("exec").description("Run a command with the token in its environment"));
+  addFlags(command, undefined, [
+    ["--as <where>", as, targetOf],
+    MIN_TTL,
+    ["--broker <name=url>", broker, repeatable],
+    ["--listen <address>", "Where that broker listens: unix:<path>, 127.0.0.1:<port>"],
+    ["--mask", "Mask the token in the output of the command, also on a terminal"],
+    ["--no-mask", "Do not mask the token in the output"],
+    ...LOGIN_SWITCH,
+  ])
     .usage("[mcp_url] [options] -- <command> [args...]")
     .argument("[mcp_url]", "URL of the MCP server (not with --broker)")
     .argument("[command...]", "Command to run, after --")
-    .addOption(
-      new Option(
-        "--as <where>",
-        "env:NAME, or file:NAME for a file that is refreshed (default: env:AGENTAUTH_TOKEN)",
-      ).argParser(targetOf),
-    )
-    .addOption(
-      new Option(
-        "--min-ttl <seconds>",
-        "Minimum remaining lifetime in seconds, at most 90 % of the token's lifetime (default: 60)",
-      ).argParser(wholeNumber(0)),
-    )
-    .option(
-      "--broker <name=url>",
-      "Server that the command reaches by a broker, with a policy (repeatable)",
-      repeatable,
-    )
-    .option("--listen <address>", "Where that broker listens: unix:<path>, 127.0.0.1:<port>")
-    .option("--mask", "Mask the token in the output of the command, also on a terminal")
-    .option("--no-mask", "Do not mask the token in the output")
-    .option("--login", "Log in if needed, even without a terminal")
-    .option("--no-login", "Never log in")
     .addHelpText("after", HELP)
     .action(registry.run(() => import("./run.js"), "runExec", "url", "command"));
   // A missing "--" is the error to report, not an unknown flag, which belongs to the command.

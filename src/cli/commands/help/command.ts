@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { usageError } from "../../../errors.js";
-import { suggest } from "../../../http/suggest.js";
+import { suggestionHint } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { WIDEST_HELP } from "../../io/terminal-size.js";
 import { OUTPUT_FORMATS } from "../../output/formats.js";
@@ -42,14 +42,8 @@ function declareHelp(registry: Registry): void {
 function commandUnder(parent: Command, word: string): Command {
   const found = parent.commands.find((command) => command.name() === word);
   if (found) return found;
-  const suggestion = suggest(
-    word,
-    parent.commands.map((command) => command.name()),
-  );
-  throw usageError(
-    `there is no help for ${quote(word, 80)}`,
-    suggestion === undefined ? seeHelp() : `did you mean ${suggestion}?`,
-  );
+  const names = parent.commands.map((command) => command.name());
+  throw usageError(`there is no help for ${quote(word, 80)}`, suggestionHint(word, names, seeHelp()));
 }
 
 const AGENTS = `If an AI agent runs agentauth:

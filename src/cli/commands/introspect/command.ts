@@ -1,3 +1,4 @@
+import { ACCOUNT_HINT } from "../../flags/agent.js";
 import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
@@ -10,8 +11,6 @@ export const command: CommandDeclaration = {
   declare: declareIntrospect,
 };
 
-const ACCOUNT = "Account to use, if several are logged in at the server";
-
 /** `introspect`. */
 function declareIntrospect(registry: Registry): void {
   const { root } = registry;
@@ -19,7 +18,7 @@ function declareIntrospect(registry: Registry): void {
     addMachineGrantFlags(root.command("introspect").description("Ask the issuer about the stored token (RFC 7662)")),
   )
     .argument("<mcp_url>", "URL of the MCP server")
-    .option("--account-hint <account>", ACCOUNT)
+    .option(...ACCOUNT_HINT)
     .addHelpText("after", "\nExample:\n  $ agentauth introspect https://mcp.example/mcp --jq .active")
     .action(registry.run(() => import("./run.js"), "runIntrospect", "url"));
 }

@@ -1,5 +1,6 @@
-import { Option } from "commander";
-import { addAgentFlags, RECEIVE_CALLBACK, type TokenFlags } from "../../flags/agent.js";
+import { addAgentFlags, RECEIVE_CALLBACK } from "../../flags/agent.js";
+import { textOrJson } from "../../flags/output.js";
+import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -12,19 +13,18 @@ export const command: CommandDeclaration = {
 };
 
 /** `login`. */
-function declareLogin(registry: Registry): void {
-  const { root } = registry;
+function declareLogin({ root, run }: Registry): void {
   const command = root.command("login").description("Log in at an MCP server and store the login");
   // The command itself reports that the server is missing, with those that it knows.
   Object.assign(command, { missingArgument: () => {} });
-  addAgentFlags(command)
+  addFlags(addAgentFlags(command), undefined, [
+    ["--idp <issuer>", "Log in at the company's identity provider instead, for all servers that accept it"],
+    ["--no-wait", "Print the login URL (with --flow device: the code) and exit"],
+    ["--wait <login_id>", "Finish a login that --no-wait started"],
+    ["--callback-url <url>", "With --wait: address where the browser ended up (- for stdin, which is preferred)"],
+    ...textOrJson(),
+  ])
     .argument("<mcp_url>", "URL of the MCP server")
-    .option("--idp <issuer>", "Log in at the company's identity provider instead, for all servers that accept it")
-    .option("--no-wait", "Print the login URL (with --flow device: the code) and exit")
-    .option("--wait <login_id>", "Finish a login that --no-wait started")
-    .option("--callback-url <url>", "With --wait: address where the browser ended up (- for stdin, which is preferred)")
-    .addOption(new Option("-o, --output <format>", "Output format").choices(["text", "json"]))
-    .addOption(new Option("--json", "Same as -o json"))
     .addHelpText(
       "after",
       `
@@ -51,14 +51,8 @@ Examples:
   $ agentauth login https://mcp.example/mcp --no-wait --json --flow device
   $ agentauth login https://mcp.example/mcp --wait <login_id> --callback-url - < callback.txt`,
     )
-    .action(
-      registry.action<TokenFlags>(async (options, deps) => (await import("./run.js")).runLogin(options, deps), "url"),
-    );
+    .action(run(() => import("./run.js"), "runLogin", "url"));
   root
     .command(RECEIVE_CALLBACK, { hidden: true })
-    .action(
-      registry.action<object>(async (options, deps) =>
-        (await import("./receive-callback.js")).runReceiveCallback(options, deps),
-      ),
-    );
+    .action(run(() => import("./receive-callback.js"), "runReceiveCallback"));
 }

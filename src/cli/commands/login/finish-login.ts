@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
 import { follow } from "../../../http/deadline.js";
 import { loginText, waitingText } from "../../../login/messages.js";
 import { checkPaste } from "../../../login/paste-check.js";
@@ -46,10 +46,10 @@ export async function finishLogin(
   const login = readLogin(id, url, context);
   checkSameLogin(login, step);
   if (login.flow === "device" && options.callbackUrl !== undefined) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} is one with a device code, which has no callback`, {
-      class: "usage",
-      hint: "leave out --callback-url",
-    });
+    throw usageError(
+      `the login ${quote(id)} is one with a device code, which has no callback`,
+      "leave out --callback-url",
+    );
   }
   if (login.flow === "device") {
     const token = await agent
@@ -142,7 +142,7 @@ function givenCallback(redirectUri: string, callbackUrl: string): LoginSession {
       const result = checkPaste(callbackUrl, { redirectUri, state, loginUrl, allowBareCode });
       if (result !== undefined && "parameters" in result) return result.parameters;
       const reason = result?.reason ?? "it is empty";
-      throw new AgentAuthError("usage", `--callback-url was not accepted: ${reason}`, { class: "usage" });
+      throw usageError(`--callback-url was not accepted: ${reason}`);
     },
     async close() {},
   };
@@ -221,16 +221,14 @@ async function waitForCallback(
 /** The flags of the second command must not contradict the first. */
 function checkSameLogin(login: StoredLogin, { id, url, options, context }: SecondStep): void {
   if (login.server !== parseMcpUrl(url).resource) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} is for ${login.server}, not for ${url}`, {
-      class: "usage",
-    });
+    throw usageError(`the login ${quote(id)} is for ${login.server}, not for ${url}`);
   }
   const { profile } = context.settings();
   if (login.profile !== profile.value) {
-    throw new AgentAuthError("usage", `the login ${quote(id)} belongs to the profile ${login.profile}`, {
-      class: "usage",
-      hint: `add --profile ${shellWord(login.profile)}`,
-    });
+    throw usageError(
+      `the login ${quote(id)} belongs to the profile ${login.profile}`,
+      `add --profile ${shellWord(login.profile)}`,
+    );
   }
   const { accountHint } = options;
   if (accountHint !== undefined && accountHint !== login.account) {

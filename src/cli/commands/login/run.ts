@@ -1,4 +1,4 @@
-import { AgentAuthError, usageError } from "../../../errors.js";
+import { type AgentAuthError, usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/address.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
@@ -163,24 +163,24 @@ async function noServer(context: CommandContext): Promise<AgentAuthError> {
     .catch(() => []);
   const servers = [...new Set(logins.map(({ server }) => server))].map((server) => shellWord(server));
   const known = servers.length === 0 ? "" : `; servers with a stored login: ${servers.join(", ")}`;
-  return new AgentAuthError("usage", "no MCP server is named", {
-    class: "usage",
-    hint: `agentauth login <mcp_url>, such as agentauth login https://mcp.example/mcp${known}`,
-  });
+  return usageError(
+    "no MCP server is named",
+    `agentauth login <mcp_url>, such as agentauth login https://mcp.example/mcp${known}`,
+  );
 }
 
 function callbackWithoutWait(): AgentAuthError {
-  return new AgentAuthError("usage", "--callback-url finishes a login in two steps", {
-    class: "usage",
-    hint: "add --wait <login_id>, which login --no-wait printed",
-  });
+  return usageError(
+    "--callback-url finishes a login in two steps",
+    "add --wait <login_id>, which login --no-wait printed",
+  );
 }
 
 function noUserLogin(url: string, grant: string): AgentAuthError {
-  return new AgentAuthError("usage", `login is interactive, and --grant ${grant} is a machine grant`, {
-    class: "usage",
-    hint: `agentauth token ${shellWord(url)} --grant ${grant}, with the same flags`,
-  });
+  return usageError(
+    `login is interactive, and --grant ${grant} is a machine grant`,
+    `agentauth token ${shellWord(url)} --grant ${grant}, with the same flags`,
+  );
 }
 
 const json = (value: unknown) => `${escapeJson(JSON.stringify(value))}\n`;

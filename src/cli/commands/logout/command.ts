@@ -1,11 +1,10 @@
+import { ACCOUNT_HINT } from "../../flags/agent.js";
 import { addMachineGrantFlags } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 4, names: ["logout"], declare: declareLogout };
-
-const ACCOUNT = "Account to use, if several are logged in at the server";
 
 /** `logout`. */
 function declareLogout(registry: Registry): void {
@@ -18,7 +17,7 @@ function declareLogout(registry: Registry): void {
     .argument("[mcp_url]", "URL of the MCP server")
     .option("--all", "Log out of every server of the profile")
     .option("--idp [issuer]", "Log out of the identity provider, and of every server whose token came from it")
-    .option("--account-hint <account>", ACCOUNT)
+    .option(...ACCOUNT_HINT)
     .addHelpText(
       "after",
       `

@@ -5,7 +5,7 @@ import { escapeText, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { isOutputGiven, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
@@ -64,25 +64,21 @@ interface LogoutResult {
   error: string | null;
 }
 
-const COLUMNS = [
-  { path: "server", header: "SERVER" },
-  { path: "removed", header: "REMOVED", kind: "bool" },
-  { path: "revoked", header: "REVOKED", kind: "bool" },
-  { path: "error", header: "ERROR" },
-] as const;
-
 /** The columns of logouts. */
-const LOGOUT_COLUMNS: ColumnSet = {
-  columns: COLUMNS,
-  wideColumns: [
-    ...COLUMNS,
+const LOGOUT_COLUMNS = rowColumns(
+  [
+    { path: "server", header: "SERVER" },
+    { path: "removed", header: "REMOVED", kind: "bool" },
+    { path: "revoked", header: "REVOKED", kind: "bool" },
+    { path: "error", header: "ERROR" },
+  ],
+  [
     { path: "session_ended", header: "SESSION ENDED", kind: "bool" },
     { path: "expires_at", header: "EXPIRES", kind: "time" },
     { path: "account", header: "ACCOUNT" },
     { path: "profile", header: "PROFILE" },
   ],
-  fields: ["server", "profile", "account", "removed", "revoked", "session_ended", "expires_at", "error"],
-};
+);
 
 const MAX_REASON = 160;
 

@@ -1,10 +1,9 @@
 import type { Command } from "commander";
-import { addAgentFlags } from "../../flags/agent.js";
+import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { repeatable, seconds } from "../../flags/values.js";
+import { addFlags, repeatable, seconds } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 import { declareHosts } from "./hosts/command.js";
-import type { McpFlags } from "./session.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 7, names: ["mcp"], declare: declareMcp };
@@ -19,23 +18,21 @@ function declareMcp(registry: Registry): void {
 }
 
 function declareTools(group: Command, registry: Registry): void {
-  addOutputFlags(addAgentFlags(group.command("tools").description("List the tools of an MCP server")))
+  const tools = group.command("tools").description("List the tools of an MCP server");
+  addFlags(addOutputFlags(addAgentFlags(tools)), undefined, LOGIN_SWITCH)
     .argument("<mcp_url>", "URL of the MCP server")
-    .option("--login", "Log in if needed, even without a terminal")
-    .option("--no-login", "Never log in")
     .addHelpText("after", "\nExample:\n  $ agentauth mcp tools https://mcp.example/mcp -o id")
-    .action(
-      registry.action<McpFlags>(async (options, deps) => (await import("./run.js")).runTools(options, deps), "url"),
-    );
+    .action(registry.run(() => import("./run.js"), "runTools", "url"));
 }
 
 function declareCall(group: Command, registry: Registry): void {
-  addOutputFlags(addAgentFlags(group.command("call").description("Call a tool of an MCP server")))
+  const call = group.command("call").description("Call a tool of an MCP server");
+  addFlags(addOutputFlags(addAgentFlags(call)), undefined, [
+    ["--args <json>", "Arguments of the tool, a JSON object (- for stdin)"],
+    ...LOGIN_SWITCH,
+  ])
     .argument("<mcp_url>", "URL of the MCP server")
     .argument("<tool>", "Name of the tool")
-    .option("--args <json>", "Arguments of the tool, a JSON object (- for stdin)")
-    .option("--login", "Log in if needed, even without a terminal")
-    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `
@@ -46,38 +43,23 @@ Examples:
   $ agentauth mcp call https://mcp.example/mcp echo --args '{"text":"hello"}'
   $ agentauth mcp call https://mcp.example/mcp build --timeout 600`,
     )
-    .action(
-      registry.action<McpFlags>(
-        async (options, deps) => (await import("./run.js")).runCall(options, deps),
-        "url",
-        "tool",
-      ),
-    );
+    .action(registry.run(() => import("./run.js"), "runCall", "url", "tool"));
 }
 
 function declareProxy(group: Command, registry: Registry): void {
-  addAgentFlags(group.command("proxy").description("Expose a remote MCP server over stdio, with authentication"))
+  const proxy = group.command("proxy").description("Expose a remote MCP server over stdio, with authentication");
+  const header = "HTTP header of each request; a secret as env:NAME, file:PATH or exec:COMMAND (repeatable)";
+  addFlags(addAgentFlags(proxy), undefined, [
+    ["--server <name=url>", "One of several MCP servers; its tools are named <name>__<tool> (repeatable)", repeatable],
+    ["--header <name: value>", header, repeatable],
+    ["--header-file <file>", "Private file with such headers, one per line; # begins a comment"],
+    ["--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", repeatable],
+    ["--hide-tool <glob>", "Tool that the host may neither list nor call (repeatable)", repeatable],
+    ["--keep-alive [seconds]", "Send a ping at an interval, so that an idle session lasts (default: 30)", seconds],
+    ["--login", "Log in if needed, in a browser"],
+    ["--no-login", "Never log in"],
+  ])
     .argument("[mcp_url]", "URL of the MCP server")
-    .option(
-      "--server <name=url>",
-      "One of several MCP servers; its tools are named <name>__<tool> (repeatable)",
-      repeatable,
-    )
-    .option(
-      "--header <name: value>",
-      "HTTP header of each request; a secret as env:NAME, file:PATH or exec:COMMAND (repeatable)",
-      repeatable,
-    )
-    .option("--header-file <file>", "Private file with such headers, one per line; # begins a comment")
-    .option("--allow-tool <glob>", "Tool that the host may list and call, and no other (repeatable)", repeatable)
-    .option("--hide-tool <glob>", "Tool that the host may neither list nor call (repeatable)", repeatable)
-    .option(
-      "--keep-alive [seconds]",
-      "Send a ping at an interval, so that an idle session lasts (default: 30)",
-      seconds,
-    )
-    .option("--login", "Log in if needed, in a browser")
-    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `

@@ -1,6 +1,7 @@
+import { usageError } from "../../../errors.js";
 import { readSecretFile, referencedSecret } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
-import { checkHeaderValue, headerError, parseHeaderLine } from "../../clients/header-line.js";
+import { checkHeaderValue, parseHeaderLine } from "../../clients/header-line.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** The flags of headers that go with every request. */
@@ -28,13 +29,13 @@ export function readHeaders({ header = [], headerFile }: HeaderFlags, context: C
   const add = (line: string, from: string, isPrivate: boolean) => {
     const { name, value } = parseHeaderLine(line, from);
     const shown = `${from} ${quote(name, 40)}`;
-    if (RESERVED.test(name)) throw headerError(`${shown} is set by the proxy itself`, "leave it out");
-    if (found.has(name.toLowerCase())) throw headerError(`${shown} is given twice`, "leave one of them out");
+    if (RESERVED.test(name)) throw usageError(`${shown} is set by the proxy itself`, "leave it out");
+    if (found.has(name.toLowerCase())) throw usageError(`${shown} is given twice`, "leave one of them out");
     const [, scheme = "", reference] = REFERENCE.exec(value) ?? [];
     if (reference === undefined && !isPrivate && SECRET.test(name)) {
       const hint = `write ${quote(`${name}: env:NAME`)} or ${quote(`${name}: file:PATH`)}, or give --header-file; and revoke the one that was typed here`;
       redactor.add(value);
-      throw headerError(`${shown}: a secret must not be on the command line, where other programs can read it`, hint);
+      throw usageError(`${shown}: a secret must not be on the command line, where other programs can read it`, hint);
     }
     const secret = reference === undefined ? value : referencedSecret(reference, shown, io.env).read();
     checkHeaderValue(secret, shown);

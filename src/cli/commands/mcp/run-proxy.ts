@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { usageError } from "../../../errors.js";
 import { HttpRequest, type HttpRequestInit } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import type { SendRequest } from "../../../mcp/http-exchange.js";
@@ -62,27 +62,27 @@ const SERVER = /^([a-z0-9][a-z0-9-]{0,31})=(.+)$/is;
 function serversOf(options: ProxyFlags): { name: string; url: string }[] {
   const { url, server = [] } = options;
   if (url !== undefined && server.length > 0)
-    throw usage("<mcp_url> and --server do not go together", "name each server with --server <name>=<url>");
+    throw usageError("<mcp_url> and --server do not go together", "name each server with --server <name>=<url>");
   if (url !== undefined) return [{ name: "", url: parseMcpUrlArgument(url) }];
-  if (server.length === 0) throw usage("the URL of the MCP server is missing", "agentauth mcp proxy <mcp_url>");
+  if (server.length === 0) throw usageError("the URL of the MCP server is missing", "agentauth mcp proxy <mcp_url>");
   const found = new Map<string, string>();
   for (const text of server) {
     const [, name = "", address = ""] = SERVER.exec(text) ?? [];
     const hint = "for example --server docs=https://mcp.example/mcp: a name has up to 32 letters, digits and hyphens";
-    if (name === "") throw usage(`--server ${quote(text, 80)} is not <name>=<url>`, hint);
-    if (found.has(name)) throw usage(`--server ${quote(name)} is given twice`, "give each server a name of its own");
+    if (name === "") throw usageError(`--server ${quote(text, 80)} is not <name>=<url>`, hint);
+    if (found.has(name))
+      throw usageError(`--server ${quote(name)} is given twice`, "give each server a name of its own");
     found.set(name, parseMcpUrlArgument(address));
   }
   const forOne = (["header", "headerFile", "resource", "resourceMetadata"] as const).find((name) => options[name]);
   if (found.size > 1 && forOne !== undefined) {
     const flag = `--${forOne.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-    throw usage(`${flag} is for one server, and would go to all of them`, "start a proxy of its own for that server");
+    throw usageError(
+      `${flag} is for one server, and would go to all of them`,
+      "start a proxy of its own for that server",
+    );
   }
   return [...found].map(([name, address]) => ({ name, url: address }));
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }
 
 /** Standard input carries the host's messages: no secret may be read from it. */
@@ -90,7 +90,7 @@ function checkStdin(flags: ProxyFlags): void {
   const given = stdinFlag(flags);
   const taken = flags.flow === "paste" ? "--flow paste" : given && `${given} -`;
   if (taken === undefined) return;
-  throw usage(
+  throw usageError(
     `${taken} reads standard input, which carries the MCP host's messages`,
     taken === "--flow paste" ? "log in beforehand: agentauth login <mcp_url> --flow paste" : "give a private file",
   );

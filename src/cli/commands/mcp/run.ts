@@ -1,19 +1,19 @@
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, usageError } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { quote, shellWord } from "../../../redact.js";
 import { textOf } from "../../clients/mcp-content.js";
 import { stdinFlag } from "../../flags/grant.js";
+import { rowColumns } from "../../output/columns.js";
 import { printObject } from "../../output/object.js";
-import { createWriter, formatOf } from "../../output/writer.js";
+import { formatOf, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { type McpFlags, withSession } from "./session.js";
 
-const TOOL_COLUMNS = [
+const TOOLS = rowColumns([
   { path: "name", header: "TOOL" },
   { path: "description", header: "ABOUT" },
-];
-const TOOLS = { columns: TOOL_COLUMNS, wideColumns: TOOL_COLUMNS, fields: ["name", "description", "inputSchema"] };
+]);
 
 const LIST_TIMEOUT_S = 30;
 /** Tools may take a while. */
@@ -47,10 +47,8 @@ interface PrintedTool {
 export function runTools(options: McpFlags, context: CommandContext): Promise<number> {
   return withSession(options, context, LIST_TIMEOUT_S, async (session) => {
     const tools: PrintedTool[] = withoutSecrets(await session.tools(context.signal), context.redactor);
-    const format = formatOf(options, context.settings(), context.io);
-    const writer = createWriter(format, { ...TOOLS, bounded: true, jq: options.jq }, context.io);
-    await writer.write(format === "id" ? tools.map((tool) => ({ ...tool, id: tool.name })) : tools);
-    await writer.end();
+    const isId = formatOf(options, context.settings(), context.io) === "id";
+    await printRows(isId ? tools.map(({ name }) => ({ id: name })) : tools, TOOLS, options, context);
     return EXIT_CODES.ok;
   });
 }
@@ -91,26 +89,22 @@ function checkStdin(options: McpFlags): void {
   if (options.args !== "-") return;
   const other = options.flow === "paste" ? "--flow paste" : stdinFlag(options);
   if (other === undefined) return;
-  throw new AgentAuthError("usage", `--args and ${other} cannot both read standard input`, {
-    class: "usage",
-    hint:
-      other === "--flow paste" ? "write the JSON after --args" : `write the JSON after --args, or give ${other} a file`,
-  });
+  throw usageError(
+    `--args and ${other} cannot both read standard input`,
+    other === "--flow paste" ? "write the JSON after --args" : `write the JSON after --args, or give ${other} a file`,
+  );
 }
 
 async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Record<string, unknown>> {
   const text = args === "-" ? await io.stdin.text() : (args ?? "{}");
-  const usageError = (why: string) =>
-    new AgentAuthError("usage", `--args ${quote(text, 80)} ${why}`, {
-      class: "usage",
-      hint: `for example --args '{"text":"hello"}'`,
-    });
+  const complain = (why: string) =>
+    usageError(`--args ${quote(text, 80)} ${why}`, `for example --args '{"text":"hello"}'`);
   let value: unknown;
   try {
     value = parseStrictJson(text);
   } catch (cause) {
-    throw usageError(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
+    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
   }
-  if (!isJsonObject(value)) throw usageError("is not a JSON object");
+  if (!isJsonObject(value)) throw complain("is not a JSON object");
   return value;
 }

@@ -1,5 +1,4 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../../errors.js";
-import { shownUrl } from "../../../http/buffered-response.js";
 import { follow } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
@@ -9,14 +8,12 @@ import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.
 import type { AgentClient } from "../../../oauth/agent.js";
 import { extensionOf } from "../../../oauth/machine/grant-strategies.js";
 import { escapeText, quote } from "../../../redact.js";
-import { responseError } from "../../clients/http-error.js";
+import { lateError, limitOf, responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import type { OutputFlags } from "../../flags/output.js";
 import type { CommandContext } from "../../runtime/context.js";
-
-const DEFAULT_LOGIN_TIMEOUT_S = 300;
 
 /** Options of `mcp tools` and `mcp call`. */
 export interface McpFlags extends AgentFlags, OutputFlags {
@@ -68,12 +65,6 @@ export async function withSession<T>(
   }
 }
 
-/** Seconds until the response must arrive, plus the time for a login that may be needed in between. */
-function limitOf(options: McpFlags, context: CommandContext, defaultTimeout: number): number {
-  const { timeout = defaultTimeout, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
-  return context.mayLogin() ? timeout + loginTimeout : timeout;
-}
-
 /** A fetch with the token and the time limit that remembers the last error response. */
 function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
   let errorResponse: Response | undefined;
@@ -83,7 +74,7 @@ function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
     if (init.method !== "POST") return agent.fetch(request, { signal: signal ?? null });
     const call = follow(signal ?? undefined);
     // A notification, such as the one that ends the handshake, has no other time limit.
-    const timer = setTimeout(() => call.abort(timeoutError(url, limit)), limit * 1000);
+    const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
     try {
       const response = await agent.fetch(request, { signal: call.signal });
       errorResponse = response.status >= 400 ? response : undefined;
@@ -106,7 +97,7 @@ interface SessionContext {
 
 /** The error that `request` would report; a JSON-RPC error keeps the server's message. */
 function cliError(error: unknown, { url, limit, errorResponse, grant }: SessionContext): unknown {
-  const known = isTimeout(error) ? timeoutError(url, limit) : connectionError(error, url);
+  const known = isTimeout(error) ? lateError(url, limit) : connectionError(error, url);
   if (known) return known;
   const message = serverMessage(error);
   if (errorResponse) {
@@ -116,12 +107,4 @@ function cliError(error: unknown, { url, limit, errorResponse, grant }: SessionC
   if (isAgentAuthError(error) || !(error instanceof Error)) return error;
   const text = `the MCP server ${quote(url)}: ${escapeText(message ?? error.message).slice(0, 300)}`;
   return new AgentAuthError("mcp_failed", text, { class: "remote", cause: error });
-}
-
-function timeoutError(url: string, limit: number): AgentAuthError {
-  return new AgentAuthError("timeout", `${new URL(url).host}: no response in ${limit} s`, {
-    class: "unavailable",
-    url: shownUrl(url),
-    hint: "--timeout <seconds> allows more time",
-  });
 }

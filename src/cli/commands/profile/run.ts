@@ -1,26 +1,23 @@
 import { usageError } from "../../../errors.js";
-import { suggest } from "../../../http/suggest.js";
-import { profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
+import { suggestionHint } from "../../../http/suggest.js";
+import { chosenProfile, profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
-import type { Sourced } from "../../../profile/settings.js";
 import { type Config, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { removeOwnToken } from "../../config/token-file.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
-import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 
-const COLUMNS = [
+const PROFILES = rowColumns([
   { path: "name", header: "PROFILE" },
   { path: "current", header: "USED", kind: "bool" },
   { path: "base_url", header: "BASE URL" },
   { path: "source", header: "SOURCE" },
-] as const;
-const PROFILES: ColumnSet = { columns: COLUMNS, wideColumns: COLUMNS, fields: COLUMNS.map(({ path }) => path) };
+]);
 
 /** A profile as `profile list -o json` prints it. */
 interface ProfileRow {
@@ -40,7 +37,7 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", CommandRun
     const home = context.home();
     const config = readConfig(home);
     // An unknown profile must not prevent the list of known ones.
-    const used = usedProfile(options, config, context);
+    const used = profileOf(chosenProfile([options.profile, "--profile"], context.io.env, config), home);
     const names = profileNames(config, home);
     const sandbox = readSandboxState(home);
     const rows = names.map((name): ProfileRow => {
@@ -90,21 +87,9 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", CommandRun
   },
 };
 
-/** The profile in use and its source, even if the profile does not exist. */
-function usedProfile({ profile: flag }: ProfileOptions, { profile }: Config, context: CommandContext): Sourced {
-  const variable = context.io.env["AGENTAUTH_PROFILE"];
-  if (flag) return { value: flag, source: "--profile" };
-  if (variable) return { value: variable, source: "AGENTAUTH_PROFILE" };
-  return profileOf({ value: profile, source: "settings file" }, context.home());
-}
-
 function requireProfile(name: string, config: Config, names: readonly string[]): void {
   if (name === "default" || Object.hasOwn(config.profiles, name)) return;
-  const suggestion = suggest(name, names);
-  throw usageError(
-    `unknown profile ${quote(name)}`,
-    suggestion === undefined ? `profiles: ${names.join(", ")}` : `did you mean ${suggestion}?`,
-  );
+  throw usageError(`unknown profile ${quote(name)}`, suggestionHint(name, names, `profiles: ${names.join(", ")}`));
 }
 
 /** Options of the `profile` commands. */

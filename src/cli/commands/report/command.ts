@@ -1,12 +1,12 @@
 import { addDeviceFilters, addReadFlags } from "../../flags/list.js";
-import { DOCUMENT_FORMATS, pagerOption } from "../../flags/output.js";
+import { addDocumentFlags, DOCUMENT_FORMATS, pagerOption } from "../../flags/output.js";
 import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Lists:", order: 2, names: ["devices"], declare: declareReport };
 
-/** `devices report`. It has no `--show-secrets`: its output is made to be shared. */
+/** `devices report`. */
 function declareReport({ root, run }: Registry): void {
   const group = root.commands.find((command) => command.name() === "devices");
   if (group === undefined) throw new TypeError("declareLists comes before declareReport");
@@ -17,10 +17,8 @@ function declareReport({ root, run }: Registry): void {
   addFlags(report, "Output:", [
     ["--html <file>", "Write one self-contained HTML page (- for stdout)"],
     ["--force", "Overwrite the file of --html"],
-    ["-o, --output <format>", "Output format (default: text for reading)", DOCUMENT_FORMATS],
-    ["--json", "Same as -o json"],
-    ["--jq <expression>", "Filter JSON with a jq expression"],
-  ]).addOption(pagerOption());
+  ]);
+  addDocumentFlags(report, DOCUMENT_FORMATS).addOption(pagerOption());
   addDeviceFilters(addReadFlags(report))
     .addHelpText(
       "after",

@@ -1,5 +1,5 @@
-import { addAgentFlags } from "../../flags/agent.js";
-import { repeatable } from "../../flags/values.js";
+import { addAgentFlags, LOGIN_SWITCH } from "../../flags/agent.js";
+import { addFlags, repeatable } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -7,14 +7,17 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 6, names: 
 
 /** `request`. */
 function declareRequest(registry: Registry): void {
-  addAgentFlags(registry.root.command("request").description("Send one HTTP request to an MCP server, with its token"))
+  const request = registry.root
+    .command("request")
+    .description("Send one HTTP request to an MCP server, with its token");
+  addFlags(addAgentFlags(request), undefined, [
+    ["-X, --method <verb>", "HTTP method (default: GET, with --data POST)"],
+    ["-H, --header <name: value>", "HTTP header (repeatable)", repeatable],
+    ["-d, --data <text>", "Request body; @file reads a file, - reads stdin"],
+    ["-i, --include", "Print the status line and the headers before the body"],
+    ...LOGIN_SWITCH,
+  ])
     .argument("<mcp_url>", "URL of the MCP server")
-    .option("-X, --method <verb>", "HTTP method (default: GET, with --data POST)")
-    .option("-H, --header <name: value>", "HTTP header (repeatable)", repeatable)
-    .option("-d, --data <text>", "Request body; @file reads a file, - reads stdin")
-    .option("-i, --include", "Print the status line and the headers before the body")
-    .option("--login", "Log in if needed, even without a terminal")
-    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `

@@ -8,6 +8,7 @@ import { parseHeaderLine } from "../../clients/header-line.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import { stdinFlag } from "../../flags/grant.js";
+import { readStream } from "../../io/stdin.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** Options of `request`. */
@@ -104,27 +105,14 @@ async function bodyOf(
 
 /** Reads a whole stream. */
 async function readAll(stream: Readable, name: string, signal: AbortSignal): Promise<Uint8Array<ArrayBuffer>> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  const abort = () => stream.destroy(signal.reason);
-  if (signal.aborted) throw signal.reason;
-  signal.addEventListener("abort", abort, { once: true });
+  const tooLong = () => usageError(`--data: ${name} is longer than ${MAX_BODY_BYTES} bytes`, "send a shorter body");
   try {
-    for await (const chunk of stream) {
-      chunks.push(Buffer.from(chunk));
-      size += chunk.length;
-      if (size > MAX_BODY_BYTES)
-        throw usageError(`--data: ${name} is longer than ${MAX_BODY_BYTES} bytes`, "send a shorter body");
-    }
+    return await readStream(stream, { maxBytes: MAX_BODY_BYTES, tooLong, signal });
   } catch (error) {
-    if (signal.aborted) throw signal.reason;
     const code = (error as NodeJS.ErrnoException).code;
-    if (error instanceof AgentAuthError || code === undefined) throw error;
+    if (signal.aborted || error instanceof AgentAuthError || code === undefined) throw error;
     throw usageError(`--data: ${name} cannot be read (${code})`, '--data - sends a text that begins with "@"', error);
-  } finally {
-    signal.removeEventListener("abort", abort);
   }
-  return Buffer.concat(chunks);
 }
 
 function contentTypeOf(body: Uint8Array): string {

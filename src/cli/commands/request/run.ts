@@ -1,10 +1,10 @@
-import { AgentAuthError, abortedError } from "../../../errors.js";
+import { abortedError } from "../../../errors.js";
 import { shownUrl } from "../../../http/buffered-response.js";
 import { follow } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { responseError } from "../../clients/http-error.js";
+import { lateError, limitOf, responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
 import type { Io } from "../../io/io.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -12,7 +12,6 @@ import { type OutgoingRequest, type RequestFlags, readRequest } from "./input.js
 import { printResponse } from "./response-output.js";
 
 const DEFAULT_TIMEOUT_S = 30;
-const DEFAULT_LOGIN_TIMEOUT_S = 300;
 
 /** `request`: one request with the token of its server. */
 export async function runRequest(options: RequestFlags, context: CommandContext): Promise<undefined> {
@@ -37,8 +36,8 @@ export async function sendRequest(
   // A login, if needed, comes before the time limit starts.
   await loginFirst(agent, url, { scope: options.scope, signal: context.signal });
   const call = follow(context.signal);
-  const limit = limitOf(options, context);
-  const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
+  const limit = limitOf(options, context, DEFAULT_TIMEOUT_S);
+  const timer = setTimeout(() => call.abort(lateError(url, limit, "no response started")), limit * 1000);
   try {
     const request = new HttpRequest(url, init);
     const response = await agent.fetch(request, { signal: call.signal }).catch((thrown: unknown) => {
@@ -54,12 +53,6 @@ export async function sendRequest(
   }
 }
 
-/** Seconds until the response must start, plus the time for a login that may be needed in between. */
-function limitOf(options: RequestFlags, context: CommandContext): number {
-  const { timeout = DEFAULT_TIMEOUT_S, loginTimeout = DEFAULT_LOGIN_TIMEOUT_S } = options;
-  return context.mayLogin() ? timeout + loginTimeout : timeout;
-}
-
 /** Reports a redirect. @returns whether another server sent the response */
 function reportRedirect(response: Response, url: string, io: Io): boolean {
   if (!response.redirected) return false;
@@ -69,12 +62,4 @@ function reportRedirect(response: Response, url: string, io: Io): boolean {
     io.warn(`redirected to ${target}, another server: the request there had no token, and this is its response`);
   else io.say(`redirected to ${target}`);
   return foreign;
-}
-
-function lateError(url: string, limit: number): AgentAuthError {
-  return new AgentAuthError("timeout", `${new URL(url).host}: no response started in ${limit} s`, {
-    class: "unavailable",
-    url: shownUrl(url),
-    hint: "--timeout <seconds> allows more time",
-  });
 }

@@ -1,10 +1,11 @@
-import { Option } from "commander";
-import { addOutputFlags } from "../../flags/output.js";
-import { repeatable, wholeNumber } from "../../flags/values.js";
+import { addOutputFlags, textOrJson } from "../../flags/output.js";
+import { addFlags, repeatable, wholeNumber } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Sandbox:", order: 1, names: ["sandbox"], declare: declareSandbox };
+
+const METADATA = "Where authorization servers publish their metadata (default: both)";
 
 /** `sandbox start|vendors|status|stop|fault`. */
 function declareSandbox(registry: Registry): void {
@@ -21,43 +22,32 @@ While it runs, --profile sandbox uses it:
   $ agentauth sandbox stop`,
     );
   const load = async () => (await import("./run.js")).SANDBOX_RUNS;
-  const output = () => new Option("-o, --output <format>", "Output format").choices(["text", "json"]);
-  const json = () => new Option("--json", "Same as -o json");
-  group
-    .command("start")
-    .description("Start the sandbox and run it until Ctrl-C or `sandbox stop`")
-    .option("--port <n>", "Port to listen on (default: a free one)", wholeNumber(0, 65_535))
-    .option("--like <vendor>", "Real server to imitate, such as github; see sandbox vendors")
-    .option("--seed <n>", "Seed of the sample data (default: 1)", wholeNumber(0))
-    .option("--accounts <n>", "Number of accounts (default: 2)", wholeNumber(1))
-    .option("--domains <n>", "Number of domains per account (default: 3)", wholeNumber(1))
-    .option("--pools <n>", "Number of pools per domain (default: 4)", wholeNumber(1))
-    .option("--devices <n>", "Number of devices per pool (default: 120)", wholeNumber(0, 1_000_000))
-    .option("--latency <ms>", "Delay of each response in ms (default: 0)", wholeNumber(0, 3_600_000))
-    .option("--fault <fault>", "Fault to inject from the start (repeatable)", repeatable)
-    .addOption(
-      new Option("--metadata <address>", "Where authorization servers publish their metadata (default: both)").choices([
-        "appended",
-        "rfc8414",
-        "both",
-      ]),
-    )
-    .option("--auto-approve", "Approve every login without asking the user")
-    .option("--iss", "Return and announce iss in authorization responses (RFC 9207)")
-    .option("--device-flow", "Enable the device authorization grant (RFC 8628)")
-    .option("--client-metadata-documents", "Accept clients by metadata document")
-    .option("--machine-grants", "Enable machine grants; see sandbox machine")
-    .option("--opaque", "Issue opaque access tokens (introspection only)")
-    .option("--access-token-ttl <seconds>", "Lifetime of access tokens in seconds (default: 3600)", wholeNumber(1))
-    .addOption(
-      new Option("--dpop <mode>", "DPoP-bound tokens (default: off)").choices(["off", "supported", "required"]),
-    )
-    .option("--dpop-nonces", "Require a server nonce in every DPoP proof")
-    .option("--host <address>", "Address to listen on (default: 127.0.0.1)")
-    .option("--allow-non-loopback", "Allow an address that other machines can reach")
-    .option("--allow-origin <origin>", "Origin whose pages may log in (repeatable)", repeatable)
-    .addOption(output())
-    .addOption(json())
+  const start = group.command("start").description("Start the sandbox and run it until Ctrl-C or `sandbox stop`");
+  addFlags(start, undefined, [
+    ["--port <n>", "Port to listen on (default: a free one)", wholeNumber(0, 65_535)],
+    ["--like <vendor>", "Real server to imitate, such as github; see sandbox vendors"],
+    ["--seed <n>", "Seed of the sample data (default: 1)", wholeNumber(0)],
+    ["--accounts <n>", "Number of accounts (default: 2)", wholeNumber(1)],
+    ["--domains <n>", "Number of domains per account (default: 3)", wholeNumber(1)],
+    ["--pools <n>", "Number of pools per domain (default: 4)", wholeNumber(1)],
+    ["--devices <n>", "Number of devices per pool (default: 120)", wholeNumber(0, 1_000_000)],
+    ["--latency <ms>", "Delay of each response in ms (default: 0)", wholeNumber(0, 3_600_000)],
+    ["--fault <fault>", "Fault to inject from the start (repeatable)", repeatable],
+    ["--metadata <address>", METADATA, ["appended", "rfc8414", "both"]],
+    ["--auto-approve", "Approve every login without asking the user"],
+    ["--iss", "Return and announce iss in authorization responses (RFC 9207)"],
+    ["--device-flow", "Enable the device authorization grant (RFC 8628)"],
+    ["--client-metadata-documents", "Accept clients by metadata document"],
+    ["--machine-grants", "Enable machine grants; see sandbox machine"],
+    ["--opaque", "Issue opaque access tokens (introspection only)"],
+    ["--access-token-ttl <seconds>", "Lifetime of access tokens in seconds (default: 3600)", wholeNumber(1)],
+    ["--dpop <mode>", "DPoP-bound tokens (default: off)", ["off", "supported", "required"]],
+    ["--dpop-nonces", "Require a server nonce in every DPoP proof"],
+    ["--host <address>", "Address to listen on (default: 127.0.0.1)"],
+    ["--allow-non-loopback", "Allow an address that other machines can reach"],
+    ["--allow-origin <origin>", "Origin whose pages may log in (repeatable)", repeatable],
+    ...textOrJson(),
+  ])
     .addHelpText(
       "after",
       `
@@ -82,11 +72,8 @@ Examples:
   $ agentauth sandbox vendors --jq '.[] | select(.by_default) | .id'`,
     )
     .action(registry.run(() => import("./vendors.js"), "runVendors"));
-  group
-    .command("status")
-    .description("Show whether the sandbox runs, and where")
-    .addOption(output())
-    .addOption(json())
+  const status = group.command("status").description("Show whether the sandbox runs, and where");
+  addFlags(status, undefined, textOrJson())
     .addHelpText("after", "\nExits with 5 if no sandbox runs.\n\nExample:\n  $ agentauth sandbox status --json")
     .action(registry.run(load, "status"));
   group

@@ -20,34 +20,26 @@ import { loginCommandOf } from "./vendor-command.js";
 type SandboxOptions = import("../../../sandbox/sandbox-settings.js").SandboxOptions;
 type ServerShape = import("../../../sandbox/vendors/shape.js").ServerShape;
 
+/** The flags of `sandbox start` that the sandbox has an option of the same name for. */
+const OPTIONS = [
+  ...(["host", "port", "allowNonLoopback", "seed", "accounts", "domains", "pools", "devices", "like"] as const),
+  ...(["metadata", "autoApprove", "iss", "deviceFlow", "clientMetadataDocuments", "machineGrants"] as const),
+  ...(["opaque", "dpop", "dpopNonces"] as const),
+] as const satisfies readonly (keyof SandboxOptions)[];
+
 /** Options of the `sandbox` commands. */
-export interface SandboxCommandOptions extends Omit<GlobalFlags, "output"> {
+export interface SandboxCommandOptions
+  extends Omit<GlobalFlags, "output">,
+    Omit<Pick<SandboxOptions, (typeof OPTIONS)[number]>, "like"> {
   output?: "text" | "json";
   json?: boolean;
-  host?: string;
-  allowNonLoopback?: boolean;
   allowOrigin?: string[];
-  port?: number;
   like?: string;
-  seed?: number;
-  accounts?: number;
-  domains?: number;
-  pools?: number;
-  devices?: number;
   latency?: number;
+  accessTokenTtl?: number;
   fault?: string[];
   faults: string[];
   clear?: boolean;
-  metadata?: "appended" | "rfc8414" | "both";
-  autoApprove?: boolean;
-  iss?: boolean;
-  deviceFlow?: boolean;
-  clientMetadataDocuments?: boolean;
-  machineGrants?: boolean;
-  opaque?: boolean;
-  accessTokenTtl?: number;
-  dpop?: "off" | "supported" | "required";
-  dpopNonces?: boolean;
   change?: string;
 }
 
@@ -217,16 +209,10 @@ export const SANDBOX_RUNS: Readonly<
 
 /** The given options, under the sandbox's names. */
 function given(options: SandboxCommandOptions): SandboxOptions {
-  const { host, allowNonLoopback, port, like, seed, accounts, domains, pools, devices, latency } = options;
-  const { metadata, autoApprove, iss, deviceFlow, clientMetadataDocuments, machineGrants, opaque } = options;
-  const { accessTokenTtl, dpop, dpopNonces } = options;
-  const all = { host, allowNonLoopback, port, like, seed, accounts, domains, pools, devices, latencyMs: latency };
-  const lifetimes = { accessTokenTtlSeconds: accessTokenTtl };
-  const servers = { metadata, autoApprove, iss, deviceFlow, clientMetadataDocuments, machineGrants, opaque };
-  const oauth = { ...servers, dpop, dpopNonces, ...lifetimes };
-  const allowOrigins = options.allowOrigin;
-  const entries = Object.entries({ ...all, allowOrigins, ...oauth });
-  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+  const { latency: latencyMs, accessTokenTtl: accessTokenTtlSeconds, allowOrigin: allowOrigins } = options;
+  const others = { latencyMs, accessTokenTtlSeconds, allowOrigins };
+  const all = [...OPTIONS.map((name) => [name, options[name]] as const), ...Object.entries(others)];
+  return Object.fromEntries(all.filter(([, value]) => value !== undefined));
 }
 
 function likeOf(shape: ServerShape): Pick<PrintedSandbox, "like" | "login_command"> {

@@ -5,7 +5,7 @@ import { SERVER_SHAPES } from "../../../sandbox/vendors/catalogue.gen.js";
 import type { ServerShape } from "../../../sandbox/vendors/shape.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { loginCommandOf } from "./vendor-command.js";
@@ -30,22 +30,19 @@ interface VendorRow {
   refused?: string;
 }
 
-const COLUMNS = [
-  { path: "id", header: "VENDOR", kind: "name" },
-  { path: "date", header: "RECORDED" },
-  { path: "by_default", header: "DEFAULT", kind: "bool" },
-  { path: "command", header: "COMMAND" },
-] as const;
-const VENDORS: ColumnSet = {
-  columns: COLUMNS,
-  wideColumns: [
-    ...COLUMNS,
+const VENDORS = rowColumns(
+  [
+    { path: "id", header: "VENDOR", kind: "name" },
+    { path: "date", header: "RECORDED" },
+    { path: "by_default", header: "DEFAULT", kind: "bool" },
+    { path: "command", header: "COMMAND" },
+  ],
+  [
     { path: "title", header: "TITLE" },
     { path: "source", header: "SOURCE" },
     { path: "about", header: "ABOUT" },
   ],
-  fields: ["id", "title", "about", "date", "source", "by_default", "command", "refused"],
-};
+);
 
 /** `sandbox vendors`. */
 export async function runVendors(options: GlobalFlags & OutputFlags, context: CommandContext): Promise<undefined> {

@@ -1,9 +1,10 @@
 import { usageError } from "../../../errors.js";
-import { suggest } from "../../../http/suggest.js";
+import { suggestionHint } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
+import { rowColumns } from "../../output/columns.js";
 import { OUTPUT_TYPES, type OutputTypeName } from "../../output/output-types.js";
 import type { Column } from "../../output/value.js";
-import { createWriter } from "../../output/writer.js";
+import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import outputSchemas from "./outputs.gen.json" with { type: "json" };
 import serviceSchemas from "./service.gen.json" with { type: "json" };
@@ -25,30 +26,18 @@ const TYPE_COLUMNS = [
 ] as const satisfies readonly Column[];
 
 /** `schema`: one schema, or the list of types: name, version, `$id`, about. */
-export async function runSchema({ type }: SchemaOptions, { io }: CommandContext): Promise<undefined> {
+export async function runSchema({ type }: SchemaOptions, { io, now }: CommandContext): Promise<undefined> {
   if (type === undefined) {
     // The id is for programs; a person types the name.
     const columns = io.stdout.isTTY ? TYPE_COLUMNS.filter(({ path }) => path !== "$id") : TYPE_COLUMNS;
-    const set = { columns, wideColumns: columns, fields: columns.map(({ path }) => path), bounded: true };
-    const writer = createWriter(io.stdout.isTTY ? "table" : "plain", set, io);
-    await writer.write(
-      Object.entries(OUTPUT_TYPES).map(([name, { about, version }]) => ({
-        name,
-        version,
-        $id: idOf(name, version),
-        about,
-      })),
-    );
-    await writer.end();
+    const rows = Object.entries(OUTPUT_TYPES).map(([name, type]) => ({ name, $id: idOf(name, type.version), ...type }));
+    await printRows(rows, rowColumns(columns), {}, { io, now, settings: () => ({ output: undefined }) });
     return undefined;
   }
   if (!isOutputType(type)) {
     const names = Object.keys(OUTPUT_TYPES);
-    const meant = suggest(type, names);
-    throw usageError(
-      `there is no output type ${quote(type, 80)}`,
-      meant === undefined ? `types: ${names.join(", ")}` : `did you mean ${meant}?`,
-    );
+    const hint = suggestionHint(type, names, `types: ${names.join(", ")}`);
+    throw usageError(`there is no output type ${quote(type, 80)}`, hint);
   }
   const { about, version } = OUTPUT_TYPES[type];
   const schema = {

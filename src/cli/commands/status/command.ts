@@ -1,10 +1,9 @@
+import { ACCOUNT_HINT } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 3, names: ["status"], declare: declareStatus };
-
-const ACCOUNT = "Account to use, if several are logged in at the server";
 
 /** `status`. */
 function declareStatus(registry: Registry): void {
@@ -13,7 +12,7 @@ function declareStatus(registry: Registry): void {
     .argument("[mcp_url]", "URL of the MCP server")
     .option("--all", "Include every profile")
     .option("--tenant <tenant>", "Tenant whose logins are shown, in a store that many machines share")
-    .option("--account-hint <account>", ACCOUNT)
+    .option(...ACCOUNT_HINT)
     .addHelpText(
       "after",
       "\nExits with 4 if not logged in.\n\nExample:\n  $ agentauth status https://mcp.example/mcp --json",

@@ -13,7 +13,7 @@ import { finishCommand, type PendingLogin, pendingLogins } from "../../clients/s
 import { firstSteps } from "../../config/first-steps.js";
 import { ACCESS_TEXT, homeAccess } from "../../config/home-access.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { printPages, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
@@ -34,39 +34,15 @@ const PENDING = [
   { path: "login_id", header: "LOGIN ID" },
   { path: "flow", header: "FLOW" },
 ] as const;
-const LOGINS: ColumnSet = {
-  columns: COLUMNS,
-  wideColumns: [
-    ...COLUMNS,
-    ACCOUNT,
-    PROFILE,
-    { path: "token_type", header: "TOKEN" },
-    { path: "client_id", header: "CLIENT" },
-    EXCEPTIONS,
-    ...PENDING,
-    { path: "stored_in", header: "STORED IN" },
-  ],
-  fields: [
-    "server",
-    "state",
-    "expires_at",
-    "refreshable",
-    "grant",
-    "token_type",
-    "account",
-    "scope",
-    "issuer",
-    "profile",
-    "client_id",
-    "resource",
-    "exceptions",
-    "refresh_lost_at",
-    "reason",
-    "login_id",
-    "flow",
-    "stored_in",
-  ],
-};
+const LOGINS = rowColumns(COLUMNS, [
+  ACCOUNT,
+  PROFILE,
+  { path: "token_type", header: "TOKEN" },
+  { path: "client_id", header: "CLIENT" },
+  EXCEPTIONS,
+  ...PENDING,
+  { path: "stored_in", header: "STORED IN" },
+]);
 const NAMES = ["profile", "server", "account"] as const;
 
 /** `status`: the stored logins; exit code 4 if not logged in. */
@@ -80,7 +56,7 @@ export async function runStatus(
   const agent = await context.agent();
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const all = options.all === true;
-  if (all && url === undefined && isEngine(storeOf(context))) return runStatusOfAll(options, context);
+  if (all && url === undefined && isEngine(context.storeChoice().value)) return runStatusOfAll(options, context);
   const unusable: AgentAuthError[] = [];
   const stored = await agent.status(url, { all, onUnusable: (error) => unusable.push(error) });
   const pending = pendingOf(url, options, context);
@@ -138,10 +114,6 @@ async function runStatusOfAll(options: StoredLoginFlags, context: CommandContext
   if (count === 0 && unusable.length > 0) return EXIT_CODES.store;
   if (count === 0 && pending.length === 0) io.say("Not logged in. Run: agentauth login <mcp_url>");
   return anyUsable ? EXIT_CODES.ok : EXIT_CODES.auth;
-}
-
-function storeOf({ io, home, settings }: CommandContext) {
-  return storeChoiceOf(settings().profile.value, io.env, home()).value;
 }
 
 /** A store has its own order, such as that of the digests of names. */

@@ -5,7 +5,7 @@ import { readConfig } from "../../../profile/settings-file.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
 import type { OutputFlags } from "../../flags/output.js";
-import type { ColumnSet } from "../../output/columns.js";
+import { rowColumns } from "../../output/columns.js";
 import { printPages } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
@@ -23,18 +23,16 @@ export interface LoginsFlags extends OutputFlags {
 /** A stored login, as `store logins -o json` prints it. */
 export interface PrintedConnection extends Connection {}
 
-const COLUMNS = [
-  { path: "profile", header: "PROFILE" },
-  { path: "server", header: "SERVER", kind: "name" },
-  { path: "state", header: "STATE" },
-  { path: "expires_at", header: "EXPIRES", kind: "time" },
-  { path: "last_used_at", header: "LAST USED", kind: "time" },
-  { path: "account", header: "ACCOUNT" },
-] as const;
-const LOGINS: ColumnSet = {
-  columns: COLUMNS,
-  wideColumns: [
-    ...COLUMNS,
+const LOGINS = rowColumns(
+  [
+    { path: "profile", header: "PROFILE" },
+    { path: "server", header: "SERVER", kind: "name" },
+    { path: "state", header: "STATE" },
+    { path: "expires_at", header: "EXPIRES", kind: "time" },
+    { path: "last_used_at", header: "LAST USED", kind: "time" },
+    { path: "account", header: "ACCOUNT" },
+  ],
+  [
     { path: "issued_at", header: "ISSUED", kind: "time" },
     { path: "signed_in_at", header: "LOGGED IN", kind: "time" },
     { path: "refreshable", header: "REFRESHABLE", kind: "bool" },
@@ -42,8 +40,7 @@ const LOGINS: ColumnSet = {
     { path: "issuer", header: "ISSUER" },
     { path: "reason", header: "REASON" },
   ],
-  fields: [],
-};
+);
 const PAGE = 100;
 
 /** `store logins`: a page at a time, so that a vault of any size is listed in the same memory. */

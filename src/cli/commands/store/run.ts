@@ -7,7 +7,7 @@ import { type EngineStore, openEngine } from "../../../profile/engine/open-engin
 import { writtenProfile } from "../../../profile/profile.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
 import { readConfig } from "../../../profile/settings-file.js";
-import { engineSettings, storeChoiceOf } from "../../../profile/store-choice.js";
+import { engineSettings } from "../../../profile/store-choice.js";
 import { newKeys, readKeys } from "../../../profile/store-keys.js";
 import { type ResealReport, reseal } from "../../../store/driver/reseal.js";
 import { storeSql } from "../../../store/postgres/store-sql.js";
@@ -95,7 +95,7 @@ export const STORE_RUNS: Readonly<Record<StoreVerb, CommandRun<StoreOptions>>> =
 
 /** The engine of the settings. @throws `AgentAuthError` `usage` if the store is none */
 function engineOf(context: CommandContext): EngineStore {
-  const { value, source, engine } = choiceOf(context);
+  const { value, source, engine } = context.storeChoice();
   if (value === "redis" || value === "postgres") {
     return openEngine(value, engine, engineHost(context));
   }
@@ -105,17 +105,13 @@ function engineOf(context: CommandContext): EngineStore {
   );
 }
 
-function choiceOf({ io, home, settings }: CommandContext) {
-  return storeChoiceOf(settings().profile.value, io.env, home());
-}
-
 function keysOf(purpose: string, { io, home, settings, redactor }: CommandContext) {
   const written = writtenProfile(settings().profile.value, readConfig(home()));
   return readKeys(engineSettings(io.env, written).keys, purpose, (secret) => redactor.add(secret));
 }
 
 function refuseMemory(context: CommandContext): void {
-  const { value, source } = choiceOf(context);
+  const { value, source } = context.storeChoice();
   if (value === "memory")
     throw usageError(`the store is memory (${source}): it has nothing beyond this command`, undefined);
 }

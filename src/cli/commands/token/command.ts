@@ -1,6 +1,5 @@
-import { Option } from "commander";
-import { addAgentFlags, TOKEN_FORMATS } from "../../flags/agent.js";
-import { wholeNumber } from "../../flags/values.js";
+import { addAgentFlags, LOGIN_SWITCH, MIN_TTL, TOKEN_FORMATS } from "../../flags/agent.js";
+import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -8,20 +7,15 @@ export const command: CommandDeclaration = { group: "Tokens:", order: 2, names: 
 
 /** `token`. */
 function declareToken(registry: Registry): void {
-  const { root } = registry;
-  addAgentFlags(root.command("token").description("Print a bearer token for an MCP server"))
+  const token = registry.root.command("token").description("Print a bearer token for an MCP server");
+  addFlags(addAgentFlags(token), undefined, [
+    ["--format <format>", "Output format (default: raw)", TOKEN_FORMATS],
+    MIN_TTL,
+    ["--force-refresh", "Get a new token even if the stored one is still valid"],
+    ...LOGIN_SWITCH,
+  ])
     .argument("<mcp_url>", "URL of the MCP server")
     .argument("[operation]", "Operation that git or bazel appends (--format git or bazel): get, store or erase")
-    .addOption(new Option("--format <format>", "Output format (default: raw)").choices([...TOKEN_FORMATS]))
-    .addOption(
-      new Option(
-        "--min-ttl <seconds>",
-        "Minimum remaining lifetime in seconds, at most 90 % of the token's lifetime (default: 60)",
-      ).argParser(wholeNumber(0)),
-    )
-    .option("--force-refresh", "Get a new token even if the stored one is still valid")
-    .option("--login", "Log in if needed, even without a terminal")
-    .option("--no-login", "Never log in")
     .addHelpText(
       "after",
       `

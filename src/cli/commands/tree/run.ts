@@ -7,6 +7,7 @@ import { DOCUMENT_FORMATS, type OutputFlags } from "../../flags/output.js";
 import type { OutStream } from "../../io/io.js";
 import { textWidth } from "../../io/width.js";
 import { sayBrief } from "../../listing/brief.js";
+import { partialError } from "../../listing/resume-command.js";
 import { requireScope, unusableHint } from "../../listing/scope.js";
 import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
@@ -68,16 +69,8 @@ function unusableItems(lists: readonly UnusableList[], settings: Settings): Agen
 function endedEarly(thrown: unknown): never {
   // One of the store is about the output.
   if (!isAgentAuthError(thrown) || thrown.class === "aborted" || thrown.class === "store") throw thrown;
-  const { code, message, status, requestId, url, retryable } = thrown;
-  throw new AgentAuthError(code, `the tree ended early: ${message}`, {
-    class: "partial",
-    hint: "run the command again; agentauth devices list reads one pool and can continue where it stopped",
-    cause: thrown,
-    status,
-    requestId,
-    url,
-    retryable,
-  });
+  const hint = "run the command again; agentauth devices list reads one pool and can continue where it stopped";
+  throw partialError(thrown, "the tree ended early", hint);
 }
 
 interface Tree {

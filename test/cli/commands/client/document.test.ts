@@ -99,6 +99,12 @@ describe("client document --check", () => {
     ]);
   });
 
+  it("prints each check as a record of CSV", async () => {
+    nock("https://client.example").get("/agentauth/client.json").reply(200, document);
+    const { stdout } = await runCli(["client", "document", "--check", PAGE, "-o", "csv"]);
+    expect(stdout).toMatch(/^state,check,found\r\nok,address,/);
+  });
+
   it.each([
     ["another client_id", { client_id: `${PAGE}/` }, "client_id"],
     ["no client_id", { client_id: undefined }, "client_id"],

@@ -1,11 +1,18 @@
-import { Argument, type Command, InvalidArgumentError, Option } from "commander";
+import { Argument, type Command, InvalidArgumentError } from "commander";
 import { HOST_SCOPES } from "../../../clients/mcp-hosts/host.js";
 import { MCP_HOSTS, WRITABLE_HOSTS } from "../../../clients/mcp-hosts/hosts.js";
+import { ACCOUNT_HINT } from "../../../flags/agent.js";
 import { addOutputFlags } from "../../../flags/output.js";
+import { addFlags, type FlagRow } from "../../../flags/values.js";
 import type { Registry } from "../../../runtime/declaration.js";
-import type { McpAddFlags, McpConfigFlags, McpListFlags, McpRemoveFlags } from "./run.js";
 
-const DRY_RUN = ["--dry-run", "Print the change to stdout, and change nothing"] as const;
+/** The flags of a change of a host's settings. */
+const OF_CHANGE: readonly FlagRow[] = [
+  ["--scope <scope>", "Settings of the user, or of the project in the working folder (default: user)", HOST_SCOPES],
+  ["--dry-run", "Print the change to stdout, and change nothing"],
+];
+
+const load = () => import("./run.js");
 
 /** The commands for the settings of MCP hosts. */
 export function declareHosts(group: Command, registry: Registry): void {
@@ -21,9 +28,7 @@ function declareAdd(group: Command, registry: Registry): void {
     .description("Add a server to the settings of an MCP host")
     .addArgument(hostArgument(WRITABLE_HOSTS))
     .argument("<mcp_url>", "URL of the MCP server");
-  addEntryFlags(add)
-    .addOption(scopeOption())
-    .option(...DRY_RUN)
+  addFlags(addEntryFlags(add), undefined, OF_CHANGE)
     .addHelpText(
       "after",
       `
@@ -39,23 +44,16 @@ Examples:
   $ agentauth mcp add claude-code https://mcp.example/mcp --scope project
   $ agentauth mcp add codex https://mcp.example/mcp --name example --dry-run`,
     )
-    .action(
-      registry.action<McpAddFlags>(
-        async (options, context) => (await import("./run.js")).runMcpAdd(options, context),
-        "host",
-        "url",
-      ),
-    );
+    .action(registry.run(load, "runMcpAdd", "host", "url"));
 }
 
 function declareRemove(group: Command, registry: Registry): void {
-  group
+  const remove = group
     .command("remove")
     .description("Remove a server from the settings of an MCP host")
     .addArgument(hostArgument(WRITABLE_HOSTS))
-    .argument("<mcp_url>", "URL of the MCP server, or its name in the host's settings")
-    .addOption(scopeOption())
-    .option(...DRY_RUN)
+    .argument("<mcp_url>", "URL of the MCP server, or its name in the host's settings");
+  addFlags(remove, undefined, OF_CHANGE)
     .addHelpText(
       "after",
       `
@@ -66,13 +64,7 @@ Examples:
   $ agentauth mcp remove cursor https://mcp.example/mcp
   $ agentauth mcp remove codex example`,
     )
-    .action(
-      registry.action<McpRemoveFlags>(
-        async (options, context) => (await import("./run.js")).runMcpRemove(options, context),
-        "host",
-        "server",
-      ),
-    );
+    .action(registry.run(load, "runMcpRemove", "host", "server"));
 }
 
 function declareList(group: Command, registry: Registry): void {
@@ -87,11 +79,7 @@ the others are listed and the exit code is 7.
 Example:
   $ agentauth mcp list --json`,
     )
-    .action(
-      registry.action<McpListFlags>(async (options, context) =>
-        (await import("./run.js")).runMcpList(options, context),
-      ),
-    );
+    .action(registry.run(load, "runMcpList"));
 }
 
 function declareConfig(group: Command, registry: Registry): void {
@@ -118,43 +106,22 @@ Examples:
   $ agentauth mcp config vscode https://mcp.example/mcp --link
   $ agentauth mcp config claude-desktop https://mcp.example/mcp --command "$(command -v agentauth)"`,
     )
-    .action(
-      registry.action<McpConfigFlags>(
-        async (options, context) => (await import("./run.js")).runMcpConfig(options, context),
-        "host",
-        "url",
-      ),
-    );
+    .action(registry.run(load, "runMcpConfig", "host", "url"));
 }
 
 function hostArgument(names: readonly string[]): Argument {
   return new Argument("<host>", "Name of the MCP host").choices([...names]);
 }
 
-function scopeOption(): Option {
-  const about = "Settings of the user, or of the project in the working folder (default: user)";
-  return new Option("--scope <scope>", about).choices([...HOST_SCOPES]);
-}
-
 /** The flags of an entry in a host's settings. */
 function addEntryFlags(command: Command): Command {
-  return command
-    .addOption(
-      new Option("--name <name>", "Name of the server in the host's settings (default: from its URL)").argParser(
-        serverName,
-      ),
-    )
-    .addOption(
-      new Option("--style <style>", "How the host gets the token (default: proxy)").choices([
-        "proxy",
-        "headers-helper",
-      ]),
-    )
-    .option(
-      "--command <path>",
-      "Command that starts agentauth (default: agentauth; on Windows and macOS Node and the script, by their paths)",
-    )
-    .option("--account-hint <account>", "Account to use, if several are logged in at the server");
+  const start = "agentauth; on Windows and macOS Node and the script, by their paths";
+  return addFlags(command, undefined, [
+    ["--name <name>", "Name of the server in the host's settings (default: from its URL)", serverName],
+    ["--style <style>", "How the host gets the token (default: proxy)", ["proxy", "headers-helper"]],
+    ["--command <path>", `Command that starts agentauth (default: ${start})`],
+    ACCOUNT_HINT,
+  ]);
 }
 
 /** A name that every host and every language takes as it is. */

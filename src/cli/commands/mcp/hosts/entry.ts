@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { AgentAuthError } from "../../../../errors.js";
+import { usageError } from "../../../../errors.js";
 import { system } from "../../../../platform/system.js";
 import { posixWord, quote, Redactor, shellWord } from "../../../../redact.js";
 import { isMap, type McpHost } from "../../../clients/mcp-hosts/host.js";
@@ -233,9 +233,4 @@ function nameFor(url: string): string {
     .replace(/^-|-$/g, "")
     .slice(0, 60);
   return /[A-Za-z]/.test(name) ? name : `mcp-${name}`;
-}
-
-/** A wrong argument or file, with what helps. */
-export function usageError(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
-import { isAgentAuthError } from "../../../../errors.js";
+import { isAgentAuthError, usageError } from "../../../../errors.js";
 import { hasValues, languageOf } from "../../../clients/mcp-hosts/edit.js";
 import { filesOf, HOST_SCOPES, type HostScope } from "../../../clients/mcp-hosts/host.js";
 import { MCP_HOSTS } from "../../../clients/mcp-hosts/hosts.js";
 import { parseMcpUrlArgument } from "../../../clients/mcp-url.js";
 import type { GlobalFlags } from "../../../flags/global.js";
 import type { OutputFlags } from "../../../flags/output.js";
-import type { ColumnSet } from "../../../output/columns.js";
-import { createWriter, formatOf } from "../../../output/writer.js";
+import { rowColumns } from "../../../output/columns.js";
+import { formatOf, printRows } from "../../../output/writer.js";
 import type { CommandContext } from "../../../runtime/context.js";
 import { EXIT_CODES } from "../../../runtime/exit-codes.js";
-import { type EntryFlags, entryOf, type HostEntry, originOf, printableUrl, sayNextSteps, usageError } from "./entry.js";
+import { type EntryFlags, entryOf, type HostEntry, originOf, printableUrl, sayNextSteps } from "./entry.js";
 import { applyChange, type HostSettings, machineOf, openSettings, quoteName, readSettings } from "./settings.js";
 
 /** Which settings a command changes, and whether it does. */
@@ -134,26 +134,22 @@ interface HostServer {
   file: string;
 }
 
-const COLUMNS = [
-  { path: "host", header: "HOST" },
-  { path: "scope", header: "SCOPE" },
-  { path: "name", header: "NAME", kind: "name" },
-  { path: "url", header: "URL" },
-  { path: "by_agentauth", header: "AGENTAUTH", kind: "bool" },
-] as const;
-const SERVERS: ColumnSet = {
-  columns: COLUMNS,
-  wideColumns: [...COLUMNS, { path: "file", header: "FILE" }],
-  fields: ["host", "scope", "name", "url", "by_agentauth", "file"],
-};
+const SERVERS = rowColumns(
+  [
+    { path: "host", header: "HOST" },
+    { path: "scope", header: "SCOPE" },
+    { path: "name", header: "NAME", kind: "name" },
+    { path: "url", header: "URL" },
+    { path: "by_agentauth", header: "AGENTAUTH", kind: "bool" },
+  ],
+  [{ path: "file", header: "FILE" }],
+);
 
 /** `mcp list`: the servers of every host that has settings here; exit code 7 if a file cannot be read. */
 export async function runMcpList(options: McpListFlags, context: CommandContext): Promise<number> {
   const { servers, isComplete } = await readAll(context);
-  const format = formatOf(options, context.settings(), context.io);
-  const writer = createWriter(format, { ...SERVERS, jq: options.jq, now: context.now }, context.io);
-  await writer.write(format === "id" ? servers.map((server) => ({ ...server, id: server.name })) : servers);
-  await writer.end();
+  const isId = formatOf(options, context.settings(), context.io) === "id";
+  await printRows(isId ? servers.map(({ name }) => ({ id: name })) : servers, SERVERS, options, context);
   if (servers.length === 0) context.io.say("no MCP host has a server in its settings here");
   return isComplete ? EXIT_CODES.ok : EXIT_CODES.partial;
 }

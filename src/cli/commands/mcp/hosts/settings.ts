@@ -1,3 +1,4 @@
+import { usageError } from "../../../../errors.js";
 import { userFolder } from "../../../../profile/home.js";
 import { quote } from "../../../../redact.js";
 import { changeServer, type SettingsChange, serversIn } from "../../../clients/mcp-hosts/edit.js";
@@ -13,7 +14,7 @@ import {
 } from "../../../clients/mcp-hosts/host.js";
 import { type HostFile, readHostFile, writeHostFile } from "../../../clients/mcp-hosts/settings-file.js";
 import type { CommandContext } from "../../../runtime/context.js";
-import { hostOf, usageError } from "./entry.js";
+import { hostOf } from "./entry.js";
 
 /** The settings of a host in one scope. */
 export interface HostSettings {
