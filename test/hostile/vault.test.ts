@@ -31,7 +31,8 @@ const CROSS_SITE: [name: string, headers: Record<string, string>, status: number
 ];
 
 /** Bodies that are no request. */
-const BODIES: [name: string, body: string, status: number][] = [
+const BODIES: [name: string, body: string | Uint8Array<ArrayBuffer>, status: number][] = [
+  ["no UTF-8", Uint8Array.of(0x22, 0xff, 0x22), 400],
   ["more than 16 KB", JSON.stringify({ server: "x".repeat(17_000) }), 413],
   ["no JSON", "{", 400],
   ["a list", "[]", 400],

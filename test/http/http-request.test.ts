@@ -159,6 +159,16 @@ describe("a request", () => {
           value,
         ],
       ),
+      ...valid.slice(0, -1).map(
+        (value): StandardCase => [
+          `takes the ${name} ${JSON.stringify(value)} in place of another`,
+          ({ Request }) => {
+            const from = new Request(URL_OF_TEST, { [name]: valid.at(-1) });
+            return (new Request(from, { [name]: value }) as unknown as Record<string, unknown>)[name];
+          },
+          value,
+        ],
+      ),
       ...never.map(
         (value): StandardCase => [
           `takes no ${name} ${JSON.stringify(value)}`,

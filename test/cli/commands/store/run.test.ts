@@ -260,6 +260,13 @@ describe("store export and store import", () => {
   });
 });
 
+it("reseals nothing where the key ring is none", async () => {
+  const engine = { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_URL: "redis://127.0.0.1:1" };
+  const env = { AGENTAUTH_HOME: temporaryFolder(), AGENTAUTH_STORE_KEYS: "none", ...engine };
+  const { code, stderr } = await runCli(["store", "reseal"], { env });
+  expect([code, stderr]).toEqual([2, expect.stringContaining("store_keys is none: nothing is sealed")]);
+});
+
 function byServer(one: { server: string }, other: { server: string }): number {
   return one.server < other.server ? -1 : 1;
 }
