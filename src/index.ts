@@ -47,15 +47,11 @@ export type { AddressClass, Exemptions, Network, NetworkConnection } from "./htt
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
 export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
-export {
-  AgentClient,
-  type AgentClientOptions,
-  type IdpLogout,
-  keepAlive,
-} from "./oauth/agent.js";
+export { AgentClient, type AgentClientOptions, keepAlive } from "./oauth/agent.js";
+export type { DisconnectAllOptions, DisconnectOptions, DisconnectSummary, IdpLogout } from "./oauth/agent-disconnect.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { AgentRequestInit } from "./oauth/agent-fetch.js";
-export type { AgentHealth } from "./oauth/agent-health.js";
+export type { AgentHealth } from "./oauth/agent-inspection.js";
 export type { DiscoveryReport, IdpOptions, StatusOptions } from "./oauth/agent-options.js";
 export type { AgentUser } from "./oauth/agent-users.js";
 export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
@@ -139,7 +135,6 @@ export type {
   Workload,
 } from "./oauth/model/machine-grant.js";
 export type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "./oauth/model/metadata.js";
-export type { DisconnectSummary } from "./oauth/stored-logins.js";
 export type { ExchangedToken } from "./oauth/token/exchange.js";
 export type { Introspection } from "./oauth/token/introspection.js";
 export type { RemoteLogout } from "./oauth/token/revocation.js";

@@ -10,7 +10,7 @@ export type TokenSource = string | Secret | (() => string | Secret | Promise<str
 /** Puts a token on a request. The default is `Authorization: Bearer <token>`, because the service does not document it. */
 export type PlaceToken = (headers: Headers, token: string) => void;
 
-const bearer: PlaceToken = (headers, token) => headers.set("authorization", `Bearer ${token}`);
+const placeBearer: PlaceToken = (headers, token) => headers.set("authorization", `Bearer ${token}`);
 // The characters that are safe in an HTTP header (RFC 9110 section 5.5).
 const HEADER_SAFE = /^[\x21-\x7e]+$/;
 
@@ -38,7 +38,7 @@ export function bearerAuth(
 function withToken(request: Request, call: Call, token: string, place: PlaceToken | undefined): Call {
   // Of the request's own class, so that what sends them converts nothing.
   const headers = new (request.headers instanceof HttpHeaders ? HttpHeaders : Headers)(request.headers);
-  (place ?? bearer)(headers, token);
+  (place ?? placeBearer)(headers, token);
   return { ...call, headers };
 }
 

@@ -33,7 +33,7 @@ const STRICT: readonly Check[] = ["shape", "order", "drift"];
 const CHECKS: readonly Check[] = [...STRICT, "nulls", "fields"];
 
 /** The checks of the `strict` option: `true` are shape, order and drift. @throws TypeError for a name that is none */
-export function checksOf(strict: boolean | "all" | readonly Check[] = false): ReadonlySet<Check> {
+export function strictChecksOf(strict: boolean | "all" | readonly Check[] = false): ReadonlySet<Check> {
   const checks: readonly Check[] =
     strict === "all" ? CHECKS : strict === true ? STRICT : strict === false ? [] : strict;
   const unknown = checks.find((check) => !CHECKS.includes(check));
@@ -63,12 +63,12 @@ export function querySerializer(encoding: SortingEncoding = "deep"): (query: Rec
     throw new TypeError(`sorting ${quote(encoding)} is none of ${SORTING_ENCODINGS.join(", ")}`);
   return (query) =>
     Object.entries(query)
-      .flatMap(([name, value]) => (isPresent(value) ? parameters(name, value, encoding) : []))
+      .flatMap(([name, value]) => (isPresent(value) ? expandParameter(name, value, encoding) : []))
       .map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
       .join("&");
 }
 
-function parameters(name: string, value: unknown, encoding: SortingEncoding): [name: string, value: string][] {
+function expandParameter(name: string, value: unknown, encoding: SortingEncoding): [name: string, value: string][] {
   if (typeof value !== "object" || value === null) return [[name, String(value)]];
   if (name === "sorting" && encoding === "json") return [[name, JSON.stringify(value)]];
   const members = Object.entries(value).filter(([, member]) => isPresent(member));

@@ -16,15 +16,21 @@ import {
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
-import { type CallOptions, callHeaders, checksOf, querySerializer, type SortingEncoding } from "./call-options.js";
+import {
+  type CallOptions,
+  callHeaders,
+  querySerializer,
+  type SortingEncoding,
+  strictChecksOf,
+} from "./call-options.js";
 import {
   bufferedResponseOf,
   hideSecretOf,
   hideSecrets,
   type ListedKind,
+  makeReadable,
   mayRetry,
   readEnvelope,
-  replay,
   requireDocumented,
   serviceError,
 } from "./envelope.js";
@@ -151,7 +157,7 @@ export class ManagementClient {
         headers: { accept: "application/json", "user-agent": userAgent(options.userAgent) },
         querySerializer: serializer,
         ...(requestClass && { Request: requestClass }),
-        fetch: async (request) => replay(await this.#transport(request, request.signal)).response,
+        fetch: async (request) => makeReadable(await this.#transport(request, request.signal)).response,
       });
     this.#takesOwnClasses = takesOwnClasses(options.fetch);
     this.#logger = options.logger;
@@ -205,7 +211,7 @@ export class ManagementClient {
     const reply = await bufferedResponseOf(
       (fetch) =>
         get(path, { params: { query: {} }, querySerializer: () => pairs.join("&"), parseAs: "stream", fetch, headers }),
-      async (request) => replay(await this.#transport(request, options.signal, limitsOf(options))),
+      async (request) => makeReadable(await this.#transport(request, options.signal, limitsOf(options))),
     );
     const error = serviceError(reply, this.#mask);
     if (error) throw error;
@@ -249,7 +255,7 @@ export class ManagementClient {
     const [[name = "", id = ""] = []] = Object.entries(parent);
     requireId(name, id);
     const headers = callHeaders(options);
-    const checks = checksOf(options.strict);
+    const checks = strictChecksOf(options.strict);
     const fetchPage: FetchPage<T> = async (offset, signal) => {
       const query = {
         ...(options.sort && { sorting: options.sort }),
@@ -261,7 +267,7 @@ export class ManagementClient {
         async (request) => {
           const answer = await this.#transport(request, signal, limitsOf(options));
           // openapi-fetch reads the body of a failed response.
-          return answer.response.ok ? answer : replay(answer);
+          return answer.response.ok ? answer : makeReadable(answer);
         },
       );
       const envelope = readEnvelope<T>(reply, this.#mask);

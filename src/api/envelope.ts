@@ -178,7 +178,7 @@ function kindOf(value: unknown): string {
 }
 
 /** Sends one request and returns the whole response. */
-type SendRequest = (request: Request) => Promise<BufferedResponse>;
+type SendOperation = (request: Request) => Promise<BufferedResponse>;
 
 /** The `fetch` option of a call of openapi-fetch. */
 type CallFetch = (request: Request) => Promise<Response>;
@@ -191,7 +191,7 @@ type CallFetch = (request: Request) => Promise<Response>;
  */
 export async function bufferedResponseOf(
   call: (fetch: CallFetch) => Promise<{ response: Response }>,
-  send: SendRequest,
+  send: SendOperation,
 ): Promise<BufferedResponse> {
   const read: { reply?: BufferedResponse } = {};
   const { response } = await call(async (request) => {
@@ -205,7 +205,7 @@ export async function bufferedResponseOf(
 }
 
 /** Makes the body of a consumed response readable again, any number of times; returns the same object. */
-export function replay(reply: BufferedResponse): BufferedResponse {
+export function makeReadable(reply: BufferedResponse): BufferedResponse {
   const { text, response } = reply;
   const { status, statusText, headers, url } = response;
   Object.defineProperties(response, {
@@ -219,7 +219,7 @@ export function replay(reply: BufferedResponse): BufferedResponse {
     clone: {
       value: () => {
         const copy = new Response(null, { status, statusText, headers: [...headers] });
-        return replay({ ...reply, response: Object.defineProperty(copy, "url", { value: url }) }).response;
+        return makeReadable({ ...reply, response: Object.defineProperty(copy, "url", { value: url }) }).response;
       },
     },
   });

@@ -27,22 +27,25 @@ export function validatePagination<T>(page: Page<T>): number | null | AgentAuthE
   for (const name of COUNTS) {
     const value = numbers[name];
     if (value != null && !isCount(value))
-      throw inconsistent(page, `${name} is ${quote(value, 60)}, not a whole number`);
+      throw inconsistentPageError(page, `${name} is ${quote(value, 60)}, not a whole number`);
   }
   const { item_count: count, item_start: start, item_end: end, page_offset: offset } = page.pagination;
   const length = page.items.length;
   if (offset != null && offset !== page.offset) {
-    throw inconsistent(page, `page_offset is ${offset}, but offset ${page.offset} was requested`);
+    throw inconsistentPageError(page, `page_offset is ${offset}, but offset ${page.offset} was requested`);
   }
   if (length > 0 && start != null && end != null && end - start + 1 !== length) {
-    throw inconsistent(page, `item_start ${start} and item_end ${end} do not fit the ${length} items of the page`);
+    throw inconsistentPageError(
+      page,
+      `item_start ${start} and item_end ${end} do not fit the ${length} items of the page`,
+    );
   }
   if (length > 0 && count != null && (end ?? length) > count) {
-    throw inconsistent(page, `item_count is ${count}, but the page holds items up to ${end ?? length}`);
+    throw inconsistentPageError(page, `item_count is ${count}, but the page holds items up to ${end ?? length}`);
   }
   const next = numbers["next_page_offset"] ?? null;
   if (next === null) return null;
-  if (!isCount(next)) return inconsistent(page, `next_page_offset is ${quote(next, 60)}, not a whole number`);
+  if (!isCount(next)) return inconsistentPageError(page, `next_page_offset is ${quote(next, 60)}, not a whole number`);
   if (next <= page.offset) {
     const what = `next_page_offset is ${next} on the page at offset ${page.offset}: the list does not advance`;
     return refusedPage("pagination_loop", page, what);
@@ -54,7 +57,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function inconsistent<T>(page: Page<T>, what: string): AgentAuthError {
+function inconsistentPageError<T>(page: Page<T>, what: string): AgentAuthError {
   return refusedPage("bad_pagination", page, `the page at offset ${page.offset} contradicts itself: ${what}`);
 }
 
@@ -100,7 +103,10 @@ export class OrderCheck {
     const applied = page.sorting;
     if (!isApplied(requested, applied)) {
       if (checks.has("order")) {
-        throw ignored(page, `${orderText(requested)} was requested, and the answer names ${orderText(applied)}`);
+        throw sortingIgnoredError(
+          page,
+          `${orderText(requested)} was requested, and the answer names ${orderText(applied)}`,
+        );
       }
       if (!this.#isReported) onSortingIgnored?.({ requested, applied });
       this.#isReported = true;
@@ -122,7 +128,7 @@ export class OrderCheck {
       const [before, after] = direction === "desc" ? [value, last] : [last, value];
       if (field === "status" ? this.#hasPassed(last, value) : isSurelyAfter(before, after)) {
         const where = `${quote(value, 60)} at offset ${page.offset + index} comes after ${quote(last, 60)}`;
-        throw ignored(page, `${orderText(requested)} was requested, but ${where}`);
+        throw sortingIgnoredError(page, `${orderText(requested)} was requested, but ${where}`);
       }
     }
   }
@@ -150,7 +156,7 @@ export function orderText(sorting: OpenSorting | Sorting | undefined): string {
   return `the order ${quote(`${field ?? ""}${direction == null ? "" : `:${direction}`}`, 60)}`;
 }
 
-function ignored(page: Page<object>, what: string) {
+function sortingIgnoredError(page: Page<object>, what: string) {
   const hint = "the option sorting sets how the order is sent";
   return refusedPage("sorting_ignored", page, what, { hint, remedy: { action: "configure", option: "sorting" } });
 }

@@ -1,6 +1,5 @@
 import { AgentAuthError, isAgentAuthError, type UnusableItems } from "../errors.js";
-import type { DriftSummary } from "./drift-log.js";
-import { DriftTracker } from "./drift-tracker.js";
+import { type DriftSummary, DriftTracker } from "./drift-tracker.js";
 import type { ListingSummary, Page, ReadOptions } from "./page.js";
 import { OrderCheck, refusedPage, validatePagination } from "./page-checks.js";
 import { type FetchPage, type Pace, Prefetcher } from "./prefetcher.js";
@@ -9,7 +8,7 @@ import { SeenIds } from "./seen-ids.js";
 const MAX_EMPTY_PAGES = 50;
 const DEFAULT_MAX_PAGES = 100_000;
 
-interface Progress {
+interface ListingProgress {
   /** The offset that the listing began at. */
   readonly from: number;
   yielded: number;
@@ -40,7 +39,7 @@ export async function* readPages<T extends object>(
 ): AsyncGenerator<Page<T>, void, undefined> {
   const from = options.offset ?? 0;
   const limit = options.limit ?? Number.POSITIVE_INFINITY;
-  const progress: Progress = { from, yielded: 0, duplicates: 0, unusable: 0, positions: [], resume: from };
+  const progress: ListingProgress = { from, yielded: 0, duplicates: 0, unusable: 0, positions: [], resume: from };
   const prefetcher = new Prefetcher(fetchPage, options, pace);
   const seen = new SeenIds(from === 0);
   const tracker = new DriftTracker<T>(options, seen);
@@ -100,7 +99,7 @@ export async function* readPages<T extends object>(
 }
 
 function summaryOf(
-  { from, yielded, duplicates }: Progress,
+  { from, yielded, duplicates }: ListingProgress,
   stats: DriftSummary,
   next: number | undefined,
 ): ListingSummary {
@@ -117,7 +116,7 @@ function summaryOf(
  * A list that ends before its own count is reached is incomplete. An item added while the last page is built may be in
  * its count but not among its items; no other change of the list explains such an end.
  */
-function finish<T>(page: Page<T>, progress: Progress, stats: DriftSummary): ListingSummary {
+function finish<T>(page: Page<T>, progress: ListingProgress, stats: DriftSummary): ListingSummary {
   const { from, yielded, duplicates, unusable } = progress;
   const { count = 0, previousCount = count, reread } = stats;
   const reached = from + yielded + duplicates + unusable - reread;
@@ -172,7 +171,7 @@ export function pageError(thrown: unknown): unknown {
 }
 
 /** The error that a listing ends with: where to resume, and of class `partial` once items were yielded. */
-function withResume(thrown: unknown, progress: Progress): unknown {
+function withResume(thrown: unknown, progress: ListingProgress): unknown {
   if (!(thrown instanceof AgentAuthError)) return thrown;
   const partial = progress.yielded > 0 && thrown.class !== "aborted";
   const offset = thrown.resume ?? progress.resume;

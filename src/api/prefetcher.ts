@@ -1,4 +1,4 @@
-import { type AbortSource, type FollowingController, follow } from "../http/deadline.js";
+import { type AbortSource, type FollowingController, followSignal } from "../http/deadline.js";
 import type { ListOptions, Page } from "./page.js";
 
 /** Reads one page; without an `offset`, the one that the service begins with. */
@@ -45,7 +45,7 @@ export class Prefetcher<T> {
     this.#fetchPage = fetchPage;
     this.#options = options;
     this.#pace = pace;
-    this.#controller = follow(options.signal);
+    this.#controller = followSignal(options.signal);
     this.#width = options.concurrency ?? 1;
     this.#adapts = options.concurrency === undefined;
   }
@@ -93,7 +93,7 @@ export class Prefetcher<T> {
     this.#width = 1;
     this.#adapts = false;
     this.stop();
-    this.#controller = follow(this.#options.signal);
+    this.#controller = followSignal(this.#options.signal);
   }
 
   /** Aborts every request in flight. */

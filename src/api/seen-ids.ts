@@ -31,7 +31,7 @@ export class SeenIds {
 
   /** Whether the id of an item is known. */
   knows(item: object): boolean {
-    const id = idOf(item);
+    const id = itemIdOf(item);
     if (id === undefined || this.#isAbove(id)) return false;
     this.#fillSets();
     return this.#recent.has(id) || this.#older.has(id);
@@ -50,7 +50,7 @@ export class SeenIds {
     page.duplicates += skipped;
     for (const item of skipped === 0 ? items : items.slice(skipped)) {
       if (kept >= max) break;
-      const id = idOf(item);
+      const id = itemIdOf(item);
       if (id === undefined) page.unusable.push(page.offset + used);
       else if (this.#isNew(id)) items[kept++] = item;
       else page.duplicates++;
@@ -100,7 +100,7 @@ export class SeenIds {
 }
 
 /** The id by which an item is recognised; undefined where it has none. */
-export function idOf(item: object): string | undefined {
+export function itemIdOf(item: object): string | undefined {
   const { id } = item as { id?: unknown };
   return typeof id === "string" && id !== "" ? id : undefined;
 }
@@ -122,7 +122,7 @@ export class Overlap<T extends object> {
 
   /** Whether these items include the last one that was read. */
   holdsLastRead(items: readonly T[]): boolean {
-    return this.size > 0 && items.some((item) => idOf(item) === this.#lastRead);
+    return this.size > 0 && items.some((item) => itemIdOf(item) === this.#lastRead);
   }
 
   /**
@@ -135,6 +135,6 @@ export class Overlap<T extends object> {
     if (this.size > 0) return;
     this.hasInsertions = false;
     const last = items.at(-1);
-    if (last) this.#lastRead = idOf(last);
+    if (last) this.#lastRead = itemIdOf(last);
   }
 }

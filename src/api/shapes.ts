@@ -143,16 +143,16 @@ function isIpv4(text: string): boolean {
 
 function maskedValue(path: string, value: unknown): unknown {
   if (value === null || value === undefined) return value;
-  return /(?:^|\.)client_secret$/.test(path) ? MASK : masked(value, 0);
+  return /(?:^|\.)client_secret$/.test(path) ? MASK : maskValue(value, 0);
 }
 
 // A server decides how deep an unexpected value nests, so the depth that is copied is bounded.
-function masked(value: unknown, depth: number): unknown {
+function maskValue(value: unknown, depth: number): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (depth === 4) return "…";
-  if (Array.isArray(value)) return value.map((item) => masked(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => maskValue(item, depth + 1));
   const parts = Object.entries(value).map(([name, part]) => {
-    return [name, name === "client_secret" && part !== null ? MASK : masked(part, depth + 1)];
+    return [name, name === "client_secret" && part !== null ? MASK : maskValue(part, depth + 1)];
   });
   return Object.fromEntries(parts);
 }

@@ -8,7 +8,7 @@ import { createEvents, elapsedMs } from "../telemetry/emit.js";
 import type { AgentEvent, EventFields } from "../telemetry/events.js";
 import { addressAt, readTarget, refusalOf, requestHeaders, responseHeaders } from "./forwarded.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "./policy.js";
-import { type BrokerRefusal, type RefusalContent, refused } from "./refusal.js";
+import { type BrokerRefusal, type RefusalContent, refusalResponse } from "./refusal.js";
 import { TokenMask } from "./token-mask.js";
 import { filterEvents, judgeBody, toolPolicy, withoutHidden } from "./tools.js";
 
@@ -90,7 +90,7 @@ export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: 
     refuse(why, method, client) {
       const status = why === "unknown" ? 404 : 400;
       report({ client, method, status, durationMs: 0, name: undefined, tool: undefined, refused: why });
-      return refused(why, status);
+      return refusalResponse(why, status);
     },
     async fetch(request, client) {
       const started = performance.now();
@@ -154,7 +154,7 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
   const { pathname, search } = new URL(request.url);
   const refuse = (why: BrokerRefusal, status: number, content?: RefusalContent) => {
     seen.refused = why;
-    return refused(why, status, content);
+    return refusalResponse(why, status, content);
   };
   const target = readTarget(pathname);
   if (target === undefined) return refuse("malformed", 400);

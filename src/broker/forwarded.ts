@@ -3,7 +3,7 @@ import { HttpHeaders } from "../http/http-headers.js";
 import type { BrokerGrant } from "./policy.js";
 
 /** The name of a request's grant, and the rest of its path: `/` for the server itself. */
-export interface Target {
+export interface ForwardTarget {
   readonly name: string;
   readonly rest: string;
 }
@@ -29,7 +29,7 @@ const OF_BROKER = new Set(["accept-encoding", "authorization", "dpop", "forwarde
 const OF_LOGIN = new Set(["clear-site-data", "dpop-nonce", "set-cookie", "www-authenticate"]);
 
 /** Reads the path of a request; undefined for one that servers may read in different ways. */
-export function readTarget(pathname: string): Target | undefined {
+export function readTarget(pathname: string): ForwardTarget | undefined {
   const [, name, rest = ""] = /^\/([^/]+)(\/.*)?$/s.exec(pathname) ?? [];
   if (name === undefined || !isPlain(rest)) return undefined;
   return { name, rest: rest === "" ? "/" : rest };

@@ -1,7 +1,7 @@
 /** What a broker answers by itself. */
 import { HttpResponse } from "../http/http-response.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { failure, type RpcId, type RpcResponse } from "../mcp/json-rpc.js";
+import { type RpcId, type RpcResponse, rpcErrorResponse } from "../mcp/json-rpc.js";
 import type { AgentEvent } from "../telemetry/events.js";
 
 /** Why a broker answers by itself: the policy, the form of the request, a login that is needed, or the server. */
@@ -20,7 +20,11 @@ export interface RefusalContent {
 }
 
 /** The answer for a reason: an error of JSON-RPC to a request of that kind, and JSON to another one. */
-export function refused(why: BrokerRefusal, status: number, { headers, body, sent }: RefusalContent = {}): Response {
+export function refusalResponse(
+  why: BrokerRefusal,
+  status: number,
+  { headers, body, sent }: RefusalContent = {},
+): Response {
   const content = body ?? (sent === undefined ? undefined : failuresOf(sent, why)) ?? { error: { code: why } };
   return HttpResponse.json(content, { status, headers: { ...headers, "cache-control": "no-store" } });
 }
@@ -40,12 +44,12 @@ function failuresOf(sent: string | Uint8Array, why: BrokerRefusal): RpcResponse 
   };
   const answers = [body].flat().flatMap((message: unknown) => {
     const isRequest = isJsonObject(message) && message["jsonrpc"] === "2.0" && message["id"] !== undefined;
-    return isRequest ? [failure(idOf(message), error)] : [];
+    return isRequest ? [rpcErrorResponse(rpcIdOf(message), error)] : [];
   });
   return Array.isArray(body) && answers.length > 0 ? answers : answers[0];
 }
 
 /** The `id` that the response to a message has; null where the message has none that JSON-RPC allows. */
-export function idOf({ id }: { readonly id?: unknown }): RpcId | null {
+export function rpcIdOf({ id }: { readonly id?: unknown }): RpcId | null {
   return typeof id === "string" || typeof id === "number" ? id : null;
 }

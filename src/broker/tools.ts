@@ -1,9 +1,9 @@
 /** Which tools a client sees and calls, judged on what the server reads. */
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
-import { failure, param, RPC_CODES, type RpcMessage } from "../mcp/json-rpc.js";
+import { RPC_CODES, type RpcMessage, readParam, rpcErrorResponse } from "../mcp/json-rpc.js";
 import { ToolPolicy } from "../mcp/tool-policy.js";
 import type { BrokerGrant } from "./policy.js";
-import { idOf } from "./refusal.js";
+import { rpcIdOf } from "./refusal.js";
 
 /** Implementation-defined errors of JSON-RPC 2.0 begin here. */
 const POLICY_REFUSED = -32_003;
@@ -32,22 +32,26 @@ export function judgeBody(bytes: Uint8Array, policy: ToolPolicy): JudgedBody {
     body = parseStrictJson(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
   } catch {
     const error = { code: RPC_CODES.parse, message: "the broker does not pass on what is no strict JSON" };
-    return { tools: [], refusal: failure(null, error) };
+    return { tools: [], refusal: rpcErrorResponse(null, error) };
   }
   const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
   const tools = messages.flatMap((message) => {
     const name =
       isJsonObject(message) && message["method"] === "tools/call"
-        ? param(message as unknown as RpcMessage, "name")
+        ? readParam(message as unknown as RpcMessage, "name")
         : "";
     return typeof name === "string" && name !== "" ? [name] : [];
   });
   const refusals = messages.flatMap((message) => {
     if (!isJsonObject(message))
-      return [failure(null, { code: RPC_CODES.invalid, message: "the broker does not pass on what is no message" })];
+      return [
+        rpcErrorResponse(null, { code: RPC_CODES.invalid, message: "the broker does not pass on what is no message" }),
+      ];
     const reason = policy.refuse(message as unknown as RpcMessage);
     const data = { reason: "policy" };
-    return reason === undefined ? [] : [failure(idOf(message), { code: POLICY_REFUSED, message: reason, data })];
+    return reason === undefined
+      ? []
+      : [rpcErrorResponse(rpcIdOf(message), { code: POLICY_REFUSED, message: reason, data })];
   });
   if (refusals.length === 0) return { tools };
   return { tools, refusal: Array.isArray(body) ? refusals : refusals[0] };

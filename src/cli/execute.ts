@@ -6,7 +6,7 @@ import { HttpFormData } from "../http/http-form-data.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
-import { readForm } from "../http/multipart.js";
+import { readFormBody } from "../http/multipart.js";
 import { isReference } from "../profile/secrets.js";
 import { Redactor } from "../redact.js";
 import { isNewSession } from "./config/agent-session.js";
@@ -137,7 +137,7 @@ const PRINTS_SCRIPT = "completion";
  * short command longer than the rest of its start. Assigned plainly, since defining the property loads it, too.
  */
 function installFetchClasses(): void {
-  readFormsWith(readForm);
+  readFormsWith(readFormBody);
   globalThis.FormData = HttpFormData;
   globalThis.Headers = HttpHeaders;
   globalThis.Request = HttpRequest;

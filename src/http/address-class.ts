@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import { escapeText } from "../redact.js";
 import type { PolicyOption } from "../remedy.js";
 import { bareHost, isLoopbackHost, parseUrl } from "./address.js";
-import { refused } from "./refuse.js";
+import { refusalError } from "./refuse.js";
 
 /**
  * The class of an address: on this machine, in a private network, public; or `forbidden`, where nothing is ever sent:
@@ -61,7 +61,7 @@ function classifyAddress(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
     if (INTERNAL_RANGES.some((cidr) => address.match(cidr))) return "private";
     return PUBLIC_RANGES.has(range) ? "public" : (NON_PUBLIC_RANGES[range] ?? "forbidden");
   }
-  const inner = embedded(address, range);
+  const inner = embeddedIpv4Of(address, range);
   if (inner !== undefined) {
     const addressClass = classifyAddress(inner);
     return addressClass === "public" && address.match(LOCAL_NAT64) ? "private" : addressClass;
@@ -72,7 +72,7 @@ function classifyAddress(address: ipaddr.IPv4 | ipaddr.IPv6): AddressClass {
 }
 
 /** The IPv4 address that an address of a transition mechanism leads to. */
-function embedded(address: ipaddr.IPv6, range: string): ipaddr.IPv4 | undefined {
+function embeddedIpv4Of(address: ipaddr.IPv6, range: string): ipaddr.IPv4 | undefined {
   const bytes = address.toByteArray();
   switch (range) {
     case "ipv4Mapped":
@@ -146,7 +146,7 @@ export interface PeerPolicy {
  */
 export function checkAddress(value: unknown, field: string, from: string, policy: PeerPolicy): string {
   const error = (rule: string, override?: PolicyOption) =>
-    refused("bad_address", { field, value, from, rule, override });
+    refusalError("bad_address", { field, value, from, rule, override });
   const url = parseUrl(value);
   if (typeof value !== "string" || url === undefined) throw error("must be an absolute URL");
   if (url.protocol !== "https:" && url.protocol !== "http:") throw error("must be an https address");

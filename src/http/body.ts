@@ -27,12 +27,12 @@ export async function readText(response: Response, url: string, cap: number, str
   const declared = Number(response.headers.get("content-length") ?? Number.NaN);
   const coding = response.headers.get("content-encoding");
   if (coding?.includes(",")) {
-    await cancel(response);
+    await discardBody(response);
     const message = `the response is compressed more than once (content-encoding ${quote(coding)})`;
     throw badResponse("bad_content_type", message, { response, url });
   }
   if (declared > cap) {
-    await cancel(response);
+    await discardBody(response);
     throw tooLarge(response, url, cap);
   }
   const parts: Uint8Array[] = [];
@@ -49,7 +49,7 @@ export async function readText(response: Response, url: string, cap: number, str
     throw networkError(thrown, url);
   }
   try {
-    return decode(parts, strict);
+    return decodeText(parts, strict);
   } catch (cause) {
     // A response that was cut may end inside a character: as transient as cut JSON.
     const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
@@ -60,7 +60,7 @@ export async function readText(response: Response, url: string, cap: number, str
 /** By whether they reject what is not UTF-8. Kept, because to make one costs as much as to decode a short page. */
 const decoders = new Map<boolean, InstanceType<typeof TextDecoder>>();
 
-function decode(parts: readonly Uint8Array[], strict: boolean): string {
+function decodeText(parts: readonly Uint8Array[], strict: boolean): string {
   const decoder = decoders.get(strict) ?? new TextDecoder("utf-8", { fatal: strict });
   // One that fails inside a text would begin the next text there.
   decoders.delete(strict);
@@ -95,7 +95,7 @@ function whyNotJson(text: string): string {
 }
 
 /** Discards a body that is not read, so that its connection does not stay occupied. */
-export async function cancel(response: Response): Promise<void> {
+export async function discardBody(response: Response): Promise<void> {
   await response.body?.cancel().catch(() => undefined);
 }
 
@@ -146,7 +146,7 @@ export function strictObject(reply: BufferedResponse): Record<string, unknown> {
 }
 
 /** The response, which must not be compressed: the request did not accept that. */
-export function uncompressed(reply: BufferedResponse): BufferedResponse {
+export function requireUncompressed(reply: BufferedResponse): BufferedResponse {
   const coding = reply.response.headers.get("content-encoding");
   if (coding === null || coding === "identity") return reply;
   throw badResponse("bad_content_type", "the response is compressed although that was not asked for", reply);

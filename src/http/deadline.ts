@@ -17,11 +17,11 @@ export const systemClock: Clock = {
   async sleep(ms, signal) {
     const until = performance.now() + ms;
     // Timers may fire a fraction early; a peer that requests two seconds gets two seconds.
-    for (let left = ms; left > 0; left = until - performance.now()) await timer(Math.ceil(left), signal);
+    for (let left = ms; left > 0; left = until - performance.now()) await waitOnce(Math.ceil(left), signal);
   },
 };
 
-function timer(ms: number, signal: AbortSignal): Promise<void> {
+function waitOnce(ms: number, signal: AbortSignal): Promise<void> {
   let handle: ReturnType<typeof setTimeout> | undefined;
   const fired = new Promise<void>((resolve) => {
     // setTimeout takes 31 bits; the caller repeats it for a longer wait.
@@ -50,12 +50,12 @@ export class FollowingController implements AbortSource {
   readonly #onAbort = () => this.abort(this.#parent?.reason);
   #controller: AbortController | undefined;
 
-  /** See {@link follow}. */
+  /** See {@link followSignal}. */
   constructor(parent: AbortSource | undefined, ms: number | undefined, reason: (() => unknown) | undefined) {
     this.#parent = parent;
     if (parent?.aborted) this.#onAbort();
     else parent?.addEventListener("abort", this.#onAbort, { once: true });
-    if (ms !== undefined && Number.isFinite(ms)) this.#timer = deadline(ms, () => this.abort(reason?.()));
+    if (ms !== undefined && Number.isFinite(ms)) this.#timer = startDeadline(ms, () => this.abort(reason?.()));
   }
 
   /** Made when it is first needed, because it costs more than all else here. */
@@ -102,12 +102,16 @@ export class FollowingController implements AbortSource {
  *
  * Not `AbortSignal.any`: a signal that lives as long as the program would keep every follower in memory.
  */
-export function follow(parent: AbortSource | undefined, ms?: number, reason?: () => unknown): FollowingController {
+export function followSignal(
+  parent: AbortSource | undefined,
+  ms?: number,
+  reason?: () => unknown,
+): FollowingController {
   return new FollowingController(parent, ms, reason);
 }
 
-/** A timer that does not expire while the process is suspended, as {@link follow} says. */
-export function deadline(ms: number, expire: () => void): { clear(): void } {
+/** A timer that does not expire while the process is suspended, as {@link followSignal} says. */
+export function startDeadline(ms: number, expire: () => void): { clear(): void } {
   const time = Math.min(Math.max(0, ms), 0x7fffffff);
   const due = performance.now() + time;
   const onTimer = () => {
@@ -122,7 +126,7 @@ export function deadline(ms: number, expire: () => void): { clear(): void } {
 export function untilAborted<T>(work: Promise<T>, signal: AbortSource): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(abortedError(signal));
-    // Before the caller goes on, who may abort what is over: an error is costly to make.
+    // Stops listening before the caller continues: it may abort the signal, and the error for that is costly to make.
     const settle =
       <V>(end: (value: V) => void) =>
       (value: V) => {
@@ -132,5 +136,17 @@ export function untilAborted<T>(work: Promise<T>, signal: AbortSource): Promise<
     if (signal.aborted) onAbort();
     else signal.addEventListener("abort", onAbort, { once: true });
     work.then(settle(resolve), settle(reject));
+  });
+}
+
+/** Resolves when the promise settles, or after a time. */
+export function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    const done = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    work.then(done, done);
   });
 }

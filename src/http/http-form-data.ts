@@ -1,11 +1,11 @@
 type Value = NonNullable<ReturnType<FormData["get"]>>;
 /** As the types of `FormData` have it, which are apart from those of Node's `File`. */
 type FormFile = Exclude<Value, string>;
-type Entry = readonly [name: string, value: Value];
+type FormEntry = readonly [name: string, value: Value];
 
 /** `FormData` of the XMLHttpRequest Standard. On Node the global class loads all of `fetch`. */
 export class HttpFormData implements FormData {
-  #entries: Entry[] = [];
+  #entries: FormEntry[] = [];
 
   /** @throws `TypeError` for a form element, which only browsers have */
   constructor(form?: undefined) {
@@ -76,7 +76,7 @@ export class HttpFormData implements FormData {
   }
 }
 
-function entryOf(name: string, value: unknown, fileName: string | undefined): Entry {
+function entryOf(name: string, value: unknown, fileName: string | undefined): FormEntry {
   const key = wellFormed(name);
   if (!(value instanceof Blob)) {
     if (fileName !== undefined) throw new TypeError("only a Blob has a file name");

@@ -90,7 +90,7 @@ export interface HttpRequestInit
   body?: NonNullable<RequestInit["body"]> | null;
 }
 
-type Given = Omit<HttpRequestInit, "body"> & { body?: GivenBody };
+type RequestInput = Omit<HttpRequestInit, "body"> & { body?: GivenBody };
 
 const UPPER_CASED = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT"]);
 const FORBIDDEN = new Set(["CONNECT", "TRACE", "TRACK"]);
@@ -120,8 +120,8 @@ export class HttpRequest extends HttpBody implements Request {
    * @param input a request is used by this: its body is that of the new one, unless `init` has another
    * @throws `TypeError` for an address, a method, a header, a body or an option that `fetch` does not take
    */
-  constructor(input: string | URL | Request, init?: Given | null) {
-    const given: Given = checkOptions(init);
+  constructor(input: string | URL | Request, init?: RequestInput | null) {
+    const given: RequestInput = checkOptions(init);
     const from = input instanceof HttpRequest ? input : undefined;
     const url = from?.url ?? checkAddress(`${input}`);
     const method = given.method === undefined ? (from?.method ?? "GET") : checkMethod(`${given.method}`);

@@ -51,8 +51,8 @@ export function serializeMimeType(type: MimeType | undefined): string {
   return `${type?.essence ?? ""}${parameters.join("")}`;
 }
 
-const LINE = encode("\r\n");
-const EMPTY_LINE = encode("\r\n\r\n");
+const LINE = encodeText("\r\n");
+const EMPTY_LINE = encodeText("\r\n\r\n");
 const HEADER = /^[\t ]*([^\t :]+)[\t ]*:[\t ]*([^\0\r\n]*?)[\t ]*$/;
 const DISPOSITION = /^form-data(?=[\t ]*(?:;|$))/i;
 const PARAMETER = /[\t ]*;[\t ]*([^\t ;=]+)=(?:"([^"]*)"|([^\t ;"]+))|[\t ]*;?$/gy;
@@ -62,12 +62,12 @@ export function serializeForm(form: FormData): { source: Blob; type: string } {
   const boundary = `----form-${crypto.randomUUID()}`;
   const parts: (string | Blob)[] = [];
   for (const [name, value] of form) {
-    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${escaped(withCrlf(name))}"`;
+    const head = `--${boundary}\r\nContent-Disposition: form-data; name="${escapeQuoted(withCrlf(name))}"`;
     if (typeof value === "string") {
       parts.push(`${head}\r\n\r\n${withCrlf(value)}\r\n`);
     } else {
       const type = value.type || "application/octet-stream";
-      parts.push(`${head}; filename="${escaped(value.name)}"\r\nContent-Type: ${type}\r\n\r\n`, value, "\r\n");
+      parts.push(`${head}; filename="${escapeQuoted(value.name)}"\r\nContent-Type: ${type}\r\n\r\n`, value, "\r\n");
     }
   }
   return { source: new Blob([...parts, `--${boundary}--\r\n`]), type: `multipart/form-data; boundary=${boundary}` };
@@ -77,7 +77,7 @@ function withCrlf(text: string): string {
   return text.replace(/\r\n?|\n/g, "\r\n");
 }
 
-function escaped(text: string): string {
+function escapeQuoted(text: string): string {
   return text.replace(/["\r\n]/g, encodeURIComponent);
 }
 
@@ -87,33 +87,36 @@ function escaped(text: string): string {
  * @param given the value of `Content-Type`
  * @throws `TypeError` for a body that is no form of one of the two types, `multipart/form-data` and urlencoded
  */
-export function readForm(bytes: Uint8Array<ArrayBuffer>, given: string | null): HttpFormData {
+export function readFormBody(bytes: Uint8Array<ArrayBuffer>, given: string | null): HttpFormData {
   const type = mimeTypeOf(given);
   if (type?.essence === "multipart/form-data") return parseForm(bytes, type.parameters.get("boundary") ?? "");
   if (type?.essence !== "application/x-www-form-urlencoded") {
     throw new TypeError("formData() reads a body of the type multipart/form-data or application/x-www-form-urlencoded");
   }
   const form = new HttpFormData();
-  for (const [name, value] of new URLSearchParams(decode(bytes))) form.append(name, value);
+  for (const [name, value] of new URLSearchParams(decodeBytes(bytes))) form.append(name, value);
   return form;
 }
 
 function parseForm(bytes: Uint8Array<ArrayBuffer>, boundary: string): HttpFormData {
   const form = new HttpFormData();
-  const delimiter = encode(`\r\n--${boundary}`);
+  const delimiter = encodeText(`\r\n--${boundary}`);
   // The first one begins the body.
   let at = delimiter.length - LINE.length;
-  if (boundary === "" || indexOf(bytes, delimiter.subarray(LINE.length), 0) !== 0) throw malformed();
+  if (boundary === "" || indexOf(bytes, delimiter.subarray(LINE.length), 0) !== 0) throw malformedFormError();
   for (;;) {
     const lineEnd = indexOf(bytes, LINE, at);
-    const rest = decode(bytes.subarray(at, lineEnd < 0 ? undefined : lineEnd));
+    const rest = decodeBytes(bytes.subarray(at, lineEnd < 0 ? undefined : lineEnd));
     if (/^--[\t ]*$/.test(rest)) return form;
     const headEnd = indexOf(bytes, EMPTY_LINE, lineEnd);
     const valueEnd = indexOf(bytes, delimiter, headEnd + EMPTY_LINE.length);
-    if (!/^[\t ]*$/.test(rest) || lineEnd < 0 || headEnd <= lineEnd || valueEnd < 0) throw malformed();
-    const { name, filename, type } = parseHead(decode(bytes.subarray(lineEnd + LINE.length, headEnd)));
+    if (!/^[\t ]*$/.test(rest) || lineEnd < 0 || headEnd <= lineEnd || valueEnd < 0) throw malformedFormError();
+    const { name, filename, type } = parseHead(decodeBytes(bytes.subarray(lineEnd + LINE.length, headEnd)));
     const value = bytes.slice(headEnd + EMPTY_LINE.length, valueEnd);
-    form.append(name, filename === undefined ? decode(value) : new File([value], filename, { type, lastModified: 0 }));
+    form.append(
+      name,
+      filename === undefined ? decodeBytes(value) : new File([value], filename, { type, lastModified: 0 }),
+    );
     at = valueEnd + delimiter.length;
   }
 }
@@ -123,7 +126,7 @@ function parseHead(text: string): { name: string; filename: string | undefined; 
   const headers = new Map<string, string>();
   for (const line of text.split("\r\n")) {
     const [, name = "", value = ""] = HEADER.exec(line) ?? [];
-    if (!TOKEN.test(name)) throw malformed();
+    if (!TOKEN.test(name)) throw malformedFormError();
     headers.set(name.toLowerCase(), value);
   }
   const disposition = headers.get("content-disposition") ?? "";
@@ -135,7 +138,8 @@ function parseHead(text: string): { name: string; filename: string | undefined; 
     if (name !== undefined) parameters.set(name.toLowerCase(), quoted ?? plain ?? "");
   }
   const name = parameters.get("name");
-  if (start === undefined || name === undefined || start.length + length < disposition.length) throw malformed();
+  if (start === undefined || name === undefined || start.length + length < disposition.length)
+    throw malformedFormError();
   const type = headers.get("content-type");
   return {
     name,
@@ -152,14 +156,14 @@ function indexOf(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
   return -1;
 }
 
-function encode(text: string): Uint8Array {
+function encodeText(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-function decode(bytes: Uint8Array): string {
+function decodeBytes(bytes: Uint8Array): string {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 }
 
-function malformed(): TypeError {
+function malformedFormError(): TypeError {
   return new TypeError("the body is no multipart/form-data with this boundary");
 }

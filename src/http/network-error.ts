@@ -52,7 +52,7 @@ const TLS_HINTS: readonly [RegExp, string, ConfigureOption?][] = [
 ];
 
 /** The result of a closer examination of a failure. */
-export interface Finding {
+export interface FailureDetails {
   /** What happened, in place of the usual description. */
   description?: string;
   /** The system's code, where the thrown error has another one or none. */
@@ -63,13 +63,15 @@ export interface Finding {
  * The typed error for what `fetch` or a body threw: `dns_failed`, `connection_refused`, `connection_reset`,
  * `tls_failed`, `timeout`, `proxy_failed` or `network_failed`, found by the system's code somewhere in the causes.
  */
-export function networkError(thrown: unknown, url: string, finding: Finding = {}): AgentAuthError {
+export function networkError(thrown: unknown, url: string, finding: FailureDetails = {}): AgentAuthError {
   if (isAgentAuthError(thrown)) return thrown;
   const deepest = deepestCause(thrown);
   const { systemCode = deepest.code } = finding;
   const code = KINDS.find(([shape]) => shape.test(systemCode))?.[1] ?? "network_failed";
   const host = parseUrl(url)?.host ?? "";
-  const reason = [systemCode, systemCode === deepest.code ? readable(deepest.message) : ""].filter(Boolean).join(": ");
+  const reason = [systemCode, systemCode === deepest.code ? withoutOpensslFrame(deepest.message) : ""]
+    .filter(Boolean)
+    .join(": ");
   const description = finding.description ?? DESCRIPTIONS[code];
   const isBadPort = deepest.message === BAD_PORT;
   return new AgentAuthError(code, `${host}: ${description}${reason ? ` (${escapeText(reason).slice(0, 200)})` : ""}`, {
@@ -91,7 +93,7 @@ function adviceFor(code: ClientErrorCode, systemCode: string): Advice {
 }
 
 /** The reason without the thread, source file and line that OpenSSL puts around it. */
-function readable(message: string): string {
+function withoutOpensslFrame(message: string): string {
   return /^[0-9A-F]+:error:[0-9A-F]+:[^:]*:[^:]*:([^:]+):/.exec(message)?.[1] ?? message;
 }
 

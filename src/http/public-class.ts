@@ -16,8 +16,8 @@ export function checkOptionNames<Options>(given: object, known: OptionNames<Opti
   );
   if (unknown === undefined) return;
   const suggestion = suggest(unknown[0], Object.keys(known));
-  const meant = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;
-  throw new TypeError(`${of} has no option ${quote(unknown[0])}${meant}`);
+  const correction = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;
+  throw new TypeError(`${of} has no option ${quote(unknown[0])}${correction}`);
 }
 
 /**

@@ -23,7 +23,7 @@ export interface Complaint {
 }
 
 /** The error for a peer that broke a rule: it names the field, the value, where it came from, the rule, the override. */
-export function refused(
+export function refusalError(
   code: string,
   { field, value, from, url, rule, override, overrideValue, remedy }: Complaint,
 ): AgentAuthError {
@@ -31,12 +31,12 @@ export function refused(
   return new AgentAuthError(code, `${field} ${shown} (from ${quote(from)}) ${rule}`, {
     class: "refused",
     url,
-    ...(override === undefined ? { remedy } : allowing(override, overrideValue)),
+    ...(override === undefined ? { remedy } : explainOverride(override, overrideValue)),
   });
 }
 
 /** The remedy against a refusal by a check that an option disables. */
-export function allowing(option: PolicyOption, value?: string): { hint: string; remedy: Remedy } {
+export function explainOverride(option: PolicyOption, value?: string): { hint: string; remedy: Remedy } {
   const set = option === "dpop" ? "auto" : value;
   const setting = set === undefined ? option : `${option}: ${quote(set)}`;
   return {

@@ -32,7 +32,7 @@ const SPACE = /[ \t\r\n]*/y;
 export function parseStrictJson(text: string): unknown {
   const plain = parsePlain(text);
   if (plain !== undefined) return plain;
-  const reader = new Reader(text);
+  const reader = new StrictJsonReader(text);
   const value = reader.value(0);
   reader.end();
   return value;
@@ -84,7 +84,7 @@ function countQuotes(text: string): number {
   return count;
 }
 
-class Reader {
+class StrictJsonReader {
   readonly #text: string;
   #at = 0;
 

@@ -4,7 +4,7 @@ export function suggest(word: string, candidates: readonly string[]): string | u
   // Three letters in ten may be wrong, one in any case: a distant suggestion does not help.
   const farthest = Math.max(1, Math.floor(typed.length * 0.34));
   const ranked = candidates
-    .map((candidate) => ({ candidate, far: distance(typed, candidate.toLowerCase()) }))
+    .map((candidate) => ({ candidate, far: distanceBetween(typed, candidate.toLowerCase()) }))
     .filter(
       ({ far, candidate }) =>
         (far <= farthest && far < candidate.length) || (typed.length > 2 && candidate.toLowerCase().startsWith(typed)),
@@ -20,14 +20,14 @@ export function suggestionHint(name: string, known: readonly string[], otherwise
 }
 
 /** The candidates nearest to a word, those that contain it first. */
-export function nearest(word: string, candidates: readonly string[], count = 3): string[] {
+export function findNearest(word: string, candidates: readonly string[], count = 3): string[] {
   const typed = word.toLowerCase();
-  const rank = (candidate: string) => (candidate.includes(typed) ? 0 : distance(typed, candidate));
+  const rank = (candidate: string) => (candidate.includes(typed) ? 0 : distanceBetween(typed, candidate));
   return [...candidates].sort((one, other) => rank(one) - rank(other)).slice(0, count);
 }
 
 /** Insertions, deletions, substitutions and swaps of neighbours between two words. */
-function distance(a: string, b: string): number {
+function distanceBetween(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   const at = (i: number, j: number) => rows[i]?.[j] ?? 0;
   for (let i = 1; i <= a.length; i++) {

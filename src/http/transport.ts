@@ -1,7 +1,7 @@
 import { AgentAuthError, abortedError } from "../errors.js";
 import { quote } from "../redact.js";
 import { parseUrl } from "./address.js";
-import { cancel, parseJson, readText, saysJson } from "./body.js";
+import { discardBody, parseJson, readText, saysJson } from "./body.js";
 import {
   type BufferedResponse,
   type Call,
@@ -10,7 +10,7 @@ import {
   type Send,
   shownUrl,
 } from "./buffered-response.js";
-import { type AbortSource, type Clock, follow, systemClock, untilAborted } from "./deadline.js";
+import { type AbortSource, type Clock, followSignal, systemClock, untilAborted } from "./deadline.js";
 import { maskError, networkError } from "./network-error.js";
 import { withOwnClasses } from "./own-fetch.js";
 import { followSameOrigin } from "./redirect.js";
@@ -52,7 +52,7 @@ export type Transport = (
 
 /** @throws `TypeError` for numbers that no call can have */
 export function checkLimits({ timeoutMs, maxRetries }: CallLimits): void {
-  positive(timeoutMs, 1, "timeoutMs");
+  requirePositive(timeoutMs, 1, "timeoutMs");
   if (maxRetries !== undefined && !(Number.isSafeInteger(maxRetries) && maxRetries >= 0))
     throw new TypeError(`maxRetries must be a whole number of at least 0, not ${String(maxRetries)}`);
 }
@@ -73,8 +73,8 @@ export function createTransport(
   mask: (text: string) => string = (text) => text,
 ): Transport {
   const clock = options.clock ?? systemClock;
-  const timeout = positive(options.timeoutMs, 30_000, "timeoutMs");
-  const deadline = positive(options.deadlineMs, Math.max(60_000, timeout), "deadlineMs");
+  const timeout = requirePositive(options.timeoutMs, 30_000, "timeoutMs");
+  const deadline = requirePositive(options.deadlineMs, Math.max(60_000, timeout), "deadlineMs");
   checkLimits(options);
   const { maxRetries = 2 } = options;
   const onEvent = eventReceiver(options.logger, options.onEvent);
@@ -83,7 +83,7 @@ export function createTransport(
       ...options,
       onEvent,
       timeoutMs: timeout,
-      maxBodyBytes: positive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes"),
+      maxBodyBytes: requirePositive(options.maxBodyBytes, 16 * MIB, "maxBodyBytes"),
       mask,
     },
     clock,
@@ -95,7 +95,9 @@ export function createTransport(
   );
   return async (request, signal, limits = {}) => {
     const within = options.deadlineMs === undefined ? Math.max(deadline, limits.timeoutMs ?? 0) : deadline;
-    const limit = follow(signal, within, () => timeoutError(request.url, `in ${within / 1000} s, retries included`));
+    const limit = followSignal(signal, within, () =>
+      timeoutError(request.url, `in ${within / 1000} s, retries included`),
+    );
     try {
       return await send(request, { ...limits, limit, endsAt: clock.now() + within });
     } finally {
@@ -104,7 +106,7 @@ export function createTransport(
   };
 }
 
-function positive(value: number | undefined, fallback: number, name: string): number {
+function requirePositive(value: number | undefined, fallback: number, name: string): number {
   if (value === undefined) return fallback;
   if (!(value > 0)) throw new TypeError(`${name} must be a positive number, not ${String(value)}`);
   return value;
@@ -124,7 +126,7 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
     const { method, url } = request;
     const startedAt = clock.now();
     const { timeoutMs: timeout = options.timeoutMs, mask = options.mask } = call;
-    const attempt = follow(call.limit, timeout, () => timeoutError(url, `in ${timeout / 1000} s`));
+    const attempt = followSignal(call.limit, timeout, () => timeoutError(url, `in ${timeout / 1000} s`));
     const about = onEvent && { method, url: shownUrl(url) };
     const roundTrip = async (): Promise<BufferedResponse> => {
       if (attempt.aborted) throw abortedError(attempt);
@@ -134,7 +136,7 @@ function fetchOnce(options: AttemptOptions, clock: Clock): Send {
         ...(call.headers && { headers: call.headers }),
       });
       // A fetch that ignores its signal may return after the call has ended.
-      if (attempt.aborted) await cancel(response);
+      if (attempt.aborted) await discardBody(response);
       return readResponse(response, url, { cap: maxBodyBytes, mask });
     };
     try {

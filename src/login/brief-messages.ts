@@ -2,8 +2,7 @@
 
 import { formatSeconds } from "../oauth/login/login-timeout.js";
 import { escapeText } from "../redact.js";
-import { pasteText } from "./messages.js";
-import { type OptionText, sdkOption } from "./option-text.js";
+import { type OptionText, pasteText, sdkOption } from "./messages.js";
 import type { LoginEnvironment } from "./platform.js";
 
 /** The key that shows the other ways. */

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { isLoopbackHost, parseUrl } from "../http/address.js";
-import { refused } from "../http/refuse.js";
+import { refusalError } from "../http/refuse.js";
 import { escapeText } from "../redact.js";
 
 /** The longest address that every system's opener takes, in bytes. */
@@ -18,7 +18,7 @@ const PLAIN_HOST = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])$/;
  * @throws AgentAuthError `bad_address`
  */
 export function checkBrowserUrl(value: string, field: string, from: string): string {
-  const error = (rule: string) => refused("bad_address", { field, value, from, rule });
+  const error = (rule: string) => refusalError("bad_address", { field, value, from, rule });
   if (value.length > MAX_BYTES) throw error(`must not be longer than ${MAX_BYTES} bytes`);
   if (escapeText(value) !== value) throw error("must not contain control, bidirectional or invisible characters");
   const url = parseUrl(value);

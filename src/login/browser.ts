@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { existsSync } from "node:fs";
-import { spawner, system, withoutOurs } from "../platform/system.js";
+import { loadSpawn, system, withoutOurs } from "../platform/system.js";
 import { checkBrowserUrl } from "./browser-url.js";
 import { commandWords } from "./command-words.js";
 
@@ -35,7 +35,7 @@ export const openBrowser: OpenBrowser = async (url, { command, env, signal }) =>
   if (chosen === "none") return "skipped";
   try {
     const child =
-      chosen === undefined ? await startDefault(target) : startCommand(chosen, target, env, await spawner());
+      chosen === undefined ? await startDefault(target) : startCommand(chosen, target, env, await loadSpawn());
     return await watch(child, signal);
   } catch {
     return "failed";
@@ -57,7 +57,7 @@ function startCommand(
   command: string,
   target: string,
   env: BrowserOptions["env"],
-  spawn: Awaited<ReturnType<typeof spawner>>,
+  spawn: Awaited<ReturnType<typeof loadSpawn>>,
 ): ChildProcess {
   const [program = "", ...words] = commandWords(command, existsSync);
   return spawn(program, [...words, target], {

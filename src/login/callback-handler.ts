@@ -1,26 +1,62 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import { type BrowserEvent, type BrowserState, TRANSITIONS } from "./browser-state.js";
 import { repeatedParameter, sameSecret } from "./callback-parameters.js";
 import {
   ALREADY_ANSWERED,
+  type BrowserPage,
+  FORBIDDEN,
   movedTo,
   NOT_FOUND,
   NOT_OURS,
+  ONLY_GET,
   outcomePage,
-  type Page,
   type ShownOutcome,
   sendPage,
   TO_LOGIN,
 } from "./pages.js";
-import { pathOf, queryOf, type RequestRules, refusalOf } from "./request-rules.js";
 import { ShortLink } from "./short-link.js";
 
 /** This many wrong callbacks indicate an attack. */
 const PROBE_COUNT = 50;
 /** Time that a browser has to request the page that it was redirected to. */
 const NEXT_PAGE_MS = 2_000;
+
+/** The progress of the browser that sent a callback. */
+export type BrowserState = "expected" | "redirected" | "waiting" | "served" | "gone";
+
+/** What changes that. */
+export type BrowserEvent = "callback" | "callbackLost" | "pageRequested" | "pageSent" | "pageLost" | "anotherRequest";
+
+/**
+ * The state to which an event leads; an event that is not in the row of a state changes nothing.
+ *
+ *     state       the browser                         leaves it by
+ *     expected    has sent no callback yet            callback: to redirected
+ *     redirected  is loading the last page            pageRequested: to waiting; callbackLost: to gone
+ *     waiting     has requested it, and reads nothing pageSent: to served; pageLost, its last connection: to gone
+ *                 before the outcome is known
+ *     served      has the outcome                     pageRequested, a reload: to waiting
+ *     gone        left without the outcome            pageRequested, it came back: to waiting
+ *
+ * A browser that is redirected or waiting can be sent to another authorization request instead (anotherRequest): another
+ * callback is then expected.
+ */
+export const TRANSITIONS: Readonly<Record<BrowserState, Partial<Record<BrowserEvent, BrowserState>>>> = {
+  expected: { callback: "redirected" },
+  redirected: { pageRequested: "waiting", callbackLost: "gone", anotherRequest: "expected" },
+  waiting: { pageSent: "served", pageLost: "gone", anotherRequest: "expected" },
+  served: { pageRequested: "waiting" },
+  gone: { pageRequested: "waiting" },
+};
+
+/** Which requests are handled. */
+interface RequestRules {
+  /** The authorities by which a browser may have come, such as `127.0.0.1:49152`. */
+  hosts: ReadonlySet<string>;
+  /** Whether a path exists, compared byte for byte. */
+  knows(path: string): boolean;
+}
 
 /** How a {@link CallbackHandler} answers. */
 export interface CallbackHandlerOptions {
@@ -111,7 +147,7 @@ export class CallbackHandler {
   /** Answers a request. */
   handle(request: IncomingMessage, response: ServerResponse): void {
     const target = request.url ?? "";
-    const refusal = refusalOf(request, this.#rules);
+    const refusal = refusalPageFor(request, this.#rules);
     if (refusal === NOT_FOUND) this.#link.miss();
     if (refusal !== undefined) sendPage(response, refusal);
     else if (this.#link.isAt(pathOf(target))) sendPage(response, this.#toLogin());
@@ -130,12 +166,12 @@ export class CallbackHandler {
     });
   }
 
-  #toLogin(): Page {
+  #toLogin(): BrowserPage {
     const { target } = this.#link;
     return target === undefined || this.#browser !== "expected" ? ALREADY_ANSWERED : movedTo(target, TO_LOGIN);
   }
 
-  #receive(parameters: URLSearchParams, response: ServerResponse): Page {
+  #receive(parameters: URLSearchParams, response: ServerResponse): BrowserPage {
     const expected = this.#expected;
     const state = parameters.get("state");
     const isRight = expected !== undefined && state !== null && sameSecret(state, expected.state);
@@ -183,4 +219,40 @@ export class CallbackHandler {
 
 function newDonePath(): string {
   return `/done/${randomBytes(16).toString("base64url")}`;
+}
+
+/**
+ * Checks that a request can be a browser's own navigation to one of our paths.
+ *
+ * Any web page can make a browser send requests here, but it can choose neither the Host nor hide where the request
+ * comes from and what it is for.
+ *
+ * @returns the page that refuses the request, or nothing
+ */
+function refusalPageFor(request: IncomingMessage, { hosts, knows }: RequestRules): BrowserPage | undefined {
+  const target = request.url ?? "";
+  const headerValues = (name: string) => request.headersDistinct[name] ?? [];
+  const [host, ...moreHosts] = headerValues("host");
+  // An absolute-form target is for proxies; its host would overrule the Host header (RFC 9112 section 3.2.2).
+  if (!target.startsWith("/")) return FORBIDDEN;
+  if (host === undefined || moreHosts.length > 0 || !hosts.has(host)) return FORBIDDEN;
+  if (headerValues("origin").length > 0) return FORBIDDEN;
+  if (headerValues("sec-fetch-dest").some((destination) => destination !== "document")) return FORBIDDEN;
+  // A prefetch would use up the single callback before the user sees its result.
+  if (headerValues("sec-purpose").length > 0 || headerValues("purpose").length > 0) return FORBIDDEN;
+  if (!knows(pathOf(target))) return NOT_FOUND;
+  if (request.method !== "GET") return ONLY_GET;
+  const hasBody =
+    headerValues("transfer-encoding").length > 0 || headerValues("content-length").some((length) => length !== "0");
+  return hasBody ? NOT_OURS : undefined;
+}
+
+/** The path of a request target, unchanged: nothing decoded, no dots resolved. */
+function pathOf(target: string): string {
+  return target.split("?", 1)[0] ?? "";
+}
+
+/** The query of a request target. */
+function queryOf(target: string): URLSearchParams {
+  return new URLSearchParams(target.slice(pathOf(target).length));
 }

@@ -2,8 +2,7 @@ import { AgentAuthError } from "../errors.js";
 import type { DevicePrompt } from "../oauth/login/login-method.js";
 import { escapeText, quote } from "../redact.js";
 import { checkBrowserUrl } from "./browser-url.js";
-import type { LoginDisplay } from "./login-display.js";
-import { waitingText } from "./messages.js";
+import { type LoginDisplay, waitingText } from "./messages.js";
 
 /**
  * Where to type which code.

@@ -1,6 +1,7 @@
 import type { RequestListener, Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { SocketPool } from "./socket-pool.js";
+import { AgentAuthError } from "../errors.js";
+import { type RedirectPlan, redirectUri } from "./redirect-address.js";
 
 /** Ample for the headers of a browser's redirect. */
 const MAX_HEADER_BYTES = 16 * 1024;
@@ -8,6 +9,8 @@ const MAX_HEADER_BYTES = 16 * 1024;
 const REQUEST_TIMEOUT_MS = 5_000;
 /** Attempts to find a port that is free on both loopback addresses. */
 const PORT_ATTEMPTS = 10;
+/** The maximum number of open connections. A browser needs one or two. */
+const MAX_SOCKETS = 32;
 
 /** Limits of a listener. */
 export interface ListenerLimits {
@@ -25,6 +28,28 @@ export interface Listener {
 }
 
 /**
+ * Listens on the first port of a plan that can be bound.
+ *
+ * @throws AgentAuthError `usage` where none can; it names a required port
+ */
+export async function listenByPlan(
+  plan: RedirectPlan,
+  handle: RequestListener,
+  limits: ListenerLimits = {},
+): Promise<Listener> {
+  let failure: unknown;
+  for (const port of plan.ports) {
+    try {
+      return await listen({ port, ipv6: plan.host === "localhost", ...limits }, handle);
+    } catch (error) {
+      failure = error;
+    }
+  }
+  const requiredPort = plan.ports.at(-1) ?? 0;
+  throw requiredPort === 0 ? bindError(failure) : busyError(redirectUri(plan, requiredPort), requiredPort, failure);
+}
+
+/**
  * Listens on 127.0.0.1 and, with `ipv6` and where this machine has it, on ::1 at the same port. No other program can
  * share the port.
  *
@@ -32,7 +57,7 @@ export interface Listener {
  * @throws the system's error where an address cannot be bound; `EADDRINUSE` also when only ::1 is taken, because a
  * browser may try that one first and would hand the code to the program that holds it
  */
-export async function listen(
+async function listen(
   { port, ipv6, ...limits }: ListenerLimits & { port: number; ipv6: boolean },
   handle: RequestListener,
 ): Promise<Listener> {
@@ -40,18 +65,18 @@ export async function listen(
     const pool = new SocketPool();
     const first = await bind({ host: "127.0.0.1", port, ...limits }, pool, handle);
     const bound = (first.address() as AddressInfo).port;
-    if (!ipv6) return listener(bound, [first], pool);
+    if (!ipv6) return listenerOf(bound, [first], pool);
     try {
-      return listener(bound, [first, await bind({ host: "::1", port: bound, ...limits }, pool, handle)], pool);
+      return listenerOf(bound, [first, await bind({ host: "::1", port: bound, ...limits }, pool, handle)], pool);
     } catch (error) {
-      if (hasNoIpv6(error)) return listener(bound, [first], pool);
+      if (hasNoIpv6(error)) return listenerOf(bound, [first], pool);
       await closeAll([first], pool);
       if (port !== 0 || attempt === PORT_ATTEMPTS) throw error;
     }
   }
 }
 
-function listener(port: number, servers: Server[], pool: SocketPool): Listener {
+function listenerOf(port: number, servers: Server[], pool: SocketPool): Listener {
   return { port, keepAlive: (socket) => pool.keepAlive(socket), close: () => closeAll(servers, pool) };
 }
 
@@ -109,4 +134,65 @@ function refuseBroken(error: NodeJS.ErrnoException, socket: Socket): void {
 function hasNoIpv6(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException).code;
   return code === "EADDRNOTAVAIL" || code === "EAFNOSUPPORT" || code === "EINVAL";
+}
+
+function busyError(uri: string, port: number, cause: unknown): AgentAuthError {
+  const isTaken = (cause as NodeJS.ErrnoException).code === "EADDRINUSE";
+  const reason = isTaken ? "another program uses it" : messageOf(cause);
+  const message = `port ${port} is needed for the redirect address ${uri}, but ${reason}`;
+  const hint = `stop the program that uses port ${port}, or choose another`;
+  const remedy = { action: "configure", option: "redirectPort" } as const;
+  return new AgentAuthError("usage", message, { class: "usage", hint, remedy, cause });
+}
+
+function bindError(cause: unknown): AgentAuthError {
+  const message = `nothing can listen on this machine's loopback address: ${messageOf(cause)}`;
+  const hint = "log in without a listener: by the flow paste or device";
+  const remedy = { action: "configure", option: "flow" } as const;
+  return new AgentAuthError("usage", message, { class: "usage", hint, remedy, cause });
+}
+
+function messageOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause);
+}
+
+/**
+ * The open connections of a listener, never more than 32.
+ *
+ * A new connection closes the oldest, not the other way round: else a program that opens 32 idle connections
+ * locks the browser out.
+ */
+class SocketPool {
+  readonly #open = new Set<Socket>();
+  readonly #exempt = new Set<Socket>();
+  #isDestroyed = false;
+
+  add(socket: Socket): void {
+    if (this.#isDestroyed) return void socket.destroy();
+    this.#open.add(socket);
+    socket.once("close", () => this.#remove(socket));
+    if (this.#open.size > MAX_SOCKETS) this.#closeOldest();
+  }
+
+  /** Exempts a connection from being closed for a new one. */
+  keepAlive(socket: Socket): void {
+    if (this.#open.has(socket)) this.#exempt.add(socket);
+  }
+
+  /** Closes every connection, later ones too. */
+  destroy(): void {
+    this.#isDestroyed = true;
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  #closeOldest(): void {
+    const oldest = [...this.#open].find((socket) => !this.#exempt.has(socket));
+    if (oldest) this.#remove(oldest);
+    oldest?.destroy();
+  }
+
+  #remove(socket: Socket): void {
+    this.#open.delete(socket);
+    this.#exempt.delete(socket);
+  }
 }

@@ -1,10 +1,9 @@
 import { abortedError } from "../errors.js";
 import { untilAborted } from "../http/deadline.js";
-import { listenByPlan } from "./bind-plan.js";
 import { CallbackHandler } from "./callback-handler.js";
-import type { ListenerLimits } from "./listen.js";
+import { type ListenerLimits, listenByPlan } from "./listen.js";
 import type { ShownOutcome } from "./pages.js";
-import { authority, planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
+import { authorityOf, planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
 
 /** Time for the browser to fetch its last page. */
 const LAST_PAGE_MS = 2_000;
@@ -57,7 +56,7 @@ export async function openLoopback(options: LoopbackOptions): Promise<Loopback> 
     requestTimeoutMs,
   });
   const names = plan.host === "localhost" ? ["localhost", "127.0.0.1", "[::1]"] : [plan.host];
-  for (const name of names) hosts.add(authority(name, listener.port));
+  for (const name of names) hosts.add(authorityOf(name, listener.port));
   const onAbort = () => void listener.close();
   signal.addEventListener("abort", onAbort, { once: true });
   if (signal.aborted) {

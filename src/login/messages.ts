@@ -1,7 +1,20 @@
 import type { EndpointsPrompt } from "../oauth/login/login-method.js";
 import { formatSeconds } from "../oauth/login/login-timeout.js";
 import { escapeText } from "../redact.js";
-import { type OptionText, sdkOption } from "./option-text.js";
+
+/** How texts for the user spell an option: a program with settings or flags of its own has other names. */
+export type OptionText = (option: "flow" | "redirectHost" | "sameOriginEndpoints", value?: string) => string;
+
+/** An option as the SDK spells it. */
+export const sdkOption: OptionText = (option, value) => (value === undefined ? option : `${option}: "${value}"`);
+
+/** What a terminal can show of a login beside text. */
+export interface LoginDisplay {
+  /** Prints an address of this machine on a line of its own, as a hyperlink where the terminal has them. */
+  link(url: string): void;
+  /** Draws a QR code; false where the terminal cannot show it. */
+  qrCode(text: string): Promise<boolean>;
+}
 
 /** Where to log in. The host is repeated in ASCII, because the user should check it. */
 export function loginText(resource: string, url: string): string {

@@ -5,7 +5,7 @@ import type { CompletedLogin, LoginOutcome } from "../oauth/login/login-method.j
 import { escapeHtml, wholeCharacters } from "../redact.js";
 
 /** A page as it is sent. */
-export interface Page {
+export interface BrowserPage {
   status: number;
   html: string;
   headers?: Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ const STYLE = [
 ].join("");
 
 /** Made with the first page: the digest loads `node:crypto`. */
-const headers = () => ({
+const pageHeaders = () => ({
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": [
     "default-src 'none'",
@@ -40,9 +40,9 @@ const headers = () => ({
 });
 
 /** Sends a page; the connection ends with it. */
-export function sendPage(response: ServerResponse, page: Page): void {
+export function sendPage(response: ServerResponse, page: BrowserPage): void {
   response.writeHead(page.status, {
-    ...headers(),
+    ...pageHeaders(),
     ...page.headers,
     "content-length": Buffer.byteLength(page.html),
   });
@@ -50,7 +50,13 @@ export function sendPage(response: ServerResponse, page: Page): void {
 }
 
 /** The texts are constants: nothing from a request is ever part of a page. `facts` is markup. */
-function page(status: number, title: string, text: string, headers?: Page["headers"], facts = ""): Page {
+function buildPage(
+  status: number,
+  title: string,
+  text: string,
+  headers?: BrowserPage["headers"],
+  facts = "",
+): BrowserPage {
   const html = [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width,initial-scale=1">',
@@ -60,15 +66,19 @@ function page(status: number, title: string, text: string, headers?: Page["heade
   return headers === undefined ? { status, html } : { status, html, headers };
 }
 
-export const FORBIDDEN = page(403, "Not allowed", "This address only answers the browser that returns from the login.");
-export const NOT_FOUND = page(404, "Nothing here", "This address only takes the response to a login.");
-export const ONLY_GET = page(405, "Not allowed", "This address only answers GET.", { allow: "GET" });
-export const NOT_OURS = page(
+export const FORBIDDEN = buildPage(
+  403,
+  "Not allowed",
+  "This address only answers the browser that returns from the login.",
+);
+export const NOT_FOUND = buildPage(404, "Nothing here", "This address only takes the response to a login.");
+export const ONLY_GET = buildPage(405, "Not allowed", "This address only answers GET.", { allow: "GET" });
+export const NOT_OURS = buildPage(
   400,
   "Not the expected response",
   "This does not belong to the login in progress. Nothing was changed. You can close this window.",
 );
-export const ALREADY_ANSWERED = page(
+export const ALREADY_ANSWERED = buildPage(
   409,
   "Already answered",
   "This login already has its response. You can close this window.",
@@ -78,28 +88,28 @@ export const ALREADY_ANSWERED = page(
 export const TO_LOGIN = "Opening the login page.";
 
 /** Redirects the browser; after a callback, so that the code leaves its address bar and its history. */
-export function movedTo(address: string, text = "Completing the login."): Page {
-  return page(303, "One moment", text, { location: address });
+export function movedTo(address: string, text = "Completing the login."): BrowserPage {
+  return buildPage(303, "One moment", text, { location: address });
 }
 
 /** The longest text of a server or an issuer on a page, in characters. */
 const MAX_FACT = 200;
 
 /** Who is logged in where, once. */
-function loggedIn(login: CompletedLogin | undefined): Page {
+function loggedIn(login: CompletedLogin | undefined): BrowserPage {
   const facts = Object.entries({ Server: login?.server, Issuer: login?.issuer, Account: login?.account });
   const rows = facts.map(([name, value]) =>
-    value === undefined ? "" : `<dt>${name}</dt><dd><bdi>${escapeHtml(cut(value))}</bdi></dd>`,
+    value === undefined ? "" : `<dt>${name}</dt><dd><bdi>${escapeHtml(cutFact(value))}</bdi></dd>`,
   );
   const list = login === undefined ? "" : `<dl>${rows.join("")}</dl>`;
-  return page(200, "You are logged in", "You can close this window.", undefined, list);
+  return buildPage(200, "You are logged in", "You can close this window.", undefined, list);
 }
 
-function cut(text: string): string {
+function cutFact(text: string): string {
   return text.length > MAX_FACT ? `${wholeCharacters(text, MAX_FACT)}…` : text;
 }
 
-const RECEIVED = page(
+const RECEIVED = buildPage(
   200,
   "Almost done",
   "The response to your login was received. The program that asked you to log in completes it: see there whether it " +
@@ -122,9 +132,9 @@ const REASONS: Readonly<Record<ErrorClass, string>> = {
 export type ShownOutcome = LoginOutcome | "received";
 
 /** The last page of a login: success, or the class of the failure. */
-export function outcomePage(outcome: ShownOutcome): Page {
+export function outcomePage(outcome: ShownOutcome): BrowserPage {
   if (outcome === "received") return RECEIVED;
   if (outcome.ok) return loggedIn(outcome.login);
   const reason = REASONS[outcome.error.class] ?? REASONS.internal;
-  return page(200, "The login failed", `${reason} See the terminal for details. You can close this window.`);
+  return buildPage(200, "The login failed", `${reason} See the terminal for details. You can close this window.`);
 }

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type OptionText, sdkOption } from "./option-text.js";
+import { type OptionText, sdkOption } from "./messages.js";
 
 /** The facts that the detection reads. */
 export interface PlatformFacts {

@@ -62,11 +62,11 @@ export function planRedirect(options: RedirectOptions): RedirectPlan {
 
 /** The redirect address of a bound port. */
 export function redirectUri({ host, path }: Pick<RedirectPlan, "host" | "path">, port: number): string {
-  return `http://${authority(host, port)}${path}`;
+  return `http://${authorityOf(host, port)}${path}`;
 }
 
 /** Host and port as browsers send them. */
-export function authority(host: string, port: number): string {
+export function authorityOf(host: string, port: number): string {
   return port === 80 ? host : `${host}:${port}`;
 }
 

@@ -1,4 +1,4 @@
-import { listenByPlan } from "./bind-plan.js";
+import { listenByPlan } from "./listen.js";
 import { planRedirect, type RedirectOptions, redirectUri } from "./redirect-address.js";
 
 /**

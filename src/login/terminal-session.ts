@@ -1,14 +1,21 @@
 import { abortedError } from "../errors.js";
-import { follow, untilAborted } from "../http/deadline.js";
+import { followSignal, untilAborted } from "../http/deadline.js";
 import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login/login-method.js";
 import { timeoutError } from "../oauth/login/login-timeout.js";
 import { briefLinkText, briefLoginText, briefWaitingText, linkWithdrawnText, otherWaysText } from "./brief-messages.js";
 import type { BrowserResult } from "./browser.js";
 import { checkBrowserUrl } from "./browser-url.js";
-import type { LoginDisplay } from "./login-display.js";
 import type { Loopback } from "./loopback.js";
-import { BROWSER_FAILED, BROWSER_OPENED, codeTakerText, loginText, pasteText, waitingText } from "./messages.js";
-import type { OptionText } from "./option-text.js";
+import {
+  BROWSER_FAILED,
+  BROWSER_OPENED,
+  codeTakerText,
+  type LoginDisplay,
+  loginText,
+  type OptionText,
+  pasteText,
+  waitingText,
+} from "./messages.js";
 import { inputError, isTerminal, type PasteInput, readPaste } from "./paste.js";
 import type { LoginEnvironment } from "./platform.js";
 
@@ -49,7 +56,7 @@ export class TerminalSession implements LoginSession {
       throw inputError("there is no terminal to paste the redirect address into");
     }
     const url = checkBrowserUrl(prompt.url, "the login address", "the authorization server");
-    const deadline = follow(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
+    const deadline = followSignal(prompt.signal, timeout * 1000, () => timeoutError(resource, timeout));
     try {
       const show = () => {
         this.#announce(url, prompt);

@@ -24,7 +24,7 @@ export interface RpcErrorContext {
 export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorContext): RpcError {
   if (isAgentAuthError(error)) {
     const { message, hint, ...rest } = error.toJSON();
-    const shown = { message: printable(message, mask), ...(hint !== undefined && { hint: printable(hint, mask) }) };
+    const shown = { message: toPrintable(message, mask), ...(hint !== undefined && { hint: toPrintable(hint, mask) }) };
     return {
       code: RPC_CODES.internal,
       message: [shown.message, shown.hint?.replace(/^(?=agentauth )/, "run: ")].filter(Boolean).join("; "),
@@ -33,13 +33,13 @@ export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorCo
   }
   if (httpFailureOf(error) !== undefined) return explainStatus(error, { url, hasSession, mask });
   const reason = error instanceof Error ? error.message : String(error);
-  return internal(`the MCP server ${quote(url)}: ${printable(reason, mask)}`);
+  return internalRpcError(`the MCP server ${quote(url)}: ${toPrintable(reason, mask)}`);
 }
 
 function explainStatus(error: unknown, { url, hasSession, mask }: RpcErrorContext): RpcError {
   const { status, text } = httpFailureOf(error) ?? {};
   if (hasSession && isSessionLost(error)) {
-    return internal(
+    return internalRpcError(
       `the MCP server ${quote(url)} has ended the session, or was restarted (HTTP ${status}): restart this server in the host to begin a new session`,
       { status },
     );
@@ -50,7 +50,7 @@ function explainStatus(error: unknown, { url, hasSession, mask }: RpcErrorContex
     return { code, message, ...("data" in serverError && { data }) };
   }
   const body = text?.trim() ? `: ${quote(mask(text), 300)}` : "";
-  return internal(`the MCP server ${quote(url)} answered HTTP ${status ?? "?"}${body}`, { status });
+  return internalRpcError(`the MCP server ${quote(url)} answered HTTP ${status ?? "?"}${body}`, { status });
 }
 
 /** What the session checks of the official SDKs and of their examples answer with HTTP 400, where the specification has 404. */
@@ -94,11 +94,11 @@ function errorObjectIn(body: string): (Record<string, unknown> & { message: stri
   return { ...error, message: error["message"] };
 }
 
-function internal(message: string, data?: unknown): RpcError {
+function internalRpcError(message: string, data?: unknown): RpcError {
   return { code: RPC_CODES.internal, message, ...(data !== undefined && { data }) };
 }
 
-function printable(text: string, mask: (text: string) => string): string {
+function toPrintable(text: string, mask: (text: string) => string): string {
   return escapeText(mask(text)).slice(0, 1000);
 }
 

@@ -1,8 +1,8 @@
 /** An event of a stream. */
 export interface StreamEvent {
-  /** Where a broken stream is resumed; undefined if the stream has named no place. */
+  /** Where a broken stream is resumed; undefined if the stream has named no event. */
   id: string | undefined;
-  /** The message; empty in an event that only names a place. */
+  /** The message; empty in an event that has an id alone. */
   data: string;
   /** The type; undefined stands for `message`. */
   type: string | undefined;
@@ -21,7 +21,7 @@ export async function* textParts(parts: AsyncIterable<Uint8Array>): AsyncGenerat
  *
  * @param tooLong the error for an event of more than `max` characters; one that arrives in a single part is not measured
  */
-export async function* events(
+export async function* readEvents(
   parts: AsyncIterable<string>,
   max: number,
   tooLong: () => Error,

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
 import { escapeText, quote } from "../redact.js";
-import { events, textParts } from "./event-stream.js";
+import { readEvents, textParts } from "./event-stream.js";
 import {
   bodyParts,
   httpFailure,
@@ -10,17 +10,17 @@ import {
   isTooLong,
   POST_HEADERS,
   type Ready,
-  readBody,
+  readResponseBody,
   type SendRequest,
   sendWithinOrigin,
   tooLong,
 } from "./http-exchange.js";
 import {
   checkMessage,
-  declaring,
+  declareExtension,
   INITIALIZE,
   INITIALIZED,
-  isResponse,
+  isRpcResponse,
   type RpcMessage,
   type RpcRequest,
 } from "./json-rpc.js";
@@ -73,7 +73,7 @@ export interface ChannelRequest {
 interface StreamReader {
   abort: AbortController;
   receive: Receive;
-  /** Whether it can be resumed without a place: it belongs to no request. */
+  /** Whether it can be resumed without the id of an event: it belongs to no request. */
   isNotifications: boolean;
 }
 
@@ -118,7 +118,9 @@ export class HttpChannel {
       onAccepted?.();
       // JSON comes first: to ask for the stream of a body makes one.
       if (isJsonResponse(response)) {
-        const parsed: unknown = JSON.parse(await readBody(response, this.#options.maxBytes, this.#options.ready));
+        const parsed: unknown = JSON.parse(
+          await readResponseBody(response, this.#options.maxBytes, this.#options.ready),
+        );
         for (const one of Array.isArray(parsed) ? parsed : [parsed]) receive(readServerMessage(one));
       } else if (isEventStream(response) && response.body !== null) {
         await this.#readStream(response.body, { abort, receive, isNotifications: false });
@@ -179,7 +181,7 @@ export class HttpChannel {
   }
 
   /**
-   * Reads a stream, and resumes it where it breaks: that of a request until its response, if it has named a place.
+   * Reads a stream, and resumes it where it breaks: that of a request until its response, if an event has had an id.
    *
    * @throws `StreamLost` if it cannot be resumed, or ends before the response
    */
@@ -187,13 +189,13 @@ export class HttpChannel {
     const { abort, receive, isNotifications } = reader;
     const { ready, maxBytes } = this.#options;
     let body = first;
-    let place: string | undefined;
+    let lastEventId: string | undefined;
     let isAnswered = false;
     let trailer: NodeJS.Timeout | undefined;
     const take = (text: string) => {
       const message = readServerMessage(JSON.parse(text));
       receive(message);
-      if (isNotifications || isAnswered || !isResponse(message)) return;
+      if (isNotifications || isAnswered || !isRpcResponse(message)) return;
       isAnswered = true;
       // Nothing follows the response, even if the server leaves its stream open.
       trailer = setTimeout(() => abort.abort(), MAX_TRAILER_MS).unref();
@@ -203,8 +205,8 @@ export class HttpChannel {
       for (;;) {
         let reason: unknown;
         try {
-          for await (const event of events(textParts(bodyParts(body, ready)), maxBytes, oversized)) {
-            place = event.id || place;
+          for await (const event of readEvents(textParts(bodyParts(body, ready)), maxBytes, oversized)) {
+            lastEventId = event.id || lastEventId;
             this.#retryMs = event.retry ?? this.#retryMs;
             if (event.data === "" || (event.type ?? "message") !== "message") continue;
             try {
@@ -221,7 +223,8 @@ export class HttpChannel {
           this.#logFailure(error);
         }
         if (isAnswered) return;
-        const resumed = isNotifications || place !== undefined ? await this.#resume(place, abort) : undefined;
+        const resumed =
+          isNotifications || lastEventId !== undefined ? await this.#resume(lastEventId, abort) : undefined;
         if (resumed === undefined && isNotifications) return;
         if (resumed === undefined) throw new StreamLost(this.#options.url, reason);
         body = resumed;
@@ -232,13 +235,16 @@ export class HttpChannel {
   }
 
   /** @returns undefined if the server offers no stream. @throws `StreamLost` after the last attempt */
-  async #resume(place: string | undefined, abort: AbortController): Promise<ReadableStream<Uint8Array> | undefined> {
+  async #resume(
+    lastEventId: string | undefined,
+    abort: AbortController,
+  ): Promise<ReadableStream<Uint8Array> | undefined> {
     for (let attempt = 0, failed: unknown; ; attempt++) {
       if (attempt === MAX_RECONNECTIONS) throw new StreamLost(this.#options.url, failed);
       const wait = Math.min(this.#retryMs ?? RECONNECT_AFTER_MS * 1.5 ** attempt, MAX_RECONNECTION_DELAY_MS);
       await systemClock.sleep(wait, abort.signal);
       try {
-        return await this.#openStream(place, abort);
+        return await this.#openStream(lastEventId, abort);
       } catch (error) {
         if (abort.signal.aborted) throw error;
         failed = error;
@@ -249,10 +255,10 @@ export class HttpChannel {
 
   /** @returns undefined if the server offers no stream */
   async #openStream(
-    place: string | undefined,
+    lastEventId: string | undefined,
     abort: AbortController,
   ): Promise<ReadableStream<Uint8Array> | undefined> {
-    const from = place === undefined ? {} : { "last-event-id": place };
+    const from = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
     const headers = { ...this.#headers(), accept: "text/event-stream", ...from };
     const response = await this.#fetch({ method: "GET", headers }, abort);
     if (response.ok) return response.body ?? undefined;
@@ -272,7 +278,7 @@ export class HttpChannel {
     if (begins) this.revision = undefined;
     const own = begins ? {} : this.#headers();
     const headers = { ...own, ...more, ...POST_HEADERS };
-    const init = { method: "POST", headers, body: JSON.stringify(declaring(this.#options.extension, message)) };
+    const init = { method: "POST", headers, body: JSON.stringify(declareExtension(this.#options.extension, message)) };
     const response = await this.#fetch(init, abort, isUnattended);
     if (!response.ok) throw await httpFailure(response);
     if (begins) this.sessionId = response.headers.get("mcp-session-id") || undefined;

@@ -48,7 +48,7 @@ export function isJsonResponse({ headers }: Response): boolean {
 
 /** An HTTP error with its body. */
 export async function httpFailure(response: Response): Promise<HttpFailure> {
-  return new HttpFailure(response.status, await readBody(response, MAX_ERROR_BYTES));
+  return new HttpFailure(response.status, await readResponseBody(response, MAX_ERROR_BYTES));
 }
 
 /** The parts of a body, read no faster than the reader accepts them. */
@@ -70,7 +70,7 @@ export async function* bodyParts(
 }
 
 /** A body as text. @throws `AgentAuthError` `body_too_large` */
-export async function readBody(response: Response, maxBytes: number, ready?: Ready): Promise<string> {
+export async function readResponseBody(response: Response, maxBytes: number, ready?: Ready): Promise<string> {
   const parts: Uint8Array[] = [];
   let size = 0;
   const take = (part: Uint8Array) => {

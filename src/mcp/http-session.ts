@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
-import { follow, systemClock } from "../http/deadline.js";
+import { followSignal, systemClock } from "../http/deadline.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { events, textParts } from "./event-stream.js";
+import { readEvents, textParts } from "./event-stream.js";
 import { RequestTimeout, RpcFailure } from "./failures.js";
 import {
   bodyParts,
@@ -10,7 +10,7 @@ import {
   isJsonResponse,
   isTooLong,
   POST_HEADERS,
-  readBody,
+  readResponseBody,
   type SendRequest,
   sendWithinOrigin,
   tooLong,
@@ -18,14 +18,14 @@ import {
 import {
   CANCELLED,
   CLIENT_CAPABILITIES,
-  declaring,
-  failure,
+  declareExtension,
   INITIALIZE,
-  isRequest,
-  isResponse,
+  isRpcRequest,
+  isRpcResponse,
   RPC_CODES,
   type RpcMessage,
   type RpcRequest,
+  rpcErrorResponse,
 } from "./json-rpc.js";
 import { sessionlessHeaders } from "./param-headers.js";
 
@@ -93,7 +93,7 @@ export class HttpSession {
   ): Promise<Record<string, unknown>> {
     const message: RpcRequest = { jsonrpc: "2.0", id: this.#nextId++, method, params };
     if (statelessRevision !== undefined) message.params = this.#describeClient(params, statelessRevision);
-    const call = follow(signal);
+    const call = followSignal(signal);
     const onTimeout = () => call.abort(new RequestTimeout(`no response to ${method} in ${timeout} ms`));
     let timer = setTimeout(onTimeout, timeout);
     const onProgress = () => {
@@ -147,7 +147,7 @@ export class HttpSession {
     if (isEventStream(response) && response.body !== null) {
       return this.#fromStream(message, response.body, signal, onProgress);
     }
-    const text = await readBody(response, MAX_RESPONSE_LENGTH);
+    const text = await readResponseBody(response, MAX_RESPONSE_LENGTH);
     if (!isJsonResponse(response)) {
       throw new AgentAuthError("mcp_failed", `the MCP server answered ${message.method} with no JSON`, {
         class: "remote",
@@ -168,14 +168,14 @@ export class HttpSession {
     signal: AbortSignal,
     onProgress: () => void,
   ): Promise<Record<string, unknown>> {
-    let place: string | undefined;
+    let lastEventId: string | undefined;
     let wait = RESUME_AFTER_MS;
     let body = first;
     for (let resumptions = 0; ; resumptions++) {
       let broken: unknown = noResponse(message);
       try {
-        for await (const event of events(textParts(bodyParts(body)), MAX_RESPONSE_LENGTH, tooLongEvent)) {
-          place = event.id ?? place;
+        for await (const event of readEvents(textParts(bodyParts(body)), MAX_RESPONSE_LENGTH, tooLongEvent)) {
+          lastEventId = event.id ?? lastEventId;
           wait = Math.min(event.retry ?? wait, MAX_RESUME_AFTER_MS);
           if (event.data === "" || (event.type ?? "message") !== "message") continue;
           const result = this.#receive(JSON.parse(event.data), message, onProgress);
@@ -186,9 +186,9 @@ export class HttpSession {
           throw error;
         broken = error;
       }
-      if (place === undefined || resumptions === MAX_RESUMPTIONS) throw broken;
+      if (lastEventId === undefined || resumptions === MAX_RESUMPTIONS) throw broken;
       await systemClock.sleep(wait, signal);
-      const headers = { accept: "text/event-stream", "last-event-id": place };
+      const headers = { accept: "text/event-stream", "last-event-id": lastEventId };
       const resumed = await this.#fetch({ method: "GET", headers: { ...this.#headers(), ...headers }, signal });
       if (!resumed.ok || resumed.body === null) throw await httpFailure(resumed);
       body = resumed.body;
@@ -199,9 +199,9 @@ export class HttpSession {
   #receive(received: unknown, { id, method }: RpcRequest, onProgress: () => void): Record<string, unknown> | undefined {
     if (!isJsonObject(received)) throw new SyntaxError("a message of the MCP server is not a JSON object");
     const message = received as unknown as RpcMessage;
-    if (!isResponse(message)) {
+    if (!isRpcResponse(message)) {
       if (message.method === "notifications/progress") onProgress();
-      else if (isRequest(message) && !this.isSessionless) this.#answer(message);
+      else if (isRpcRequest(message) && !this.isSessionless) this.#answer(message);
       return undefined;
     }
     if (message.id !== undefined && message.id !== null && message.id !== id) return undefined;
@@ -219,7 +219,7 @@ export class HttpSession {
     const answer: RpcMessage =
       method === "ping"
         ? { jsonrpc: "2.0", id, result: {} }
-        : failure(id, { code: RPC_CODES.method, message: "Method not found" });
+        : rpcErrorResponse(id, { code: RPC_CODES.method, message: "Method not found" });
     void this.notify(answer).catch(() => undefined);
   }
 
@@ -237,7 +237,7 @@ export class HttpSession {
 
   async #post(message: RpcMessage, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
     const headers = { ...this.#headers(), ...more, ...POST_HEADERS };
-    const body = JSON.stringify(declaring(this.#options.extension, message));
+    const body = JSON.stringify(declareExtension(this.#options.extension, message));
     const response = await this.#fetch({ method: "POST", headers, body, signal });
     if (!response.ok) throw await httpFailure(response);
     return response;

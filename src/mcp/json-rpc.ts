@@ -1,4 +1,5 @@
 import { isJsonObject } from "../http/strict-json.js";
+import { quote } from "../redact.js";
 
 /** Identifies a request and its response. */
 export type RpcId = string | number;
@@ -58,17 +59,22 @@ export const INITIALIZED = "notifications/initialized";
 export const CANCELLED = "notifications/cancelled";
 
 /** Whether a message is a request. */
-export function isRequest(message: RpcMessage): message is RpcRequest {
+export function isRpcRequest(message: RpcMessage): message is RpcRequest {
   return message.method !== undefined && message.id !== undefined;
 }
 
 /** Whether a message is a response. */
-export function isResponse(message: RpcMessage): message is RpcResponse {
+export function isRpcResponse(message: RpcMessage): message is RpcResponse {
   return message.method === undefined;
 }
 
+/** A message in the log: its method, never its content. */
+export function describeMessage(message: RpcMessage): string {
+  return isRpcResponse(message) ? "response" : quote(message.method, 80);
+}
+
 /** A response with an error. */
-export function failure(id: RpcId | null, error: RpcError): RpcResponse {
+export function rpcErrorResponse(id: RpcId | null, error: RpcError): RpcResponse {
   return { jsonrpc: "2.0", id, error };
 }
 
@@ -86,7 +92,7 @@ function hasMoreLevels(value: unknown, levels: number): boolean {
 }
 
 /** The member `name` of a message's `params`; undefined if absent. */
-export function param(message: RpcMessage, name: string): unknown {
+export function readParam(message: RpcMessage, name: string): unknown {
   const { params } = message as RpcRequest;
   return isJsonObject(params) ? params[name] : undefined;
 }
@@ -95,7 +101,7 @@ export function param(message: RpcMessage, name: string): unknown {
 export const CLIENT_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 
 /** The message; where it declares what its client can do, with the extension that its connection uses. */
-export function declaring(extension: string | undefined, message: RpcMessage): RpcMessage {
+export function declareExtension(extension: string | undefined, message: RpcMessage): RpcMessage {
   const { method, params } = message as RpcRequest;
   if (extension === undefined || !isJsonObject(params)) return message;
   const declare = (name: string, { [name]: given, ...rest }: Record<string, unknown>) => {
@@ -116,27 +122,27 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
   try {
     value = JSON.parse(line);
   } catch {
-    return { failure: failure(null, { code: RPC_CODES.parse, message: "the line is not JSON" }) };
+    return { failure: rpcErrorResponse(null, { code: RPC_CODES.parse, message: "the line is not JSON" }) };
   }
-  if (Array.isArray(value)) return invalid(null, "batches are not supported: send one message per line");
+  if (Array.isArray(value)) return rejectMessage(null, "batches are not supported: send one message per line");
   return checkMessage(value);
 }
 
 /** A parsed message. For an invalid one it returns the response to send. */
 export function checkMessage(value: unknown): { message: RpcMessage } | { failure: RpcResponse } {
-  if (!isJsonObject(value)) return invalid(null, "the message is not a JSON object");
+  if (!isJsonObject(value)) return rejectMessage(null, "the message is not a JSON object");
   const { id } = value;
   const validId = typeof id === "string" || typeof id === "number" ? id : null;
-  if (value["jsonrpc"] !== "2.0") return invalid(validId, 'the message has no "jsonrpc": "2.0"');
+  if (value["jsonrpc"] !== "2.0") return rejectMessage(validId, 'the message has no "jsonrpc": "2.0"');
   if (typeof value["method"] === "string") {
-    if ("id" in value && validId === null) return invalid(null, "the id is neither a string nor a number");
+    if ("id" in value && validId === null) return rejectMessage(null, "the id is neither a string nor a number");
     return { message: value as unknown as RpcRequest };
   }
   const hasOutcome = "result" in value !== "error" in value;
-  if (!hasOutcome) return invalid(validId, "the message is neither a request nor a response");
+  if (!hasOutcome) return rejectMessage(validId, "the message is neither a request nor a response");
   return { message: value as unknown as RpcResponse };
 }
 
-function invalid(id: RpcId | null, message: string): { failure: RpcResponse } {
-  return { failure: failure(id, { code: RPC_CODES.invalid, message }) };
+function rejectMessage(id: RpcId | null, message: string): { failure: RpcResponse } {
+  return { failure: rpcErrorResponse(id, { code: RPC_CODES.invalid, message }) };
 }

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../http/strict-json.js";
-import { param, type RpcRequest, type RpcResponse } from "./json-rpc.js";
+import { type RpcRequest, type RpcResponse, readParam } from "./json-rpc.js";
 
 /** An argument of a tool that is repeated in a header: its path, and the header's name. */
 interface Mirrored {
@@ -22,7 +22,7 @@ export class ParamHeaders {
   /** Reads the schemas in a response to `tools/list`; the first page replaces all earlier ones. */
   update(request: RpcRequest, response: RpcResponse): void {
     if (request.method !== "tools/list" || !isJsonObject(response.result)) return;
-    if (param(request, "cursor") === undefined) this.#tools.clear();
+    if (readParam(request, "cursor") === undefined) this.#tools.clear();
     const { tools } = response.result;
     for (const tool of Array.isArray(tools) ? tools : []) {
       if (!isJsonObject(tool) || typeof tool["name"] !== "string") continue;
@@ -34,7 +34,7 @@ export class ParamHeaders {
   /** The headers of a request. */
   of(request: RpcRequest): Record<string, string> {
     if (request.method !== "tools/call") return {};
-    const [tool, args] = [param(request, "name"), param(request, "arguments")];
+    const [tool, args] = [readParam(request, "name"), readParam(request, "arguments")];
     // A call with an invalid name is forwarded: the server rejects it.
     const mirrored = (typeof tool === "string" && this.#tools.get(tool)) || [];
     const headers = mirrored.flatMap(({ path, name }) => {
@@ -55,7 +55,7 @@ const NAMED_BY = new Map([
 
 /** The headers that repeat what a request without a session says of itself. */
 export function sessionlessHeaders(request: RpcRequest, revision: string): Record<string, string> {
-  const name = param(request, NAMED_BY.get(request.method) ?? "");
+  const name = readParam(request, NAMED_BY.get(request.method) ?? "");
   return {
     "mcp-protocol-version": revision,
     "mcp-method": request.method,

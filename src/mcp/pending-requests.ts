@@ -1,5 +1,6 @@
+import type { AgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { isRequest, isResponse, param, type RpcId, type RpcMessage, type RpcRequest } from "./json-rpc.js";
+import { isRpcRequest, isRpcResponse, type RpcId, type RpcMessage, type RpcRequest, readParam } from "./json-rpc.js";
 
 /**
  * How far a request of the host is:
@@ -36,7 +37,7 @@ export class PendingRequests {
    * @param onEnd called when the request is removed, for whatever reason
    */
   add(request: RpcRequest, onEnd: () => void): PendingRequest {
-    const meta = param(request, "_meta");
+    const meta = readParam(request, "_meta");
     const revision = isJsonObject(meta) ? meta[PROTOCOL_VERSION] : undefined;
     const pending: PendingRequest = {
       request,
@@ -90,7 +91,7 @@ export class Handshake {
 
   /** Forwards a message, at once or after the open steps. */
   pass(message: RpcMessage): void {
-    if (this.#openSteps > 0 && !isResponse(message)) this.#queue.push(message);
+    if (this.#openSteps > 0 && !isRpcResponse(message)) this.#queue.push(message);
     else this.#forward(message);
   }
 
@@ -108,7 +109,7 @@ export class Handshake {
 
   /** Removes a delayed request; undefined if there is none with this id. */
   drop(id: unknown): RpcMessage | undefined {
-    const found = this.#queue.find((message) => isRequest(message) && message.id === (id as RpcId));
+    const found = this.#queue.find((message) => isRpcRequest(message) && message.id === (id as RpcId));
     if (found) this.#queue = this.#queue.filter((message) => message !== found);
     return found;
   }
@@ -152,5 +153,45 @@ export class UnsentMessages {
   remove(message: RpcMessage): void {
     this.#bytes -= this.#sizes.get(message) ?? 0;
     this.#sizes.delete(message);
+  }
+}
+
+/**
+ * What the proxy has to report at its end:
+ *
+ * | state | after a response | after a failed request | after an `initialize` that failed for good |
+ * |---|---|---|---|
+ * | `starting` | `working` | `failing` | `failed` |
+ * | `failing`: no request had a response, and this is the first error | `working` | `failing` | `failed` |
+ * | `working` | `working` | `working` | `failed` |
+ * | `failed` | `failed` | `failed` | `failed` |
+ */
+export class ProxyOutcome {
+  #state: "starting" | "failing" | "working" | "failed" = "starting";
+  #error: AgentAuthError | undefined;
+
+  /** Why the proxy failed; undefined unless it is `failing` or `failed`. */
+  get error(): AgentAuthError | undefined {
+    return this.#error;
+  }
+
+  /** A request had its response. */
+  onResponse(): void {
+    if (this.#state !== "failed") this.#become("working", undefined);
+  }
+
+  /** A request failed. */
+  onFailure(error: AgentAuthError): void {
+    if (this.#state === "starting") this.#become("failing", error);
+  }
+
+  /** `initialize` failed in a way that a retry does not fix. */
+  onFatalFailure(error: AgentAuthError): void {
+    this.#become("failed", error);
+  }
+
+  #become(state: "failing" | "working" | "failed", error: AgentAuthError | undefined): void {
+    this.#state = state;
+    this.#error = error;
   }
 }

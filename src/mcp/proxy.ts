@@ -1,24 +1,26 @@
 import { EventEmitter, once } from "node:events";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { settledWithin } from "../http/deadline.js";
 import { quote } from "../redact.js";
 import { isSessionLost, toRpcError } from "./errors.js";
 import type { HttpChannel } from "./http-channel.js";
 import {
   CANCELLED,
-  failure,
+  describeMessage,
   INITIALIZE,
   INITIALIZED,
-  isRequest,
-  isResponse,
+  isRpcRequest,
+  isRpcResponse,
   isTooDeep,
-  param,
   RPC_CODES,
   type RpcId,
   type RpcMessage,
   type RpcResponse,
+  readParam,
+  rpcErrorResponse,
 } from "./json-rpc.js";
 import { ParamHeaders, sessionlessHeaders } from "./param-headers.js";
-import { Handshake, type PendingRequest, PendingRequests, UnsentMessages } from "./pending-requests.js";
+import { Handshake, type PendingRequest, PendingRequests, ProxyOutcome, UnsentMessages } from "./pending-requests.js";
 import { ServerSession, type ServerSessionOptions } from "./server-session.js";
 import type { StdioWriter } from "./stdio.js";
 import type { ToolPolicy } from "./tool-policy.js";
@@ -39,20 +41,6 @@ export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage">
   onFatalError(): void;
 }
 
-/**
- * What the proxy has to report at its end:
- *
- * | state | after a response | after a failed request | after an `initialize` that failed for good |
- * |---|---|---|---|
- * | `starting` | `working` | `failing` | `failed` |
- * | `failing`: no request had a response, and this is the first error | `working` | `failing` | `failed` |
- * | `working` | `working` | `working` | `failed` |
- * | `failed` | `failed` | `failed` | `failed` |
- */
-type Outcome =
-  | { readonly state: "starting" | "working"; readonly error?: undefined }
-  | { readonly state: "failing" | "failed"; readonly error: AgentAuthError };
-
 /** Forwards messages in both directions. Each request of the host gets a response: the server's, or an error. */
 export class McpProxy {
   readonly #options: McpProxyOptions;
@@ -63,7 +51,7 @@ export class McpProxy {
   readonly #unsent = new UnsentMessages();
   /** Emits `change` when a message is sent or a request has its response. */
   readonly #events = new EventEmitter();
-  #outcome: Outcome = { state: "starting" };
+  readonly #outcome = new ProxyOutcome();
 
   constructor(options: McpProxyOptions) {
     this.#options = options;
@@ -92,10 +80,10 @@ export class McpProxy {
 
   /** Forwards a message of the host that is `bytes` long. */
   fromHost(message: RpcMessage, bytes: number): void {
-    this.#options.onLog(`host: ${describe(message)}`);
+    this.#options.onLog(`host: ${describeMessage(message)}`);
     const refusal = this.#options.policy.refuse(message);
     if (refusal !== undefined) return void this.#refuse(message, refusal);
-    const sent = isResponse(message) ? this.#session.requests.toServer(message) : message;
+    const sent = isRpcResponse(message) ? this.#session.requests.toServer(message) : message;
     if (sent?.method === CANCELLED) this.#cancel(sent);
     else if (sent === undefined) this.#options.onLog("host: the response belongs to a lost session");
     else {
@@ -112,7 +100,7 @@ export class McpProxy {
       message: `refused by the tool policy: ${why}`,
       data: { code: "tool_refused" },
     };
-    if (isRequest(message)) host.send(failure(message.id, error));
+    if (isRpcRequest(message)) host.send(rpcErrorResponse(message.id, error));
   }
 
   /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
@@ -128,12 +116,12 @@ export class McpProxy {
 
   /** Answers each pending request with an error. */
   abortPending(): void {
-    const waiting = this.#handshake.clear().filter(isRequest);
+    const waiting = this.#handshake.clear().filter(isRpcRequest);
     for (const { request } of this.#pending.all()) waiting.push(request);
     const ended = new AgentAuthError("aborted", "the proxy has ended", { class: "aborted" });
     for (const { id } of waiting) {
       this.#pending.remove(id)?.abort.abort(ended);
-      this.#options.host.send(failure(id, toRpcError(ended, this.#context())));
+      this.#options.host.send(rpcErrorResponse(id, toRpcError(ended, this.#context())));
     }
   }
 
@@ -142,7 +130,7 @@ export class McpProxy {
   }
 
   #forward(message: RpcMessage): void {
-    if (isRequest(message)) {
+    if (isRpcRequest(message)) {
       const endStep = message.method === INITIALIZE ? this.#handshake.begin() : () => {};
       const pending = this.#pending.add(message, () => {
         endStep();
@@ -156,11 +144,11 @@ export class McpProxy {
   }
 
   async #notify(message: RpcMessage): Promise<void> {
-    const http = isResponse(message) ? this.#session.forResponses : this.#session.http;
+    const http = isRpcResponse(message) ? this.#session.forResponses : this.#session.http;
     try {
       await http.notify(message);
     } catch (error) {
-      this.#options.onWarning(`${describe(message)}: ${toRpcError(error, this.#context()).message}`);
+      this.#options.onWarning(`${describeMessage(message)}: ${toRpcError(error, this.#context()).message}`);
     } finally {
       this.#onSent(message);
     }
@@ -260,11 +248,12 @@ export class McpProxy {
     const { host, onWarning, onFatalError } = this.#options;
     const { id, method } = pending.request;
     const rpcError = toRpcError(error, this.#context(pending));
-    host.send(failure(id, rpcError));
-    if (isAgentAuthError(error) && this.#outcome.state === "starting") this.#outcome = { state: "failing", error };
+    host.send(rpcErrorResponse(id, rpcError));
+    if (isAgentAuthError(error)) this.#outcome.onFailure(error);
     if (method === INITIALIZE && isAgentAuthError(error) && error.class !== "unavailable") {
-      this.#outcome = { state: "failed", error };
-      for (const delayed of this.#handshake.clear().filter(isRequest)) host.send(failure(delayed.id, rpcError));
+      this.#outcome.onFatalFailure(error);
+      for (const delayed of this.#handshake.clear().filter(isRpcRequest))
+        host.send(rpcErrorResponse(delayed.id, rpcError));
       onFatalError();
     } else onWarning(`${quote(method, 80)}: ${rpcError.message}`);
     this.#pending.remove(id);
@@ -273,7 +262,7 @@ export class McpProxy {
 
   /** A request without a session is cancelled by closing its HTTP request, any other by a message. */
   #cancel(message: RpcMessage): void {
-    const id = param(message, "requestId");
+    const id = readParam(message, "requestId");
     const delayed = this.#handshake.drop(id);
     if (delayed) this.#onSent(delayed);
     const pending = this.#pending.remove(id);
@@ -285,15 +274,17 @@ export class McpProxy {
   #fromServer(message: RpcMessage, carrier?: PendingRequest): void {
     const { host, policy, onLog } = this.#options;
     if (isTooDeep(message)) return void this.#refuseTooDeep(message, carrier);
-    if (!isResponse(message)) {
-      onLog(`server: ${describe(message)}`);
+    if (!isRpcResponse(message)) {
+      onLog(`server: ${describeMessage(message)}`);
       host.send(this.#session.requests.toHost(message));
       return;
     }
     const pending = this.#pendingOf(message, carrier);
-    onLog(`server: ${pending ? `response to ${describe(pending.request)}` : "response without a pending request"}`);
+    onLog(
+      `server: ${pending ? `response to ${describeMessage(pending.request)}` : "response without a pending request"}`,
+    );
     if (!pending) return;
-    if (this.#outcome.state !== "failed") this.#outcome = { state: "working" };
+    this.#outcome.onResponse();
     this.#headers.update(pending.request, message);
     const { id, method } = pending.request;
     if (method === "tools/list" && "result" in message) message.result = policy.filterList(message.result);
@@ -305,7 +296,7 @@ export class McpProxy {
   #refuseTooDeep(message: RpcMessage, carrier: PendingRequest | undefined): void {
     const { url, onWarning } = this.#options;
     const text = `the MCP server ${quote(url)} sent a message that is nested too deep`;
-    const pending = isResponse(message) ? this.#pendingOf(message, carrier) : undefined;
+    const pending = isRpcResponse(message) ? this.#pendingOf(message, carrier) : undefined;
     if (pending) this.#fail(pending, new AgentAuthError("mcp_failed", text, { class: "remote" }));
     else onWarning(text);
   }
@@ -327,21 +318,4 @@ export class McpProxy {
     this.#unsent.remove(message);
     this.#events.emit("change");
   }
-}
-
-/** A message in the log: its method, never its content. */
-function describe(message: RpcMessage): string {
-  return isResponse(message) ? "response" : quote(message.method, 80);
-}
-
-/** Resolves when the promise settles, or after a time. */
-export function settledWithin(work: Promise<unknown>, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const done = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    work.then(done, done);
-  });
 }

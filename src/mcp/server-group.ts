@@ -4,15 +4,15 @@ import { quote } from "../redact.js";
 import {
   CANCELLED,
   INITIALIZE,
-  isRequest,
-  isResponse,
-  param,
+  isRpcRequest,
+  isRpcResponse,
   RPC_CODES,
   type RpcError,
   type RpcId,
   type RpcMessage,
   type RpcRequest,
   type RpcResponse,
+  readParam,
 } from "./json-rpc.js";
 import type { McpProxy } from "./proxy.js";
 import type { StdioWriter } from "./stdio.js";
@@ -35,14 +35,14 @@ export interface ServerGroupOptions<Server extends { name: string }> {
 }
 
 /** A request of the host. */
-interface Served {
+interface HostCall {
   readonly bytes: number;
-  /** What the servers are asked for it: their names, by id. */
-  readonly asked: Map<RpcId, string>;
+  /** The servers that work on it, by the id of the request there. */
+  readonly servers: Map<RpcId, string>;
   done: Promise<void>;
 }
 
-type Outcome = { result: unknown } | { error: RpcError };
+type RpcOutcome = { result: unknown } | { error: RpcError };
 
 /**
  * Several servers that a host sees as one, which offers their tools under the names `<server>__<tool>`. A server that
@@ -56,7 +56,7 @@ export class ServerGroup<Server extends { name: string }> {
   /** What the servers have not answered yet, by the id that they know. */
   readonly #asks = new Map<RpcId, (response: RpcResponse) => void>();
   /** What the host waits for, by its id. */
-  readonly #served = new Map<RpcId, Served>();
+  readonly #served = new Map<RpcId, HostCall>();
   /** The requests of the servers, by the id at the host. */
   readonly #requests = new Map<RpcId, { name: string; id: RpcId }>();
   #lastId = 0;
@@ -79,12 +79,12 @@ export class ServerGroup<Server extends { name: string }> {
 
   /** Takes a message of the host. */
   fromHost(message: RpcMessage, bytes: number): void {
-    if (isResponse(message)) {
+    if (isRpcResponse(message)) {
       const to = this.#requests.get(message.id as RpcId);
       this.#requests.delete(message.id as RpcId);
       if (to) this.#members.get(to.name)?.fromHost({ ...message, id: to.id }, 0);
-    } else if (message.method === CANCELLED) this.#cancel(param(message, "requestId") as RpcId);
-    else if (isRequest(message)) this.#serve(message, bytes);
+    } else if (message.method === CANCELLED) this.#cancel(readParam(message, "requestId") as RpcId);
+    else if (isRpcRequest(message)) this.#serve(message, bytes);
     else for (const name of this.#usable()) this.#members.get(name)?.fromHost(message, 0);
   }
 
@@ -119,7 +119,7 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   #serve(request: RpcRequest, bytes: number): void {
-    const call: Served = { bytes, asked: new Map(), done: Promise.resolve() };
+    const call: HostCall = { bytes, servers: new Map(), done: Promise.resolve() };
     const answer = async () => {
       const outcome = await this.#outcomeOf(request, call);
       // A request that the host has cancelled gets no response.
@@ -131,7 +131,7 @@ export class ServerGroup<Server extends { name: string }> {
     call.done = answer();
   }
 
-  async #outcomeOf(request: RpcRequest, call: Served): Promise<Outcome> {
+  async #outcomeOf(request: RpcRequest, call: HostCall): Promise<RpcOutcome> {
     switch (request.method) {
       case INITIALIZE:
         return this.#initialize(request, call);
@@ -146,7 +146,7 @@ export class ServerGroup<Server extends { name: string }> {
     return { error: { code: RPC_CODES.method, message } };
   }
 
-  async #initialize(request: RpcRequest, call: Served): Promise<Outcome> {
+  async #initialize(request: RpcRequest, call: HostCall): Promise<RpcOutcome> {
     this.#failed.clear();
     const answers = await Promise.all(
       this.#usable().map(async (name) => ({ name, response: await this.#ask(name, request, call) })),
@@ -177,7 +177,7 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   /** The tools of all servers, from every page. A server that fails is left out. */
-  async #listTools(request: RpcRequest, call: Served): Promise<Outcome> {
+  async #listTools(request: RpcRequest, call: HostCall): Promise<RpcOutcome> {
     const lists = await Promise.all(this.#usable().map((name) => this.#toolsOf(name, request, call)));
     const errors = lists.filter((list) => "error" in list);
     const [error] = errors;
@@ -185,7 +185,11 @@ export class ServerGroup<Server extends { name: string }> {
     return { result: { tools: lists.flatMap((list) => ("tools" in list ? list.tools : [])) } };
   }
 
-  async #toolsOf(name: string, request: RpcRequest, call: Served): Promise<{ tools: object[] } | { error: RpcError }> {
+  async #toolsOf(
+    name: string,
+    request: RpcRequest,
+    call: HostCall,
+  ): Promise<{ tools: object[] } | { error: RpcError }> {
     const tools: object[] = [];
     let cursor: unknown;
     for (let page = 0; page < MAX_PAGES; page++) {
@@ -204,8 +208,8 @@ export class ServerGroup<Server extends { name: string }> {
     return { tools };
   }
 
-  async #callTool(request: RpcRequest, call: Served): Promise<Outcome> {
-    const tool = param(request, "name");
+  async #callTool(request: RpcRequest, call: HostCall): Promise<RpcOutcome> {
+    const tool = readParam(request, "name");
     const text = typeof tool === "string" ? tool : "";
     const name = this.#usable().find((one) => text.startsWith(`${one}${NAME_END}`));
     if (name === undefined) {
@@ -217,12 +221,12 @@ export class ServerGroup<Server extends { name: string }> {
     return error ? { error } : { result };
   }
 
-  #ask(name: string, request: RpcRequest, call: Served): Promise<RpcResponse> {
+  #ask(name: string, request: RpcRequest, call: HostCall): Promise<RpcResponse> {
     const id = `agentauth-${++this.#lastId}`;
-    call.asked.set(id, name);
+    call.servers.set(id, name);
     return new Promise((resolve) => {
       this.#asks.set(id, (response) => {
-        call.asked.delete(id);
+        call.servers.delete(id);
         resolve(response);
       });
       this.#members.get(name)?.fromHost({ ...request, id }, call.bytes);
@@ -230,9 +234,9 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   #cancel(requestId: RpcId): void {
-    const { asked } = this.#served.get(requestId) ?? {};
+    const { servers } = this.#served.get(requestId) ?? {};
     this.#served.delete(requestId);
-    for (const [id, name] of asked ?? []) {
+    for (const [id, name] of servers ?? []) {
       this.#asks.delete(id);
       const params = { requestId: id, reason: "cancelled" };
       this.#members.get(name)?.fromHost({ jsonrpc: "2.0", method: CANCELLED, params }, 0);
@@ -240,26 +244,26 @@ export class ServerGroup<Server extends { name: string }> {
   }
 
   #fromServer(name: string, message: RpcMessage): void {
-    if (isResponse(message)) {
+    if (isRpcResponse(message)) {
       const take = this.#asks.get(message.id as RpcId);
       this.#asks.delete(message.id as RpcId);
       take?.(message);
       return;
     }
     this.#options.host.send(
-      isRequest(message) || message.method === CANCELLED ? this.#renamed(name, message) : message,
+      isRpcRequest(message) || message.method === CANCELLED ? this.#renamed(name, message) : message,
     );
   }
 
   /** Ids of different servers may be the same: at the host, each begins with the name of its server. */
   #renamed(name: string, message: RpcMessage): RpcMessage {
     const idOf = (id: unknown) => `${name}/${JSON.stringify(id)}`;
-    if (isRequest(message)) {
+    if (isRpcRequest(message)) {
       const id = idOf(message.id);
       this.#requests.set(id, { name, id: message.id });
       return { ...message, id };
     }
-    const requestId = idOf(param(message, "requestId"));
+    const requestId = idOf(readParam(message, "requestId"));
     this.#requests.delete(requestId);
     return { ...message, params: { ...((message as RpcRequest).params as object), requestId } } as RpcMessage;
   }

@@ -1,7 +1,15 @@
 import { quote } from "../redact.js";
 import { HttpChannel, type HttpChannelOptions } from "./http-channel.js";
-import { isRequest, isResponse, type RpcId, type RpcMessage, type RpcRequest, type RpcResponse } from "./json-rpc.js";
-import { ServerRequests } from "./server-requests.js";
+import {
+  CANCELLED,
+  isRpcRequest,
+  isRpcResponse,
+  type RpcId,
+  type RpcMessage,
+  type RpcRequest,
+  type RpcResponse,
+  readParam,
+} from "./json-rpc.js";
 import { SessionRecovery } from "./session-recovery.js";
 
 /** What a {@link ServerSession} reads and reports to. */
@@ -49,7 +57,7 @@ export class ServerSession {
     const http = this.#http;
     const abort = new AbortController();
     const timer = setTimeout(() => abort.abort(), ms).unref();
-    const receive = (message: RpcMessage) => isResponse(message) || this.#fromServer(http, message);
+    const receive = (message: RpcMessage) => isRpcResponse(message) || this.#fromServer(http, message);
     try {
       await http.request(
         { jsonrpc: "2.0", id: "agentauth-ping", method: "ping" },
@@ -149,6 +157,49 @@ export class ServerSession {
 
   /** Whether a message of a channel reaches the host: the answer to a request of a lost session has nowhere to go. */
   isForwarded(http: HttpChannel, message: RpcMessage): boolean {
-    return http !== this.#lost || !isRequest(message);
+    return http !== this.#lost || !isRpcRequest(message);
+  }
+}
+
+/**
+ * The requests of the server that the host has not answered. A new session may repeat the ids of a lost one: its request
+ * gets another id at the host where a late response to the old one could still come.
+ */
+export class ServerRequests {
+  /** The ids at the server, by those at the host. */
+  readonly #open = new Map<RpcId, RpcId>();
+  /** Ids at the host of requests of lost sessions. */
+  readonly #lost = new Set<RpcId>();
+  #renamed = 0;
+
+  /** A message of the server as the host gets it. */
+  toHost(message: RpcMessage): RpcMessage {
+    if (isRpcRequest(message)) {
+      const id = this.#lost.has(message.id) ? `agentauth-${++this.#renamed}` : message.id;
+      this.#open.set(id, message.id);
+      return { ...message, id };
+    }
+    if (message.method !== CANCELLED) return message;
+    const requestId = readParam(message, "requestId");
+    const [renamed] = [...this.#open].find(([id, serverId]) => id !== serverId && serverId === requestId) ?? [];
+    if (renamed === undefined) return message;
+    return { ...message, params: { ...(message.params as object), requestId: renamed } };
+  }
+
+  /** A response of the host as the server gets it; undefined if it belongs to a lost session. */
+  toServer(response: RpcResponse): RpcResponse | undefined {
+    const id = response.id as RpcId;
+    const serverId = this.#open.get(id);
+    if (serverId === undefined) return this.#lost.delete(id) ? undefined : response;
+    this.#open.delete(id);
+    return { ...response, id: serverId };
+  }
+
+  /** Called when the session is lost. @returns the ids at the host of the requests that it leaves open */
+  lose(): RpcId[] {
+    const ids = [...this.#open.keys()];
+    this.#open.clear();
+    for (const id of ids) this.#lost.add(id);
+    return ids;
   }
 }

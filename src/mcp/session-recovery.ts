@@ -5,11 +5,11 @@ import type { HttpChannel, Receive } from "./http-channel.js";
 import {
   INITIALIZE,
   INITIALIZED,
-  isResponse,
-  param,
+  isRpcResponse,
   type RpcMessage,
   type RpcRequest,
   type RpcResponse,
+  readParam,
 } from "./json-rpc.js";
 
 /** How long the server may take for each response that begins a new session. */
@@ -48,7 +48,7 @@ export class SessionRecovery {
   observe(request: RpcRequest, { result }: RpcResponse): string | undefined {
     if (!isJsonObject(result)) return undefined;
     const { protocolVersion } = result;
-    const subscription = `subscription ${param(request, "uri")}`;
+    const subscription = `subscription ${readParam(request, "uri")}`;
     if (request.method === INITIALIZE && typeof protocolVersion === "string") {
       this.#agreement = { params: request.params, protocolVersion };
       this.#state.clear();
@@ -99,7 +99,7 @@ function createRequester(http: HttpChannel, onMessage: Receive) {
       const noResponse = () => reject(new AgentAuthError("mcp_failed", text, { class: "remote" }));
       timer = setTimeout(noResponse, MAX_RESPONSE_MS);
       const receive = (message: RpcMessage) => {
-        if (!isResponse(message)) onMessage(message);
+        if (!isRpcResponse(message)) onMessage(message);
         else if (message.id === request.id) resolve(message);
       };
       const fail = (error: unknown) => (isConnectionReset(error) ? noResponse() : reject(error));

@@ -5,7 +5,6 @@ import { httpFailureOf, RpcFailure } from "./failures.js";
 import { HttpSession, type HttpSessionOptions, type RequestLimits } from "./http-session.js";
 import { INITIALIZE, INITIALIZED } from "./json-rpc.js";
 import { hasValidMarks, ParamHeaders } from "./param-headers.js";
-import { mayRefuseRevision, olderRevisions, REVISIONS, refusesRevision, SESSIONLESS_REVISION } from "./revisions.js";
 
 /** A tool as its server describes it, with every field that it has. */
 export interface McpTool {
@@ -48,6 +47,12 @@ export interface McpOptions {
   signal: AbortSignal;
 }
 
+/** The revision without sessions and without `initialize`: each request names it. */
+const SESSIONLESS_REVISION = "2026-07-28";
+
+/** The protocol revisions that begin with `initialize`, newest first. */
+export const REVISIONS: readonly string[] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
+
 const DEFAULT_TIMEOUT_MS = 60_000;
 /** A server whose list of tools has more pages than this does not end it. */
 const MAX_PAGES = 64;
@@ -55,7 +60,7 @@ const MAX_PAGES = 64;
 const HEADER_MISMATCH = -32_020;
 
 /** A session and what it was opened with. */
-interface Connection {
+interface OpenedSession {
   readonly session: HttpSession;
   /** The newest revision that was offered; undefined for the newest of all. */
   readonly offered: string | undefined;
@@ -74,7 +79,7 @@ export async function openMcp(mcpUrl: string, options: McpOptions): Promise<McpS
     try {
       return await work(connection.session);
     } catch (error) {
-      const next = replacement(mcpUrl, options, connection, error);
+      const next = reconnectAfter(mcpUrl, options, connection, error);
       if (next === undefined) throw error;
       connection.session.close();
       connection = await next;
@@ -138,19 +143,19 @@ function codeOf(error: unknown): unknown {
 }
 
 /** The connection in place of one whose session is lost or whose revision is refused; undefined for other errors. */
-function replacement(
+function reconnectAfter(
   mcpUrl: string,
   options: McpOptions,
-  { session, offered }: Connection,
+  { session, offered }: OpenedSession,
   error: unknown,
-): Promise<Connection> | undefined {
+): Promise<OpenedSession> | undefined {
   if (session.sessionId !== undefined && isSessionLost(error)) return connect(mcpUrl, options, offered);
   if (session.revision === undefined || !refusesRevision(error)) return undefined;
   return stepDown(mcpUrl, options, { error, refused: session.revision });
 }
 
 /** Connects with the newest revision that the server accepts. */
-async function connectNewest(mcpUrl: string, options: McpOptions): Promise<Connection> {
+async function connectNewest(mcpUrl: string, options: McpOptions): Promise<OpenedSession> {
   try {
     return await connect(mcpUrl, options);
   } catch (error) {
@@ -164,7 +169,7 @@ async function stepDown(
   mcpUrl: string,
   options: McpOptions,
   { error, refused }: { error: unknown; refused: string },
-): Promise<Connection> {
+): Promise<OpenedSession> {
   for (const revision of olderRevisions(error, refused)) {
     try {
       return await connect(mcpUrl, options, revision);
@@ -175,7 +180,7 @@ async function stepDown(
   throw error;
 }
 
-async function connect(mcpUrl: string, options: McpOptions, offered?: string): Promise<Connection> {
+async function connect(mcpUrl: string, options: McpOptions, offered?: string): Promise<OpenedSession> {
   const { name, version, timeoutMs: timeout = DEFAULT_TIMEOUT_MS, signal } = options;
   const session = new HttpSession(mcpUrl, options);
   const limits = { signal, timeout };
@@ -207,4 +212,35 @@ async function discover(session: HttpSession, limits: RequestLimits): Promise<bo
   session.revision = SESSIONLESS_REVISION;
   if (isJsonObject(capabilities)) session.capabilities = capabilities;
   return true;
+}
+
+/** Whether the server may have refused `initialize` for the revision that the client offers. */
+function mayRefuseRevision(error: unknown): boolean {
+  return httpFailureOf(error)?.status === 400 || supportedIn(error) !== undefined;
+}
+
+/** Whether the server refused a request for the revision in its `MCP-Protocol-Version` header, before it processed it. */
+function refusesRevision(error: unknown): boolean {
+  const text = httpFailureOf(error)?.status === 400 ? errorBody(error).text : undefined;
+  return text !== undefined && /\bprotocol[ _-]?version\b/i.test(text);
+}
+
+/**
+ * The older revisions to offer after the server has refused one, newest first: the newest that the server names, or all
+ * if it names none.
+ */
+function olderRevisions(error: unknown, refused: string): string[] {
+  const older = REVISIONS.slice(REVISIONS.indexOf(refused) + 1);
+  const supported = supportedIn(error);
+  if (supported) return older.filter((revision) => supported.includes(revision)).slice(0, 1);
+  const { text = "" } = errorBody(error);
+  const named = older.filter((revision) => text.includes(revision));
+  return named.length > 0 ? named.slice(0, 1) : older;
+}
+
+/** The revisions in the data of a JSON-RPC error (lifecycle, "Error Handling"). */
+function supportedIn(error: unknown): unknown[] | undefined {
+  const data = error instanceof RpcFailure ? error.data : errorBody(error).error?.["data"];
+  const supported = isJsonObject(data) ? data["supported"] : undefined;
+  return Array.isArray(supported) ? supported : undefined;
 }

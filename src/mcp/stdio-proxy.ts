@@ -1,7 +1,8 @@
 import type { Readable } from "node:stream";
+import { settledWithin } from "../http/deadline.js";
 import { MAX_MESSAGE_BYTES } from "./http-exchange.js";
-import { failure, RPC_CODES, type RpcResponse, readMessage } from "./json-rpc.js";
-import { McpProxy, type McpProxyOptions, settledWithin } from "./proxy.js";
+import { RPC_CODES, type RpcResponse, readMessage, rpcErrorResponse } from "./json-rpc.js";
+import { McpProxy, type McpProxyOptions } from "./proxy.js";
 import { NAME_END, ServerGroup } from "./server-group.js";
 import { createStdioWriter, readLines, type StdioWriter } from "./stdio.js";
 import { ToolPolicy, type ToolPolicyOptions } from "./tool-policy.js";
@@ -111,5 +112,5 @@ async function readHost({ input, proxy, host, maxBytes, onWarning, ended }: Host
 }
 
 function tooLong(maxBytes: number): RpcResponse {
-  return failure(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` });
+  return rpcErrorResponse(null, { code: RPC_CODES.invalid, message: `the message is longer than ${maxBytes} bytes` });
 }

@@ -1,6 +1,6 @@
 import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
-import { param, type RpcMessage } from "./json-rpc.js";
+import { type RpcMessage, readParam } from "./json-rpc.js";
 
 /** Globs of tool names: `*` stands for any characters, `?` for one. */
 export interface ToolPolicyOptions {
@@ -50,7 +50,7 @@ export class ToolPolicy {
   /** Why a message of the host must not reach the server; undefined if it may. */
   refuse(message: RpcMessage): string | undefined {
     if (this.isOpen) return undefined;
-    const member = shadowed(message, MEMBERS);
+    const member = findShadowed(message, MEMBERS);
     if (member !== undefined)
       return `the message has the member ${quote(member, 80)}, which a server may read as another`;
     const { method } = message;
@@ -60,9 +60,9 @@ export class ToolPolicy {
       return read === CALL || read === LIST ? `a server may read ${quote(method, 80)} as ${read}` : undefined;
     }
     const { params } = message;
-    const other = isJsonObject(params) ? shadowed(params, new Set(["name"])) : undefined;
+    const other = isJsonObject(params) ? findShadowed(params, new Set(["name"])) : undefined;
     if (other !== undefined) return `the call has the member ${quote(other, 80)}, which a server may read as "name"`;
-    return this.refuseTool(param(message, "name"));
+    return this.refuseTool(readParam(message, "name"));
   }
 
   /** Why a tool cannot be used; undefined if it can. */
@@ -90,7 +90,7 @@ export class ToolPolicy {
 }
 
 /** A member that a server with case-insensitive names would take for one of these. */
-function shadowed(object: object, names: ReadonlySet<string>): string | undefined {
+function findShadowed(object: object, names: ReadonlySet<string>): string | undefined {
   return Object.keys(object).find((key) => !names.has(key) && names.has(fold(key)));
 }
 

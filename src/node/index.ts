@@ -6,8 +6,7 @@
  */
 
 export { type OpenBrowser, openBrowser } from "../login/browser.js";
-export type { LoginDisplay } from "../login/login-display.js";
-export type { OptionText } from "../login/option-text.js";
+export type { LoginDisplay, OptionText } from "../login/messages.js";
 export { type TerminalLoginOptions, terminalLogin } from "../login/terminal.js";
 export type { AssertionSourceOptions } from "../profile/assertion-sources.js";
 export {

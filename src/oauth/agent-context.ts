@@ -16,7 +16,7 @@ import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.
 import type { WebLoginContext } from "./login/web-login.js";
 import { noInteractiveLoginError } from "./machine/machine-identity.js";
 import type { Grant, GrantKey } from "./model/grant.js";
-import { IDP_ACCOUNT, isMachineAccount } from "./model/machine-grant.js";
+import { isMachineAccount } from "./model/machine-grant.js";
 import { isSameIssuer } from "./model/metadata.js";
 import { parseMcpUrl } from "./model/resource.js";
 
@@ -92,6 +92,25 @@ export class AgentContext {
     };
   }
 
+  /** What the managers of all tokens of this client have in common. */
+  managerContext() {
+    const { clock, events, nonces, pending, connections } = this;
+    const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = this.options;
+    return {
+      store,
+      clock,
+      events,
+      nonces,
+      pending,
+      method,
+      timeoutMs,
+      onProgress,
+      loginContext: (key: GrantKey, before: Grant | undefined) => this.loginContext(key, before),
+      httpFor: (grant: Grant) => connections.get(grant.server, grant).http,
+      httpTo: (address: string) => connections.get(address).http,
+    };
+  }
+
   /** Rejects a login of another issuer than the one in the options. */
   requireIssuer(issuer: string, from: string): void {
     const expected = expectedIssuer(this.options);
@@ -114,21 +133,6 @@ export class AgentContext {
 
   #keyOf(mcpUrl: string): GrantKey {
     return { profile: this.profile, server: parseMcpUrl(mcpUrl).resource, account: this.options.loginHint };
-  }
-}
-
-/** The context of an agent whose only target is the identity provider. */
-export class ProviderContext extends AgentContext {
-  override loginContext(...parameters: Parameters<AgentContext["loginContext"]>): LoginContext {
-    return { ...super.loginContext(...parameters), requiresIdToken: true };
-  }
-
-  override loginKey(issuer: string): GrantKey {
-    return this.key(issuer);
-  }
-
-  override key(issuer: string): GrantKey {
-    return { ...super.key(issuer), account: IDP_ACCOUNT };
   }
 }
 

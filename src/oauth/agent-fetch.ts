@@ -2,7 +2,7 @@ import { isAgentAuthError } from "../errors.js";
 import { isRequest, isResponse } from "../http/own-fetch.js";
 import { quote, type Secret } from "../redact.js";
 import { noResourceMetadata } from "./discovery/resource-metadata.js";
-import { type Replay, replayable, sendWithToken } from "./dpop/bound-fetch.js";
+import { type Replay, sendWithToken, toReplay } from "./dpop/bound-fetch.js";
 import { chooseRecovery, recoverToken, type ServerTokens } from "./grant/rejected-token.js";
 import type { Nonces } from "./http/nonces.js";
 import { bearerChallenge } from "./model/challenge.js";
@@ -36,7 +36,7 @@ export async function fetchWithToken(
   { server: named, scope, onToken, ...init }: AgentRequestInit,
 ): Promise<Response> {
   const signal = init.signal ?? (isRequest(input) ? input.signal : undefined) ?? undefined;
-  const replay = replayable(input, init);
+  const replay = toReplay(input, init);
   const { url } = replay;
   const server = named === undefined ? url : serverOf(named, url);
   const options = { signal, ...(scope !== undefined && { scope }) };

@@ -1,25 +1,15 @@
-import { AgentAuthError, usageError } from "../errors.js";
 import { Lru } from "../http/lru.js";
 import { quote } from "../redact.js";
-import { type AgentContext, ProviderContext } from "./agent-context.js";
-import { checkCall, DEFAULT_TIMEOUT_MS, type IdpOptions } from "./agent-options.js";
+import type { AgentContext } from "./agent-context.js";
+import { type IdpLogin, idpKeyOf } from "./agent-idp-login.js";
 import { discoverIssuer } from "./discovery/discovery.js";
 import { isLoginNotRequired } from "./discovery/login-not-required.js";
-import type { GrantOptions, LoginOptions } from "./grant/grant-requirements.js";
-import { loginRequired } from "./grant/grant-requirements.js";
-import type { LoginContext } from "./login/login-context.js";
-import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
-import { TokenManager } from "./login/token-manager.js";
+import { type GrantOptions, loginRequired } from "./grant/grant-requirements.js";
 import { fingerprintOf } from "./machine/machine-identity.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
-import type { ClientRecord, Grant, GrantKey } from "./model/grant.js";
-import { IDP_ACCOUNT, type IdJagSubject, type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";
-import { type Discovered, type IssuerMetadata, isSameIssuer, takesIdJag } from "./model/metadata.js";
-import { parseMcpUrl } from "./model/resource.js";
-import { unionScopes } from "./model/scope.js";
-import { removeAndRevoke } from "./stored-logins.js";
-import { isCurrent, verifyIdToken } from "./token/id-token.js";
-import type { RemoteLogout } from "./token/revocation.js";
+import type { Grant, GrantKey } from "./model/grant.js";
+import { type MachineGrantOf, machineAccountOf } from "./model/machine-grant.js";
+import { type Discovered, type IssuerMetadata, takesIdJag } from "./model/metadata.js";
 
 /** The users, each at one server, whose managers are kept. */
 const MAX_USERS = 1000;
@@ -28,51 +18,20 @@ const MAX_USERS = 1000;
 type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "client" | "isDocument">;
 
 /**
- * The login at the company's identity provider, and the tokens that come from it (enterprise-managed authorization). The
- * login is a grant as every other, under the issuer of the provider: it is refreshed under its lease. Those of servers are
+ * The tokens of servers that come from the login at the company's identity provider (enterprise-managed authorization):
  * machine grants with its id token.
  */
 export class IdpTokens {
   readonly #agent: AgentContext;
+  readonly #login: IdpLogin;
   /**
    * The manager of each user and server, with the login that its tokens come from: a later call reads that login alone.
    */
   readonly #servers = new Lru<{ login: Grant; manager: MachineTokenManager }>(MAX_USERS);
-  readonly #providers = new Map<string, TokenManager>();
 
-  constructor(agent: AgentContext) {
+  constructor(agent: AgentContext, login: IdpLogin) {
     this.#agent = agent;
-  }
-
-  /** Logs the user in at the provider, even if a login is stored. */
-  async login(profile: string, requested: LoginOptions): Promise<Grant> {
-    const { context, issuer, options, stored } = await this.loginAt(profile, requested);
-    const manager = this.#managerAt(context, issuer);
-    return manager.login(context.loginKey(issuer), { ...options, seen: stored, explicit: true });
-  }
-
-  /** What a login at the provider needs: a context whose target is the provider, its issuer, and options with `openid`. */
-  async loginAt<Options extends LoginOptions>(profile: string, requested: Options) {
-    checkCall(requested);
-    const { idp } = this.#agent.options;
-    const named = typeof idp === "object" ? idp : undefined;
-    const stored = await this.#stored(profile);
-    const issuer = named?.issuer ?? stored?.issuer;
-    if (issuer === undefined) throw notNamedError();
-    // The tokens of servers come from the only login; without a name it is the one that is stored.
-    const other = named && (await this.#logins(profile)).find((login) => !isSameIssuer(login.issuer, issuer));
-    if (other !== undefined) throw otherLoginError(other);
-    const context = this.#contextAt(profile, { ...named, issuer }, stored?.client);
-    const scope = unionScopes(requested.scope ?? named?.scope);
-    const options = scope === undefined ? requested : { ...requested, scope: unionScopes("openid", scope) };
-    return { context, issuer, options, stored };
-  }
-
-  /** The context that finishes a login at the provider, which another process may have begun. */
-  contextOf(profile: string, login: PreparedLogin | PreparedDeviceLogin): LoginContext {
-    const { idp } = this.#agent.options;
-    const { issuer } = typeof idp === "object" ? idp : login.issuer;
-    return this.#contextAt(profile, { ...(typeof idp === "object" && idp), issuer }, login.client).contextOf(login);
+    this.#login = login;
   }
 
   /**
@@ -86,7 +45,7 @@ export class IdpTokens {
     const name = JSON.stringify([key.profile, key.server]);
     const latest = this.#servers.get(name);
     if (latest && (await store.read(latest.login))?.signedInAt === latest.login.signedInAt) return latest.manager;
-    const login = await this.#stored(key.profile);
+    const login = await this.#login.stored(key.profile);
     if (login === undefined && typeof idp !== "object") return undefined;
     const known = login && (await this.#derived(login, key));
     const found = known ? undefined : await this.#announcing(key, challenge, signal);
@@ -95,7 +54,7 @@ export class IdpTokens {
     if (client === undefined) return undefined;
     if (login === undefined) {
       const issuer = typeof idp === "object" ? idp.issuer : "";
-      throw loginRequired(keyOf(key.profile, issuer), "not logged in at the identity provider");
+      throw loginRequired(idpKeyOf(key.profile, issuer), "not logged in at the identity provider");
     }
     const manager = this.#managerOf(login, client);
     this.#servers.set(name, { login, manager });
@@ -104,35 +63,18 @@ export class IdpTokens {
 
   /** The stored grant of a server that came from the login. */
   async find(key: GrantKey): Promise<Grant | undefined> {
-    const login = await this.#stored(key.profile);
+    const login = await this.#login.stored(key.profile);
     return login && this.#derived(login, key);
   }
 
-  /** Removes the login, and the tokens that came from it, then revokes them. @returns undefined if none is stored */
-  async logout(profile: string, signal: AbortSignal | undefined): Promise<{ grant: Grant; outcome: RemoteLogout }[]> {
-    const login = await this.#stored(profile);
+  /** The login, then the grants of servers that came from it; none if no login is stored. */
+  async withDerived(profile: string): Promise<Grant[]> {
+    const login = await this.#login.stored(profile);
     if (login === undefined) return [];
     const { store } = this.#agent.options;
     const suffix = await this.#suffixOf(login);
     const all = await store.list({ profile });
-    const derived = all.filter(({ account }) => suffix !== undefined && account?.endsWith(suffix));
-    return Promise.all(
-      // The login comes first: without it no process gets another token.
-      [login, ...derived].map(async (grant) => ({ grant, outcome: await removeAndRevoke(this.#agent, grant, signal) })),
-    );
-  }
-
-  /** The login at the provider of the options, or the only one that is stored. */
-  async #stored(profile: string): Promise<Grant | undefined> {
-    const { idp, store } = this.#agent.options;
-    if (typeof idp === "object") return store.read(keyOf(profile, idp.issuer));
-    const [login, ...others] = await this.#logins(profile);
-    if (login !== undefined && others.length > 0) throw ambiguousError([login, ...others]);
-    return login;
-  }
-
-  async #logins(profile: string): Promise<Grant[]> {
-    return (await this.#agent.options.store.list({ profile })).filter(({ account }) => account === IDP_ACCOUNT);
+    return [login, ...all.filter(({ account }) => suffix !== undefined && account?.endsWith(suffix))];
   }
 
   /** How the accounts of tokens end that came from a login; undefined if it has no id token. */
@@ -189,17 +131,11 @@ export class IdpTokens {
   }
 
   #managerOf(login: Grant, { client, isDocument = false }: ServerClient): MachineTokenManager {
-    const { connections, clock, events, options } = this.#agent;
-    const { store, onProgress } = options;
     return new MachineTokenManager({
-      store,
-      clock,
-      events,
-      onProgress,
+      ...this.#agent.managerContext(),
       grant: this.#grantOf(login),
       client,
       isDocument,
-      httpTo: (address) => connections.get(address).http,
       loginContext: (key, before) => ({
         ...this.#agent.loginContext(key, before),
         // As for every machine grant: an assertion is sent only to an issuer that the server names too.
@@ -221,87 +157,7 @@ export class IdpTokens {
       type: "id_jag",
       idp: { issuer, tokenEndpoint: endpoints.token, clientId, clientSecret, authMethod },
       idToken: async () => (await latest()).tokens.idToken?.reveal() ?? "",
-      subject: async () => this.#subjectOf(await latest()),
+      subject: async () => this.#login.subjectOf(await latest()),
     };
   }
-
-  /** What identifies the user at the provider: a valid id token, if need be a new one, else the refresh token. */
-  async #subjectOf(login: Grant): Promise<IdJagSubject> {
-    const { clock, connections } = this.#agent;
-    if (login.retired) throw loginRequired(login, login.retired.reason);
-    const isValid = ({ tokens }: Grant) => isCurrent(tokens.idToken?.reveal(), clock.epoch());
-    const hasRefreshToken = login.tokens.refreshToken !== undefined;
-    if (!isValid(login) && !hasRefreshToken)
-      throw loginRequired(login, "the id token has expired, and there is no refresh token");
-    const { issuer } = login;
-    const provider = () => this.#managerAt(this.#contextAt(login.profile, { issuer }, login.client), issuer);
-    const grant = isValid(login) ? login : await provider().renew(login, undefined);
-    const { http } = connections.get(grant.server, grant);
-    if (isValid(grant)) return { idToken: await verifyIdToken(grant, { http, now: clock.epoch(), signal: undefined }) };
-    // Providers may leave out the id token of a refresh (OpenID Connect Core section 12.2).
-    const { refreshToken } = grant.tokens;
-    if (refreshToken === undefined) throw loginRequired(grant, "the identity provider issued no new id token");
-    return { refreshToken };
-  }
-
-  /** The context of the login itself: that of an agent whose client and issuer are those of the provider. */
-  #contextAt(
-    profile: string,
-    { issuer, clientId, clientSecret }: IdpOptions,
-    before: ClientRecord | undefined,
-  ): ProviderContext {
-    const known = before?.source === "pre-registered" && isSameIssuer(before.issuer, issuer) && before;
-    const id = clientId ?? (known ? known.clientId : undefined);
-    const secret = clientSecret ?? (known && known.clientId === id ? known.clientSecret : undefined);
-    const client = id === undefined ? undefined : { clientId: id, clientSecret: secret, issuer };
-    const { options } = this.#agent;
-    const own = { ...options, client, issuer, dpop: "off", resource: undefined, idp: undefined } as const;
-    return new ProviderContext(own, profile, this.#agent);
-  }
-
-  /** The manager of the login itself. */
-  #managerAt(context: ProviderContext, issuer: string): TokenManager {
-    const { client } = context.options;
-    const name = JSON.stringify([issuer, client?.clientId]);
-    const before = this.#providers.get(name);
-    if (before) return before;
-    const { connections, clock, events, nonces, options, pending } = this.#agent;
-    const { store, login: method, timeoutMs = DEFAULT_TIMEOUT_MS, onProgress } = options;
-    const manager = new TokenManager({
-      store,
-      clock,
-      events,
-      onProgress,
-      loginContext: (key, before) => context.loginContext(key, before),
-      httpFor: (one) => connections.get(one.server, one).http,
-      timeoutMs,
-      method,
-      requirements: { dpop: "off", expectedIssuer: issuer, preRegistered: client },
-      nonces,
-      pending,
-    });
-    this.#providers.set(name, manager);
-    return manager;
-  }
-}
-
-function keyOf(profile: string, issuer: string): GrantKey {
-  return { profile, server: parseMcpUrl(issuer).resource, account: IDP_ACCOUNT };
-}
-
-function notNamedError(): AgentAuthError {
-  const message = "no identity provider is named, and no login at one is stored";
-  return usageError(message, "set the option idp: { issuer, clientId }");
-}
-
-function otherLoginError({ issuer, profile }: Grant): AgentAuthError {
-  const message = `a login at the identity provider ${quote(issuer)} is stored in the profile ${profile}, which has one at most`;
-  return usageError(message, "log out there first, or use another profile");
-}
-
-function ambiguousError(logins: readonly Grant[]): AgentAuthError {
-  const names = logins.map(({ issuer }) => quote(issuer)).join(", ");
-  const message = `logins at several identity providers are stored in this profile: ${names}`;
-  const hint = "use a profile for each of them";
-  return new AgentAuthError("account_ambiguous", message, { class: "usage", hint });
 }

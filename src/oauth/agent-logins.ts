@@ -2,21 +2,13 @@ import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { LoginRemedy } from "../remedy.js";
 import type { AgentContext } from "./agent-context.js";
 import { checkCall } from "./agent-options.js";
-import { resourceFor } from "./discovery/overrides.js";
 import { challengeOfRemedy } from "./discovery/unseen-by-login.js";
 import { AccessToken } from "./grant/access-token.js";
 import type { GrantOptions, LoginOptions } from "./grant/grant-requirements.js";
-import { checkEndpointOrigins } from "./login/endpoint-origins.js";
 import { type LoginContext, withParams } from "./login/login-context.js";
-import {
-  beginDevice,
-  checkClientIssuer,
-  discoverForLogin,
-  grantKeyFor,
-  type Preparation,
-  preferredRedirect,
-  prepareLogin,
-} from "./login/login-flow.js";
+import { beginDevice, grantKeyFor } from "./login/login-flow.js";
+import { type Preparation, planLogin } from "./login/login-plan.js";
+import { preferredRedirect, prepareLogin } from "./login/login-preparation.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import { checkRedirectUri, checkReturnTo, readQueryParameters } from "./login/web-app.js";
 import { finishWithCallback, storeWebLogin, takeWebLogin } from "./login/web-login.js";
@@ -29,7 +21,6 @@ import type {
 } from "./login/web-types.js";
 import type { GrantKey } from "./model/grant.js";
 import { withReservation } from "./model/grant-store.js";
-import { scopeFor } from "./model/scope.js";
 
 type BeginOptions = LoginOptions & Pick<GrantOptions, "challenge">;
 
@@ -148,9 +139,6 @@ async function prepareTwoStepLogin(
   const key = agent.loginKey(mcpUrl);
   const requested = withParams(agent.loginContext(key, await store.read(key)), options);
   const signal = options.signal ?? new AbortController().signal;
-  const found = await discoverForLogin(requested, { mcpUrl, challenge: options.challenge, signal });
-  const context = await checkEndpointOrigins(requested, found, { flow, method, signal });
-  await checkClientIssuer(context, found, signal);
-  const wanted = scopeFor(found, { scope: options.scope });
-  return { context, preparation: { found, ...wanted, resource: resourceFor(found, context), signal } };
+  const { challenge, scope } = options;
+  return planLogin(requested, { mcpUrl, challenge, scope, flow, method, signal });
 }

@@ -1,9 +1,10 @@
 import { isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
-import { ExchangeCache } from "./agent-exchange.js";
+import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { IdpTokens } from "./agent-idp.js";
-import { DEFAULT_TIMEOUT_MS, expectedIssuer } from "./agent-options.js";
+import { IdpLogin } from "./agent-idp-login.js";
+import { expectedIssuer } from "./agent-options.js";
 import { requiresLogin } from "./discovery/discovery.js";
 import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/login-not-required.js";
 import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
@@ -11,6 +12,7 @@ import { TokenManager } from "./login/token-manager.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { isMachineAccount } from "./model/machine-grant.js";
+import type { ExchangedToken } from "./token/exchange.js";
 
 /**
  * The grants of an agent client: those of a machine where its options name a machine grant, else those of its users, who
@@ -19,42 +21,28 @@ import { isMachineAccount } from "./model/machine-grant.js";
 export class AgentTokens {
   readonly ofUser: TokenManager;
   readonly ofMachine: MachineTokenManager | undefined;
-  /** Those that come from a login at an identity provider. */
+  readonly idpLogin: IdpLogin;
+  /** Those that come from that login. */
   readonly ofIdp: IdpTokens;
-  readonly exchanges = new ExchangeCache();
   readonly context: AgentContext;
+  readonly #exchanges = new ExchangeCache();
   readonly #openServers = new OpenServers();
 
   constructor(context: AgentContext) {
     this.context = context;
-    const { options, connections, clock, events, nonces, pending } = context;
-    const {
-      store,
-      login,
-      timeoutMs = DEFAULT_TIMEOUT_MS,
-      client,
-      resource,
-      dpop = "auto",
-      grant,
-      onProgress,
-    } = options;
-    const loginContext = (key: GrantKey, before: Grant | undefined) => context.loginContext(key, before);
-    const common = { store, clock, events, loginContext, onProgress };
+    const { options } = context;
+    const { client, resource, dpop = "auto", grant } = options;
+    const common = context.managerContext();
     this.ofUser = new TokenManager({
       ...common,
-      httpFor: (one) => connections.get(one.server, one).http,
-      timeoutMs,
-      method: login,
       privateKey: client?.privateKey,
       requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
-      nonces,
-      pending,
       acceptTokenType: options.acceptTokenType,
     });
-    const httpTo = (address: string) => connections.get(address).http;
-    this.ofIdp = new IdpTokens(context);
+    this.idpLogin = new IdpLogin(context);
+    this.ofIdp = new IdpTokens(context, this.idpLogin);
     const machine = client ?? { clientId: "" };
-    this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine, httpTo });
+    this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine });
   }
 
   /** The stored grant: that of the user's login at the server comes before that of a login at an identity provider. */
@@ -89,6 +77,22 @@ export class AgentTokens {
     return (
       (await this.find(key)) !== undefined || requiresLogin(this.context.loginContext(key, undefined), mcpUrl, signal)
     );
+  }
+
+  /** Exchanges the token of a server, or one from elsewhere, by the client of the login there or of the options. */
+  exchange(key: GrantKey, options: ExchangeOptions): Promise<ExchangedToken> {
+    const { context } = this;
+    return this.#exchanges.get(key.server, options, {
+      clock: context.clock,
+      grant: (requested) => this.get(key, requested),
+      callOf: (grant) => context.callOf(grant),
+      client: async (signal) => {
+        const grant = await this.find(key);
+        if (!grant) return callForClient(context.loginContext(key, undefined), key.server, signal);
+        context.requireIssuer(grant.issuer, grant.server);
+        return context.callOf(grant);
+      },
+    });
   }
 
   /**

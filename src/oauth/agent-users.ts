@@ -70,4 +70,9 @@ export class AgentUserView {
     this.tokens = tokens;
     this.context = context;
   }
+
+  /** Whether the client is that of one user, not the one that all users come from. */
+  get isOfUser(): boolean {
+    return this.context !== this.tokens.context;
+  }
 }

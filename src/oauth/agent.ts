@@ -1,9 +1,25 @@
-import { isAgentAuthError } from "../errors.js";
 import { bindingPrototype, bindMethods } from "../http/public-class.js";
 import type { AgentContext } from "./agent-context.js";
-import { callForClient, type ExchangeOptions } from "./agent-exchange.js";
+import {
+  type DisconnectAllOptions,
+  type DisconnectOptions,
+  type DisconnectSummary,
+  disconnect,
+  disconnectAll,
+  type IdpLogout,
+  logoutIdp,
+  retryRevocations,
+} from "./agent-disconnect.js";
+import type { ExchangeOptions } from "./agent-exchange.js";
 import { type AgentRequestInit, type FetchContext, fetchWithToken } from "./agent-fetch.js";
-import { type AgentHealth, healthOf } from "./agent-health.js";
+import {
+  type AgentHealth,
+  checkHealth,
+  introspectStored,
+  listConnections,
+  listLogins,
+  reportDiscovery,
+} from "./agent-inspection.js";
 import { beginBrowserLogin, beginDeviceLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
 import {
   type AgentClientOptions,
@@ -15,10 +31,8 @@ import {
 import type { AgentTokens } from "./agent-tokens.js";
 import { type AgentUser, AgentUsers, AgentUserView } from "./agent-users.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
-import { discover } from "./discovery/discovery.js";
 import { AccessToken } from "./grant/access-token.js";
-import { type GrantOptions, type LoginOptions, loginRequired, type TokenOptions } from "./grant/grant-requirements.js";
-import type { TraceEntry } from "./http/trace.js";
+import type { GrantOptions, LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { type KeepAliveOptions, type KeepAliveReport, keepLoginsAlive } from "./keep-alive.js";
 import type { LoginContext } from "./login/login-context.js";
 import { finishDevice, finishInSession } from "./login/login-flow.js";
@@ -26,35 +40,17 @@ import type { LoginSession } from "./login/login-method.js";
 import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
 import type { CallbackOptions, CallbackResult, StartedLogin, StartLoginOptions } from "./login/web-types.js";
 import { describeLogin, type LoginStatus } from "./login-status.js";
-import { noStoredTokenError } from "./machine/machine-identity.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
 import type { GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT } from "./model/machine-grant.js";
-import {
-  type DisconnectSummary,
-  disconnectLogins,
-  listLogins,
-  removeAndRevoke,
-  retryRevocations,
-} from "./stored-logins.js";
 import type { ExchangedToken } from "./token/exchange.js";
-import { type Introspection, introspect } from "./token/introspection.js";
+import type { Introspection } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
 
 export type { AgentClientOptions } from "./agent-options.js";
-
-/** A login that {@link AgentClient.logoutIdp} ended: that at the identity provider, or one that came from it. */
-export interface IdpLogout extends RemoteLogout {
-  /** The issuer of the provider, or the MCP server. */
-  server: string;
-  /** The account that it was stored under. */
-  account: string | null;
-  /** It is no longer stored. */
-  removed: boolean;
-}
 
 /** Longer than a refresh by the default timeouts. */
 const CLOSE_GRACE_MS = 30_000;
@@ -90,10 +86,10 @@ export function keepAlive(agent: AgentClient, options: KeepAliveOptions): Promis
 export class AgentClient {
   readonly #context: AgentContext;
   readonly #tokens: AgentTokens;
-  readonly #users: AgentUsers;
+  readonly #view: AgentUserView;
 
   static {
-    usersOf = (agent) => agent.#users;
+    usersOf = (agent) => agent.#view.users;
   }
 
   constructor(options: AgentClientOptions);
@@ -104,7 +100,7 @@ export class AgentClient {
     const view = isOfUser ? given : new AgentUsers(checkedOptions(given)).own();
     this.#context = view.context;
     this.#tokens = view.tokens;
-    this.#users = view.users;
+    this.#view = view;
   }
 
   /**
@@ -120,7 +116,7 @@ export class AgentClient {
    */
   for(user: AgentUser): AgentClient {
     // The constructor takes it without telling its callers.
-    return new AgentClient(this.#users.view(user) as never);
+    return new AgentClient(this.#view.users.view(user) as never);
   }
 
   /**
@@ -143,19 +139,7 @@ export class AgentClient {
    */
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCall(options);
-    const key = this.#context.key(mcpUrl);
-    const exchanged = this.#tokens.exchanges.get(key.server, options, {
-      clock: this.#context.clock,
-      grant: (requested) => this.#tokens.get(key, requested),
-      callOf: (grant) => this.#context.callOf(grant),
-      client: async (signal) => {
-        const grant = await this.#tokens.find(key);
-        if (!grant) return callForClient(this.#context.loginContext(key, undefined), key.server, signal);
-        this.#context.requireIssuer(grant.issuer, grant.server);
-        return this.#context.callOf(grant);
-      },
-    });
-    return this.#offerLogin(exchanged);
+    return this.#offerLogin(this.#tokens.exchange(this.#context.key(mcpUrl), options));
   }
 
   /**
@@ -232,7 +216,7 @@ export class AgentClient {
    */
   async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
     const { clock, profile, options: own } = this.#context;
-    return describeLogin(await this.#tokens.ofIdp.login(profile, options), clock.epoch(), own.store.location);
+    return describeLogin(await this.#tokens.idpLogin.logIn(profile, options), clock.epoch(), own.store.location);
   }
 
   /**
@@ -241,12 +225,7 @@ export class AgentClient {
    * @returns what was removed, the login itself first; empty if none is stored
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
-    checkCall(options);
-    const ended = await this.#tokens.ofIdp.logout(this.#context.profile, options.signal);
-    return ended.map(({ grant, outcome }) => {
-      const { server, account = null } = grant;
-      return { server, account, removed: true, ...outcome };
-    });
+    return logoutIdp(this.#view, options);
   }
 
   async #login(key: GrantKey, options: LoginOptions & Pick<GrantOptions, "challenge">): Promise<AccessToken> {
@@ -288,7 +267,7 @@ export class AgentClient {
     redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
     options: LoginOptions = {},
   ): Promise<PreparedLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
     return beginBrowserLogin(context, issuer, redirectUri, wanted);
   }
 
@@ -304,7 +283,7 @@ export class AgentClient {
 
   /** As {@link AgentClient.beginDeviceLogin}, at the company's identity provider. */
   async beginIdpDeviceLogin(options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
     return beginDeviceLogin(context, issuer, wanted);
   }
 
@@ -345,7 +324,7 @@ export class AgentClient {
    * {@link AgentClient.handleCallback} finishes it.
    */
   async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.ofIdp.loginAt(this.#context.profile, options);
+    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
     return startLogin(context, issuer, wanted);
   }
 
@@ -365,7 +344,7 @@ export class AgentClient {
   #contextOf(login: PreparedLogin | PreparedDeviceLogin): LoginContext {
     const { account } = login;
     return account === IDP_ACCOUNT
-      ? this.#tokens.ofIdp.contextOf(this.#context.profile, login)
+      ? this.#tokens.idpLogin.contextOf(this.#context.profile, login)
       : this.#context.contextOf(login);
   }
 
@@ -375,22 +354,10 @@ export class AgentClient {
    * a near cache (`near` of `grantStore`) may use its copy for as long as that allows. Tokens that were not revoked are stored
    * for {@link AgentClient.retryRevocations}; without a revocation endpoint they stay valid until they expire.
    *
-   * @param options `account` selects the login: null for the one without an account, as `status` lists it; if left out,
-   * the one that {@link AgentClient.token} would use
    * @returns whether there was a login, and what the issuer did
    */
-  async disconnect(
-    mcpUrl: string,
-    options: Pick<TokenOptions, "signal"> & { account?: string | null | undefined } = {},
-  ): Promise<{ removed: boolean } & RemoteLogout> {
-    checkCall(options);
-    const { account } = options;
-    const key = this.#context.key(mcpUrl);
-    const grant = await (account === undefined
-      ? this.#tokens.find(key)
-      : this.#context.options.store.read({ ...key, account: account ?? undefined }));
-    if (!grant) return { removed: false, revoked: null, sessionEnded: null };
-    return { removed: true, ...(await removeAndRevoke(this.#context, grant, options.signal)) };
+  async disconnect(mcpUrl: string, options: DisconnectOptions = {}): Promise<{ removed: boolean } & RemoteLogout> {
+    return disconnect(this.#view, mcpUrl, options);
   }
 
   /**
@@ -399,18 +366,8 @@ export class AgentClient {
    *
    * @throws `AgentAuthError` class `store` for a login that cannot be read, after the others are ended
    */
-  async disconnectAll(
-    options: Pick<TokenOptions, "signal"> & Partial<Pick<AgentUser, "tenant">> & { profile?: string | undefined } = {},
-  ): Promise<DisconnectSummary> {
-    checkCall(options);
-    const { tenant, profile, signal } = options;
-    if (this.#isOfUser && (tenant !== undefined || profile !== undefined))
-      throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
-    const context = tenant === undefined ? this.#context : this.#users.tokensOf(tenant).context;
-    const whose = tenant === undefined ? (profile ?? this.#context.profile) : profile;
-    const done = await disconnectLogins(context, whose, signal);
-    const { revoked, pending } = await retryRevocations(context, whose, signal);
-    return { removed: done.removed, revoked: done.revoked + revoked, pending };
+  async disconnectAll(options: DisconnectAllOptions = {}): Promise<DisconnectSummary> {
+    return disconnectAll(this.#view, options);
   }
 
   /**
@@ -421,7 +378,8 @@ export class AgentClient {
     options: Pick<TokenOptions, "signal"> = {},
   ): Promise<Pick<DisconnectSummary, "revoked" | "pending">> {
     checkCall(options);
-    return retryRevocations(this.#context, this.#isOfUser ? this.#context.profile : undefined, options.signal);
+    const profile = this.#view.isOfUser ? this.#context.profile : undefined;
+    return retryRevocations(this.#context, profile, options.signal);
   }
 
   /**
@@ -429,8 +387,7 @@ export class AgentClient {
    * closed. It asks the store and sends nothing to an issuer.
    */
   async health(options: Pick<TokenOptions, "signal"> = {}): Promise<AgentHealth> {
-    checkCall(options);
-    return healthOf(this.#context, options.signal);
+    return checkHealth(this.#context, options);
   }
 
   /**
@@ -441,12 +398,9 @@ export class AgentClient {
    * @returns whether everything ended in that time
    */
   async close({ graceMs = CLOSE_GRACE_MS }: { graceMs?: number | undefined } = {}): Promise<boolean> {
-    if (this.#isOfUser) throw new TypeError("a client of one user is not closed: close the one that it comes from");
+    if (this.#view.isOfUser)
+      throw new TypeError("a client of one user is not closed: close the one that it comes from");
     return this.#context.pending.close(graceMs, this.#context.clock);
-  }
-
-  get #isOfUser(): boolean {
-    return this.#context !== this.#tokens.context;
   }
 
   /**
@@ -455,9 +409,7 @@ export class AgentClient {
    * @param options `onUnusable` is called for stored logins that cannot be read, of any profile
    */
   async status(mcpUrl?: string, options: StatusOptions = {}): Promise<LoginStatus[]> {
-    checkCall(options);
-    if (this.#isOfUser && options.all) throw new TypeError("a client of one user lists no others: leave out all");
-    return listLogins(this.#context, mcpUrl, options);
+    return listLogins(this.#view, mcpUrl, options);
   }
 
   /**
@@ -466,35 +418,17 @@ export class AgentClient {
    * @throws `AgentAuthError` `usage` for a wrong limit, state or cursor
    */
   async connections(query: Omit<ConnectionQuery, "tenant" | "profile"> = {}): Promise<ConnectionPage> {
-    const { profile, options } = this.#context;
-    for await (const page of options.store.connections({ ...query, tenant: undefined, profile })) return page;
-    return { items: [], cursor: undefined };
+    return listConnections(this.#context, query);
   }
 
   /** Runs discovery and reports every request, also on failure. Does not log in or register a client. */
   async discover(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<DiscoveryReport> {
-    const trace: TraceEntry[] = [];
-    try {
-      const key = this.#context.key(mcpUrl);
-      // Discovery works without a readable store.
-      const remembered = await this.#context.options.store.read(key).catch(() => undefined);
-      const context = this.#context.loginContext(key, remembered, (entry) => trace.push(entry));
-      return { found: await discover(context, mcpUrl, undefined, options.signal), trace, error: undefined };
-    } catch (error) {
-      if (!isAgentAuthError(error)) throw error;
-      return { found: undefined, trace, error };
-    }
+    return reportDiscovery(this.#context, mcpUrl, options.signal);
   }
 
   /** Introspects the stored token at its issuer (RFC 7662). */
   async introspect(mcpUrl: string, options: Pick<TokenOptions, "signal"> = {}): Promise<Introspection> {
-    checkCall(options);
-    const key = this.#context.key(mcpUrl);
-    const grant = await this.#tokens.find(key);
-    if (!grant) throw this.#tokens.ofMachine ? noStoredTokenError(key.server) : loginRequired(key, "not logged in");
-    this.#context.requireIssuer(grant.issuer, grant.server);
-    const { client, privateKey, http } = this.#context.callOf(grant);
-    return introspect({ ...grant, client }, http, options.signal, privateKey);
+    return introspectStored(this.#view, mcpUrl, options);
   }
 }
 

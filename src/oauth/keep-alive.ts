@@ -1,10 +1,10 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
+import { retryRevocations } from "./agent-disconnect.js";
 import type { AgentUsers } from "./agent-users.js";
 import type { Connection } from "./model/connection.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT, isMachineAccount } from "./model/machine-grant.js";
-import { retryRevocations } from "./stored-logins.js";
 
 /** Options of {@link keepAlive}. */
 export interface KeepAliveOptions {

@@ -87,7 +87,7 @@ export function othersWithAccess(folder: string): string[] | undefined {
     `(Get-Acl -LiteralPath '${path}').GetAccessRules($true, $true, [Security.Principal.SecurityIdentifier])` +
     " | ForEach-Object { $_.IdentityReference.Value }";
   const found = system.run("powershell.exe", ["-NoProfile", "-NonInteractive", "-Command", script])?.match(SID);
-  // The first one is the user; a list that names nobody was not read.
+  // The first one is the user; an empty list was not read.
   if (found === undefined || found === null || found.length < 2) return undefined;
   const [user, ...named] = found;
   return [...new Set(named)].filter((sid) => sid !== user && !TRUSTED.has(sid));

@@ -11,14 +11,14 @@ export function shellOf(env: Readonly<Record<string, string | undefined>>): Shel
   return isPowershell || env["PROMPT"] === undefined ? "powershell" : "cmd";
 }
 
-function by(forms: Readonly<Record<Shell, () => string>>): string {
+function chooseForShell(forms: Readonly<Record<Shell, () => string>>): string {
   return forms[pasting.shell]();
 }
 
 /** Moves a file or a folder out of the way. */
 export function moveAway(path: string, to: string): string {
   const [from, target] = [shellWord(path), shellWord(to)];
-  return by({
+  return chooseForShell({
     sh: () => `mv ${from} ${target}`,
     powershell: () => `Move-Item -LiteralPath ${from} -Destination ${target}`,
     cmd: () => `move ${from} ${target}`,
@@ -26,10 +26,10 @@ export function moveAway(path: string, to: string): string {
 }
 
 /** Removes a file, or a folder with everything in it. */
-export function removing(path: string, what: "file" | "folder" = "file"): string {
+export function removeCommand(path: string, what: "file" | "folder" = "file"): string {
   const word = shellWord(path);
   const isFolder = what === "folder";
-  return by({
+  return chooseForShell({
     sh: () => `rm ${isFolder ? "-r " : ""}${word}`,
     powershell: () => `Remove-Item ${isFolder ? "-Recurse " : ""}-LiteralPath ${word}`,
     cmd: () => (isFolder ? `rmdir /s ${word}` : `del ${word}`),
@@ -41,7 +41,7 @@ export function changingMode(mode: "600" | "700" | "go-w" | "u+w", path: string)
   const word = shellWord(path);
   const windows = (user: string) =>
     mode === "u+w" ? `attrib -r ${word}` : `icacls ${word} /inheritance:r /grant:r "${user}:(OI)(CI)F"`;
-  return by({
+  return chooseForShell({
     sh: () => `chmod ${mode} ${word}`,
     // A colon after the name would be part of it.
     powershell: () => windows("$" + "{env:USERNAME}"),
@@ -53,44 +53,56 @@ export function changingMode(mode: "600" | "700" | "go-w" | "u+w", path: string)
 export function takingOwnership(path: string): string {
   const word = shellWord(path);
   const windows = () => `takeown /f ${word}`;
-  return by({ sh: () => `chown "$USER" ${word}`, powershell: windows, cmd: windows });
+  return chooseForShell({ sh: () => `chown "$USER" ${word}`, powershell: windows, cmd: windows });
 }
 
 /** What lets a process go on that stands still, as the end of a sentence. */
 export function wakingUp(pid: number): string {
   const windows = () => `if it hangs, end it: taskkill /f /pid ${pid}`;
-  return by({ sh: () => `if it is stopped, resume it: kill -CONT ${pid}`, powershell: windows, cmd: windows });
+  return chooseForShell({
+    sh: () => `if it is stopped, resume it: kill -CONT ${pid}`,
+    powershell: windows,
+    cmd: windows,
+  });
 }
 
 /** A command whose standard input is a file. */
 export function withInput(command: string, file: string): string {
   const redirected = () => `${command} < ${shellWord(file)}`;
-  return by({ sh: redirected, powershell: () => `Get-Content ${shellWord(file)} | ${command}`, cmd: redirected });
+  return chooseForShell({
+    sh: redirected,
+    powershell: () => `Get-Content ${shellWord(file)} | ${command}`,
+    cmd: redirected,
+  });
 }
 
 /** Sets a variable for the commands that follow in this shell. */
 export function settingVariable(name: string, value: string): string {
-  return by({
+  return chooseForShell({
     sh: () => `export ${name}=${posixWord(value)}`,
     powershell: () => `$env:${name} = ${quotedForPowershell(value)}`,
     cmd: () => `set "${name}=${value}"`,
   });
 }
 
-/** A command that writes a file which nobody else can read. */
-export function privately(command: string): string {
-  return by({ sh: () => `(umask 077; ${command})`, powershell: () => command, cmd: () => command });
+/** A command that writes a file that no other user can read. */
+export function writePrivatelyCommand(command: string): string {
+  return chooseForShell({ sh: () => `(umask 077; ${command})`, powershell: () => command, cmd: () => command });
 }
 
 /** What a file must be so that it can be run. */
-export function runnable(): string {
+export function runnableFileText(): string {
   const windows = () => "a file with an extension of PATHEXT, such as .exe or .cmd";
-  return by({ sh: () => "a file with permission to run it: chmod +x", powershell: windows, cmd: windows });
+  return chooseForShell({ sh: () => "a file with permission to run it: chmod +x", powershell: windows, cmd: windows });
 }
 
 /** How shell syntax is passed to a command that runs programs. */
 export function shellSyntax(): string {
-  return by({ sh: () => "sh -c '...'", powershell: () => "powershell -Command '...'", cmd: () => "cmd /c ..." });
+  return chooseForShell({
+    sh: () => "sh -c '...'",
+    powershell: () => "powershell -Command '...'",
+    cmd: () => "cmd /c ...",
+  });
 }
 
 /** A string, also where a word would need no quotes. */

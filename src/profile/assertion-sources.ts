@@ -38,7 +38,7 @@ export interface SourceHost {
 
 type Get = (request: AssertionRequest) => string | Promise<string>;
 type Parts = Pick<Workload, "workload"> & { get: Get };
-type Open = (name: string, host: SourceHost, headers: Record<string, string>) => Parts;
+type OpenSource = (name: string, host: SourceHost, headers: Record<string, string>) => Parts;
 
 /** Where pods find the token that a projected volume writes. */
 const KUBERNETES_TOKEN = "/var/run/secrets/agentauth/token";
@@ -46,7 +46,7 @@ const KUBERNETES_TOKEN = "/var/run/secrets/agentauth/token";
 const ofFile = (path: string, from: string, hint?: string): Parts => ofText(() => readAssertion(path, from, hint));
 
 /** Each source by the word before the colon; the value of the flag has what follows it. */
-const SOURCES: Readonly<Record<string, { form: string; open: Open }>> = {
+const SOURCES: Readonly<Record<string, { form: string; open: OpenSource }>> = {
   file: { form: "file:PATH", open: (path, { from }) => ofFile(path, from) },
   env: {
     form: "env:NAME",
@@ -63,7 +63,7 @@ const SOURCES: Readonly<Record<string, { form: string; open: Open }>> = {
     form: "url:ADDRESS",
     open: (address, host, headers) => ({
       workload: `url:${address}`,
-      get: async ({ signal }) => (await ask(address, headers, host, signal)).text.trim(),
+      get: async ({ signal }) => (await requestFrom(address, headers, host, signal)).text.trim(),
     }),
   },
   "github-actions": { form: "github-actions", open: (_name, host) => ofGithub(host) },
@@ -124,7 +124,7 @@ function ofGithub(host: SourceHost): Parts {
         );
       }
       const headers = { authorization: `Bearer ${token}` };
-      return memberOf(await ask(withQuery(address, { audience }), headers, host, signal), "value", from);
+      return memberOf(await requestFrom(withQuery(address, { audience }), headers, host, signal), "value", from);
     },
   };
 }
@@ -137,9 +137,9 @@ function ofGoogle(host: SourceHost): Parts {
     workload: "gcp",
     async get({ audience, signal }) {
       const address = withQuery(`http://${server}${path}`, { audience, format: "full" });
-      const { text, response } = await ask(address, { "metadata-flavor": "Google" }, host, signal);
+      const { text, response } = await requestFrom(address, { "metadata-flavor": "Google" }, host, signal);
       if (response.headers.get("metadata-flavor") === "Google") return text.trim();
-      throw refused("bad_token_answer", `${from}: ${quote(server)} answers without Metadata-Flavor: Google`);
+      throw sourceRefusalError("bad_token_answer", `${from}: ${quote(server)} answers without Metadata-Flavor: Google`);
     },
   };
 }
@@ -159,7 +159,7 @@ function ofAzure(host: SourceHost): Parts {
         resource,
         ...(identity && { client_id: identity }),
       };
-      return memberOf(await ask(withQuery(address, query), headers, host, signal), "access_token", host.from);
+      return memberOf(await requestFrom(withQuery(address, query), headers, host, signal), "access_token", host.from);
     },
   };
 }
@@ -192,7 +192,7 @@ const MAX_BYTES = 64 * 1024;
  * Asks a token service. What is on this machine or its link is reached directly, never through a proxy, which would
  * answer for its own machine; all else needs https. A redirect is refused: the headers are proofs for this address.
  */
-async function ask(
+async function requestFrom(
   address: string,
   headers: Record<string, string>,
   { fetch, from }: SourceHost,
@@ -217,7 +217,7 @@ async function ask(
   const reply = await send(new HttpRequest(url.href, { headers: { ...accept, ...headers } }), signal, { mask });
   const { status, text } = reply;
   if (status >= 300 && status < 400)
-    throw refused(
+    throw sourceRefusalError(
       "redirect_refused",
       `${from}: ${quote(shownUrl(url.href))} answers with a redirect, which is not followed`,
     );
@@ -238,7 +238,7 @@ function memberOf({ text, url }: { text: string; url: string }, name: string, fr
   } catch {
     // The text may hold a token: no message quotes it.
   }
-  throw refused("bad_token_answer", `${from}: the answer of ${quote(shownUrl(url))} has no ${name}`);
+  throw sourceRefusalError("bad_token_answer", `${from}: the answer of ${quote(shownUrl(url))} has no ${name}`);
 }
 
 /** A header that carries a secret has it by a reference, since others can read the command line. */
@@ -285,6 +285,6 @@ function readAssertion(path: string, from: string, missing?: string): string {
   }
 }
 
-function refused(code: string, message: string): AgentAuthError {
+function sourceRefusalError(code: string, message: string): AgentAuthError {
   return new AgentAuthError(code, message, { class: "refused" });
 }

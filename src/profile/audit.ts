@@ -14,8 +14,8 @@ import {
 } from "../store/private/private-file.js";
 import { storeError } from "../store/store-error.js";
 import { type AgentEvent, EVENTS } from "../telemetry/events.js";
+import { checkSetting } from "./profile-settings.js";
 import type { Sourced } from "./settings.js";
-import { checkSetting } from "./settings-file.js";
 
 const MAX_BYTES = 10 * 1024 * 1024;
 /** The older files that are kept. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
-import { AgentAuthError } from "../errors.js";
-import { privately } from "../platform/shell.js";
+import { usageError } from "../errors.js";
+import { writePrivatelyCommand } from "../platform/shell.js";
 import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
 import type { ClientCertificate } from "../transport/http-send.js";
@@ -24,8 +24,8 @@ export function certificateFiles({
 }: Pick<Settings, "clientCert" | "clientKey">): CertificateFiles | undefined {
   if (cert) return { cert, key };
   if (key === undefined) return undefined;
-  throw usage(
-    `a private key is named (${described(key)}), and no client certificate`,
+  throw usageError(
+    `a private key is named (${describeSource(key)}), and no client certificate`,
     "name its certificate with --client-cert <file>, or agentauth config set client_cert <file>",
   );
 }
@@ -40,27 +40,27 @@ export function readClientCertificate({ cert, key }: CertificateFiles, env: Env)
   const { createPrivateKey, X509Certificate } = process.getBuiltinModule("node:crypto");
   const certText = attempt(
     () => readFileSync(cert.value, "utf8"),
-    `${described(cert)} cannot be read`,
+    `${describeSource(cert)} cannot be read`,
     CERTIFICATE_HINT,
   );
   const certificate = attempt(
     () => new X509Certificate(certText),
-    `${described(cert)} contains no PEM certificate`,
+    `${describeSource(cert)} contains no PEM certificate`,
     CERTIFICATE_HINT,
   );
   if (key === undefined && !/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(certText)) {
-    throw usage(`${described(cert)} holds a certificate, and no private key`, KEY_HINT);
+    throw usageError(`${describeSource(cert)} holds a certificate, and no private key`, KEY_HINT);
   }
   const file = key ?? cert;
   const keyText = readKey(file, env);
   const privateKey = attempt(
     () => createPrivateKey(keyText),
-    `${described(file)} contains no private key in PEM form`,
+    `${describeSource(file)} contains no private key in PEM form`,
     KEY_HINT,
   );
   if (!certificate.checkPrivateKey(privateKey)) {
-    throw usage(
-      `the key in ${described(file)} is not that of the certificate in ${described(cert)}`,
+    throw usageError(
+      `the key in ${describeSource(file)} is not that of the certificate in ${describeSource(cert)}`,
       "name the certificate and the key that were made together",
     );
   }
@@ -71,17 +71,18 @@ const CERTIFICATE_HINT = "name a certificate that was issued to you, in PEM form
 const KEY_HINT = "name the file of its key: --client-key <file>, or agentauth config set client_key <file>";
 
 function readKey(file: Sourced, env: Env): string {
-  if (!isReference(file.value) && !existsSync(file.value)) throw usage(`${described(file)} is not there`, KEY_HINT);
+  if (!isReference(file.value) && !existsSync(file.value))
+    throw usageError(`${describeSource(file)} is not there`, KEY_HINT);
   const text = namedSecret(file.value, file.source, env);
   if (!/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text)) return text;
   const plain = shellWord(`${file.value}.plain`);
-  throw usage(
-    `the private key in ${described(file)} is encrypted, and password prompts are not supported`,
-    `${privately(`openssl pkey -in ${shellWord(file.value)} -out ${plain}`)}, and name ${plain} as the key`,
+  throw usageError(
+    `the private key in ${describeSource(file)} is encrypted, and password prompts are not supported`,
+    `${writePrivatelyCommand(`openssl pkey -in ${shellWord(file.value)} -out ${plain}`)}, and name ${plain} as the key`,
   );
 }
 
-function described({ value, source }: Sourced): string {
+function describeSource({ value, source }: Sourced): string {
   return source.startsWith("--") ? `${source} ${quote(value)}` : `${quote(value)} (${source})`;
 }
 
@@ -89,10 +90,6 @@ function attempt<T>(work: () => T, message: string, hint: string): T {
   try {
     return work();
   } catch (cause) {
-    throw usage(message, hint, cause);
+    throw usageError(message, hint, cause);
   }
-}
-
-function usage(message: string, hint: string, cause?: unknown): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
 }

@@ -15,13 +15,14 @@ import { bothReceivers, openAudit } from "./audit.js";
 import { authorizationParamsOf } from "./authorization-params.js";
 import { certificateFiles } from "./certificate.js";
 import { homeFolder } from "./home.js";
-import { agentNetwork, type NetworkOptions, networkFetch, sourced } from "./network.js";
+import { agentNetwork, type NetworkOptions, networkFetch, withSource } from "./network.js";
 import { openStore } from "./open-store.js";
+import { checkSetting } from "./profile-settings.js";
 import { resolveSettings } from "./resolve-settings.js";
 import { secretOrReferenced } from "./secrets.js";
 import { requireBaseUrl, serviceOptions } from "./service-settings.js";
 import type { Settings } from "./settings.js";
-import { checkSetting, readConfig } from "./settings-file.js";
+import { readConfig } from "./settings-file.js";
 import { storeChoiceOf } from "./store-choice.js";
 
 /**
@@ -78,15 +79,15 @@ interface Surroundings {
  */
 export function createAgentClient(options: ProfileAgentOptions = {}): AgentClient {
   checkOptionNames(options, { ...AGENT_OPTIONS, ...PROFILE_OPTIONS }, "createAgentClient");
-  const { caFile, useSystemCa, proxy, ...given } = set(options);
-  const surroundings = read({ profile: given.profile });
+  const { caFile, useSystemCa, proxy, ...given } = withoutUndefined(options);
+  const surroundings = readSurroundings({ profile: given.profile });
   const { settings, env } = surroundings;
   const network = networkOf(surroundings, { caFile, useSystemCa, proxy }, given);
   const { profile, clientCert, clientMetadataUrl } = settings;
   const names = [given.client?.issuer, given.grant?.issuer, given.issuer];
   const issuer = names.every((one) => one === undefined) ? settings.issuer : undefined;
   if (issuer) checkSetting("issuer", issuer.value, issuer.source);
-  const audit = settings.audit && openAudit(settings.audit, warn);
+  const audit = settings.audit && openAudit(settings.audit, emitWarning);
   return new AgentClient({
     store: given.store ?? storeOf(surroundings),
     mutualTls: clientCert !== undefined,
@@ -116,8 +117,8 @@ export function createAgentClient(options: ProfileAgentOptions = {}): AgentClien
  */
 export function createManagementClient(options: ProfileManagementOptions = {}): ManagementClient {
   checkOptionNames(options, { ...MANAGEMENT_OPTIONS, ...PROFILE_OPTIONS }, "createManagementClient");
-  const { profile, caFile, useSystemCa, proxy, ...given } = set(options);
-  const surroundings = read({ profile, baseUrl: given.baseUrl });
+  const { profile, caFile, useSystemCa, proxy, ...given } = withoutUndefined(options);
+  const surroundings = readSurroundings({ profile, baseUrl: given.baseUrl });
   const network = networkOf(surroundings, { caFile, useSystemCa, proxy }, given);
   const { settings } = surroundings;
   return new ManagementClient({
@@ -134,7 +135,7 @@ export function createManagementClient(options: ProfileManagementOptions = {}): 
  * @throws `AgentAuthError` `usage` for a setting that is wrong, or a profile that does not exist
  */
 export function defaultStore(options: { profile?: string | undefined } = {}): GrantStore {
-  return storeOf(read(options));
+  return storeOf(readSurroundings(options));
 }
 
 /**
@@ -156,7 +157,7 @@ export function workloadFrom(source: string, options: AssertionSourceOptions = {
 }
 
 /** The options without those that are undefined. */
-function set<Options extends object>(options: Options): Options {
+function withoutUndefined<Options extends object>(options: Options): Options {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Options;
 }
 
@@ -164,19 +165,25 @@ function readEnvironment(): Env {
   return lookupByPlatform(Object.fromEntries(Object.entries(process.env).filter(([, value]) => value)));
 }
 
-function read({ profile, baseUrl }: { profile?: string | undefined; baseUrl?: string | undefined }): Surroundings {
+function readSurroundings({
+  profile,
+  baseUrl,
+}: {
+  profile?: string | undefined;
+  baseUrl?: string | undefined;
+}): Surroundings {
   const env = readEnvironment();
   const home = homeFolder(env);
   const flags = { ...(profile !== undefined && { profile }), ...(baseUrl !== undefined && { baseUrl }) };
   return { env, home, settings: resolveSettings(flags, env, readConfig(home), home, (name) => `the option ${name}`) };
 }
 
-function warn(text: string): void {
+function emitWarning(text: string): void {
   process.emitWarning(text, "AgentAuthWarning");
 }
 
 function storeOf({ env, home, settings }: Surroundings): GrantStore {
-  return openStore(storeChoiceOf(settings.profile.value, env, home), home, { env, warn });
+  return openStore(storeChoiceOf(settings.profile.value, env, home), home, { env, warn: emitWarning });
 }
 
 /** The network of the profile; undefined where the caller's own replaces it. */
@@ -186,17 +193,17 @@ function networkOf(
   own: Pick<AgentClientOptions, "fetch" | "network">,
 ): NetworkOptions | undefined {
   const system = useSystemCa === undefined ? undefined : useSystemCa ? "yes" : "no";
-  const systemCa = sourced(system, "the option useSystemCa");
-  const named = { proxy: sourced(proxy, "the option proxy"), caFile: sourced(caFile, "the option caFile") };
+  const systemCa = withSource(system, "the option useSystemCa");
+  const named = { proxy: withSource(proxy, "the option proxy"), caFile: withSource(caFile, "the option caFile") };
   const replacement = (["network", "fetch"] as const).find((name) => own[name] !== undefined);
   if (replacement === undefined)
     return { env, ...named, systemCa: systemCa ?? settings.useSystemCa, clientCertificate: certificateFiles(settings) };
   const lost = named.caFile ?? named.proxy ?? (useSystemCa ? systemCa : undefined);
-  if (lost) throw contradiction(lost.source, replacement);
+  if (lost) throw contradictionError(lost.source, replacement);
   return undefined;
 }
 
-function contradiction(source: string, replacement: string): AgentAuthError {
+function contradictionError(source: string, replacement: string): AgentAuthError {
   const message = `${source} and the option ${replacement} exclude each other: ${replacement} makes its own connections`;
   return new AgentAuthError("usage", message, { class: "usage", hint: `leave out one of them` });
 }

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { type Env, system } from "../platform/system.js";
 import type { Sourced } from "./settings.js";
 
-/** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's place for settings. */
+/** The folder that every file of ours lives under: `AGENTAUTH_HOME`, else the platform's folder for settings. */
 export function homeFolder(env: Env): string {
   return locateHome(env).value;
 }
@@ -14,13 +14,13 @@ export function locateHome(env: Env): Sourced {
   // Paths below it are written into the settings, which are read in other folders too.
   if (set) return { value: resolve(set), source: "AGENTAUTH_HOME" };
   // Not the roaming folder: locks and sealed logins belong to one machine.
-  if (system.name === "win32") return below(env, "LOCALAPPDATA", "AppData", "Local");
-  if (system.name === "darwin") return below(env, undefined, "Library", "Application Support");
-  return below(env, "XDG_CONFIG_HOME", ".config");
+  if (system.name === "win32") return locateBelow(env, "LOCALAPPDATA", "AppData", "Local");
+  if (system.name === "darwin") return locateBelow(env, undefined, "Library", "Application Support");
+  return locateBelow(env, "XDG_CONFIG_HOME", ".config");
 }
 
 /** @param otherwise the folder of the user where the variable is empty */
-function below(env: Env, variable: string | undefined, ...otherwise: string[]): Sourced {
+function locateBelow(env: Env, variable: string | undefined, ...otherwise: string[]): Sourced {
   const set = variable && env[variable];
   return {
     value: join(set || join(userFolder(env), ...otherwise), "agentauth"),

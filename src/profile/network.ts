@@ -31,7 +31,7 @@ export interface NetworkOptions {
 }
 
 /** A value with its source, if there is one. */
-export function sourced(value: string | undefined, source: string): Sourced | undefined {
+export function withSource(value: string | undefined, source: string): Sourced | undefined {
   return value === undefined ? undefined : { value, source };
 }
 
@@ -149,13 +149,13 @@ function checkProxy(value: string | undefined, source: string, redactor: Redacto
       class: "usage",
       hint: isSocks
         ? "name an HTTP proxy with --proxy or HTTPS_PROXY, or unset it"
-        : `correct or unset ${source}, such as ${assignment(source)}http://proxy.example:3128`,
+        : `correct or unset ${source}, such as ${assignmentPrefix(source)}http://proxy.example:3128`,
     },
   );
 }
 
 /** How a value is written for a flag or a variable; the value of an option is written alone. */
-function assignment(source: string): string {
+function assignmentPrefix(source: string): string {
   if (source.startsWith("--")) return `${source} `;
   return /^\w+$/.test(source) ? `${source}=` : "";
 }

@@ -3,11 +3,11 @@ import { parseBaseUrl } from "../http/address.js";
 import { suggestionHint } from "../http/suggest.js";
 import type { Env } from "../platform/system.js";
 import { quote, shellWord } from "../redact.js";
-import { chosenProfile, profileNames } from "./profile.js";
+import { checkSetting, type Profile } from "./profile-settings.js";
 import { checkSandboxToken, readSandboxState } from "./sandbox-state.js";
 import { isReference, referencedSecret } from "./secrets.js";
-import { type ApiTokenSetting, first, type SettingFlags, type Settings, type Sourced } from "./settings.js";
-import { type Config, checkSetting, isProfileName, type Profile, SANDBOX_PROFILE } from "./settings-file.js";
+import { type ApiTokenSetting, firstSet, type SettingFlags, type Settings, type Sourced } from "./settings.js";
+import { type Config, chosenProfile, isProfileName, profileNames, SANDBOX_PROFILE } from "./settings-file.js";
 import { isEngine, type StoreKind } from "./store-choice.js";
 
 /**
@@ -46,26 +46,29 @@ export function resolveSettings(
     isEngine(env["AGENTAUTH_STORE"] as StoreKind) && !profileNames(config, home).includes(profile.value);
   const entries = (isForeign ? undefined : unlessWrong("profile", () => profileEntries(profile, config, home))) ?? {};
   const from = `profile ${profile.value}`;
-  const named = first(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
+  const named = firstSet(flag("baseUrl"), [env["AGENTAUTH_BASE_URL"], "AGENTAUTH_BASE_URL"], [entries.base_url, from]);
   const baseUrl = named && unlessWrong("baseUrl", () => parsedBaseUrl(named));
   return {
     profile,
     baseUrl,
     apiToken: withSandboxCheck(apiToken(entries, baseUrl, env, from), baseUrl, home),
-    authHeader: first([entries.auth_header, from]),
-    sorting: first([entries.sorting, from]),
-    issuer: first(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
-    authorizeParams: first([entries.authorize_params, from]),
-    account: first(flag("account"), [entries.account, from]),
-    domain: first(flag("domain"), [entries.domain, from]),
-    pool: first(flag("pool"), [entries.pool, from]),
-    output: first(flag("output"), [entries.output, from]),
-    clientCert: first(flag("clientCert"), [entries.client_cert, from]),
+    authHeader: firstSet([entries.auth_header, from]),
+    sorting: firstSet([entries.sorting, from]),
+    issuer: firstSet(flag("issuer"), [env["AGENTAUTH_ISSUER"], "AGENTAUTH_ISSUER"], [entries.issuer, from]),
+    authorizeParams: firstSet([entries.authorize_params, from]),
+    account: firstSet(flag("account"), [entries.account, from]),
+    domain: firstSet(flag("domain"), [entries.domain, from]),
+    pool: firstSet(flag("pool"), [entries.pool, from]),
+    output: firstSet(flag("output"), [entries.output, from]),
+    clientCert: firstSet(flag("clientCert"), [entries.client_cert, from]),
     // The profile's key is that of the profile's certificate.
-    clientKey: first(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
-    useSystemCa: first([flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")], [entries.use_system_ca, from]),
-    clientMetadataUrl: first(flag("clientMetadataUrl"), [entries.client_metadata_url, from]),
-    audit: first([env["AGENTAUTH_AUDIT"], "AGENTAUTH_AUDIT"], [entries.audit, from]),
+    clientKey: firstSet(flag("clientKey"), [flags.clientCert ? undefined : entries.client_key, from]),
+    useSystemCa: firstSet(
+      [flags.useSystemCa ? "yes" : undefined, nameOf("useSystemCa")],
+      [entries.use_system_ca, from],
+    ),
+    clientMetadataUrl: firstSet(flag("clientMetadataUrl"), [entries.client_metadata_url, from]),
+    audit: firstSet([env["AGENTAUTH_AUDIT"], "AGENTAUTH_AUDIT"], [entries.audit, from]),
   };
 }
 

@@ -27,7 +27,7 @@ export interface SandboxState {
   mcp_url: string;
 }
 
-function path(home: string): string {
+function statePath(home: string): string {
   return join(home, "sandbox.json");
 }
 
@@ -35,7 +35,7 @@ function path(home: string): string {
 export function readSandboxState(home: string): SandboxState | undefined {
   let state: unknown;
   try {
-    state = parseStrictJson(readSecretFile(path(home)));
+    state = parseStrictJson(readSecretFile(statePath(home)));
   } catch {
     return undefined;
   }
@@ -53,18 +53,18 @@ function isState(value: unknown): value is SandboxState {
 const TEXTS = ["base_url", "api_token", "control_token", "account_id", "domain_id", "pool_id", "mcp_url"] as const;
 
 export function writeSandboxState(home: string, state: SandboxState): void {
-  writeSecretFile(path(home), `${JSON.stringify(state, null, 2)}\n`);
+  writeSecretFile(statePath(home), `${JSON.stringify(state, null, 2)}\n`);
 }
 
 /** Removes the file if it is still this process's. */
 export function removeSandboxState(home: string, pid: number): void {
   const state = readSandboxState(home);
-  if (state === undefined || state.pid === pid) rmSync(path(home), { force: true });
+  if (state === undefined || state.pid === pid) rmSync(statePath(home), { force: true });
 }
 
 /** Removes the file that a sandbox left behind. */
 export function forgetSandboxState(home: string): void {
-  rmSync(path(home), { force: true });
+  rmSync(statePath(home), { force: true });
 }
 
 function isAlive(pid: number): boolean {
@@ -90,7 +90,7 @@ export function checkSandboxToken({ value: token, source }: Sourced, baseUrl: So
   const { hostname, origin } = new URL(baseUrl.value);
   if (!isLoopbackHost(hostname)) {
     if (!token.startsWith(SANDBOX_PREFIX)) return token;
-    throw refused(
+    throw badAddressError(
       `the API token (${source}) is a sandbox's, and ${quote(baseUrl.value)} (${baseUrl.source}) is no sandbox`,
       "give the token of this service, or use the sandbox with --profile sandbox",
     );
@@ -98,12 +98,12 @@ export function checkSandboxToken({ value: token, source }: Sourced, baseUrl: So
   const sandbox = readSandboxState(home);
   if (token.startsWith(SANDBOX_PREFIX) || sandbox === undefined || new URL(sandbox.base_url).origin !== origin)
     return token;
-  throw refused(
+  throw badAddressError(
     `the API token (${source}) is not the sandbox's, and ${quote(baseUrl.value)} (${baseUrl.source}) is a sandbox`,
     "unset AGENTAUTH_API_TOKEN for the sandbox, whose own token comes with --profile sandbox",
   );
 }
 
-function refused(message: string, hint: string): AgentAuthError {
+function badAddressError(message: string, hint: string): AgentAuthError {
   return new AgentAuthError("bad_address", message, { class: "refused", hint });
 }

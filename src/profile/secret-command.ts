@@ -2,7 +2,7 @@ import { type SpawnSyncOptionsWithStringEncoding, spawnSync } from "node:child_p
 import { existsSync } from "node:fs";
 import { AgentAuthError, abortedError, usageError } from "../errors.js";
 import { commandWords } from "../login/command-words.js";
-import { spawner } from "../platform/system.js";
+import { loadSpawn } from "../platform/system.js";
 import { quote } from "../redact.js";
 
 /** Milliseconds that a command may take: a vault may ask its user first. */
@@ -20,7 +20,7 @@ export interface CommandOptions {
 }
 
 /** How a command ended; `code` is that of the system, such as `ENOENT`, `ETIMEDOUT` or `ENOBUFS`. */
-interface Ended {
+interface CommandEnd {
   code?: string | undefined;
   status?: number | null | undefined;
   stdout?: string | undefined;
@@ -29,8 +29,8 @@ interface Ended {
 
 /** The words of a command: quotes group them, nothing is expanded, and no shell runs them. */
 export function wordsOf(command: string, from: string): string[] {
-  const words = commandWords(command, existsSync, (reason) => usage(`the command of ${from} ${reason}`));
-  if (words.length === 0) throw usage(`the command of ${from} is empty`);
+  const words = commandWords(command, existsSync, (reason) => secretCommandError(`the command of ${from} ${reason}`));
+  if (words.length === 0) throw secretCommandError(`the command of ${from} is empty`);
   return words;
 }
 
@@ -68,8 +68,8 @@ export async function commandOutput(words: readonly string[], options: CommandOp
   const { limitMs = LIMIT_MS, signal } = options;
   if (signal?.aborted) throw abortedError(signal);
   const [program = "", ...args] = words;
-  const start = await spawner();
-  const ended = await new Promise<Ended>((resolve) => {
+  const start = await loadSpawn();
+  const ended = await new Promise<CommandEnd>((resolve) => {
     const child = start(program, args, { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
     const printed = { stdout: "", stderr: "" };
     let [size, code] = [0, undefined as string | undefined];
@@ -89,7 +89,7 @@ export async function commandOutput(words: readonly string[], options: CommandOp
         else printed[name] += part;
       });
     }
-    const end = (how: Ended) => {
+    const end = (how: CommandEnd) => {
       clearTimeout(timer);
       signal?.removeEventListener("abort", onAbort);
       resolve({ ...printed, ...how, ...(code !== undefined && { code }) });
@@ -101,30 +101,35 @@ export async function commandOutput(words: readonly string[], options: CommandOp
   return outputOf(words, ended, options);
 }
 
-function outputOf([program]: readonly string[], ended: Ended, { from, limitMs = LIMIT_MS }: CommandOptions): string {
+function outputOf(
+  [program]: readonly string[],
+  ended: CommandEnd,
+  { from, limitMs = LIMIT_MS }: CommandOptions,
+): string {
   const { code, status, stdout = "", stderr = "" } = ended;
   const what = `the command ${quote(program)} of ${from}`;
   if (code === "ETIMEDOUT") {
     const message = `${what} did not end within ${limitMs / 1000} s, and was stopped`;
     throw new AgentAuthError("timeout", message, { class: "unavailable", hint: "run it by hand: it may wait for you" });
   }
-  if (code === "ENOBUFS") throw usage(`${what} printed more than ${MAX_BYTES} bytes, and was stopped`);
-  if (code !== undefined) throw usage(`${what} cannot be started (${code})`, "name a program, by its path or on PATH");
+  if (code === "ENOBUFS") throw secretCommandError(`${what} printed more than ${MAX_BYTES} bytes, and was stopped`);
+  if (code !== undefined)
+    throw secretCommandError(`${what} cannot be started (${code})`, "name a program, by its path or on PATH");
   if (status !== 0) {
     const how = status == null ? "was killed" : `failed with exit code ${status}`;
     const [said = ""] = stderr.split(/\r?\n/).filter((line) => line.trim() !== "");
-    throw usage(`${what} ${how}${said && `: ${quote(said)}`}`);
+    throw secretCommandError(`${what} ${how}${said && `: ${quote(said)}`}`);
   }
   return stdout;
 }
 
 function oneLine(text: string, { from }: CommandOptions): string {
   const line = text.replace(/\r?\n$/, "");
-  if (line === "") throw usage(`the command of ${from} printed nothing`);
-  if (/[\r\n]/.test(line)) throw usage(`the command of ${from} printed more than one line`);
+  if (line === "") throw secretCommandError(`the command of ${from} printed nothing`);
+  if (/[\r\n]/.test(line)) throw secretCommandError(`the command of ${from} printed more than one line`);
   return line;
 }
 
-function usage(message: string, hint = "it must print the secret alone, in one line"): AgentAuthError {
+function secretCommandError(message: string, hint = "it must print the secret alone, in one line"): AgentAuthError {
   return usageError(message, hint);
 }

@@ -28,7 +28,7 @@ export interface Sourced {
 }
 
 /** The first value that is set, with its source. An empty one is not set. */
-export function first(...candidates: [string | undefined, string][]): Sourced | undefined {
+export function firstSet(...candidates: [string | undefined, string][]): Sourced | undefined {
   for (const [value, source] of candidates) if (value !== undefined && value !== "") return { value, source };
   return undefined;
 }

@@ -1,14 +1,7 @@
 import type { Env } from "../platform/system.js";
-import { writtenProfile } from "./profile.js";
+import { checkSetting, type Profile, type STORE_FALLBACKS, type STORES, TAKEOVERS } from "./profile-settings.js";
 import { isReference, referencedSecret, type SecretSetting } from "./secrets.js";
-import {
-  checkSetting,
-  type Profile,
-  readConfig,
-  type STORE_FALLBACKS,
-  type STORES,
-  TAKEOVERS,
-} from "./settings-file.js";
+import { readConfig, writtenProfile } from "./settings-file.js";
 
 /** A kind of store. */
 export type StoreKind = (typeof STORES)[number];

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { isAgentAuthError, usageError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import { KEY_BYTES } from "../store/seal/aes-key.js";
 import { type KeyRing, type KeyRingOptions, keyRing } from "../store/seal/key-ring.js";
+import { NO_KEYS } from "./profile-settings.js";
 import type { SecretSetting } from "./secrets.js";
-import { NO_KEYS } from "./settings-file.js";
 
 const MEMBERS = ["current", "keys", "name_key"] as const;
 
@@ -28,7 +28,7 @@ export function readKeys(
   hide: (secret: string) => void = () => {},
 ): KeyRing | "none" {
   if (setting === undefined) {
-    throw wrong(
+    throw usageError(
       `${purpose} needs a key ring, and store_keys is not set`,
       "make one with agentauth store keys <path>, then set AGENTAUTH_STORE_KEYS=file:<path>; none stores logins unsealed",
     );
@@ -42,13 +42,13 @@ export function readKeys(
     return keyRing(options);
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
-    throw wrong(`store_keys (${setting.source}): ${error.message.replace("nameKey", "name_key")}`, error.hint);
+    throw usageError(`store_keys (${setting.source}): ${error.message.replace("nameKey", "name_key")}`, error.hint);
   }
 }
 
 function parse(text: string, source: string): KeyRingOptions {
   const about = (problem: string) =>
-    wrong(`store_keys (${source}) ${problem}`, "agentauth store keys <path> makes a key ring");
+    usageError(`store_keys (${source}) ${problem}`, "agentauth store keys <path> makes a key ring");
   let value: unknown;
   try {
     value = parseStrictJson(text);
@@ -58,16 +58,13 @@ function parse(text: string, source: string): KeyRingOptions {
   }
   if (!isJsonObject(value)) throw about("must be a JSON object");
   const { current, keys, name_key: nameKey } = value;
-  const stranger = Object.keys(value).find((name) => !MEMBERS.some((known) => known === name));
-  if (stranger !== undefined) throw about(`has an unknown member ${quote(stranger)}; known are ${MEMBERS.join(", ")}`);
+  const unknownKey = Object.keys(value).find((name) => !MEMBERS.some((known) => known === name));
+  if (unknownKey !== undefined)
+    throw about(`has an unknown member ${quote(unknownKey)}; known are ${MEMBERS.join(", ")}`);
   if (typeof current !== "string") throw about("has no current: the id of the key that seals");
   if (!isJsonObject(keys)) throw about("has no keys: an object with each key by its id");
   const wrongKey = Object.entries({ ...keys }).find(([, key]) => typeof key !== "string");
   if (wrongKey) throw about(`has a key ${quote(wrongKey[0])} that is not a string`);
   if (typeof nameKey !== "string") throw about("has no name_key");
   return { current, keys: keys as Record<string, string>, nameKey };
-}
-
-function wrong(message: string, hint: string | undefined): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

@@ -5,8 +5,8 @@ import type { VerifiedToken } from "./claims.js";
 import { type Credentials, readCredentials } from "./credentials.js";
 import type { Dpop, Presentation } from "./dpop.js";
 import type { Metadata } from "./metadata.js";
-import { readScopes, type Settings } from "./options.js";
-import { refusal, TokenRefusal } from "./refusal.js";
+import { type ResourceServerSettings, readScopes } from "./options.js";
+import { TokenRefusal, tokenRefusalError } from "./refusal.js";
 import type { TokenVerifier } from "./verifier.js";
 
 /** Scopes, or a function that returns those that a request with a valid token needs. */
@@ -61,7 +61,7 @@ const isToken = (token: unknown): boolean => typeof token === "string" && token.
 export function createAuthenticator(
   verifyToken: TokenVerifier,
   dpop: Dpop,
-  { requiredScopes, log }: Settings,
+  { requiredScopes, log }: ResourceServerSettings,
   metadata: Metadata,
 ): Authenticator {
   const { acceptedSchemes } = dpop;
@@ -83,7 +83,7 @@ export function createAuthenticator(
       if (!(error instanceof TokenRefusal)) throw error;
       log({ type: "refused", reason: error.reason, detail: error.message });
       if (error.reason === "missing") return undefined;
-      throw refusal(error.reason);
+      throw tokenRefusalError(error.reason);
     }
   };
   return {

@@ -1,7 +1,7 @@
 import { toBase64url } from "../http/base64url.js";
 import type { Scheme } from "./credentials.js";
 import { type ProofKey, readProof, requestAddress } from "./dpop-proof.js";
-import type { Settings } from "./options.js";
+import type { ResourceServerSettings } from "./options.js";
 import { TokenRefusal } from "./refusal.js";
 import { TokenCache } from "./token-cache.js";
 
@@ -18,7 +18,7 @@ export interface Presentation {
 }
 
 /** The schemes that a resource server accepts; the one that more clients support comes first. */
-const ACCEPTED_SCHEMES: Readonly<Record<Settings["dpop"], readonly Scheme[]>> = {
+const ACCEPTED_SCHEMES: Readonly<Record<ResourceServerSettings["dpop"], readonly Scheme[]>> = {
   off: ["Bearer"],
   supported: ["Bearer", "DPoP"],
   required: ["DPoP"],
@@ -38,12 +38,12 @@ const NONCE_STEP_MS = 300_000;
 export class Dpop {
   /** The accepted schemes. */
   readonly acceptedSchemes: readonly Scheme[];
-  readonly #settings: Settings;
+  readonly #settings: ResourceServerSettings;
   readonly #used = new TokenCache<true>(MAX_USED);
   readonly #keys = new TokenCache<ProofKey>(MAX_KEYS);
   #nonceSecret: Uint8Array<ArrayBuffer> | undefined;
 
-  constructor(settings: Settings) {
+  constructor(settings: ResourceServerSettings) {
     this.#settings = settings;
     this.acceptedSchemes = ACCEPTED_SCHEMES[settings.dpop];
   }

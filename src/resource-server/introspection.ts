@@ -2,7 +2,7 @@ import { SingleFlight } from "../http/single-flight.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
 import { MASK, quote } from "../redact.js";
 import type { Issuer } from "./issuer.js";
-import type { Settings } from "./options.js";
+import type { ResourceServerSettings } from "./options.js";
 import { TokenRefusal } from "./refusal.js";
 import { TokenCache } from "./token-cache.js";
 
@@ -28,7 +28,7 @@ const ACCESS_TOKEN_KINDS: readonly unknown[] = [
  */
 export function createIntrospect(
   issuer: Issuer,
-  { cacheTtlSeconds, clock }: Pick<Settings, "cacheTtlSeconds" | "clock">,
+  { cacheTtlSeconds, clock }: Pick<ResourceServerSettings, "cacheTtlSeconds" | "clock">,
 ): Introspect {
   const active = new TokenCache<JsonObject>(MAX_ENTRIES);
   const inactive = new TokenCache<string>(MAX_ENTRIES);

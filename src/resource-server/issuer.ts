@@ -1,11 +1,11 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { type AddressPolicy, checkAddress, classifyHost, policyFor } from "../http/address-class.js";
-import { saysJson, strictObject, uncompressed } from "../http/body.js";
+import { requireUncompressed, saysJson, strictObject } from "../http/body.js";
 import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
 import { serverMetadataAddresses } from "../http/oauth-syntax.js";
-import { refused } from "../http/refuse.js";
+import { refusalError } from "../http/refuse.js";
 import { createTransport } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Secret } from "../redact.js";
@@ -30,7 +30,7 @@ export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTt
   const connection = connectIssuer(issuer, options);
   const headers = { "user-agent": userAgent(options.userAgent), "accept-encoding": "identity", accept: JSON_TYPE };
   const read = async (url: string, signal: AbortSignal) =>
-    uncompressed(await connection.send(new Request(url, { headers }), signal));
+    requireUncompressed(await connection.send(new Request(url, { headers }), signal));
   const metadata = new RefreshingCache({
     read: (signal) => findMetadata(issuer, (url) => read(url, signal)),
     ttl: keyTtlSeconds * 1000,
@@ -50,7 +50,7 @@ export function httpIssuer(issuer: string, options: ResourceServerOptions, keyTt
       requestHeaders.set("content-type", "application/x-www-form-urlencoded");
       const url = await endpoint("introspection_endpoint", signal);
       const request = new Request(url, { method: "POST", headers: requestHeaders, body: form.toString() });
-      return strictObject(requireOk(uncompressed(await connection.send(request, signal))));
+      return strictObject(requireOk(requireUncompressed(await connection.send(request, signal))));
     },
   };
 }
@@ -89,7 +89,7 @@ async function findMetadata(issuer: string, read: (url: string) => Promise<Buffe
       const document = strictObject(requireOk(reply));
       if (document["issuer"] === issuer) return { document, url };
       const rule = `must be exactly ${quote(issuer)} (RFC 8414 section 3.3)`;
-      throw refused("issuer_mismatch", { field: "issuer", value: document["issuer"], from: url, rule });
+      throw refusalError("issuer_mismatch", { field: "issuer", value: document["issuer"], from: url, rule });
     } catch (error) {
       if (!isAgentAuthError(error) || error.class === "aborted") throw error;
       // All addresses are on one host: one that does not respond is not asked four times.

@@ -4,7 +4,7 @@ import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
 import type { Issuer } from "./issuer.js";
-import type { Settings } from "./options.js";
+import type { ResourceServerSettings } from "./options.js";
 import { RefreshingCache } from "./refreshing-cache.js";
 import { TokenRefusal } from "./refusal.js";
 
@@ -41,7 +41,10 @@ export function loadVerifier(): ReturnType<typeof importVerifier> {
 }
 
 /** The keys of an issuer, read when they are first needed. */
-export function keysOf(issuer: Issuer, { keyTtlSeconds, clock }: Pick<Settings, "keyTtlSeconds" | "clock">): Keys {
+export function keysOf(
+  issuer: Issuer,
+  { keyTtlSeconds, clock }: Pick<ResourceServerSettings, "keyTtlSeconds" | "clock">,
+): Keys {
   const read = async (signal: AbortSignal) => {
     const [document, { createLocalJWKSet }] = await Promise.all([issuer.keys(signal), import("jose/jwks/local")]);
     try {
@@ -67,7 +70,7 @@ export function looksLikeJwt(token: string): boolean {
  *
  * @throws TokenRefusal
  */
-export function readJwt(token: string, { algorithms, legacyTyp }: Settings): ParsedJwt {
+export function readJwt(token: string, { algorithms, legacyTyp }: ResourceServerSettings): ParsedJwt {
   const parts = token.split(".");
   if (parts.length === 5) throw new TokenRefusal("encrypted", "the token is encrypted (JWE), which is not supported");
   const [head = "", body = "", signature = ""] = parts;

@@ -1,7 +1,7 @@
 import { resourceMetadataAddress } from "../http/oauth-syntax.js";
 import { type Answer, jsonAnswer } from "./challenge.js";
 import { PROOF_ALGORITHMS } from "./dpop-proof.js";
-import type { Settings } from "./options.js";
+import type { ResourceServerSettings } from "./options.js";
 
 /** The metadata of a protected resource (RFC 9728 section 2). */
 export interface ResourceMetadataDocument {
@@ -39,7 +39,7 @@ const PREFLIGHT = {
 };
 
 /** Builds the metadata. */
-export function metadataOf({ resource, issuers, scopesSupported, dpop, metadata }: Settings): Metadata {
+export function metadataOf({ resource, issuers, scopesSupported, dpop, metadata }: ResourceServerSettings): Metadata {
   const url = resourceMetadataAddress(resource);
   const document = {
     ...metadata,

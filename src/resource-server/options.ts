@@ -86,7 +86,7 @@ type Checked = Pick<
 >;
 
 /** {@link ResourceServerOptions}, checked and with defaults. */
-export interface Settings
+export interface ResourceServerSettings
   extends Pick<ResourceServerOptions, "scopesSupported" | "metadata">,
     Readonly<{ [Name in keyof Checked]-?: NonNullable<Checked[Name]> }> {
   readonly issuers: readonly string[];
@@ -132,7 +132,7 @@ export function checkAddresses({ resource, authorizationServers }: ResourceServe
 }
 
 /** Checks the options and adds defaults. @throws TypeError */
-export function readSettings(options: ResourceServerOptions): Settings {
+export function readResourceServerSettings(options: ResourceServerOptions): ResourceServerSettings {
   const { resource, authorizationServers, introspection, audience = resource, clock = systemClock } = options;
   const audiences = typeof audience === "string" ? [audience] : [...audience];
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === "")) {
@@ -192,7 +192,7 @@ function readIntrospectingIssuer({
   throw new TypeError(`introspection.issuer ${quote(named)} must be one of the authorizationServers`);
 }
 
-function readDpop({ dpop, dpopNonces }: ResourceServerOptions): Settings["dpop"] {
+function readDpop({ dpop, dpopNonces }: ResourceServerOptions): ResourceServerSettings["dpop"] {
   if (dpop === "off" && dpopNonces) throw new TypeError("dpopNonces needs proofs: dpop must not be off");
   return oneOf("dpop", dpop, ["off", "supported", "required"] as const) ?? "supported";
 }

@@ -65,7 +65,7 @@ const PROOF_ERRORS: Partial<Record<RefusalReason, RefusalCode>> = {
 };
 
 /** The error for a refused token, which does not name the broken rule. */
-export function refusal(reason: RefusalReason): AgentAuthError {
+export function tokenRefusalError(reason: RefusalReason): AgentAuthError {
   const code = PROOF_ERRORS[reason] ?? "invalid_token";
   return new AgentAuthError(code, REFUSALS[code], { class: "auth", status: 401 });
 }

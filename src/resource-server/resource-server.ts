@@ -13,7 +13,12 @@ import {
   type NodeRequest,
   type ProtectedHandler,
 } from "./middleware.js";
-import { checkAddresses, type ResourceServerOptions, readSettings, type Settings } from "./options.js";
+import {
+  checkAddresses,
+  type ResourceServerOptions,
+  type ResourceServerSettings,
+  readResourceServerSettings,
+} from "./options.js";
 import { createTokenVerifier } from "./verifier.js";
 
 /** Protects one server: an MCP server, or any other that accepts bearer tokens. */
@@ -61,7 +66,7 @@ export interface ResourceServer {
  */
 export function createResourceServer(options: ResourceServerOptions): ResourceServer {
   checkAddresses(options);
-  const { issuers, keyTtlSeconds } = readSettings(options);
+  const { issuers, keyTtlSeconds } = readResourceServerSettings(options);
   return resourceServerOf(
     options,
     issuers.map((issuer) => httpIssuer(issuer, options, keyTtlSeconds)),
@@ -77,9 +82,9 @@ export function createResourceServer(options: ResourceServerOptions): ResourceSe
 export function resourceServerOf(
   options: ResourceServerOptions,
   issuers: readonly Issuer[],
-  overrides: Partial<Pick<Settings, "proofClock">> = {},
+  overrides: Partial<Pick<ResourceServerSettings, "proofClock">> = {},
 ): ResourceServer {
-  const settings = { ...readSettings(options), ...overrides };
+  const settings = { ...readResourceServerSettings(options), ...overrides };
   const metadata = metadataOf(settings);
   const dpop = new Dpop(settings);
   const authenticator = createAuthenticator(createTokenVerifier(settings, issuers, dpop), dpop, settings, metadata);

@@ -6,8 +6,8 @@ import type { Dpop, Presentation } from "./dpop.js";
 import { createIntrospect } from "./introspection.js";
 import type { Issuer } from "./issuer.js";
 import { type KeySet, type Keys, keysOf, looksLikeJwt, readJwt, verifySignature } from "./jwt.js";
-import type { Settings } from "./options.js";
-import { refusal, TokenRefusal } from "./refusal.js";
+import type { ResourceServerSettings } from "./options.js";
+import { TokenRefusal, tokenRefusalError } from "./refusal.js";
 import { digestOf, TokenCache } from "./token-cache.js";
 
 /** The result of a verification. */
@@ -44,7 +44,11 @@ const MAX_SIGNED = 2000;
 const UNVERIFIABLE = "the access token could not be checked";
 
 /** Creates the token verifier of a resource server. */
-export function createTokenVerifier(settings: Settings, issuers: readonly Issuer[], dpop: Dpop): TokenVerifier {
+export function createTokenVerifier(
+  settings: ResourceServerSettings,
+  issuers: readonly Issuer[],
+  dpop: Dpop,
+): TokenVerifier {
   const known = new Map(issuers.map((issuer) => [issuer.issuer, keysOf(issuer, settings)]));
   const introspectingIssuer = issuers.find(({ issuer }) => issuer === settings.introspectedBy);
   const introspect = introspectingIssuer && createIntrospect(introspectingIssuer, settings);
@@ -125,11 +129,11 @@ function asUnavailable(issuer: string): (error: unknown) => never {
 }
 
 /** Logs the reason, and throws an error that reveals none of it. */
-function report(error: unknown, token: string, { log }: Settings): never {
+function report(error: unknown, token: string, { log }: ResourceServerSettings): never {
   const shown = (detail: string) => detail.replaceAll(token, MASK);
   if (error instanceof TokenRefusal) {
     log({ type: "refused", reason: error.reason, detail: shown(error.message) });
-    throw refusal(error.reason);
+    throw tokenRefusalError(error.reason);
   }
   if (!(error instanceof VerificationUnavailable)) throw error;
   const { code, message, retryAfter } = error.error;

@@ -89,7 +89,7 @@ export function elapsedMs(startedAt: number): number {
 const KNOWN_CODES: ReadonlySet<string> = new Set([...SERVICE_ERROR_CODES, ...CLIENT_ERROR_CODES, ...OAUTH_ERROR_CODES]);
 
 /** The code of an error: never a text that a peer made up. */
-export function codeOf(error: unknown): string {
+export function knownCodeOf(error: unknown): string {
   if (!isAgentAuthError(error)) return "internal_error";
   return KNOWN_CODES.has(error.code) ? error.code : "other";
 }
@@ -116,7 +116,7 @@ export function reasonOf(error: unknown): Reason {
 }
 
 /** The origin of a canonical address: paths of servers may name users. */
-export function originOf(address: string): string {
+export function serverOriginOf(address: string): string {
   const path = address.indexOf("/", address.indexOf("://") + 3);
   return path < 0 ? address : address.slice(0, path);
 }

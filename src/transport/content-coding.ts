@@ -8,7 +8,7 @@ const MAX_CODINGS = 5;
  *
  * @throws `Error` for more codings than a server can have a reason for
  */
-export function decoded(body: Readable, contentEncoding: string): Readable {
+export function decodeContent(body: Readable, contentEncoding: string): Readable {
   const codings = contentEncoding
     .toLowerCase()
     .split(",")

@@ -5,9 +5,9 @@ import { Readable } from "node:stream";
 import { isAgentAuthError } from "../errors.js";
 import { withoutBrackets } from "../http/address.js";
 import type { ArrivingBody } from "../http/body-content.js";
-import { type AbortSource, deadline } from "../http/deadline.js";
+import { type AbortSource, startDeadline } from "../http/deadline.js";
 import { agentPool, httpModule, idleMs, isBlockedPort, type TunnelArgs } from "./agents.js";
-import { decoded } from "./content-coding.js";
+import { decodeContent } from "./content-coding.js";
 import { explainProxyFailure, ProxyError, type ProxyOptions, proxyChooser } from "./proxies.js";
 import type { SsrfGuard } from "./ssrf-guard.js";
 
@@ -87,7 +87,7 @@ export function createSend(options: ConnectOptions, guard: SsrfGuard | undefined
     try {
       const agent = agentFor(url.protocol, proxy);
       for (;;) {
-        const response = await exchange({ request, url, agent, idleTimeout });
+        const response = await sendOnConnection({ request, url, agent, idleTimeout });
         if (response === "unsent") continue;
         guard?.onResponse(url.hostname);
         return response;
@@ -103,18 +103,18 @@ export function createSend(options: ConnectOptions, guard: SsrfGuard | undefined
 
 function checkedUrl(address: string): URL {
   const url = new URL(address);
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw failed(new Error("unknown scheme"));
-  if (isBlockedPort(url)) throw failed(new Error("bad port"));
+  if (url.protocol !== "http:" && url.protocol !== "https:") throw fetchError(new Error("unknown scheme"));
+  if (isBlockedPort(url)) throw fetchError(new Error("bad port"));
   if (url.username !== "" || url.password !== "")
     throw new TypeError("an address with credentials cannot be requested");
   return url;
 }
 
-function failed(cause: Error): TypeError {
+function fetchError(cause: Error): TypeError {
   return new TypeError("fetch failed", { cause });
 }
 
-interface Exchange {
+interface ConnectionRequest {
   request: PlainRequest;
   url: URL;
   agent: TunnelArgs["agent"];
@@ -126,7 +126,7 @@ interface Exchange {
  *
  * @returns `unsent` if the server had closed the idle connection that was to be used: nothing was written to it
  */
-function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<PlainResponse | "unsent"> {
+function sendOnConnection({ request, url, agent, idleTimeout }: ConnectionRequest): Promise<PlainResponse | "unsent"> {
   const { method, body, signal } = request;
   const isTls = url.protocol === "https:";
   // Made for a tunnel alone, because it costs more than all else here.
@@ -158,7 +158,7 @@ function exchange({ request, url, agent, idleTimeout }: Exchange): Promise<Plain
       reject(error);
     };
     const onLate = () => fail(timedOut("no connection in time"));
-    const connecting = sent.reusedSocket ? undefined : deadline(CONNECT_MS, onLate);
+    const connecting = sent.reusedSocket ? undefined : startDeadline(CONNECT_MS, onLate);
     const onAbort = () => fail(asError(signal?.reason));
     signal?.addEventListener("abort", onAbort, { once: true });
     sent.once("close", () => {
@@ -260,7 +260,7 @@ function responseOf(message: IncomingMessage, method: string): PlainResponse {
     return { ...head, body: null };
   }
   const codings = headers.flatMap(([name, value]) => (name === "content-encoding" ? [value] : []));
-  const body = decoded(message, codings.join(","));
+  const body = decodeContent(message, codings.join(","));
   return { ...head, body: Object.assign(body, { readTo: readerOf(body) }) };
 }
 

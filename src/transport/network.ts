@@ -62,14 +62,14 @@ function fetchOver(send: PlainSend): typeof globalThis.fetch {
       const location = REDIRECTS.has(response.status) ? headerOf(response, "location") : undefined;
       if (location === undefined || redirect === "manual") return toResponse(response, current, hop > 0);
       response.body?.destroy();
-      if (redirect === "error") throw failed("unexpected redirect");
-      if (hop >= MAX_REDIRECTS) throw failed("redirect count exceeded");
-      current = redirected(current, response.status, location);
+      if (redirect === "error") throw fetchError("unexpected redirect");
+      if (hop >= MAX_REDIRECTS) throw fetchError("redirect count exceeded");
+      current = redirectRequest(current, response.status, location);
     }
   });
 }
 
-function failed(message: string): TypeError {
+function fetchError(message: string): TypeError {
   return new TypeError("fetch failed", { cause: new Error(message) });
 }
 
@@ -90,15 +90,15 @@ async function plainRequest(url: string, request: Request | undefined, init: Req
 }
 
 /** The request that a redirect asks for (Fetch Standard, HTTP-redirect fetch). */
-function redirected(request: PlainRequest, status: number, location: string): PlainRequest {
+function redirectRequest(request: PlainRequest, status: number, location: string): PlainRequest {
   const from = new URL(request.url);
-  if (!URL.canParse(location, from.href)) throw failed("invalid redirect URL");
+  if (!URL.canParse(location, from.href)) throw fetchError("invalid redirect URL");
   const to = new URL(location, from);
   if (to.hash === "") to.hash = from.hash;
   const { method, body, headers, signal } = request;
   const isDropped = (status === 303 && method !== "GET" && method !== "HEAD") || (status <= 302 && method === "POST");
   if (!isDropped && body !== undefined && typeof body !== "string" && !(body instanceof Uint8Array)) {
-    throw failed("the body is a stream, which cannot be sent again");
+    throw fetchError("the body is a stream, which cannot be sent again");
   }
   const dropped = [...(isDropped ? OF_BODY : []), ...(to.origin === from.origin ? [] : CREDENTIALS)];
   return {

@@ -1,8 +1,8 @@
 import { createPrivateKey, type JsonWebKey, type KeyObject } from "node:crypto";
-import { AgentAuthError } from "../errors.js";
+import { usageError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import type { ClientKey, SigningAlgorithm } from "../oauth/client/client-auth.js";
-import { privately } from "../platform/shell.js";
+import { writePrivatelyCommand } from "../platform/shell.js";
 import { quote } from "../redact.js";
 
 const MIN_RSA_BITS = 2048;
@@ -49,12 +49,13 @@ function readJwk(text: string, from: string): Record<string, unknown> {
   try {
     value = parseStrictJson(text);
   } catch {
-    throw usage(`${from} is not JSON, although it starts like a JWK`, `use ${FORMS}`);
+    throw usageError(`${from} is not JSON, although it starts like a JWK`, `use ${FORMS}`);
   }
   if (!isJsonObject(value) || typeof value["kty"] !== "string" || value["kty"] === "oct") {
-    throw usage(`${from} is not the JWK of a private key (RFC 7517)`, `use one key, as ${FORMS}`);
+    throw usageError(`${from} is not the JWK of a private key (RFC 7517)`, `use one key, as ${FORMS}`);
   }
-  if (value["d"] === undefined) throw usage(`${from} is a public key`, "use the private one, whose JWK has a member d");
+  if (value["d"] === undefined)
+    throw usageError(`${from} is a public key`, "use the private one, whose JWK has a member d");
   return value;
 }
 
@@ -66,30 +67,30 @@ function keyOf(given: Record<string, unknown> | string, from: string): KeyObject
       : createPrivateKey({ key: { ...given } as JsonWebKey, format: "jwk" });
   } catch {
     // Without its cause, which may quote a part of the key.
-    throw usage(`${from} cannot be read as a private key`, `use ${KINDS}, as ${FORMS}`);
+    throw usageError(`${from} cannot be read as a private key`, `use ${KINDS}, as ${FORMS}`);
   }
 }
 
 function checkPem(text: string, from: string): void {
   if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED/.test(text)) {
-    throw usage(
+    throw usageError(
       `${from} is encrypted, and agentauth does not ask for passphrases`,
-      `${privately("openssl pkey -in <file> -out <new file>")} writes it without one`,
+      `${writePrivatelyCommand("openssl pkey -in <file> -out <new file>")} writes it without one`,
     );
   }
   if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text)) return;
   const isPublic = /-----BEGIN ([A-Z ]*PUBLIC KEY|CERTIFICATE)-----/.test(text);
-  if (isPublic) throw usage(`${from} is a public key or a certificate`, "use the private key that belongs to it");
-  throw usage(`${from} is not a private key`, `use ${KINDS}, as ${FORMS}`);
+  if (isPublic) throw usageError(`${from} is a public key or a certificate`, "use the private key that belongs to it");
+  throw usageError(`${from} is not a private key`, `use ${KINDS}, as ${FORMS}`);
 }
 
 function algorithmOf(key: KeyObject, jwk: Record<string, unknown> | undefined, from: string): SigningAlgorithm {
   const possible = possibleFor(key);
-  if (possible.length === 0) throw usage(`${from} is of a kind that is not supported`, `use ${KINDS}`);
+  if (possible.length === 0) throw usageError(`${from} is of a kind that is not supported`, `use ${KINDS}`);
   const wanted = jwk?.["alg"];
   const chosen = wanted === undefined ? possible[0] : possible.find((one) => one === wanted);
   if (chosen !== undefined) return chosen;
-  throw usage(`${from}: alg ${quote(wanted, 40)} is not one of ${possible.join(", ")}`, "correct or remove alg");
+  throw usageError(`${from}: alg ${quote(wanted, 40)} is not one of ${possible.join(", ")}`, "correct or remove alg");
 }
 
 function possibleFor({ asymmetricKeyType: type, asymmetricKeyDetails: details }: KeyObject): SigningAlgorithm[] {
@@ -98,8 +99,4 @@ function possibleFor({ asymmetricKeyType: type, asymmetricKeyDetails: details }:
   if (type !== "ec") return [];
   if (details?.namedCurve === "prime256v1") return ["ES256"];
   return details?.namedCurve === "secp384r1" ? ["ES384"] : [];
-}
-
-function usage(message: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

@@ -33,7 +33,7 @@ export function proxyAuthorization({ username, password }: URL): string | undefi
   return `Basic ${Buffer.from(`${percentDecoded(username)}:${percentDecoded(password)}`).toString("base64")}`;
 }
 
-type Rule = (host: string, port: number) => boolean;
+type BypassRule = (host: string, port: number) => boolean;
 
 /**
  * Reads `NO_PROXY`: names including their subdomains (also written `.name` or `*.name`), addresses, CIDR ranges, each
@@ -50,7 +50,7 @@ export function bypassesProxy(noProxy: string): (url: URL) => boolean {
   };
 }
 
-function ruleOf(entry: string): Rule {
+function ruleOf(entry: string): BypassRule {
   if (entry === "*") return () => true;
   if (ipaddr.isValidCIDR(entry)) {
     const [base, bits] = ipaddr.parseCIDR(entry);

@@ -10,7 +10,7 @@ import {
   policyFor,
   ruleOf,
 } from "../http/address-class.js";
-import { allowing } from "../http/refuse.js";
+import { explainOverride } from "../http/refuse.js";
 import { quote } from "../redact.js";
 import type { PolicyOption } from "../remedy.js";
 
@@ -82,23 +82,23 @@ export function createSsrfGuard(server: string, { exemptions, lookup, isBehindPr
     checkWritten(hostname) {
       const written = classifyHost(hostname);
       if (written === undefined || (written !== "forbidden" && bareHost(hostname) === serverHost)) return;
-      if (!policyFor(knownClass, exemptions)(hostname, written)) throw refuse(hostname, hostname, written);
+      if (!policyFor(knownClass, exemptions)(hostname, written)) throw addressBlockedError(hostname, hostname, written);
     },
     async resolve(hostname) {
-      if (classifyHost(hostname) === "forbidden") throw refuse(hostname, hostname, "forbidden");
+      if (classifyHost(hostname) === "forbidden") throw addressBlockedError(hostname, hostname, "forbidden");
       const family = isIP(bareHost(hostname));
       const addresses = family > 0 ? [{ address: bareHost(hostname), family }] : await lookup(hostname);
       const classes = classesOf(addresses);
       const addressAt = (nth: number) => addresses[nth]?.address ?? "";
       const forbidden = classes.indexOf("forbidden");
-      if (forbidden >= 0) throw refuse(hostname, addressAt(forbidden), "forbidden");
+      if (forbidden >= 0) throw addressBlockedError(hostname, addressAt(forbidden), "forbidden");
       const elsewhere = isLoopbackHost(hostname) ? classes.findIndex((found) => found !== "loopback") : -1;
-      if (elsewhere >= 0) throw refuse(hostname, addressAt(elsewhere), "public");
+      if (elsewhere >= 0) throw addressBlockedError(hostname, addressAt(elsewhere), "public");
       if (bareHost(hostname) === serverHost) checkServer(hostname, addresses);
       else if (classes.some((found) => found !== "public")) {
         const policy = policyFor(await addressClass(), exemptions);
         for (const [nth, found] of classes.entries()) {
-          if (!policy(hostname, found)) throw refuse(hostname, addressAt(nth), found);
+          if (!policy(hostname, found)) throw addressBlockedError(hostname, addressAt(nth), found);
         }
       }
       return addresses;
@@ -111,22 +111,22 @@ function classesOf(addresses: readonly HostAddress[]): AddressClass[] {
   return addresses.map(({ address }) => classifyHost(address) ?? "forbidden");
 }
 
-function refuse(hostname: string, address: string, addressClass: AddressClass): AgentAuthError {
+function addressBlockedError(hostname: string, address: string, addressClass: AddressClass): AgentAuthError {
   const { rule, override } = ruleOf(addressClass);
   const where = hostname === address ? "" : ` (${quote(address)})`;
-  return refusal(`the host ${quote(hostname)}${where} ${rule}`, override);
+  return blockedError(`the host ${quote(hostname)}${where} ${rule}`, override);
 }
 
 function rebindingError(hostname: string, address: string): AgentAuthError {
-  return refusal(
+  return blockedError(
     `the host ${quote(hostname)} leads to ${quote(address)} beside public addresses, through which a remote server could reach this network (RFC 9728 section 7.7)`,
     "allowPrivateNetwork",
   );
 }
 
-function refusal(message: string, override: PolicyOption | undefined): AgentAuthError {
+function blockedError(message: string, override: PolicyOption | undefined): AgentAuthError {
   return new AgentAuthError("bad_address", message, {
     class: "refused",
-    ...(override !== undefined && allowing(override)),
+    ...(override !== undefined && explainOverride(override)),
   });
 }

@@ -44,10 +44,11 @@ export async function probeTls(url: URL, options: TlsProbeOptions): Promise<TlsP
   const signal = AbortSignal.timeout(LIMIT_MS);
   let open: Socket | undefined;
   try {
-    const via = options.proxy === undefined ? undefined : await tunnel(url, new URL(options.proxy), options.ca, signal);
+    const via =
+      options.proxy === undefined ? undefined : await openTunnel(url, new URL(options.proxy), options.ca, signal);
     if (via && "probe" in via) return via.probe;
     open = via?.socket;
-    const socket = handshake(url, via?.socket, options);
+    const socket = startHandshake(url, via?.socket, options);
     // Destroying it destroys the tunnel too; Node throws where the tunnel is destroyed first.
     open = socket;
     return await inspect(socket, signal);
@@ -58,7 +59,7 @@ export async function probeTls(url: URL, options: TlsProbeOptions): Promise<TlsP
   }
 }
 
-function handshake(url: URL, socket: Socket | undefined, options: TlsProbeOptions): TLSSocket {
+function startHandshake(url: URL, socket: Socket | undefined, options: TlsProbeOptions): TLSSocket {
   const { ca, clientCertificate } = options;
   const host = withoutBrackets(url.hostname);
   return connect({
@@ -115,8 +116,8 @@ function nameOf(name: PeerCertificate["issuer"] | undefined): string {
 type Tunnel = { socket: Socket } | { probe: TlsProbe };
 
 /** Opens a tunnel through a proxy; where the proxy's certificate is not trusted, that is the result. */
-async function tunnel(url: URL, proxy: URL, ca: TlsProbeOptions["ca"], signal: AbortSignal): Promise<Tunnel> {
-  const proxySocket = proxy.protocol === "https:" ? handshake(proxy, undefined, { ca }) : undefined;
+async function openTunnel(url: URL, proxy: URL, ca: TlsProbeOptions["ca"], signal: AbortSignal): Promise<Tunnel> {
+  const proxySocket = proxy.protocol === "https:" ? startHandshake(proxy, undefined, { ca }) : undefined;
   try {
     if (proxySocket) await once(proxySocket, "secureConnect", { signal });
     // The password is only sent to a proxy whose certificate is trusted.

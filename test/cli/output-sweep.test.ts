@@ -3,7 +3,7 @@ import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { textOf } from "../../src/cli/clients/mcp-content.js";
-import { reportText } from "../../src/cli/commands/doctor/text.js";
+import { doctorText } from "../../src/cli/commands/doctor/text.js";
 import { terminalText } from "../../src/cli/commands/request/response-output.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/object.js";
@@ -121,7 +121,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
         checks: [{ name: "x", state: "failed", found: text, hint: text, code: 1 } as const],
         settings,
       };
-      expect(unsafeCharacters(await reportText(report as never, plain), "\n")).toEqual([]);
+      expect(unsafeCharacters(await doctorText(report as never, plain), "\n")).toEqual([]);
     }
   });
 

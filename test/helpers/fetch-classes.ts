@@ -4,7 +4,7 @@ import { HttpFormData } from "../../src/http/http-form-data.js";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
-import { readForm } from "../../src/http/multipart.js";
+import { readFormBody } from "../../src/http/multipart.js";
 
 type WithBytes<Message> = Message & { bytes(): Promise<Uint8Array> };
 
@@ -37,7 +37,7 @@ const [major = 0] = process.versions.node.split(".").map(Number);
 
 /** Runs a table with our classes, and with those of Node, which shows that the table is right. */
 export function testStandard(cases: readonly StandardCase[]): void {
-  beforeAll(() => readFormsWith(readForm));
+  beforeAll(() => readFormsWith(readFormBody));
   afterAll(() => readFormsWith());
   for (const [name, run, expected, differing] of cases) {
     it(name, async () => expect(await outcome(() => run(OURS as unknown as FetchClasses))).toEqual(expected));

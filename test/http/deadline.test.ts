@@ -2,7 +2,7 @@ import { getEventListeners } from "node:events";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { bearerAuth, type TokenSource } from "../../src/api/auth.js";
 import { AgentAuthError } from "../../src/errors.js";
-import { follow, systemClock, untilAborted } from "../../src/http/deadline.js";
+import { followSignal, systemClock, untilAborted } from "../../src/http/deadline.js";
 import { createTransport, type TransportOptions } from "../../src/http/transport.js";
 import { Redactor } from "../../src/redact.js";
 import { FakeClock } from "../helpers/clock.js";
@@ -75,7 +75,7 @@ describe("a deadline that was slept through", () => {
 
   it("gives what has arrived five seconds to be read", () => {
     const now = vi.spyOn(performance, "now").mockReturnValue(0);
-    const { signal } = follow(undefined, 100, () => "too late");
+    const { signal } = followSignal(undefined, 100, () => "too late");
     now.mockReturnValue(5000);
     vi.advanceTimersByTime(100);
     expect(signal.aborted).toBe(false);
@@ -87,7 +87,7 @@ describe("a deadline that was slept through", () => {
 
   it("leaves no timer behind when it is released within that time", () => {
     const now = vi.spyOn(performance, "now").mockReturnValue(0);
-    const call = follow(undefined, 100);
+    const call = followSignal(undefined, 100);
     now.mockReturnValue(5000);
     vi.advanceTimersByTime(100);
     expect(vi.getTimerCount()).toBe(1);
@@ -97,7 +97,7 @@ describe("a deadline that was slept through", () => {
 
   it("ends at once where the process was only a little late", () => {
     const now = vi.spyOn(performance, "now").mockReturnValue(0);
-    const { signal } = follow(undefined, 100);
+    const { signal } = followSignal(undefined, 100);
     now.mockReturnValue(900);
     vi.advanceTimersByTime(100);
     expect(signal.aborted).toBe(true);
@@ -140,23 +140,23 @@ describe("no timer is left behind", () => {
 describe("a following controller", () => {
   it("aborts with its parent and its reason, also one that has aborted before", () => {
     const parent = new AbortController();
-    const before = follow(parent.signal);
+    const before = followSignal(parent.signal);
     parent.abort("stop");
-    for (const { signal } of [before, follow(parent.signal)]) {
+    for (const { signal } of [before, followSignal(parent.signal)]) {
       expect(signal.aborted).toBe(true);
       expect(signal.reason).toBe("stop");
     }
   });
 
   it("aborts by itself after its time, with the reason that it was given", async () => {
-    const controller = follow(undefined, 1, () => "late");
+    const controller = followSignal(undefined, 1, () => "late");
     await until(() => controller.signal.aborted);
     expect(controller.signal.reason).toBe("late");
   });
 
   it("no longer follows once released", async () => {
     const parent = new AbortController();
-    const controller = follow(parent.signal, 1);
+    const controller = followSignal(parent.signal, 1);
     expect(listeners(parent.signal)).toBe(1);
     controller.release();
     expect(listeners(parent.signal)).toBe(0);
@@ -168,18 +168,18 @@ describe("a following controller", () => {
 
 describe("a controller that follows another", () => {
   it("aborts with it and its reason, whether or not a signal was read before", () => {
-    const call = follow(undefined);
-    const attempt = follow(call);
-    const { signal } = follow(attempt);
+    const call = followSignal(undefined);
+    const attempt = followSignal(call);
+    const { signal } = followSignal(attempt);
     call.abort("stop");
     call.abort("again");
     expect([call.reason, attempt.reason, signal.reason]).toEqual(["stop", "stop", "stop"]);
-    expect([follow(call).aborted, follow(call).signal.aborted]).toEqual([true, true]);
+    expect([followSignal(call).aborted, followSignal(call).signal.aborted]).toEqual([true, true]);
   });
 
   it("no longer follows once released, and ends work that waits for it", async () => {
-    const call = follow(undefined);
-    const attempt = follow(call);
+    const call = followSignal(undefined);
+    const attempt = followSignal(call);
     attempt.release();
     const waiting = rejection(untilAborted(new Promise(() => undefined), call));
     call.abort("stop");

@@ -16,7 +16,7 @@ import { HttpFormData } from "../../src/http/http-form-data.js";
 import { HttpHeaders } from "../../src/http/http-headers.js";
 import { HttpRequest } from "../../src/http/http-request.js";
 import { HttpResponse } from "../../src/http/http-response.js";
-import { readForm } from "../../src/http/multipart.js";
+import { readFormBody } from "../../src/http/multipart.js";
 import { createFetch } from "../../src/transport/network.js";
 
 interface Paths {
@@ -35,7 +35,7 @@ globalThis.Headers = HttpHeaders;
 globalThis.Request = HttpRequest;
 globalThis.Response = HttpResponse;
 globalThis.FormData = HttpFormData;
-readFormsWith(readForm);
+readFormsWith(readFormBody);
 const fetch = createFetch({}, undefined);
 // The type of their option does not allow for exactOptionalPropertyTypes.
 const fetchOfOauth = (url: string, init: object) => fetch(url, init);

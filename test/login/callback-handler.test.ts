@@ -1,8 +1,12 @@
 import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type BrowserEvent, type BrowserState, TRANSITIONS } from "../../src/login/browser-state.js";
-import { CallbackHandler } from "../../src/login/callback-handler.js";
+import {
+  type BrowserEvent,
+  type BrowserState,
+  CallbackHandler,
+  TRANSITIONS,
+} from "../../src/login/callback-handler.js";
 import { openSocket, raw, request, STATE, statusOf } from "./support.js";
 
 const STATES = ["expected", "redirected", "waiting", "served", "gone"] as const;

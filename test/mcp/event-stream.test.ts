@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { events, type StreamEvent } from "../../src/mcp/event-stream.js";
+import { readEvents, type StreamEvent } from "../../src/mcp/event-stream.js";
 
 async function read(...parts: string[]): Promise<StreamEvent[]> {
   const source = (async function* () {
     yield* parts;
   })();
   const found: StreamEvent[] = [];
-  for await (const event of events(source, 40, () => new Error("too long"))) found.push(event);
+  for await (const event of readEvents(source, 40, () => new Error("too long"))) found.push(event);
   return found;
 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { HttpResponse } from "../../src/http/http-response.js";
-import { events, textParts } from "../../src/mcp/event-stream.js";
-import { bodyParts, httpFailure, readBody } from "../../src/mcp/http-exchange.js";
+import { readEvents, textParts } from "../../src/mcp/event-stream.js";
+import { bodyParts, httpFailure, readResponseBody } from "../../src/mcp/http-exchange.js";
 
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -33,7 +33,8 @@ describe("a body that is read with back-pressure", () => {
   it.each([
     [
       "as a whole",
-      (body: ReadableStream<Uint8Array>, ready: () => Promise<void>) => readBody(new Response(body), 1e6, ready),
+      (body: ReadableStream<Uint8Array>, ready: () => Promise<void>) =>
+        readResponseBody(new Response(body), 1e6, ready),
     ],
     [
       "in parts",
@@ -57,7 +58,7 @@ describe("a body that is read with back-pressure", () => {
     const { room, open } = closedRoom();
     const { counted, body } = countedBody();
     const response = new HttpResponse(body, { headers: { "content-length": "1000" } });
-    const whole = readBody(response, 1e6, () => room);
+    const whole = readResponseBody(response, 1e6, () => room);
     await turns(100);
     expect(counted.pulled).toBeLessThan(5);
     open();
@@ -68,14 +69,14 @@ describe("a body that is read with back-pressure", () => {
     "is never longer than its limit, whatever it says (content-length: %s)",
     async (length) => {
       const response = new HttpResponse("x".repeat(2000), { headers: { ...(length && { "content-length": length }) } });
-      await expect(readBody(response, 1000)).rejects.toMatchObject({ code: "body_too_large" });
+      await expect(readResponseBody(response, 1000)).rejects.toMatchObject({ code: "body_too_large" });
     },
   );
 
   it("is read without its byte order mark, and whatever is no text is replaced", async () => {
     const bytes = Uint8Array.of(0xef, 0xbb, 0xbf, 0x7b, 0xff, 0x7d);
-    expect(await readBody(new HttpResponse(bytes), 100)).toBe("{\u{fffd}}");
-    expect(await readBody(new HttpResponse(null), 100)).toBe("");
+    expect(await readResponseBody(new HttpResponse(bytes), 100)).toBe("{\u{fffd}}");
+    expect(await readResponseBody(new HttpResponse(null), 100)).toBe("");
   });
 
   it("is no error of any size", async () => {
@@ -90,7 +91,7 @@ describe("a body that is read with back-pressure", () => {
       const stream = ReadableStream.from(chunks.map((chunk) => new TextEncoder().encode(chunk)));
       const found: string[] = [];
       // One event with its end, and the piece in which it ends.
-      for await (const { data } of events(textParts(bodyParts(stream)), 14 + size, () => new Error("too long")))
+      for await (const { data } of readEvents(textParts(bodyParts(stream)), 14 + size, () => new Error("too long")))
         found.push(data);
       expect(found).toEqual(["aaaa", "bb", "cccc", "d"]);
     }

@@ -1,8 +1,7 @@
 import { getEventListeners } from "node:events";
 import { SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/client";
 import { expect, it } from "vitest";
-import { REVISIONS } from "../../src/mcp/revisions.js";
-import { openMcp } from "../../src/mcp/session.js";
+import { openMcp, REVISIONS } from "../../src/mcp/session.js";
 import { sendJson } from "../helpers/server.js";
 import { heldError } from "../helpers/told.js";
 import { type PlainAnswer, sendError, sendResult, startPlainServer } from "./plain-server.js";

@@ -6,14 +6,14 @@ import { createIo } from "../../src/cli/io/io.js";
 import {
   changingMode,
   moveAway,
-  privately,
-  removing,
-  runnable,
+  removeCommand,
+  runnableFileText,
   settingVariable,
   shellOf,
   shellSyntax,
   takingOwnership,
   wakingUp,
+  writePrivatelyCommand,
 } from "../../src/platform/shell.js";
 import { storingToken } from "../../src/profile/service-settings.js";
 import { pasting, shellWord, wordFor } from "../../src/redact.js";
@@ -64,16 +64,16 @@ describe("a word of a command", () => {
 describe("the commands of hints", () => {
   const all = () => [
     moveAway(PATH, `${PATH}.old`),
-    removing(PATH),
-    removing(PATH, "folder"),
+    removeCommand(PATH),
+    removeCommand(PATH, "folder"),
     changingMode("700", PATH),
     changingMode("u+w", PATH),
     takingOwnership(PATH),
     wakingUp(42),
     settingVariable("NAME", "file:C:\\x"),
-    privately("openssl"),
+    writePrivatelyCommand("openssl"),
     shellSyntax(),
-    runnable(),
+    runnableFileText(),
     storingToken(),
   ];
   const POSIX = /\b(?:chmod|chown|mv|rm|kill|umask|sh|export)\b|</;

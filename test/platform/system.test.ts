@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import crossSpawn from "cross-spawn";
 import { describe, expect, it } from "vitest";
 import { createIo } from "../../src/cli/io/io.js";
-import { lookupByPlatform, spawner, withoutOurs, withVariable } from "../../src/platform/system.js";
+import { loadSpawn, lookupByPlatform, withoutOurs, withVariable } from "../../src/platform/system.js";
 import { onSystem } from "./support.js";
 
 const ENV = { Path: "C:\\bin", Https_Proxy: "http://proxy", agentauth_token: "old" };
@@ -44,10 +44,10 @@ describe("the environment", () => {
 describe("what starts programs", () => {
   it("finds scripts of cmd.exe and quotes for it on Windows, and is Node's own elsewhere", async () => {
     onSystem({ name: "win32" });
-    expect(await spawner()).toBe(crossSpawn);
+    expect(await loadSpawn()).toBe(crossSpawn);
     for (const name of ["linux", "darwin"] as const) {
       onSystem({ name });
-      expect(await spawner()).toBe(spawn);
+      expect(await loadSpawn()).toBe(spawn);
     }
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CONFIG_RUNS } from "../../src/cli/commands/config/run.js";
 import type { ConfigOptions } from "../../src/cli/commands/config/setting-input.js";
 import { changeConfig } from "../../src/cli/config/change.js";
-import { checkSetting, PROFILE_KEYS, type Profile } from "../../src/profile/settings-file.js";
+import { checkSetting, PROFILE_KEYS, type Profile } from "../../src/profile/profile-settings.js";
 import { startRun } from "../cli/run-support.js";
 import { temporaryFolder } from "../helpers/folder.js";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../src/profile/open-store.js";
-import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../src/profile/settings-file.js";
+import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../src/profile/profile-settings.js";
 import { chooseStore, type StoreChoice } from "../../src/profile/store-choice.js";
 import { madeGrant } from "../helpers/grant.js";
 import { grantFile, grantFiles } from "../helpers/grant-files.js";

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { codeOf, createEvents, observe, originOf, reasonOf } from "../../src/telemetry/emit.js";
+import { createEvents, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../src/telemetry/emit.js";
 import { type AgentEvent, CHANNEL_PREFIX, EVENTS, type EventName } from "../../src/telemetry/events.js";
 
 function subscribed(type: EventName): AgentEvent[] {
@@ -79,7 +79,7 @@ describe("the fields of an event", () => {
     ["timeout", "timeout"],
     ["a-code-of-a-hostile-issuer", "other"],
   ])("name the code %s as %s", (code, shown) => {
-    expect(codeOf(new AgentAuthError(code, "m", { class: "auth" }))).toBe(shown);
+    expect(knownCodeOf(new AgentAuthError(code, "m", { class: "auth" }))).toBe(shown);
   });
 
   it.each([
@@ -99,7 +99,7 @@ describe("the fields of an event", () => {
   });
 
   it("say that any other error is a bug", () => {
-    expect([codeOf(new Error("x")), reasonOf(new Error("x"))]).toEqual(["internal_error", "internal"]);
+    expect([knownCodeOf(new Error("x")), reasonOf(new Error("x"))]).toEqual(["internal_error", "internal"]);
   });
 
   it.each([
@@ -107,7 +107,7 @@ describe("the fields of an event", () => {
     ["https://mcp.example:8443", "https://mcp.example:8443"],
     ["http://[::1]:4000/mcp", "http://[::1]:4000"],
   ])("have the origin of %s alone", (address, origin) => {
-    expect(originOf(address)).toBe(origin);
+    expect(serverOriginOf(address)).toBe(origin);
   });
 
   it("are labels of few values, numbers, or text that is listed here", () => {

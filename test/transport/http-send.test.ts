@@ -12,7 +12,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { HttpRequest } from "../../src/http/http-request.js";
 import type { HttpResponse } from "../../src/http/http-response.js";
 import { networkError } from "../../src/http/network-error.js";
-import { decoded } from "../../src/transport/content-coding.js";
+import { decodeContent } from "../../src/transport/content-coding.js";
 import { publish } from "../../src/transport/http-send.js";
 import { createFetch } from "../../src/transport/network.js";
 import { sendJson, startServer, startSocketServer, until } from "../helpers/server.js";
@@ -188,7 +188,7 @@ describe("a request over node:http", () => {
     ] as const) {
       const body = pack(plain);
       const starts = Array.from({ length: Math.ceil(body.length / size) }, (_, nth) => nth * size);
-      const stream = decoded(Readable.from(starts.map((at) => body.subarray(at, at + size))), coding);
+      const stream = decodeContent(Readable.from(starts.map((at) => body.subarray(at, at + size))), coding);
       await once(stream, "readable");
       for (let turn = 0; turn < 200; turn++) await turnOfTheEventLoop();
       expect(stream.readableLength).toBeLessThan(1024 * 1024);

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { parse } from "node:path";
 import { createInterface } from "node:readline";
-import { follow } from "../../http/deadline.js";
+import { followSignal } from "../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import type { RedirectOptions } from "../../login/redirect-address.js";
 import { livenessOf } from "../../store/leases/lock-owner.js";
@@ -62,7 +62,7 @@ export async function startListener(
   stdin.on("error", () => {});
   const lines = createInterface({ input: stdout });
   const ask = async (message: object): Promise<Record<string, unknown>> => {
-    const limit = follow(context.signal, ANSWER_MS);
+    const limit = followSignal(context.signal, ANSWER_MS);
     const answer = once(lines, "line", { signal: limit.signal });
     stdin.write(`${JSON.stringify(message)}\n`);
     const ended = once(lines, "close").then(() => []);

@@ -1,5 +1,5 @@
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import { follow } from "../../http/deadline.js";
+import { followSignal } from "../../http/deadline.js";
 import type { AgentClient } from "../../oauth/agent.js";
 import {
   isLoginNotRequired,
@@ -43,7 +43,7 @@ export async function tokenOf(agent: Agent, url: string, options: TokenOptions):
     return await agent.token(url, options);
   } catch (error) {
     if (!isLoginRequired(error)) throw error;
-    const call = follow(options.signal, PROBE_MS, () => error);
+    const call = followSignal(options.signal, PROBE_MS, () => error);
     const isRequired = await agent
       .requiresLogin(url, { signal: call.signal })
       .catch(requiredUnlessAbsent)

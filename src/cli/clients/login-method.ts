@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import { encode } from "uqr";
 import { abortedError } from "../../errors.js";
 import { untilAborted } from "../../http/deadline.js";
-import type { LoginDisplay } from "../../login/login-display.js";
+import type { LoginDisplay } from "../../login/messages.js";
 import type { PasteInput } from "../../login/paste.js";
 import { terminalLogin } from "../../login/terminal.js";
 import type { LoginMethod } from "../../oauth/login/login-method.js";

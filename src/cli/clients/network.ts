@@ -1,5 +1,5 @@
 import { certificateFiles } from "../../profile/certificate.js";
-import { CA_FLAG, type NetworkOptions, PROXY_FLAG, sourced } from "../../profile/network.js";
+import { CA_FLAG, type NetworkOptions, PROXY_FLAG, withSource } from "../../profile/network.js";
 import type { Settings } from "../../profile/settings.js";
 import type { GlobalFlags } from "../flags/global.js";
 import type { RunContext } from "../runtime/context.js";
@@ -15,8 +15,8 @@ export function networkOptions(
   { io }: Pick<RunContext, "io">,
 ): NetworkOptions {
   return {
-    proxy: sourced(flags.proxy, PROXY_FLAG),
-    caFile: sourced(flags.caFile, CA_FLAG),
+    proxy: withSource(flags.proxy, PROXY_FLAG),
+    caFile: withSource(flags.caFile, CA_FLAG),
     systemCa: settings.useSystemCa,
     clientCertificate: certificateFiles(settings),
     env: io.env,

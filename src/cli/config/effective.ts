@@ -1,9 +1,15 @@
 import { readFileSync } from "node:fs";
 import type { Env } from "../../platform/system.js";
-import { placeIn, type SettingsFile } from "../../profile/location.js";
-import { profileOf, writtenProfile } from "../../profile/profile.js";
-import { first, type Settings, type Sourced } from "../../profile/settings.js";
-import { type Config, configPath, isProfileKey, type Profile, TAKEOVERS } from "../../profile/settings-file.js";
+import { isProfileKey, type Profile, TAKEOVERS } from "../../profile/profile-settings.js";
+import { firstSet, type Settings, type Sourced } from "../../profile/settings.js";
+import {
+  type Config,
+  configPath,
+  locationIn,
+  profileOf,
+  type SettingsFile,
+  writtenProfile,
+} from "../../profile/settings-file.js";
 
 /** A setting and what decided it; without a value where nothing did. */
 export interface EffectiveSetting extends Partial<Sourced> {
@@ -32,7 +38,7 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
   const from = `profile ${profile.value}`;
   const ofStore = (key: "store_url" | "store_keys" | "store_takeover" | "store_tenant", isSecret: boolean) => {
     const variable = `AGENTAUTH_${key.toUpperCase()}`;
-    return first([env[variable] && (isSecret ? "(set)" : env[variable]), variable], [written.entries[key], from]);
+    return firstSet([env[variable] && (isSecret ? "(set)" : env[variable]), variable], [written.entries[key], from]);
   };
   return [
     { key: "profile", ...profileOf(profile, home) },
@@ -46,7 +52,7 @@ export function effectiveSettings({ settings, config, home, store, env }: Settin
     { key: "pool", ...settings.pool },
     { key: "output", ...settings.output },
     { key: "store", value: store.value, source: store.source },
-    { key: "store_fallback", ...first([written.entries.store_fallback, from], ["none", "default"]) },
+    { key: "store_fallback", ...firstSet([written.entries.store_fallback, from], ["none", "default"]) },
     { key: "store_url", ...ofStore("store_url", true) },
     { key: "store_keys", ...ofStore("store_keys", true) },
     { key: "store_takeover", ...(ofStore("store_takeover", false) ?? { value: TAKEOVERS[0], source: "default" }) },
@@ -86,8 +92,8 @@ function withPlace(
   const { key, source } = row;
   if (source === undefined) return row;
   if (key === "profile") {
-    return source === "settings file" && profile === row.value ? { ...row, source: placeIn(file, "profile") } : row;
+    return source === "settings file" && profile === row.value ? { ...row, source: locationIn(file, "profile") } : row;
   }
   const isWritten = isProfileKey(key) && entries[key] !== undefined && /^profile /.test(source);
-  return isWritten ? { ...row, source: `${source}: ${placeIn(file, "profiles", name, key)}` } : row;
+  return isWritten ? { ...row, source: `${source}: ${locationIn(file, "profiles", name, key)}` } : row;
 }

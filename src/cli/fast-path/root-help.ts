@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { COLUMNS, terminalSize, WIDEST_HELP } from "../io/terminal-size.js";
+import { TERMINAL_COLUMNS, terminalSize, WIDEST_HELP } from "../io/terminal-size.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
 import type { Host } from "../runtime/context.js";
 
@@ -14,7 +14,7 @@ const HELP_WORDS = ["--help", "-h", "help"];
  */
 export async function printRootHelp(argv: readonly string[], host: Host): Promise<boolean> {
   if (argv.length > 1 || !HELP_WORDS.includes(argv[0] ?? "help")) return false;
-  const text = writtenHelp(terminalSize(host.env["COLUMNS"], host.stdout.columns, COLUMNS));
+  const text = writtenHelp(terminalSize(host.env["COLUMNS"], host.stdout.columns, TERMINAL_COLUMNS));
   return text !== undefined && printAtOnce(host.stdout, text);
 }
 

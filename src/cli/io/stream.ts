@@ -3,7 +3,7 @@
 import type { Writable } from "node:stream";
 import picocolors from "picocolors";
 import type { Env } from "../../platform/system.js";
-import { COLUMNS, terminalSize } from "./terminal-size.js";
+import { TERMINAL_COLUMNS, terminalSize } from "./terminal-size.js";
 import { writeAll } from "./write-all.js";
 
 export { PipeClosed } from "./write-all.js";
@@ -54,7 +54,7 @@ export function outStream(stream: TerminalStream, settings: StreamSettings): Out
   return {
     isTTY,
     get columns() {
-      return terminalSize(settings.env["COLUMNS"], stream.columns, COLUMNS);
+      return terminalSize(settings.env["COLUMNS"], stream.columns, TERMINAL_COLUMNS);
     },
     get rows() {
       return terminalSize(settings.env["LINES"], stream.rows, { usual: 24, least: 2 });

@@ -1,5 +1,5 @@
 /** The width if the terminal's is unknown, and the least width that is accepted. */
-export const COLUMNS = { usual: 80, least: 20 };
+export const TERMINAL_COLUMNS = { usual: 80, least: 20 };
 
 /** Lines of help that are longer than this are hard to read, however wide the terminal. */
 export const WIDEST_HELP = 100;

@@ -2,7 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import { finished } from "node:stream/promises";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { commandWords } from "../../login/command-words.js";
-import { type Env, spawner, withoutOurs } from "../../platform/system.js";
+import { type Env, loadSpawn, withoutOurs } from "../../platform/system.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { fileOf } from "../io/stream.js";
@@ -65,7 +65,7 @@ async function launch(
   own: LentProcess,
   { io, less }: { io: Io; less: string },
 ): Promise<ChildProcess | undefined> {
-  const spawn = await spawner();
+  const spawn = await loadSpawn();
   const child = spawn(program, args, {
     stdio: ["pipe", fileOf(own.stdout) ?? "pipe", fileOf(own.stderr) ?? "pipe"],
     // Our output is UTF-8 in every locale.

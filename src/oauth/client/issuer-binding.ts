@@ -93,13 +93,13 @@ export async function holdToIssuer(context: BindingContext, use: ClientUse): Pro
     const isSingle = earlier.every((grant) => isSameIssuer(grant.issuer, issuer));
     return isSingle ? bindOrReport(context, use, "earlier-login") : undefined;
   }
-  if (trust.trustNamedIssuer) return bind(context, use, "trust-named-issuer");
+  if (trust.trustNamedIssuer) return bindClient(context, use, "trust-named-issuer");
   const { confirmIssuer } = use.isInteractive ? trust : { confirmIssuer: undefined };
   if (confirmIssuer === undefined) throw issuerUnboundError(profile, use);
   const { clientId } = client;
   if (!(await confirmIssuer({ clientId, issuer, server: use.server }, use.signal)))
     throw issuerUnboundError(profile, use);
-  return bind(context, use, "confirmation");
+  return bindClient(context, use, "confirmation");
 }
 
 /** Binds the client of a finished login to its issuer, if it is bound to none. */
@@ -127,7 +127,7 @@ async function earlierLogins({ store, profile }: BindingContext, clientId: strin
 }
 
 /** Binds a client, unless another process has bound it in the meantime: that binding then counts. */
-async function bind(context: BindingContext, { client, issuer }: ClientUse, boundBy: BoundBy): Promise<void> {
+async function bindClient(context: BindingContext, { client, issuer }: ClientUse, boundBy: BoundBy): Promise<void> {
   const { store, profile, clock } = context;
   const { clientId } = client;
   const before = await store.readBinding({ profile, clientId });
@@ -140,7 +140,7 @@ async function bind(context: BindingContext, { client, issuer }: ClientUse, boun
 
 /** Binds a client whose issuer is known: a read-only store is reported, not refused. */
 function bindOrReport(context: BindingContext, use: ClientUse, boundBy: BoundBy): Promise<void> {
-  return reportStoreFailure(context, use.client.clientId, () => bind(context, use, boundBy));
+  return reportStoreFailure(context, use.client.clientId, () => bindClient(context, use, boundBy));
 }
 
 async function reportStoreFailure(
@@ -158,7 +158,7 @@ async function reportStoreFailure(
 }
 
 /** A workload without a client is bound by its account. */
-function described(clientId: string): string {
+function describeClient(clientId: string): string {
   return `the ${isMachineAccount(clientId) ? "workload" : "client"} ${quote(clientId)}`;
 }
 
@@ -166,7 +166,7 @@ function described(clientId: string): string {
 function issuerChangedError(clientId: string, own: string, issuer: string): AgentAuthError {
   return new AgentAuthError(
     "issuer_changed",
-    `${described(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
+    `${describeClient(clientId)} belongs to ${quote(own)}, but the server now names ${quote(issuer)}; it is not used there`,
     {
       class: "auth",
       hint: "use a client of the other authorization server; if the client has moved, remove its binding from the store",
@@ -179,7 +179,7 @@ function issuerUnboundError(
   profile: string,
   { client: { clientId }, issuer, server, credential }: ClientUse,
 ): AgentAuthError {
-  const what = `${described(clientId)} is not bound to an issuer, and ${quote(server)} names ${quote(issuer)}`;
+  const what = `${describeClient(clientId)} is not bound to an issuer, and ${quote(server)} names ${quote(issuer)}`;
   return new AgentAuthError("issuer_unbound", `${what}: ${credential ?? "nothing"} is not sent there`, {
     class: "refused",
     hint: "if this is the issuer of the client, set client.issuer; confirmIssuer can ask the user",

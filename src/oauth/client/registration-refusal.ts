@@ -109,16 +109,16 @@ function findOtherHost(code: string | undefined, words: string, redirectUri: str
   // The issuer may quote the address.
   const own = words.replaceAll(redirectUri, " ");
   if (hostname === "127.0.0.1") {
-    if (refuses(own, "localhost")) return undefined;
+    if (refusesHost(own, "localhost")) return undefined;
     const isAboutRedirect = code === "invalid_redirect_uri" || /redirect|callback|loopback|127\.0\.0\.1/i.test(own);
     return /localhost/i.test(own) || (isAboutRedirect && !/https|trusted/i.test(own)) ? "localhost" : undefined;
   }
-  if (hostname !== "localhost" || refuses(own, "127.0.0.1")) return undefined;
-  return refuses(own, "localhost") || /127\.0\.0\.1|loopback ip/i.test(own) ? "127.0.0.1" : undefined;
+  if (hostname !== "localhost" || refusesHost(own, "127.0.0.1")) return undefined;
+  return refusesHost(own, "localhost") || /127\.0\.0\.1|loopback ip/i.test(own) ? "127.0.0.1" : undefined;
 }
 
 /** Whether the words say that a host is not allowed. */
-function refuses(words: string, host: string): boolean {
+function refusesHost(words: string, host: string): boolean {
   const name = host.replaceAll(".", "\\.");
   const after = `(?<!(?:other than|except|only|but) )\\b${name}\\b(?:[\\w:/*"' ]{0,30}) (?:is|are|be|was) (?:not|forbidden|disallowed|refused)`;
   return new RegExp(`${after}|\\b(?:not|no) (?:allow |permit |accept |use )?${name}\\b`, "i").test(words);

@@ -3,7 +3,7 @@ import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isLoopbackHost, parseUrl } from "../../http/address.js";
 import { HttpResponse } from "../../http/http-response.js";
 import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
 import { oauthError } from "../http/oauth-error.js";
@@ -240,7 +240,7 @@ function checkAnswer(
 ): ClientRecord {
   const from = server.registrationEndpoint ?? "";
   const complain = (field: string, value: unknown, rule: string) =>
-    refused("bad_registration", { field, value, from, rule });
+    refusalError("bad_registration", { field, value, from, rule });
   const {
     client_id: clientId,
     client_secret: secret,

@@ -1,6 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { cancel, readText, saysJson } from "../../http/body.js";
-import { follow, untilAborted } from "../../http/deadline.js";
+import { discardBody, readText, saysJson } from "../../http/body.js";
+import { followSignal, untilAborted } from "../../http/deadline.js";
 import { HttpRequest } from "../../http/http-request.js";
 import { networkError } from "../../http/network-error.js";
 import { isJsonObject, type JsonObject, parseStrictJson, StrictJsonError } from "../../http/strict-json.js";
@@ -145,7 +145,7 @@ async function sendProbe(
   mcpUrl: string,
   { method = "POST", body, headers, signal }: RequestParts,
 ): Promise<Received> {
-  const call = follow(signal, context.timeoutMs, () => {
+  const call = followSignal(signal, context.timeoutMs, () => {
     return new AgentAuthError("timeout", `${new URL(mcpUrl).host}: no response in ${context.timeoutMs / 1000} s`, {
       class: "unavailable",
     });
@@ -185,7 +185,7 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 /** The message of JSON-RPC in a response; undefined in a web page and in an event stream, which would not end. */
 async function messageOf(response: Response, mcpUrl: string, signal: AbortSignal): Promise<JsonObject | undefined> {
   if ((response.status !== 200 && response.status !== 400) || !saysJson(response.headers)) {
-    await cancel(response);
+    await discardBody(response);
     return undefined;
   }
   try {

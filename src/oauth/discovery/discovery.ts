@@ -1,42 +1,20 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import type { PeerPolicy } from "../../http/address-class.js";
-import { follow, untilAborted } from "../../http/deadline.js";
+import { AgentAuthError } from "../../errors.js";
+import { followSignal } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import { isUnavailable } from "../http/http.js";
-import type { ServerConnection } from "../http/server-connection.js";
-import type { TraceEntry } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import type { Discovered, IssuerMetadata, ResourceMetadata, ServerMetadata } from "../model/metadata.js";
+import type { Discovered, IssuerMetadata, ServerMetadata } from "../model/metadata.js";
 import { NO_RESOURCE, parseMcpUrl } from "../model/resource.js";
-import { mayWantSession, opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
-import { type LoginFlowOptions, loginOption } from "./first-endpoint.js";
-import {
-  foreignMetadataOf,
-  type IssuerCandidate,
-  type IssuerExpectation,
-  issuerCandidates,
-  readFirstUsable,
-} from "./issuer-choice.js";
-import { isLoginNotRequired, isNothingThere, loginNotRequiredError, nothingThereError } from "./login-not-required.js";
+import { mayWantSession, requestChallenge } from "./challenge-request.js";
+import { loginOption } from "./first-endpoint.js";
+import { findIssuer, isWithoutMetadata, type ReadMetadata } from "./issuer-search.js";
+import { isLoginNotRequired, isNothingThere, loginNotRequiredError } from "./login-not-required.js";
 import { readOnce, traceOnce, withEveryOption } from "./look-ahead.js";
-import type { ServerDiscovery } from "./metadata-rules.js";
-import { chosenResource, hasOverride, type OverrideContext, overridesFor, trustedNames } from "./overrides.js";
-import { findResourceMetadata, namesNoIssuer, noResourceMetadata, rememberedMetadata } from "./resource-metadata.js";
+import { hasOverride } from "./overrides.js";
+import { type DiscoveryContext, examineServer, type Search } from "./server-examination.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 import { withUnseen } from "./unseen-by-login.js";
-
-/** What discovery depends on. */
-export interface DiscoveryContext extends ServerConnection, OverrideContext, IssuerExpectation, LoginFlowOptions {
-  timeoutMs: number;
-  /** The option `resourceMetadata`: replaces the address that the server names. */
-  resourceMetadata?: string | undefined;
-  /** Whether requests to issuers present a client certificate. */
-  mutualTls?: boolean | undefined;
-  /** An earlier login at the server: its exceptions remain in force for its issuer. */
-  remembered: OverrideContext["remembered"];
-  trace: (entry: TraceEntry) => void;
-}
 
 /** For the whole of discovery: a server that names many documents gets the limit of a request many times. */
 const DISCOVERY_DEADLINE_MS = 30_000;
@@ -57,7 +35,7 @@ export function discover(
 ): Promise<Discovered> {
   const search = { mcpUrl, challenge };
   return withDeadline(mcpUrl, signal, (own) =>
-    find(context, findServerMetadata, { ...search, signal: own }).catch((error: unknown) => {
+    searchIssuer(context, findServerMetadata, { ...search, signal: own }).catch((error: unknown) => {
       throw withUnseen(error, challenge, parseMcpUrl(mcpUrl).resource);
     }),
   );
@@ -70,7 +48,9 @@ export function discoverIssuer(
   challenge: BearerChallenge | undefined,
   signal?: AbortSignal,
 ): Promise<Discovered<IssuerMetadata>> {
-  return withDeadline(mcpUrl, signal, (own) => find(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }));
+  return withDeadline(mcpUrl, signal, (own) =>
+    searchIssuer(context, findIssuerMetadata, { mcpUrl, challenge, signal: own }),
+  );
 }
 
 /**
@@ -112,7 +92,7 @@ export function requiresLogin(context: DiscoveryContext, mcpUrl: string, signal?
     const first = await requestChallenge(context, parseMcpUrl(mcpUrl).url, own);
     if (first.challenge !== undefined || !(first.isAnswered || mayWantSession(first))) return true;
     const search = { mcpUrl, challenge: undefined, first, signal: own };
-    return find(context, findIssuerMetadata, search).then(
+    return searchIssuer(context, findIssuerMetadata, search).then(
       () => true,
       (error: unknown) => {
         if (isUnavailable(error) || isNothingThere(error)) throw error;
@@ -132,7 +112,7 @@ async function withDeadline<T>(
   const message = `discovery for ${quote(mcpUrl)} did not finish in ${seconds} s`;
   const hint = "discover() reports every address that was asked";
   const remedy: Remedy = { action: "inspect", subject: "discovery" };
-  const call = follow(
+  const call = followSignal(
     signal,
     DISCOVERY_DEADLINE_MS,
     () => new AgentAuthError("timeout", message, { class: "unavailable", hint, remedy }),
@@ -144,18 +124,8 @@ async function withDeadline<T>(
   }
 }
 
-interface Search {
-  mcpUrl: string;
-  challenge: BearerChallenge | undefined;
-  /** The response to a request without a token, if it is there already. */
-  first?: UnauthenticatedResponse;
-  signal: AbortSignal;
-}
-
-type ReadMetadata<T> = (discovery: ServerDiscovery) => Promise<T>;
-
 /** The search, step by step: the server, then its issuer; where that fails, which options would help. */
-async function find<T extends IssuerMetadata>(
+async function searchIssuer<T extends IssuerMetadata>(
   context: DiscoveryContext,
   read: ReadMetadata<T>,
   search: Search,
@@ -176,147 +146,4 @@ async function find<T extends IssuerMetadata>(
     const issuer = await findIssuer({ ...context, overrides, trace: traceUnused }, examined, read);
     return loginOption(issuer, context);
   });
-}
-
-/** What an MCP server says about itself. */
-interface ExaminedServer {
-  /** Its address. */
-  url: string;
-  /** The same, canonical. */
-  server: string;
-  /** Its challenge to a request without a token. */
-  challenge: BearerChallenge | undefined;
-  /** Its response to that request. */
-  response: Pick<UnauthenticatedResponse, "status" | "challenge">;
-  /** Its metadata; undefined for a server that has none. */
-  resource: ResourceMetadata | undefined;
-  /** Whether it answered that request, so that only an earlier login names the issuer. */
-  isUnprotected: boolean;
-  /** Whether no MCP server is at the address. */
-  isAbsent: boolean;
-  /** Reads each document once. */
-  http: ServerDiscovery["http"];
-  policy: PeerPolicy;
-  signal: AbortSignal;
-}
-
-/**
- * Examines the MCP server.
- *
- * | answers without a token | publishes metadata | earlier login | result |
- * |---|---|---|---|
- * | no | yes | any | its metadata |
- * | no | no | any | none: one of 2025-03-26, if the user allows it |
- * | yes | yes | any | its metadata |
- * | yes | no | no | `login_not_required` |
- * | yes | no | yes | those of the earlier login, which some other request needed |
- *
- * Whether it answers is found out only where nothing else decides.
- */
-async function examineServer(
-  context: DiscoveryContext,
-  { mcpUrl, challenge: received, signal, first: known }: Search,
-): Promise<ExaminedServer> {
-  const { url, resource: server } = parseMcpUrl(mcpUrl);
-  const { overrides, remembered, trace, resourceMetadata: chosen } = context;
-  const first = received ? undefined : (known ?? (await requestChallenge(context, url, signal)));
-  const challenge = received ?? first?.challenge;
-  // The token may have been rejected because the server has a new issuer.
-  if (received) context.http.forgetDocuments();
-  const http = readOnce(context.http);
-  const policy = {
-    bounds: await untilAborted(context.addressPolicy(), signal),
-    crossOriginMetadata: hasOverride("allowCrossOriginMetadata", context),
-    strictResource: overrides.strictResource === true,
-    acceptedResource: context.resource ?? chosenResource(remembered),
-  };
-  const named = chosen === undefined ? (challenge?.resourceMetadata ?? []) : [chosen];
-  const search = { http, mcpUrl: url, named, isChosen: chosen !== undefined, policy, trace, signal };
-  const published = await findResourceMetadata(search);
-  const isOpenable = first && !published && chosen === undefined && !hasOverride("legacyDiscovery", context);
-  const openness = isOpenable ? await opennessOf(context, url, first, signal) : "closed";
-  const isUnprotected = openness === "open";
-  if (isUnprotected && remembered === undefined) throw loginNotRequiredError(server);
-  const resource = isUnprotected && remembered ? rememberedMetadata(remembered, url) : published;
-  const response = first ?? { status: 401, challenge };
-  return {
-    url,
-    server,
-    challenge,
-    response,
-    resource,
-    isUnprotected,
-    isAbsent: openness === "absent",
-    http,
-    policy,
-    signal,
-  };
-}
-
-/** The metadata of the first usable issuer: one that the server names, else the origin of a legacy server. */
-async function findIssuer<T extends IssuerMetadata>(
-  context: DiscoveryContext,
-  examined: ExaminedServer,
-  read: ReadMetadata<T>,
-): Promise<T | ServerMetadata> {
-  const { url, resource, policy } = examined;
-  const isLegacy = !resource || resource.authorizationServers.length === 0;
-  const issuers = isLegacy ? [new URL(url).origin] : trustedNames(context, url, resource);
-  const from = isLegacy ? url : resource.url;
-  const candidates = issuerCandidates(context, issuers, { from, policy });
-  if (isLegacy && !candidates.some((candidate) => overridesFor(candidate, context).includes("legacyDiscovery")))
-    throw noIssuerError(examined);
-  try {
-    return await readFirstUsable(candidates, { named: issuers, from }, (candidate, own) =>
-      read(metadataSearch(context, examined, candidate, own)),
-    );
-  } catch (error) {
-    if (!isLegacy || !isWithoutMetadata(error)) throw error;
-    return legacyIssuer(url);
-  }
-}
-
-/** The search for the metadata of one issuer. @param own why the metadata of the user's own issuer cannot be used */
-function metadataSearch(
-  context: DiscoveryContext,
-  { http, policy: { bounds }, signal }: ExaminedServer,
-  candidate: IssuerCandidate,
-  own: AgentAuthError | undefined,
-): ServerDiscovery {
-  const missingPkceMetadata = overridesFor(candidate, context).includes("allowMissingPkceMetadata");
-  const sameOriginEndpoints = context.overrides.sameOriginEndpoints === true;
-  return {
-    http,
-    issuer: candidate.issuer,
-    namedIssuer: candidate.namedIssuer,
-    foreign: foreignMetadataOf(candidate, context, own),
-    policy: { bounds, missingPkceMetadata, sameOriginEndpoints },
-    mutualTls: context.mutualTls,
-    trace: context.trace,
-    signal,
-  };
-}
-
-/** The error for a server that names no issuer, and that the user does not allow as one of 2025-03-26. */
-function noIssuerError({ url, resource, response, isAbsent }: ExaminedServer): AgentAuthError {
-  if (isAbsent) return nothingThereError(url);
-  return resource ? namesNoIssuer(resource, response) : noResourceMetadata(url, response);
-}
-
-function isWithoutMetadata(error: unknown): boolean {
-  return isAgentAuthError(error) && error.code === "no_server_metadata";
-}
-
-/** The issuer of a server of 2025-03-26 that publishes nothing: its origin, with endpoints at fixed paths. */
-function legacyIssuer(mcpUrl: string): ServerMetadata {
-  const { origin } = new URL(mcpUrl);
-  return {
-    issuer: origin,
-    authorizationEndpoint: `${origin}/authorize`,
-    tokenEndpoint: `${origin}/token`,
-    registrationEndpoint: `${origin}/register`,
-    promisesIss: false,
-    takesClientIdDocuments: false,
-    url: mcpUrl,
-  };
 }

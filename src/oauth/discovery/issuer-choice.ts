@@ -1,11 +1,10 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError } from "../../errors.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
 import type { Grant } from "../model/grant.js";
 import { isSameIssuer } from "../model/metadata.js";
-import type { ForeignMetadata } from "./metadata-rules.js";
 
 /** What the choice of an issuer depends on. */
 export interface IssuerExpectation {
@@ -91,7 +90,7 @@ function checkChosen(issuer: string, policy: PeerPolicy): void {
   checkAddress(issuer, "issuer", from, policy);
   if (!/[?{}]/.test(issuer)) return;
   const rule = "must have neither a query (RFC 8414 section 2) nor a part in braces to be replaced";
-  throw refused("bad_address", { field: "issuer", value: issuer, from, rule });
+  throw refusalError("bad_address", { field: "issuer", value: issuer, from, rule });
 }
 
 /** Whether an earlier login was at the same issuer, and used it in place of the same named one if of another. */
@@ -102,51 +101,6 @@ export function isRemembered(
   if (remembered === undefined) return false;
   if (namedIssuer !== undefined) return isException(remembered, issuer, namedIssuer);
   return remembered.namedIssuer === undefined && isSameIssuer(remembered.issuer, issuer);
-}
-
-// Failures that say that an issuer publishes no metadata of its own. A name that does not resolve is none of them: a
-// network that spoofs DNS could hand the login to an issuer that asserts to be this one.
-const ABSENT = new Set(["no_server_metadata", "bad_content_type", "issuer_mismatch"]);
-
-/**
- * Where metadata that assert the issuer may send a login. What an issuer publishes itself, and what it may get of the
- * client's, rules out any other origin than its own.
- *
- * @param own why the metadata of the issuer itself cannot be used
- */
-export function foreignMetadataOf(
-  { issuer, namedIssuer, assertsIssuer }: IssuerCandidate,
-  { sendsCredential }: IssuerExpectation,
-  own: AgentAuthError | undefined,
-): ForeignMetadata | undefined {
-  if (!assertsIssuer || namedIssuer === undefined) return undefined;
-  const isOwnOnly = sendsCredential === true || (own !== undefined && !ABSENT.has(own.code));
-  return { at: namedIssuer, origin: isOwnOnly ? new URL(issuer).origin : undefined };
-}
-
-/**
- * The result for the first candidate whose metadata can be used.
- *
- * @param named the issuers that the server names, and the address of the document that names them
- */
-export async function readFirstUsable<T>(
-  candidates: readonly IssuerCandidate[],
-  { named, from }: { named: readonly string[]; from: string },
-  read: (candidate: IssuerCandidate, own: AgentAuthError | undefined) => Promise<T>,
-): Promise<T> {
-  const failures: AgentAuthError[] = [];
-  for (const candidate of candidates) {
-    try {
-      return await read(candidate, failures[0]);
-    } catch (error) {
-      // An issuer that is down may be the right one: using the next one would be a guess.
-      if (!isAgentAuthError(error) || error.class !== "refused") throw error;
-      failures.push(error);
-    }
-  }
-  const [first] = candidates;
-  if (first?.namedIssuer === undefined) throw failures[0];
-  throw failures.find(({ code }) => !ABSENT.has(code)) ?? issuerMismatchError(first.issuer, named, from);
 }
 
 /**
@@ -164,5 +118,5 @@ export function issuerMismatchError(
   const value = named.length === 1 ? named[0] : named;
   const rule = `must name ${quote(issuer)}, the issuer that is configured`;
   const remedy: Remedy = { action: "configure", option: "issuer", value: chosen };
-  return refused("issuer_mismatch", { field: "authorization_servers", value, from, rule, remedy });
+  return refusalError("issuer_mismatch", { field: "authorization_servers", value, from, rule, remedy });
 }

@@ -1,6 +1,6 @@
 import { parseUrl } from "../../http/address.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { OAuthHttp } from "../http/http.js";
@@ -39,7 +39,7 @@ export type MetadataDocument = Record<string, unknown>;
 /** Field readers for both kinds of checks. */
 function readerOf(document: MetadataDocument, url: string, { policy }: ServerDiscovery) {
   const complain = (field: string, rule: string) =>
-    refused("bad_server_metadata", { field, value: document[field], from: url, rule });
+    refusalError("bad_server_metadata", { field, value: document[field], from: url, rule });
   return {
     complain,
     address: (field: string, from: MetadataDocument = document, name = field) =>
@@ -90,7 +90,7 @@ function checkIssuerName({ issuer: value }: MetadataDocument, url: string, { iss
   if (typeof value === "string" && isSameIssuer(value, issuer)) return value;
   const rule = `must be exactly ${quote(issuer)}${describeDifference(value, issuer)} (RFC 8414 section 3.3)`;
   const remedy = isPlainAddress(value) ? ({ action: "configure", option: "issuer", value } as const) : undefined;
-  throw refused("issuer_mismatch", { field: "issuer", value, from: url, url, rule, remedy });
+  throw refusalError("issuer_mismatch", { field: "issuer", value, from: url, url, rule, remedy });
 }
 
 /** Whether a value can be the option `issuer`. */
@@ -106,7 +106,7 @@ function checkPkce(
   { policy }: ServerDiscovery,
 ): void {
   if ((methods ?? (policy.missingPkceMetadata ? ["S256"] : [])).includes("S256")) return;
-  throw refused("pkce_unsupported", {
+  throw refusalError("pkce_unsupported", {
     field: "code_challenge_methods_supported",
     value: document["code_challenge_methods_supported"],
     from: url,
@@ -206,7 +206,7 @@ function checkOneOrigin(metadata: IssuerMetadata | ServerMetadata, origin: strin
   for (const [field, value] of Object.entries(endpoints)) {
     if (value === undefined || new URL(value).origin === origin) continue;
     const rule = `must be at ${origin}, ${why}`;
-    throw refused("bad_server_metadata", { field, value, from: metadata.url, rule });
+    throw refusalError("bad_server_metadata", { field, value, from: metadata.url, rule });
   }
 }
 
@@ -215,7 +215,7 @@ function checkQuery(endpoint: string, url: string): void {
   const taken = FLOW_PARAMETERS.find((name) => new URL(endpoint).searchParams.has(name));
   if (taken === undefined) return;
   const rule = `must not contain the parameter ${taken} (RFC 6749 section 3.1)`;
-  throw refused("bad_server_metadata", { field: "authorization_endpoint", value: endpoint, from: url, rule });
+  throw refusalError("bad_server_metadata", { field: "authorization_endpoint", value: endpoint, from: url, rule });
 }
 
 /** Describes a difference that is easy to overlook. */

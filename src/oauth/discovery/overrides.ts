@@ -1,4 +1,4 @@
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import type { Remembered } from "../http/server-connection.js";
 import type { AuthorizationParams } from "../model/authorization-params.js";
@@ -119,7 +119,7 @@ export function trustedNames(context: OverrideContext, mcpUrl: string, metadata:
   const what = isForeign
     ? "allowed metadata on another origin (RFC 9728 section 7.3)"
     : `accepted the resource ${quote(resource)} (RFC 9728 section 3.3)`;
-  throw refused("bad_address", {
+  throw refusalError("bad_address", {
     field: "authorization_servers",
     value: authorizationServers,
     from: url,

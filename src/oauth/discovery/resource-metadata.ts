@@ -4,7 +4,7 @@ import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import { strictObject } from "../../http/body.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
 import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";
 import { isUnavailable, type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Remembered } from "../http/server-connection.js";
@@ -87,7 +87,7 @@ function requiresToken({ status, challenge }: TokenlessResponse): boolean {
 /** The refusal of metadata that name no issuer. */
 export function namesNoIssuer({ url }: ResourceMetadata, response: TokenlessResponse): AgentAuthError {
   const complaint = { field: "authorization_servers", value: undefined, from: url, rule: AT_LEAST_ONE };
-  return refused("bad_resource_metadata", {
+  return refusalError("bad_resource_metadata", {
     ...complaint,
     ...(requiresToken(response) && { override: "legacyDiscovery" }),
   });
@@ -138,7 +138,7 @@ function challengeAt(mcpUrl: string): string {
 function crossOriginMetadataError(value: string, from: string): AgentAuthError {
   const rule = "must be on the MCP server's origin (RFC 9728 section 7.3)";
   const override = "allowCrossOriginMetadata";
-  return refused("bad_address", { field: "resource_metadata", value, from, rule, override });
+  return refusalError("bad_address", { field: "resource_metadata", value, from, rule, override });
 }
 
 function checkNamed(value: string, discovery: ResourceDiscovery): string {
@@ -193,14 +193,14 @@ function checkMetadata(document: Record<string, unknown>, url: string, discovery
   const { mcpUrl, policy } = discovery;
   const { resource, authorization_servers: servers = [], bearer_methods_supported: methods } = document;
   const complain = (field: string, value: unknown, rule: string) =>
-    refused("bad_resource_metadata", { field, value, from: url, rule });
+    refusalError("bad_resource_metadata", { field, value, from: url, rule });
   const named = checkAddress(resource, "resource", url, policy);
   const identityOnly = isIdentityOnly(url, discovery);
   const isAccepted = named === policy.acceptedResource && !policy.strictResource;
   if (!coversServer(new URL(named), new URL(mcpUrl), identityOnly && !isAccepted)) {
     const isParent = !policy.strictResource && coversServer(new URL(named), new URL(mcpUrl), false);
     const isPlain = [new URL(named).href, new URL(named).origin].includes(named);
-    throw refused("resource_mismatch", {
+    throw refusalError("resource_mismatch", {
       field: "resource",
       value: resource,
       from: url,
@@ -264,7 +264,7 @@ function checkNamedIssuer(value: unknown, from: string, policy: PeerPolicy): str
   const issuer = checkAddress(value, "authorization_servers", from, policy);
   if (issuer.includes("?")) {
     const rule = "must not have a query (RFC 8414 section 2)";
-    throw refused("bad_address", { field: "authorization_servers", value, from, rule });
+    throw refusalError("bad_address", { field: "authorization_servers", value, from, rule });
   }
   return issuer;
 }

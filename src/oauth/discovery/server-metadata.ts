@@ -30,9 +30,13 @@ export function findIssuerMetadata(discovery: ServerDiscovery): Promise<IssuerMe
   return findMetadata(discovery, checkIssuerMetadata);
 }
 
-type Check<T extends IssuerMetadata> = (document: MetadataDocument, url: string, discovery: ServerDiscovery) => T;
+type CheckMetadata<T extends IssuerMetadata> = (
+  document: MetadataDocument,
+  url: string,
+  discovery: ServerDiscovery,
+) => T;
 
-async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: Check<T>): Promise<T> {
+async function findMetadata<T extends IssuerMetadata>(discovery: ServerDiscovery, check: CheckMetadata<T>): Promise<T> {
   const failures: unknown[] = [];
   for (const group of serverMetadataAddresses(discovery.foreign?.at ?? discovery.issuer)) {
     const answers = await Promise.allSettled(group.map((url) => readServerDocument(url, discovery, check)));
@@ -92,7 +96,7 @@ function chooseMostInformative(failures: readonly unknown[], issuer: string): un
   );
 }
 
-interface Candidate<T> {
+interface UsableDocument<T> {
   url: string;
   status: number;
   metadata: T;
@@ -101,8 +105,8 @@ interface Candidate<T> {
 async function readServerDocument<T extends IssuerMetadata>(
   url: string,
   discovery: ServerDiscovery,
-  check: Check<T>,
-): Promise<Candidate<T> | undefined> {
+  check: CheckMetadata<T>,
+): Promise<UsableDocument<T> | undefined> {
   const { http, trace, signal } = discovery;
   const entry = { step: "server metadata", method: "GET", url } as const;
   let status: number | undefined;

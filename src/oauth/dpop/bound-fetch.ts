@@ -112,7 +112,7 @@ export interface Replay {
 }
 
 /** Makes the arguments of `fetch` reusable. */
-export function replayable(input: string | URL | Request, init: RequestInit): Replay {
+export function toReplay(input: string | URL | Request, init: RequestInit): Replay {
   const { body } = init;
   const isStream =
     typeof body === "object" && body !== null && (body instanceof ReadableStream || Symbol.asyncIterator in body);

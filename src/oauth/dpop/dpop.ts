@@ -1,5 +1,5 @@
 import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } from "dpop";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { Secret } from "../../redact.js";
 import { Nonces, type Prover } from "../http/nonces.js";
 import type { Grant } from "../model/grant.js";
@@ -69,7 +69,7 @@ export async function newProofKey(
 ): Promise<Secret | undefined> {
   const isOffered = issuer.dpopSigningAlgorithms?.includes(ALGORITHM) === true;
   if (policy === "required" && !isOffered) {
-    throw refused("dpop_unsupported", {
+    throw refusalError("dpop_unsupported", {
       field: "dpop_signing_alg_values_supported",
       value: issuer.dpopSigningAlgorithms,
       from: issuer.url,

@@ -1,6 +1,6 @@
 import { AgentAuthError } from "../../errors.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
-import { codeOf, type Events, elapsedMs, observe } from "../../telemetry/emit.js";
+import { type Events, elapsedMs, knownCodeOf, observe } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import type { Grant } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
@@ -19,7 +19,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
   const observed = <T>(operation: EventFields<"store">["operation"], work: () => Promise<T>): Promise<T> => {
     if (!events.wants("store")) return work();
     return observe(events, "store", work, (ended) => {
-      if ("error" in ended) return { operation, outcome: "failed", code: codeOf(ended.error) };
+      if ("error" in ended) return { operation, outcome: "failed", code: knownCodeOf(ended.error) };
       return { operation, outcome: ended.result === false ? "conflict" : "ok" };
     });
   };
@@ -29,7 +29,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
       const startedAt = events.wants("store") ? performance.now() : 0;
       // Each call reads: a read that succeeds is not worth an event.
       const grant = await store.read(key).catch((error: unknown) => {
-        const failure = { operation: "read", outcome: "failed", code: codeOf(error) } as const;
+        const failure = { operation: "read", outcome: "failed", code: knownCodeOf(error) } as const;
         events.emit("store", () => ({ ...failure, durationMs: elapsedMs(startedAt) }));
         throw error;
       });
@@ -61,7 +61,7 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
     ...(shortLived && { shortLived }),
     ...(unrevoked && { unrevoked }),
     ...(store.health && { health: store.health.bind(store) }),
-    ...(ofTenant && { for: (place) => checkedStore(ofTenant(place), events) }),
+    ...(ofTenant && { for: (partition) => checkedStore(ofTenant(partition), events) }),
   };
 }
 

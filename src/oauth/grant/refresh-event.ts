@@ -1,10 +1,10 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { codeOf, type Events, observe, originOf, reasonOf } from "../../telemetry/emit.js";
+import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import type { Grant, GrantKey } from "../model/grant.js";
 import { isLostAnswer } from "./refresh-outcome.js";
 
-type Fields = Omit<EventFields<"refresh">, "durationMs">;
+type RefreshFields = Omit<EventFields<"refresh">, "durationMs">;
 
 /** A grant with a valid token, and where it came from. */
 export interface Served {
@@ -20,10 +20,10 @@ export async function observeToken(
 ): Promise<Grant> {
   try {
     const { grant, source } = await serve();
-    events.emit("token", () => ({ source, issuer: grant.issuer, server: originOf(server) }));
+    events.emit("token", () => ({ source, issuer: grant.issuer, server: serverOriginOf(server) }));
     return grant;
   } catch (error) {
-    events.emit("token", () => ({ source: "none", code: codeOf(error), server: originOf(server) }));
+    events.emit("token", () => ({ source: "none", code: knownCodeOf(error), server: serverOriginOf(server) }));
     throw error;
   }
 }
@@ -42,8 +42,8 @@ export function observeRefresh<T extends RefreshEnd>(
   work: () => Promise<T>,
 ): Promise<T> {
   const trigger = isUnused ? "keep_alive" : isRefused ? "unauthorized" : isForced ? "requested" : "expired";
-  const about = { trigger, grant: "refresh_token", issuer, server: originOf(server) } as const;
-  return observe(events, "refresh", work, (end): Fields | undefined => {
+  const about = { trigger, grant: "refresh_token", issuer, server: serverOriginOf(server) } as const;
+  return observe(events, "refresh", work, (end): RefreshFields | undefined => {
     if ("error" in end) return { ...describeFailure(end.error), ...about };
     const { ended } = end.result;
     if (ended === undefined) return undefined;
@@ -52,16 +52,16 @@ export function observeRefresh<T extends RefreshEnd>(
 }
 
 function describeRejection(verdict: unknown) {
-  return { outcome: "rejected", reason: "issuer", code: codeOf(verdict) } as const;
+  return { outcome: "rejected", reason: "issuer", code: knownCodeOf(verdict) } as const;
 }
 
-function describeFailure(error: unknown): Pick<Fields, "outcome" | "reason" | "code"> {
-  if (!isAgentAuthError(error)) return { outcome: "failed", reason: reasonOf(error), code: codeOf(error) };
+function describeFailure(error: unknown): Pick<RefreshFields, "outcome" | "reason" | "code"> {
+  if (!isAgentAuthError(error)) return { outcome: "failed", reason: reasonOf(error), code: knownCodeOf(error) };
   // With a status it is the issuer's own `login_required` (OpenID Connect Core section 3.1.2.6).
   const isLogin = error.code === "login_required" && error.status === undefined;
   // The error for the caller is that a login is required; its cause is what the issuer answered.
   if (isLogin && error.cause !== undefined) return describeRejection(error.cause);
   const isLost = isLostAnswer(error) || error.code === "grant_not_saved";
   const reason = isLogin ? "superseded" : reasonOf(error);
-  return { outcome: isLost ? "lost" : "failed", reason, code: codeOf(error) };
+  return { outcome: isLost ? "lost" : "failed", reason, code: knownCodeOf(error) };
 }

@@ -24,7 +24,7 @@ import {
   saveNext,
   unsavedFor,
 } from "./refresh-outcome.js";
-import { refreshDurationMs, report, type SendContext, sendRefresh } from "./send-refresh.js";
+import { refreshDurationMs, reportRefresh, type SendContext, sendRefresh } from "./send-refresh.js";
 
 /** What a refresh needs. */
 export interface RefreshContext extends SaveContext, SendContext {
@@ -83,37 +83,19 @@ interface RefreshResult {
 
 type RefreshAttempt = RefreshResult & RefreshEnd;
 
+/** The result of a refresh under the lease of these tokens, or of the process that had the lease. */
 async function refreshOrRead(
   context: RefreshContext,
   seen: Grant,
-  { isRefused, isForced, isUnused = false }: RefreshReason,
+  why: RefreshReason,
   signal: AbortSignal | undefined,
 ): Promise<RefreshResult> {
   let isOwn = false;
-  const { store, clock } = context;
   const durationMs = refreshDurationMs(context.timeoutMs);
-  const grant = await store.lease(
+  const grant = await context.store.lease(
     refreshLease(seen),
     async (lease) => {
-      const current = await store.read(seen);
-      if (!current) throw loginRequired(seen, "another process logged out");
-      const saved = await saveHeld(context, current);
-      if (saved) return saved;
-      if (current.retired) throw loginRequired(current, current.retired.reason);
-      if (!hasSameTokens(current, seen)) return current;
-      if (tokenGeneration(current) <= (lease.spent ?? -1)) throw rolledBackError(current);
-      if (!isForced && isLastToken(current, clock.epoch())) return current;
-      if (current.tokens.refreshToken === undefined) {
-        const authorizationParams = missingParams(current);
-        throw loginRequired(current, noRefreshTokenText(isForced), { authorizationParams });
-      }
-      rethrowRecentFailure(lease, clock.epoch(), isForced || hasExpired(current.tokens, clock.epoch()));
-      const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
-      const known = { ...current, acceptedTokenType };
-      const before = isRefused ? noteRefusal(known, clock.epoch()) : known;
-      const why = { isRefused, isForced, isUnused };
-      const work = () => refreshUnderLease(context, before, lease, why);
-      const result = await observeRefresh(context.events, before, why, work);
+      const result = await refreshAsHolder(context, seen, lease, why);
       ({ isOwn } = result);
       return result.grant;
     },
@@ -126,10 +108,53 @@ async function refreshOrRead(
       until: () => readHeldOrNewer(context, seen),
       save: () => saveHeld(context, seen),
       onUnsaved: (ended) => context.pending.add(ended),
-      onWait: (holder) => report(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
+      onWait: (holder) =>
+        reportRefresh(context, `${holderText(holder)} is refreshing this token; waiting for its result`),
     },
   );
   return { grant, isOwn };
+}
+
+/**
+ * What the holder of the lease does, in this order:
+ *
+ * | stored grant | result |
+ * |---|---|
+ * | none | `login_required`: another process logged out |
+ * | one whose newer tokens this process has not saved yet | those, saved now |
+ * | rejected by its issuer | `login_required` |
+ * | other tokens than were seen | those: another process refreshed |
+ * | older than tokens that were used up | `record_rolled_back` |
+ * | valid until it expires, since the response to its refresh was lost; no refresh is forced | as it is |
+ * | without a refresh token | `login_required` |
+ * | any other, after a recent failure that a request would only repeat | that failure |
+ * | any other | refreshed |
+ */
+async function refreshAsHolder(
+  context: RefreshContext,
+  seen: Grant,
+  lease: Lease,
+  why: RefreshReason,
+): Promise<RefreshResult> {
+  const { store, clock } = context;
+  const { isRefused, isForced } = why;
+  const current = await store.read(seen);
+  if (!current) throw loginRequired(seen, "another process logged out");
+  const saved = await saveHeld(context, current);
+  if (saved) return { grant: saved, isOwn: false };
+  if (current.retired) throw loginRequired(current, current.retired.reason);
+  if (!hasSameTokens(current, seen)) return { grant: current, isOwn: false };
+  if (tokenGeneration(current) <= (lease.spent ?? -1)) throw rolledBackError(current);
+  if (!isForced && isLastToken(current, clock.epoch())) return { grant: current, isOwn: false };
+  if (current.tokens.refreshToken === undefined) {
+    const authorizationParams = missingParams(current);
+    throw loginRequired(current, noRefreshTokenText(isForced), { authorizationParams });
+  }
+  rethrowRecentFailure(lease, clock.epoch(), isForced || hasExpired(current.tokens, clock.epoch()));
+  const { acceptTokenType: acceptedTokenType = current.acceptedTokenType } = context;
+  const known = { ...current, acceptedTokenType };
+  const before = isRefused ? noteRefusal(known, clock.epoch()) : known;
+  return observeRefresh(context.events, before, why, () => refreshUnderLease(context, before, lease, why));
 }
 
 /** The name of the lease for a refresh of these tokens. */
@@ -221,7 +246,7 @@ async function storeLostMark(
   current: Grant,
   code: string,
 ): Promise<Grant> {
-  report(
+  reportRefresh(
     context,
     `the response to the refresh of the token for ${current.server} was lost (${code}): the stored token is used until it expires, then the refresh is tried again`,
   );
@@ -245,7 +270,7 @@ async function handleRefusal(
   const { store, clock } = context;
   const reason = `the issuer refused to refresh it: ${verdict.code}${lost}`;
   if (await reservation.save(retire(current, reason, clock.epoch()), current.generation)) {
-    report(context, reason);
+    reportRefresh(context, reason);
     throw loginRequired(current, reason, { cause: verdict });
   }
   const stored = await store.read(current);

@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { type Clock, follow } from "../../http/deadline.js";
+import { type Clock, followSignal } from "../../http/deadline.js";
 import { proverFor } from "../dpop/dpop.js";
 import type { Nonces } from "../http/nonces.js";
 import { withResourceHint } from "../http/oauth-error.js";
@@ -70,7 +70,7 @@ export async function sendRefresh(
       const isLost = isLostAnswer(error);
       if (isLost && isValid()) return { lost: error };
       if (!isLost || repeated || lease.left() <= SAVING_MS) throw error;
-      report(context, `the response to the refresh was lost (${error.code}); trying once more`);
+      reportRefresh(context, `the response to the refresh was lost (${error.code}); trying once more`);
       repeated = true;
     }
   }
@@ -83,18 +83,18 @@ async function sendOnce(context: SendContext, current: Grant, lease: Lease, time
   const limit = Math.min(time, lease.left() - SAVING_MS);
   // Without the caller's signal: the issuer may have processed the request, and then its response holds the only valid
   // tokens.
-  const call = follow(undefined, Math.max(1, limit), () => {
+  const call = followSignal(undefined, Math.max(1, limit), () => {
     const message = `${url} did not answer in ${Math.round(limit / 100) / 10} s`;
     return new AgentAuthError("timeout", message, { class: "unavailable", url });
   });
   const beforeSend = () => {
     if (lease.left() <= SAVING_MS || !maySend(lease)) throw lease.lost?.() ?? leaseLost();
   };
-  report(context, `refreshing the token for ${current.server} at ${url}`);
+  reportRefresh(context, `refreshing the token for ${current.server} at ${url}`);
   try {
     const { http, clock, privateKey } = context;
     const prover = proverFor(current, context.nonces);
-    const trace = ({ why }: TraceEntry) => report(context, why);
+    const trace = ({ why }: TraceEntry) => reportRefresh(context, why);
     const { acceptedTokenType } = current;
     const request = { http, clock, client, privateKey, prover, acceptedTokenType, trace };
     const tokenCall = { ...request, issuer, tokenEndpoint: url, signal: call.signal, beforeSend };
@@ -107,7 +107,7 @@ async function sendOnce(context: SendContext, current: Grant, lease: Lease, time
 }
 
 /** Reports the progress of a refresh. */
-export function report({ onProgress }: SendContext, text: string): void {
+export function reportRefresh({ onProgress }: SendContext, text: string): void {
   onProgress?.({ about: "refresh", text });
 }
 
@@ -119,9 +119,9 @@ interface Guarded {
   isHeldBack: boolean;
 }
 
-type Run = <T>(lease: Timed, work: () => Promise<T>) => Promise<T>;
+type RunInContext = <T>(lease: Timed, work: () => Promise<T>) => Promise<T>;
 
-let run: Run | undefined;
+let run: RunInContext | undefined;
 
 /**
  * Runs work whose requests must not be sent after its lease has expired. Between the last check of the clock and the first
@@ -143,7 +143,7 @@ const CHANNELS = [
 ] as const;
 
 /** Undefined where the runtime is not Node: the library imports no module of it. */
-function installHooks(): Run | undefined {
+function installHooks(): RunInContext | undefined {
   const { process } = globalThis as { process?: Partial<NodeJS.Process> };
   const hooks = process?.getBuiltinModule?.("node:async_hooks");
   const channels = process?.getBuiltinModule?.("node:diagnostics_channel");

@@ -1,18 +1,16 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import { strictObject, uncompressed } from "../../http/body.js";
+import { requireUncompressed } from "../../http/body.js";
 import type { BufferedResponse, HttpEvent } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpRequest } from "../../http/http-request.js";
-import { HttpResponse } from "../../http/http-response.js";
 import { maskError } from "../../http/network-error.js";
 import { isResponse } from "../../http/own-fetch.js";
-import { refused } from "../../http/refuse.js";
 import { createTransport, type Transport, type TransportOptions } from "../../http/transport.js";
 import { userAgent } from "../../http/user-agent.js";
 import { Redactor } from "../../redact.js";
-import { DocumentCache } from "./document-cache.js";
 import type { Prover } from "./nonces.js";
+import { asUnavailable, normalizeResponse } from "./normalize-response.js";
 
 /** Options for the HTTP requests of the flow. */
 export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "clock" | "random" | "onEvent" | "logger"> {
@@ -34,6 +32,9 @@ const METADATA_BYTES = 256 * 1024;
  */
 const DOCUMENT_DEADLINE_MS = 15_000;
 const TOKEN_BYTES = 1024 * 1024;
+/** The bounds of the document cache. */
+const MAX_LIFE_S = 24 * 60 * 60;
+const MAX_DOCUMENTS = 100;
 
 /** The HTTP requests of the flow, with size limits, deadlines and strict parsing. */
 export class OAuthHttp {
@@ -66,7 +67,7 @@ export class OAuthHttp {
       this.#metadata(new HttpRequest(url, { headers: { ...headers, ...more } }), signal);
     const first = await read({ "mcp-protocol-version": "2025-11-25" }).catch(rethrowRedirect);
     // A server that refuses the revision serves the same document without one.
-    const reply = uncompressed(first.response.status === 400 ? await read({}).catch(rethrowRedirect) : first);
+    const reply = requireUncompressed(first.response.status === 400 ? await read({}).catch(rethrowRedirect) : first);
     this.#documents.put(url, reply, this.#clock.epoch());
     return reply;
   }
@@ -103,7 +104,7 @@ export class OAuthHttp {
       try {
         const reply = await this.#once(request, signal, { mask }).catch(rethrowTruncated);
         prover?.nonces.learn(url, reply.response.headers);
-        const answer = normalizeResponse(uncompressed(reply), lenient === true, sent);
+        const answer = normalizeResponse(requireUncompressed(reply), lenient === true, sent);
         secretsByResponse.set(answer, sent);
         return answer;
       } catch (error) {
@@ -113,7 +114,45 @@ export class OAuthHttp {
   }
 }
 
-/** A part of a JWT that is long enough to be told from a word. */
+/** In-memory cache of metadata documents, each for as long as its headers allow (RFC 9111), at most a day. */
+class DocumentCache {
+  readonly #documents = new Map<string, { reply: BufferedResponse; until: number }>();
+
+  /** The document of an address if it is fresh. @param now Unix milliseconds */
+  get(url: string, now: number): BufferedResponse | undefined {
+    const cached = this.#documents.get(url);
+    return cached && now < cached.until ? cached.reply : undefined;
+  }
+
+  /** Stores a response if its headers allow it, and drops the previous one in any case. */
+  put(url: string, reply: BufferedResponse, now: number): void {
+    this.#documents.delete(url);
+    const life = reply.response.ok ? computeFreshSeconds(reply.response.headers) : 0;
+    if (life <= 0) return;
+    const oldest = this.#documents.keys().next();
+    if (this.#documents.size >= MAX_DOCUMENTS && !oldest.done) this.#documents.delete(oldest.value);
+    this.#documents.set(url, { reply, until: now + life * 1000 });
+  }
+
+  /** Drops everything: the documents of a failed login must not be used for the next one. */
+  clear(): void {
+    this.#documents.clear();
+  }
+}
+
+/** Seconds that a response is fresh: `max-age` less `Age`; 0 without `max-age` (no heuristics). */
+function computeFreshSeconds(headers: Headers): number {
+  const directives = (headers.get("cache-control") ?? "").toLowerCase().split(",");
+  const names = directives.map((directive) => directive.trim());
+  if (names.some((name) => /^(?:no-store|no-cache)\b/.test(name))) return 0;
+  const ages = names.flatMap((name) => /^max-age="?(\d{1,10})"?$/.exec(name)?.[1] ?? []);
+  // If two values differ, the shorter one is safe.
+  const maxAge = ages.length === 0 ? 0 : Math.min(...ages.map(Number));
+  const age = Number(headers.get("age") ?? 0);
+  return Math.min(MAX_LIFE_S, maxAge) - (Number.isFinite(age) && age > 0 ? age : 0);
+}
+
+/** A part of a JWT that is long enough that no word has it by chance. */
 const MIN_PART = 16;
 
 /** Form members with secrets (RFC 6749, 7009, 7521, 7636, 8628, 8693). */
@@ -183,11 +222,6 @@ function rethrowTruncated(error: unknown): never {
   throw isAgentAuthError(error) && error.code === "bad_json" && error.retryable ? asUnavailable(error) : error;
 }
 
-function asUnavailable(error: AgentAuthError): AgentAuthError {
-  const { code, message, status, url, hint, remedy } = error;
-  return new AgentAuthError(code, message, { class: "unavailable", status, url, hint, remedy, cause: error });
-}
-
 interface FetcherOptions {
   signal: AbortSignal | undefined;
   beforeSend?: (() => void) | undefined;
@@ -199,117 +233,6 @@ interface FetcherInit {
   method: string;
   headers: Record<string, string> | Headers;
   body?: unknown;
-}
-
-/**
- * Normalizes the response of an endpoint to the form of the specifications, so that the same checks apply to what real
- * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, tokens with 201,
- * `expires_in` as a string of digits, a secret without its expiry.
- */
-function normalizeResponse(reply: BufferedResponse, lenient: boolean, secrets: Redactor): Response {
-  const { response, text } = reply;
-  if (text === "") return withBody(response.status, response, null);
-  const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
-  const members = isForm ? readFormMembers(reply) : readJsonMembers(reply);
-  if (members === undefined) return withBody(response.status, response, text);
-  for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
-  if (members["access_token"] !== undefined) setIdTokenAside(members);
-  maskTokenType(members, secrets);
-  if (lenient) dropInvalidMembers(members);
-  const life = members["expires_in"];
-  if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
-  else if (life !== undefined && typeof life !== "number") {
-    const rule = "must be a number of seconds, 0 or more";
-    throw refused("bad_token_answer", { field: "expires_in", value: life, from: reply.url, rule });
-  }
-  // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
-  if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
-  const hasError = typeof members["error"] === "string";
-  const isHiddenError = response.ok && hasError && members["access_token"] === undefined;
-  const isCreated = response.status === 201 && members["access_token"] !== undefined;
-  const normalized = withBody(
-    isHiddenError ? 400 : isCreated ? 200 : response.status,
-    response,
-    JSON.stringify(members),
-    "application/json",
-  );
-  // The body has the error; a challenge beside it only says how to authenticate (RFC 6749 section 5.2).
-  if (hasError) normalized.headers.delete("www-authenticate");
-  return normalized;
-}
-
-// Many servers send null for an optional member that they do not set.
-const OPTIONAL_MEMBERS = ["expires_in", "refresh_token", "id_token", "scope"];
-
-/** The secrets of a response. */
-const ANSWERED = ["access_token", "refresh_token", "client_secret", "registration_access_token"];
-
-/** Masks a secret that a server repeats as the token type, which errors show in lower case. */
-function maskTokenType(members: Record<string, unknown>, secrets: Redactor): void {
-  const { token_type: type } = members;
-  for (const name of ANSWERED) {
-    const secret = members[name];
-    if (typeof secret === "string") secrets.add(secret);
-  }
-  if (typeof type === "string") members["token_type"] = secrets.redactKnown(type);
-}
-
-/** The member for the id token of a response: oauth4webapi would reject the whole response because of it. */
-export const UNVERIFIED_ID_TOKEN = "id_token (not verified)";
-
-function setIdTokenAside(members: Record<string, unknown>): void {
-  const idToken = members["id_token"];
-  delete members["id_token"];
-  if (idToken !== undefined) members[UNVERIFIED_ID_TOKEN] = idToken;
-}
-
-/**
- * Drops invalid members other than the access token from the response to a refresh. The issuer has consumed the old
- * refresh token by then, so rejecting the response would end the session.
- */
-function dropInvalidMembers(members: Record<string, unknown>): void {
-  const { expires_in: life, refresh_token: refreshToken, scope } = members;
-  const seconds = typeof life === "string" && life.trim() !== "" ? Number(life) : life;
-  if (typeof seconds === "number" && seconds >= 0 && Number.isFinite(seconds)) members["expires_in"] = seconds;
-  else delete members["expires_in"];
-  if (!isToken(refreshToken)) delete members["refresh_token"];
-  if (typeof scope !== "string") delete members["scope"];
-}
-
-const TOKEN_SHAPE = /^[\x21-\x7e]+$/;
-const MAX_TOKEN = 64 * 1024;
-
-/** Whether a value has the form of a token (RFC 6749 appendix A) and a storable length. */
-export function isToken(value: unknown): value is string {
-  return typeof value === "string" && value.length <= MAX_TOKEN && TOKEN_SHAPE.test(value);
-}
-
-function readFormMembers({ text, url }: BufferedResponse): Record<string, unknown> {
-  const members = Object.create(null) as Record<string, unknown>;
-  for (const [name, value] of new URLSearchParams(text)) {
-    if (name in members)
-      throw refused("bad_token_answer", { field: name, value: "(several)", from: url, rule: "must come once" });
-    members[name] = value;
-  }
-  return members;
-}
-
-/** The JSON members of a body; undefined for a failure whose body is not JSON. */
-function readJsonMembers(reply: BufferedResponse): Record<string, unknown> | undefined {
-  try {
-    return strictObject(reply);
-  } catch (error) {
-    if (!reply.response.ok) return undefined;
-    // A page in place of a token response comes from a proxy: the server itself did not answer.
-    throw isAgentAuthError(error) && error.code === "bad_content_type" ? asUnavailable(error) : error;
-  }
-}
-
-function withBody(status: number, response: Response, body: string | null, type?: string): Response {
-  const headers = new HttpHeaders(response.headers);
-  headers.delete("content-length");
-  if (type !== undefined) headers.set("content-type", type);
-  return new HttpResponse(body, { status, headers });
 }
 
 /** Whether an error means that the peer was unreachable or did not answer, rather than that it rejected the request. */

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../../errors.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import { oauthError } from "../http/oauth-error.js";
 import { type AuthorizationParams, knownIssuer } from "../model/authorization-params.js";
@@ -76,7 +76,7 @@ export async function buildAuthorization(request: AuthorizationRequest): Promise
     else url.searchParams.set(name, value);
   }
   if (url.href.length > MAX_URL) {
-    throw refused("bad_address", {
+    throw refusalError("bad_address", {
       field: "authorization_endpoint",
       value: server.authorizationEndpoint,
       from: server.url,
@@ -114,7 +114,7 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
   const from = "the callback of the login";
   for (const name of ["state", "iss", "code", "error"]) {
     if (parameters.getAll(name).length > 1)
-      throw refused("bad_callback", { field: name, value: "(several)", from, rule: "must come once" });
+      throw refusalError("bad_callback", { field: name, value: "(several)", from, rule: "must come once" });
   }
   if (parameters.get("state") !== pending.state) {
     throw new AgentAuthError("state_mismatch", "the callback does not belong to this login: its state differs", {
@@ -125,12 +125,12 @@ export function checkCallback(pending: PendingAuthorization, parameters: URLSear
   if (iss === null && pending.promisesIss) throw missingIssError(pending.issuer);
   if (iss !== null && iss !== pending.issuer) {
     const rule = `must be exactly ${quote(pending.issuer)} (RFC 9207 section 2.4); the response is not used`;
-    throw refused("iss_mismatch", { field: "iss", value: iss, from, rule });
+    throw refusalError("iss_mismatch", { field: "iss", value: iss, from, rule });
   }
   // An `error` without a value counts as missing, so a code is still required.
   if (!parameters.get("error") && !parameters.get("code")) {
     const rule = "is required (RFC 6749 section 4.1.2)";
-    throw refused("bad_callback", { field: "code", value: undefined, from, rule });
+    throw refusalError("bad_callback", { field: "code", value: undefined, from, rule });
   }
   try {
     const as: oauth.AuthorizationServer = {

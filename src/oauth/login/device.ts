@@ -53,48 +53,52 @@ interface IssuedCode {
  * @throws `AgentAuthError` `no_device_flow`
  */
 export async function startDeviceLogin(context: LoginContext, login: DeviceLogin): Promise<PreparedDeviceLogin> {
-  const { found, resource, proofKey, signal } = login;
+  const { found, resource, proofKey } = login;
   const { issuer } = found;
   const endpoint = issuer.deviceAuthorizationEndpoint;
   if (endpoint === undefined) throw noDeviceFlowError(issuer.issuer);
-  const moreGrants = [DEVICE_CODE_GRANT];
-  const registration = { ...context, server: issuer, redirectUri: PLACEHOLDER_REDIRECT, moreGrants, signal };
-  const acceptedTokenType = acceptedTypeFor(issuer, context);
-  const request = requestParamsFor(issuer, context);
-  const start = async (wanted: Pick<DeviceLogin, "scope" | "addedScope">): Promise<IssuedCode> => {
-    const { scope } = wanted;
-    const client = await obtainClient({ ...registration, scope, now: context.clock.epoch() });
-    const { tokenEndpoint } = issuer;
-    const call = { ...context, issuer: issuer.issuer, tokenEndpoint, client, acceptedTokenType, signal };
-    const parameters = {
-      ...Object.fromEntries(Object.entries(request.authorizationParams ?? {}).filter(([, value]) => value !== "")),
-      ...resourceParameter(resource),
-      ...(scope.length > 0 && { scope: scope.join(" ") }),
-    };
-    const loginClient = { client, form: PLACEHOLDER_REDIRECT, signal };
-    try {
-      const answer = await withClientRefusal(context, loginClient, () => requestDeviceCode(call, endpoint, parameters));
-      return { client, scope, answer };
-    } catch (error) {
-      const { server } = found;
-      if (!isScopeRefusal(error, wanted.addedScope)) {
-        throw withScopeHint(error, context, { server, scope, account: context.loginHint });
-      }
-      reportReducedScope(context, { ...wanted, issuer });
-      return start(withoutAddedScope(wanted));
-    }
-  };
   const known = await context.store.readClient(clientIssuer(issuer), PLACEHOLDER_REDIRECT);
-  const { client, scope, answer } = await start(login).catch((error: unknown) => {
+  const { client, scope, answer } = await obtainCode(context, login, endpoint).catch((error: unknown) => {
     // The issuer may have forgotten a client from an earlier login.
     if (known === undefined || !isInvalidClient(error)) throw error;
-    return start(login);
+    return obtainCode(context, login, endpoint);
   });
+  const request = requestParamsFor(issuer, context);
+  const acceptedTokenType = acceptedTypeFor(issuer, context);
   const overrides = overridesFor(issuer, context);
   const device = deviceOf(answer, endpoint, { now: context.clock.epoch(), bounds: await context.addressPolicy() });
   const { loginHint: account } = context;
   const target = { server: found.server, account, issuer, client, scope, resource };
   return { ...target, ...request, overrides, acceptedTokenType, proofKey, device };
+}
+
+/** Obtains a client, and a code for it; once more without the added scopes, if the issuer refuses those. */
+async function obtainCode(context: LoginContext, login: DeviceLogin, endpoint: string): Promise<IssuedCode> {
+  const { found, scope, addedScope, resource, signal } = login;
+  const { issuer, server } = found;
+  const registration = { ...context, server: issuer, redirectUri: PLACEHOLDER_REDIRECT, signal };
+  const moreGrants = [DEVICE_CODE_GRANT];
+  const client = await obtainClient({ ...registration, moreGrants, scope, now: context.clock.epoch() });
+  const { issuer: name, tokenEndpoint } = issuer;
+  const acceptedTokenType = acceptedTypeFor(issuer, context);
+  const call = { ...context, issuer: name, tokenEndpoint, client, acceptedTokenType, signal };
+  const { authorizationParams = {} } = requestParamsFor(issuer, context);
+  const parameters = {
+    ...Object.fromEntries(Object.entries(authorizationParams).filter(([, value]) => value !== "")),
+    ...resourceParameter(resource),
+    ...(scope.length > 0 && { scope: scope.join(" ") }),
+  };
+  const loginClient = { client, form: PLACEHOLDER_REDIRECT, signal };
+  try {
+    const answer = await withClientRefusal(context, loginClient, () => requestDeviceCode(call, endpoint, parameters));
+    return { client, scope, answer };
+  } catch (error) {
+    if (!isScopeRefusal(error, addedScope)) {
+      throw withScopeHint(error, context, { server, scope, account: context.loginHint });
+    }
+    reportReducedScope(context, { addedScope, issuer });
+    return obtainCode(context, { ...login, ...withoutAddedScope({ scope, addedScope }) }, endpoint);
+  }
 }
 
 /** The error where a login on another device is not possible. */

@@ -66,7 +66,7 @@ export function decodeStoredLogin(text: string): StoredLogin {
     : decodeLogin(text);
 }
 
-const client: Reader<PreparedLogin["client"]> = (members, name) => clientOf(readObject(members, name));
+const readClientRecord: Reader<PreparedLogin["client"]> = (members, name) => clientOf(readObject(members, name));
 
 const SERVER: Readers<ServerMetadata> = {
   ...readEach(readUrl, "issuer", "authorizationEndpoint", "tokenEndpoint"),
@@ -90,7 +90,7 @@ const STARTED: Readers<BetweenSteps & Omit<PreparedDeviceLogin, "device" | "onSl
   lifeMs: readNumber,
   account: readOptional,
   issuer: readNested(SERVER),
-  client,
+  client: readClientRecord,
   scope: readRequiredStrings,
   resource: readString,
   overrides: readRequiredStrings,

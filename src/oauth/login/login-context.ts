@@ -3,7 +3,7 @@ import type { Events } from "../../telemetry/emit.js";
 import type { ClientKey } from "../client/client-auth.js";
 import type { IssuerTrust } from "../client/issuer-binding.js";
 import type { PreRegisteredClient } from "../client/pre-registered-client.js";
-import type { DiscoveryContext } from "../discovery/discovery.js";
+import type { DiscoveryContext } from "../discovery/server-examination.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { LoginOptions } from "../grant/grant-requirements.js";
 import type { Nonces } from "../http/nonces.js";

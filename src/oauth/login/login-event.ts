@@ -1,9 +1,9 @@
 import { isAgentAuthError } from "../../errors.js";
-import { codeOf, type Events, observe, originOf, reasonOf } from "../../telemetry/emit.js";
+import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import type { Grant } from "../model/grant.js";
 
-type Fields = Omit<EventFields<"login">, "durationMs">;
+type LoginFields = Omit<EventFields<"login">, "durationMs">;
 
 /**
  * Runs a login and emits one event for it; none for one that the user is to begin once more.
@@ -12,15 +12,15 @@ type Fields = Omit<EventFields<"login">, "durationMs">;
  */
 export function observeLogin<T extends Grant | { again: unknown }>(
   events: Events,
-  { server, flow, issuer }: { server: string; flow: Fields["flow"]; issuer?: string },
+  { server, flow, issuer }: { server: string; flow: LoginFields["flow"]; issuer?: string },
   work: () => Promise<T>,
 ): Promise<T> {
-  return observe(events, "login", work, (ended): Fields | undefined => {
-    const about = { flow, issuer, server: originOf(server) };
+  return observe(events, "login", work, (ended): LoginFields | undefined => {
+    const about = { flow, issuer, server: serverOriginOf(server) };
     if ("result" in ended)
       return "again" in ended.result ? undefined : { outcome: "completed", ...about, issuer: ended.result.issuer };
     const { error } = ended;
     const isAborted = isAgentAuthError(error) && error.class === "aborted";
-    return { outcome: isAborted ? "aborted" : "failed", reason: reasonOf(error), code: codeOf(error), ...about };
+    return { outcome: isAborted ? "aborted" : "failed", reason: reasonOf(error), code: knownCodeOf(error), ...about };
   });
 }

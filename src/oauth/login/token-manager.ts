@@ -1,6 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
-import { Lru } from "../../http/lru.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { checkFirstNamed } from "../discovery/resource-metadata.js";
@@ -9,7 +8,6 @@ import {
   findUnmetRequirement,
   type GrantOptions,
   type GrantRequirements,
-  loginRemedy,
   loginRequired,
   machineAccountError,
   missingParams,
@@ -20,22 +18,14 @@ import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGra
 import { observeToken, type Served } from "../grant/refresh-event.js";
 import { isLastToken, unsavedFor } from "../grant/refresh-outcome.js";
 import type { OAuthHttp } from "../http/http.js";
-import { paramsText } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import {
-  coversScope,
-  type Grant,
-  type GrantKey,
-  hasSameTokens,
-  isForOneProcess,
-  isFresh,
-  isStorm,
-} from "../model/grant.js";
+import { coversScope, type Grant, type GrantKey, hasSameTokens, isFresh } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
 import { IDP_ACCOUNT, isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import { type SharedLoginContext, type SharedLoginRequest, shareLogin } from "./shared-login.js";
+import { ClientLogins, lockNameOf, rejectStorm } from "./client-logins.js";
+import type { SharedLoginContext, SharedLoginRequest } from "./shared-login.js";
 
 /** What a token manager needs. */
 export interface TokenManagerContext
@@ -50,31 +40,16 @@ export interface TokenManagerContext
   pending: PendingRefreshes;
 }
 
-/** How long no other login is requested after one that did not help. */
-const REPEAT_LOGIN_MS = 5 * 60_000;
-/** The logins of which this process knows more than the store. */
-const MAX_LOGINS = 10_000;
-
-/** What this process knows about the logins at one server, beside the stored grant. */
-interface LoginState {
-  /** The grant that its server rejected and a login is replacing now. */
-  replacing?: Grant | undefined;
-  /** The last login that replaced a rejected grant, and when. */
-  replaced?: { at: number; grant: Grant };
-  /** The result of a login whose token only this process may use, until its server rejects it. */
-  own?: Grant | undefined;
-}
-
 /** Decides, for every request for a token, whether to use the stored grant, refresh it, or log in. */
 export class TokenManager {
   readonly #context: TokenManagerContext;
   readonly #inFlight = new SingleFlight<Grant>();
   readonly #unsaved = new Map<string, Grant>();
-  /** By lock name. */
-  readonly #logins = new Lru<LoginState>(MAX_LOGINS);
+  readonly #logins: ClientLogins;
 
   constructor(context: TokenManagerContext) {
     this.#context = context;
+    this.#logins = new ClientLogins(context);
   }
 
   /** The stored grant of a key; without an account, the only login at the server. */
@@ -129,7 +104,7 @@ export class TokenManager {
 
   #isUsable(grant: Grant, minTtl: number | undefined): boolean {
     const now = this.#context.clock.epoch();
-    if (isFresh(grant, now, minTtl) || this.#isOwnLogin(grant)) return true;
+    if (isFresh(grant, now, minTtl) || this.#logins.isOwn(grant)) return true;
     return isLastToken(grant, now) && !this.#isUnsaved(grant);
   }
 
@@ -174,13 +149,12 @@ export class TokenManager {
     found?: Grant,
   ): Promise<Grant> {
     const grant = await this.get(key, options, found);
-    const refused = this.#logins.get(lockNameOf(grant))?.replacing;
-    return refused && hasSameTokens(refused, grant) ? this.login(grant, { ...options, refused: grant }) : grant;
+    return this.#logins.isReplacing(grant) ? this.login(grant, { ...options, refused: grant }) : grant;
   }
 
   /** Refreshes a grant whose token its server rejected, unless that was just tried without success. */
   async refreshRefused(grant: Grant, signal: AbortSignal | undefined): Promise<Grant> {
-    await this.#rejectStorm(grant);
+    await rejectStorm(this.#context, grant);
     return (await this.#refreshOnce(grant, { isRefused: true, isForced: true }, signal)).grant;
   }
 
@@ -195,54 +169,24 @@ export class TokenManager {
     return (await this.#refreshOnce(seen, why, undefined)).source === "refreshed";
   }
 
-  /** Throws if requests to the issuer, or to the user, would repeat without end. */
-  async #rejectStorm(grant: Grant): Promise<void> {
-    const { store, clock } = this.#context;
-    const stored = await store.read(grant);
-    if (stored && isStorm(stored, clock.epoch())) throw refreshStormError(grant);
-  }
-
   /** Logs the user in; concurrent calls with the same key and scope share the result. */
   login(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
-    const { scope, refused, authorizationParams = {} } = request;
-    if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
-    const name = lockNameOf(key);
-    const work = async (signal: AbortSignal) => {
-      if (refused) await this.#rejectStorm(refused);
-      if (refused && scope === undefined) this.#note(name, { replacing: refused, own: undefined });
-      try {
-        const grant = await shareLogin(this.#context, { ...request, key, signal });
-        if (refused) this.#note(name, { replaced: { at: this.#context.clock.epoch(), grant } });
-        if (isForOneProcess(grant)) this.#note(name, { own: grant });
-        return grant;
-      } finally {
-        if (this.#logins.get(name)) this.#note(name, { replacing: undefined });
-      }
-    };
-    const what = `login ${name} ${scope ?? ""} ${paramsText(authorizationParams)}`;
-    return this.#inFlight.run(what, work, request.signal);
-  }
-
-  #note(name: string, change: LoginState): void {
-    this.#logins.set(name, { ...this.#logins.get(name), ...change });
+    return this.#logins.run(key, request);
   }
 
   /** Whether a grant comes from a login after a rejection, so recent that another login would not help. */
   followsRefusal(grant: Grant): boolean {
-    const last = this.#logins.get(lockNameOf(grant))?.replaced;
-    if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
-    return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
-  }
-
-  /** Whether a grant is that of a login whose token only this process may use, until its server rejects it. */
-  #isOwnLogin(grant: Grant): boolean {
-    const own = this.#logins.get(lockNameOf(grant))?.own;
-    return own !== undefined && hasSameTokens(own, grant);
+    return this.#logins.followsRefusal(grant);
   }
 
   /**
-   * Refreshes. If the issuer does not answer, returns the current grant if its token is valid; undefined if a login is
-   * needed.
+   * Refreshes. What a failure means:
+   *
+   * | failure | the token of the grant | result |
+   * |---|---|---|
+   * | of the issuer, a proxy or the store, or this client is closed | valid, and no refresh is forced | the grant |
+   * | a login is needed: the issuer rejected the grant, or nothing refreshes it | any | undefined if a login is allowed, else the error |
+   * | any other | any | the error |
    */
   async #refreshOrUse(grant: Grant, options: TokenOptions): Promise<Served | undefined> {
     try {
@@ -277,10 +221,6 @@ export class TokenManager {
   }
 }
 
-function lockNameOf({ profile, server, account }: GrantKey): string {
-  return JSON.stringify([profile, server, account]);
-}
-
 function explainLogin(
   grant: Grant | undefined,
   wanted: readonly string[],
@@ -309,10 +249,4 @@ function perhapsAmbiguousError(key: GrantKey, { account }: Grant, unusable: Agen
   const hint = unusable.hint ?? "repair the file";
   const remedy = { action: "configure", option: "account" } as const;
   return new AgentAuthError("account_ambiguous", message, { class: "store", hint, remedy, cause: unusable });
-}
-
-function refreshStormError(grant: Grant): AgentAuthError {
-  const message = `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`;
-  const hint = "wait a minute, or log in again";
-  return new AgentAuthError("renewal_storm", message, { class: "auth", hint, remedy: loginRemedy(grant) });
 }

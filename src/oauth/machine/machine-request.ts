@@ -2,8 +2,9 @@ import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
 import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from "../client/pre-registered-client.js";
-import { type DiscoveryContext, discoverIssuer } from "../discovery/discovery.js";
+import { discoverIssuer } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
+import type { DiscoveryContext } from "../discovery/server-examination.js";
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
 import { LOGIN_HINT, loginRemedy } from "../grant/grant-requirements.js";
 import type { OAuthHttp } from "../http/http.js";
@@ -59,7 +60,7 @@ export interface MachineRequest {
   signal: AbortSignal;
 }
 
-type Target = Omit<Grant, "tokens" | "signedInAt" | "refusals" | "generation" | "retired">;
+type GrantTarget = Omit<Grant, "tokens" | "signedInAt" | "refusals" | "generation" | "retired">;
 
 /**
  * Requests a token: at the token endpoint of the earlier grant, else at the one that discovery finds. A rejection by the
@@ -102,7 +103,7 @@ async function checkedTarget(
   context: MachineContext,
   login: IssuerContext,
   request: MachineRequest,
-): Promise<Target | undefined> {
+): Promise<GrantTarget | undefined> {
   const known = knownTarget(context, login, request);
   if (known === undefined) return undefined;
   try {
@@ -118,7 +119,7 @@ async function checkedTarget(
 async function checkBinding(
   { grant, isDocument, client: { ...client } }: MachineContext,
   login: IssuerContext,
-  { issuer, server }: Pick<Target, "issuer" | "server">,
+  { issuer, server }: Pick<GrantTarget, "issuer" | "server">,
   { key, before, signal }: MachineRequest,
 ): Promise<void> {
   if (isDocument) return undefined;
@@ -137,7 +138,7 @@ function knownTarget(
   { client }: MachineContext,
   login: IssuerContext,
   { before, scope }: MachineRequest,
-): Target | undefined {
+): GrantTarget | undefined {
   if (before === undefined) return undefined;
   const { authMethod } = before.client;
   const byKey = authMethod === "private_key_jwt";
@@ -155,7 +156,11 @@ function knownTarget(
   };
 }
 
-async function findTarget(context: MachineContext, login: IssuerContext, request: MachineRequest): Promise<Target> {
+async function findTarget(
+  context: MachineContext,
+  login: IssuerContext,
+  request: MachineRequest,
+): Promise<GrantTarget> {
   const { key, challenge, signal } = request;
   const found = await discoverIssuer(login, key.server, challenge, signal);
   const { issuer } = found;
@@ -190,7 +195,7 @@ async function findTarget(context: MachineContext, login: IssuerContext, request
 async function sendTokenRequest(
   context: MachineContext,
   login: IssuerContext,
-  target: Target,
+  target: GrantTarget,
   request: MachineRequest,
 ): Promise<Grant> {
   const { client, issuer, endpoints, resource, requestedScope: scope, acceptedTokenType } = target;
@@ -234,8 +239,8 @@ function tokensFor(
     },
     async idJag(byUser, subject) {
       const wanted = { ...parameters, ...subject, audience: call.issuer };
-      const asked = idJagAssertion(callTo(byUser.idp, call, httpTo), wanted);
-      const { value: assertion, scope } = await asked.catch((error: unknown) => {
+      const requested = idJagAssertion(callTo(byUser.idp, call, httpTo), wanted);
+      const { value: assertion, scope } = await requested.catch((error: unknown) => {
         throw providerFailure(error, byUser, { ...wanted, profile: call.profile });
       });
       return { assertion, scope };

@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { codeOf, type Events, observe, originOf, reasonOf } from "../../telemetry/emit.js";
+import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import type { GrantOptions } from "../grant/grant-requirements.js";
@@ -172,7 +172,7 @@ export class MachineTokenManager {
     const previousScope = unionScopes(before?.requestedScope, request.previousScope);
     const { grant: machineGrant, events } = this.#context;
     const trigger = isRefused ? "unauthorized" : isUnusable ? "requested" : "expired";
-    const about = { trigger, grant: machineGrant.type, server: originOf(request.key.server) } as const;
+    const about = { trigger, grant: machineGrant.type, server: serverOriginOf(request.key.server) } as const;
     const grant = await observe(
       events,
       "refresh",
@@ -181,7 +181,7 @@ export class MachineTokenManager {
         if ("result" in ended) return { outcome: "refreshed", ...about, issuer: ended.result.issuer };
         const { error } = ended;
         const isRejected = isAgentAuthError(error) && error.class === "auth";
-        const failure = { reason: reasonOf(error), code: codeOf(error), issuer: before?.issuer };
+        const failure = { reason: reasonOf(error), code: knownCodeOf(error), issuer: before?.issuer };
         return { outcome: isRejected ? "rejected" : "failed", ...about, ...failure };
       },
     );

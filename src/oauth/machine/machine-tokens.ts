@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError } from "../../errors.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote, Secret } from "../../redact.js";
 import { type GrantTokens, type TokenAnswer, tokensOf } from "../model/grant.js";
 import type { IdJagSubject } from "../model/machine-grant.js";
@@ -94,7 +94,7 @@ export async function idJagAssertion(call: TokenCall, request: IdJagRequest): Pr
   const issued = await exchangeTokens(call, exchange);
   const { header, claims } = readClaims(issued.value) ?? {};
   const complain = (field: string, value: unknown, rule: string) =>
-    refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
+    refusalError("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   if (header?.["typ"] !== ID_JAG_TYP) throw complain("typ of the ID-JAG", header?.["typ"], `must be "${ID_JAG_TYP}"`);
   const named = claims?.["aud"];
   // Any other issuer in the audience could use the assertion in our place.

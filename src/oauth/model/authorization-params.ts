@@ -27,7 +27,7 @@ const OF_FLOW: Readonly<Record<string, FlowOption | null>> = {
   dpop_jkt: "dpop",
 };
 
-/** The names of the parameters that the flow sets, and that nobody else may set. */
+/** The names of the parameters that the flow sets, and that no option may set. */
 export const FLOW_PARAMETERS: readonly string[] = Object.keys(OF_FLOW);
 
 const MAX_VALUE = 1024;

@@ -10,7 +10,7 @@ import { BOUND_BY, type BoundBy, type ClientBinding } from "./grant-store.js";
  * @param before the text that this one replaces: members of the same login that a newer version wrote are preserved
  */
 export function encodeGrant(grant: Grant, before?: string): string {
-  const members = revealed({ kind: "grant", ...grant });
+  const members = revealSecrets({ kind: "grant", ...grant });
   const old = before === undefined ? {} : decode(before, "grant");
   const sameLogin = old["signedInAt"] === grant.signedInAt && old["issuer"] === grant.issuer;
   return encode(sameLogin ? keepUnknown(old, members) : members);
@@ -85,7 +85,7 @@ export function clientOf(members: Members): ClientRecord {
   };
 }
 
-const client: Reader<ClientRecord> = (members, name) => clientOf(readObject(members, name));
+const readClientRecord: Reader<ClientRecord> = (members, name) => clientOf(readObject(members, name));
 const retired = readNested<NonNullable<Grant["retired"]>>({ at: readCount, reason: readString });
 const lostRefresh = readNested<LostRefresh>({ at: readCount, code: readString, generation: readCount });
 
@@ -101,7 +101,7 @@ const GRANT: Readers<Omit<Grant, "lostRefresh">> = {
     token: readString,
     ...readEach(readOptional, "introspection", "revocation", "endSession", "jwks"),
   }),
-  client,
+  client: readClientRecord,
   requestedScope: readOptional,
   overrides: readStrings,
   proofKey: readSecret,
@@ -136,13 +136,13 @@ export function encode(members: Members): string {
 }
 
 export function withSchema(members: Members): Members {
-  return { schema: SCHEMA, ...revealed(members) };
+  return { schema: SCHEMA, ...revealSecrets(members) };
 }
 
 /** The members with their secrets in the clear. */
-function revealed(members: Members): Members {
+function revealSecrets(members: Members): Members {
   const reveal = (value: unknown) =>
-    value instanceof Secret ? value.reveal() : isJsonObject(value) ? revealed(value) : value;
+    value instanceof Secret ? value.reveal() : isJsonObject(value) ? revealSecrets(value) : value;
   return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, reveal(value)]));
 }
 

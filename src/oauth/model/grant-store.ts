@@ -87,7 +87,7 @@ export interface GrantStore extends BindingStore {
   /** Where logins wait for their callback, for `AgentClient.startLogin`. Optional: its `saved` then holds them, sealed. */
   readonly shortLived?: ShortLivedRecords | undefined;
   /** The same store for another tenant, for `AgentClient.for`. Optional: without it the store has no tenants. */
-  for?(place: { readonly tenant: string }): GrantStore;
+  for?(partition: { readonly tenant: string }): GrantStore;
   /** The removed logins that are still to be revoked. Optional: without it a revocation that failed is not tried again. */
   readonly unrevoked?: UnrevokedLogins | undefined;
   /** What speaks against using the store. Optional: a store without it can be used if it can be read. */

@@ -91,7 +91,7 @@ export function markOf({ renewal }: GrantSummary): ConnectionState | undefined {
 }
 
 /** Whether a query asks for this connection. */
-export function isAskedFor(connection: Connection, { state, ...filter }: ConnectionQuery): boolean {
+export function matchesQuery(connection: Connection, { state, ...filter }: ConnectionQuery): boolean {
   return (state === undefined || state === connection.state) && matchesFilter(connection, filter);
 }
 
@@ -135,35 +135,35 @@ function wrongQuery(message: string): AgentAuthError {
 /**
  * The connections of a store that opens each of its grants: one on this machine.
  *
- * @param places the names of the grants in ascending order, each of them after the cursor
+ * @param names those of the grants in ascending order, each of them after the cursor
  */
 export async function* connectionPages(
   query: ConnectionQuery,
-  places: Iterable<string> | AsyncIterable<string>,
-  read: (place: string) => Promise<Grant | undefined>,
+  names: Iterable<string> | AsyncIterable<string>,
+  read: (name: string) => Promise<Grant | undefined>,
 ): AsyncGenerator<ConnectionPage> {
   const limit = limitOf(query);
   if (query.tenant !== undefined) throw wrongQuery(`tenant is ${quote(query.tenant)}, and this store has no tenants`);
   let [items, seen]: [Connection[], number] = [[], 0];
   let last = query.cursor;
-  for await (const place of places) {
+  for await (const name of names) {
     if (seen === limit) {
       yield { items, cursor: last };
       [items, seen] = [[], 0];
     }
     seen++;
-    last = place;
-    const connection = await usable(async () => {
-      const grant = await read(place);
+    last = name;
+    const connection = await readUsable(async () => {
+      const grant = await read(name);
       return grant && connectionOf(summaryOf(grant), Date.now());
     }, query.onUnusable);
-    if (connection && isAskedFor(connection, query)) items.push(connection);
+    if (connection && matchesQuery(connection, query)) items.push(connection);
   }
   yield { items, cursor: undefined };
 }
 
 /** The result; undefined for a record that cannot be used, because one of those does not hide the others. */
-export async function usable<T>(
+export async function readUsable<T>(
   work: () => Promise<T>,
   onUnusable: (error: AgentAuthError) => void = () => {},
 ): Promise<T | undefined> {

@@ -22,10 +22,10 @@ export function parseMcpUrl(value: string): { url: string; resource: string; loo
   url.hash = "";
   // Setting an empty query removes its "?".
   if (url.search === "") url.search = "";
-  return { url: url.href, resource: canonical(url), loopback };
+  return { url: url.href, resource: canonicalAddressOf(url), loopback };
 }
 
-function canonical(url: URL): string {
+function canonicalAddressOf(url: URL): string {
   return url.pathname === "/" && url.search === "" ? url.origin : url.href;
 }
 

@@ -1,5 +1,5 @@
 import { isScopeToken } from "../../http/oauth-syntax.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import type { Discovered, IssuerMetadata } from "./metadata.js";
 
 /** The most scopes of a list; servers are known that list 48. */
@@ -18,7 +18,7 @@ export function splitScope(scope: string | undefined): string[] {
  * @throws `AgentAuthError` `bad_scope`
  */
 export function parseScope(value: unknown, field: string, from: string): string[] {
-  const complain = (rule: string) => refused("bad_scope", { field, value, from, rule });
+  const complain = (rule: string) => refusalError("bad_scope", { field, value, from, rule });
   const tokens: unknown = typeof value === "string" ? splitScope(value) : value;
   if (!Array.isArray(tokens)) throw complain("must be a list of scopes");
   if (tokens.length > MAX_SCOPES) throw complain(`must not have more than ${MAX_SCOPES} scopes`);

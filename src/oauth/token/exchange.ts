@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { SECRET_MASK, Secret } from "../../redact.js";
 import { tokensOf } from "../model/grant.js";
 import { TOKEN_EXCHANGE } from "../model/metadata.js";
@@ -118,7 +118,7 @@ function buildExchangeParameters(request: ExchangeRequest): URLSearchParams {
 /** Rejects a token of another type than requested, which the caller would mistake for it (RFC 8693 section 2.2.1). */
 function checkType(call: TokenCall, request: ExchangeRequest, answer: oauth.TokenEndpointResponse): string {
   const complain = (field: string, value: unknown, rule: string) =>
-    refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
+    refusalError("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   const issued = answer["issued_token_type"];
   const wanted = request.requestedTokenType === undefined ? USABLE : [request.requestedTokenType];
   if (typeof issued !== "string" || !wanted.includes(issued)) {
@@ -137,5 +137,5 @@ function checkTokenAudience(call: TokenCall, request: ExchangeRequest, token: st
   const isRequested = (one: unknown) => typeof one === "string" && requested.includes(withoutSlash(one));
   if (named === undefined || requested.length === 0 || [named].flat().some(isRequested)) return;
   const rule = "must name a requested audience or resource (RFC 8693 section 2.1)";
-  throw refused("bad_token_answer", { field: "aud of the token", value: named, from: call.tokenEndpoint, rule });
+  throw refusalError("bad_token_answer", { field: "aud of the token", value: named, from: call.tokenEndpoint, rule });
 }

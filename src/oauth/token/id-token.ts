@@ -1,7 +1,7 @@
 import type { JSONWebKeySet } from "jose";
 import { isAgentAuthError } from "../../errors.js";
 import { strictObject } from "../../http/body.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { quote, type Secret } from "../../redact.js";
 import { type OAuthHttp, serverFailure } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
@@ -30,7 +30,7 @@ export async function verifyIdToken(grant: Grant, verification: IdTokenVerificat
   const { issuer, endpoints, client, tokens } = grant;
   const { idToken } = tokens;
   const complain = (rule: string) =>
-    refused("bad_token_answer", { field: "id_token", value: "(not shown)", from: endpoints.token, rule });
+    refusalError("bad_token_answer", { field: "id_token", value: "(not shown)", from: endpoints.token, rule });
   if (idToken === undefined) throw complain("is required for a login at an identity provider");
   try {
     await verifyClaims(idToken.reveal(), grant, verification);
@@ -71,13 +71,14 @@ async function keysOf({ endpoints, issuer }: Grant, { http, signal }: IdTokenVer
   const { jwks: url } = endpoints;
   if (url === undefined) {
     const rule = "is required of an identity provider (OpenID Connect Discovery section 3)";
-    throw refused("bad_server_metadata", { field: "jwks_uri", value: undefined, from: issuer, rule });
+    throw refusalError("bad_server_metadata", { field: "jwks_uri", value: undefined, from: issuer, rule });
   }
   const reply = await http.document(url, signal);
   const { status } = reply;
   if (status >= 500 || status === 429) throw serverFailure(url, status);
   const rule = `must be the address of a key set, and answered HTTP ${status} (RFC 7517 section 5)`;
-  if (!reply.response.ok) throw refused("bad_server_metadata", { field: "jwks_uri", value: url, from: issuer, rule });
+  if (!reply.response.ok)
+    throw refusalError("bad_server_metadata", { field: "jwks_uri", value: url, from: issuer, rule });
   return strictObject(reply) as unknown as JSONWebKeySet;
 }
 

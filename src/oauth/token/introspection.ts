@@ -41,7 +41,7 @@ export async function introspect(
   const request = async () => {
     const response = await oauth.introspectionRequest(server, client, auth, token, options);
     const answer = await oauth.processIntrospectionResponse(server, client, response);
-    return masked(answer, secretsOf(grant)) as Introspection;
+    return redactValue(answer, secretsOf(grant)) as Introspection;
   };
   return withOAuthErrors({ tokenEndpoint: url }, request);
 }
@@ -54,9 +54,9 @@ function secretsOf({ tokens, client }: Grant): Redactor {
 }
 
 /** The value with every string in it redacted; the strict parser limits its depth. */
-function masked(value: unknown, redactor: Redactor): unknown {
+function redactValue(value: unknown, redactor: Redactor): unknown {
   if (typeof value === "string") return redactor.redactKnown(value);
-  if (Array.isArray(value)) return value.map((item) => masked(item, redactor));
+  if (Array.isArray(value)) return value.map((item) => redactValue(item, redactor));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, masked(item, redactor)]));
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, redactValue(item, redactor)]));
 }

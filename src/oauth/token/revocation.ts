@@ -1,8 +1,8 @@
 import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { follow } from "../../http/deadline.js";
+import { followSignal } from "../../http/deadline.js";
 import type { Secret } from "../../redact.js";
-import { codeOf, type Ended, type Events, observe, originOf } from "../../telemetry/emit.js";
+import { type Ended, type Events, knownCodeOf, observe, serverOriginOf } from "../../telemetry/emit.js";
 import type { EventFields } from "../../telemetry/events.js";
 import { authenticateInForm, type ClientKey } from "../client/client-auth.js";
 import type { OAuthHttp } from "../http/http.js";
@@ -53,10 +53,10 @@ export function revokeRemotely(grant: Grant, context: RevocationContext): Promis
 }
 
 function describeEnd({ issuer, server }: Grant, ended: Ended<RemoteLogout>): Omit<EventFields<"revoke">, "durationMs"> {
-  const about = { issuer, server: originOf(server) };
+  const about = { issuer, server: serverOriginOf(server) };
   const { revoked, sessionEnded, error } =
     "result" in ended ? ended.result : { ...ended, revoked: false, sessionEnded: false };
-  if (error !== undefined) return { outcome: "failed", code: codeOf(error), ...about };
+  if (error !== undefined) return { outcome: "failed", code: knownCodeOf(error), ...about };
   return { outcome: revoked ? "revoked" : sessionEnded ? "session_ended" : "unsupported", ...about };
 }
 
@@ -66,7 +66,7 @@ async function revokeAtIssuer(
 ): Promise<RemoteLogout> {
   const { revocation } = grant.endpoints;
   const expiresAt = grant.tokens.expiresAt === undefined ? undefined : new Date(grant.tokens.expiresAt);
-  const call = follow(
+  const call = followSignal(
     callerSignal,
     REVOCATION_MS,
     () => new AgentAuthError("timeout", "no response in 5 s", { class: "unavailable" }),

@@ -1,5 +1,5 @@
 import type * as oauth from "oauth4webapi";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { TraceEntry } from "../http/trace.js";
@@ -48,7 +48,7 @@ export function checkTokenType(
   const rule = isBound ? 'must be "DPoP" (RFC 9449 section 5)' : 'must be "Bearer" (RFC 6749 section 5.1)';
   const mayAccept = !isBound && isAcceptableTokenType(type);
   const override = mayAccept ? ({ override: "acceptTokenType", overrideValue: type } as const) : {};
-  throw refused("bad_token_answer", { field: "token_type", value, from, rule, ...override });
+  throw refusalError("bad_token_answer", { field: "token_type", value, from, rule, ...override });
 }
 
 /** A parsed JWT whose signature is not verified: that is up to its audience. */
@@ -108,7 +108,7 @@ export function usableIdToken(value: unknown, expected: IdTokenExpectation): str
   if (why === undefined) return String(value);
   if (requiresIdToken) {
     const rule = `is required for a login at an identity provider${value === undefined ? "" : `, but ${why}`}`;
-    throw refused("bad_token_answer", { field: "id_token", value: value && "(not shown)", from: url, rule });
+    throw refusalError("bad_token_answer", { field: "id_token", value: value && "(not shown)", from: url, rule });
   }
   trace?.({ step: "token", method: "POST", url, used: true, why: `the id_token of the response is ignored: ${why}` });
   return undefined;

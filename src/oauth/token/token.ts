@@ -2,11 +2,12 @@ import * as oauth from "oauth4webapi";
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { isLoopbackHost } from "../../http/address.js";
 import type { Clock } from "../../http/deadline.js";
-import { refused } from "../../http/refuse.js";
+import { refusalError } from "../../http/refuse.js";
 import type { Secret } from "../../redact.js";
 import { type ClientKey, clientAuth } from "../client/client-auth.js";
-import { isToken, type OAuthHttp, UNVERIFIED_ID_TOKEN } from "../http/http.js";
+import type { OAuthHttp } from "../http/http.js";
 import type { Prover } from "../http/nonces.js";
+import { isToken, UNVERIFIED_ID_TOKEN } from "../http/normalize-response.js";
 import { oauthError } from "../http/oauth-error.js";
 import type { TraceEntry } from "../http/trace.js";
 import type { ClientRecord, Grant, TokenAnswer } from "../model/grant.js";
@@ -140,7 +141,7 @@ export function answerOf(
   nonce?: string,
 ): TokenAnswer {
   const complain = (field: string, rule: string, value: unknown = undefined) =>
-    refused("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
+    refusalError("bad_token_answer", { field, value, from: call.tokenEndpoint, rule });
   // An invalid token is not quoted either: it may be a secret.
   const token = (field: string, value: string | undefined) => {
     if (value !== undefined && !isToken(value)) {

@@ -4,11 +4,11 @@ import type { RedisConnection } from "../../store/redis/connection.js";
 import { redisError } from "../../store/redis/engine.js";
 import { redisDriver } from "../../store/redis/redis-driver.js";
 import type { ClientPackage, PackageName } from "./client-package.js";
-import type { Connection } from "./lazy-driver.js";
+import type { ConnectedDriver } from "./lazy-driver.js";
 import type { EngineAddress } from "./store-url.js";
 
 type Module = Readonly<Record<string, unknown>>;
-type Connect = (module: Module, address: EngineAddress) => Promise<Connection>;
+type Connect = (module: Module, address: EngineAddress) => Promise<ConnectedDriver>;
 
 const CONNECT_MS = 2000;
 const MAX_CONNECTIONS = 4;
@@ -16,7 +16,7 @@ const MAX_CONNECTIONS = 4;
 const ANNOUNCED = { notify: true };
 
 /** Connects with a package of the user. @throws `AgentAuthError` as the driver of the engine */
-export async function connectWith({ name, load }: ClientPackage, address: EngineAddress): Promise<Connection> {
+export async function connectWith({ name, load }: ClientPackage, address: EngineAddress): Promise<ConnectedDriver> {
   return CONNECT[name](await load(), address);
 }
 
@@ -36,8 +36,8 @@ interface NodeRedis {
   sendCommand(...args: never[]): Promise<unknown>;
 }
 
-async function nodeRedis(module: Module, { url, location }: EngineAddress): Promise<Connection> {
-  const createClient = exported<(options: object) => NodeRedis>(module, "createClient");
+async function nodeRedis(module: Module, { url, location }: EngineAddress): Promise<ConnectedDriver> {
+  const createClient = exportOf<(options: object) => NodeRedis>(module, "createClient");
   const client = createClient({ url, socket: { connectTimeout: CONNECT_MS, reconnectStrategy: false } });
   return connectRedis(client, location, async () => client.destroy());
 }
@@ -50,8 +50,8 @@ interface IoRedis {
   call(...args: never[]): Promise<unknown>;
 }
 
-async function ioRedis(module: Module, { url, location }: EngineAddress): Promise<Connection> {
-  const Redis = exported<new (url: string, options: object) => IoRedis>(module, "Redis");
+async function ioRedis(module: Module, { url, location }: EngineAddress): Promise<ConnectedDriver> {
+  const Redis = exportOf<new (url: string, options: object) => IoRedis>(module, "Redis");
   const options = { lazyConnect: true, connectTimeout: CONNECT_MS, maxRetriesPerRequest: 0, retryStrategy: () => null };
   const client = new Redis(url, options);
   return connectRedis(client, location, async () => client.disconnect());
@@ -61,7 +61,7 @@ async function connectRedis(
   client: NodeRedis | IoRedis,
   location: string,
   close: () => Promise<void>,
-): Promise<Connection> {
+): Promise<ConnectedDriver> {
   // A client without a listener ends the process, and some report the reason only there.
   let reported: unknown;
   client.on("error", (error) => {
@@ -77,14 +77,14 @@ async function connectRedis(
 }
 
 /** The pool of `pg`, as far as it is used here. */
-interface Pool {
+interface PgPool {
   on(event: "error", listener: () => void): unknown;
   query(text: string, values: (string | null)[]): Promise<{ rows: unknown[] }>;
   end(): Promise<void>;
 }
 
-async function nodePostgres(module: Module, { url, host, port, database }: EngineAddress): Promise<Connection> {
-  const Pool = exported<new (options: object) => Pool>(module, "Pool");
+async function nodePostgres(module: Module, { url, host, port, database }: EngineAddress): Promise<ConnectedDriver> {
+  const Pool = exportOf<new (options: object) => PgPool>(module, "Pool");
   // The driver names what is not in the connection string, and the connection string decides.
   const named = { host, port, ...(database !== "" && { database }) };
   const limits = { max: MAX_CONNECTIONS, connectionTimeoutMillis: CONNECT_MS, allowExitOnIdle: true };
@@ -99,8 +99,8 @@ interface Sql {
   end(options: { timeout: number }): Promise<void>;
 }
 
-async function postgresJs(module: Module, { url, host, port }: EngineAddress): Promise<Connection> {
-  const postgres = exported<(url: string, options: object) => Sql>(module, "default");
+async function postgresJs(module: Module, { url, host, port }: EngineAddress): Promise<ConnectedDriver> {
+  const postgres = exportOf<(url: string, options: object) => Sql>(module, "default");
   const limits = { max: MAX_CONNECTIONS, connect_timeout: CONNECT_MS / 1000, onnotice() {} };
   // This package would send a host among the parameters to the server, as a setting.
   const address = new URL(url);
@@ -110,7 +110,7 @@ async function postgresJs(module: Module, { url, host, port }: EngineAddress): P
 }
 
 /** What a module exports; one in CommonJS may have it only in its default export. */
-function exported<T>(module: Module, name: string): T {
+function exportOf<T>(module: Module, name: string): T {
   const found = module[name] ?? (Object(module["default"]) as Module)[name];
   if (typeof found !== "function") throw new TypeError(`the package exports no ${name}`);
   return found as T;

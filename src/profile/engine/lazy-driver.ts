@@ -3,7 +3,7 @@ import { eachOperation } from "../../store/driver/bounded-driver.js";
 import type { StoreDriver } from "../../store/driver/driver.js";
 
 /** A driver with its connection. */
-export interface Connection {
+export interface ConnectedDriver {
   driver: StoreDriver;
   close(): Promise<void>;
 }
@@ -13,7 +13,7 @@ export interface LazyEngine {
   system: string;
   location: string;
   /** Connects and fails at once if the engine cannot be reached. */
-  connect(): Promise<Connection>;
+  connect(): Promise<ConnectedDriver>;
 }
 
 /** A driver that can be closed; the next operation connects again. */
@@ -27,7 +27,7 @@ const IDLE_MS = 1000;
 
 /** A connection that operations use. */
 interface Used {
-  opened: Promise<Connection>;
+  opened: Promise<ConnectedDriver>;
   running: number;
   timer: ReturnType<typeof setTimeout> | undefined;
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { escapeText, quote } from "../../redact.js";
 import type { SecretSetting } from "../secrets.js";
 import type { EngineKind } from "../store-choice.js";
@@ -39,7 +39,7 @@ export function readAddress(
 ): EngineAddress {
   const { schemes, port: usual, example } = ENGINES[kind];
   if (setting === undefined) {
-    throw wrong(
+    throw usageError(
       `the store ${kind} needs the address of the engine, and store_url is not set`,
       `set AGENTAUTH_STORE_URL, for example to ${example}; or keep it: agentauth config set store_url file:<path>`,
     );
@@ -47,18 +47,18 @@ export function readAddress(
   const text = setting.read();
   const where = `store_url (${setting.source})`;
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined) throw wrong(`${where} is not an address`, `it must be like ${example}`);
+  if (url === undefined) throw usageError(`${where} is not an address`, `it must be like ${example}`);
   hideSecrets(url, text, hide);
   if (!schemes.includes(url.protocol)) {
     const problem = `${where} begins with ${quote(url.protocol)}: the store ${kind} needs ${schemes.join(" or ")}`;
-    throw wrong(problem, `it must be like ${example}`);
+    throw usageError(problem, `it must be like ${example}`);
   }
   // PostgreSQL takes the folder of its Unix socket as a parameter.
   const host = (kind === "postgres" && url.searchParams.get("host")) || url.hostname;
-  if (host === "") throw wrong(`${where} names no host`, `it must be like ${example}`);
-  const database = decoded(url.pathname.slice(1), where);
+  if (host === "") throw usageError(`${where} names no host`, `it must be like ${example}`);
+  const database = decodePart(url.pathname.slice(1), where);
   if (kind === "redis" && !/^\d*$/.test(database))
-    throw wrong(`${where} has a path that is no number of a database`, `it must be like ${example}`);
+    throw usageError(`${where} has a path that is no number of a database`, `it must be like ${example}`);
   const port = url.port === "" ? usual : Number(url.port);
   return { url: text, host, port, database, location: locationOf(kind, `${host}:${port}`, database) };
 }
@@ -82,14 +82,10 @@ function decodeLoosely(text: string): string {
   }
 }
 
-function decoded(path: string, where: string): string {
+function decodePart(path: string, where: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    throw wrong(`${where} has a path that is not percent-encoded`, undefined);
+    throw usageError(`${where} has a path that is not percent-encoded`);
   }
-}
-
-function wrong(message: string, hint: string | undefined): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint });
 }

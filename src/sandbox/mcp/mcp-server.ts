@@ -13,7 +13,7 @@ import { introspectionOf } from "../oauth/token-facts.js";
 import { type McpHandler, REPORTS_SCOPE, REPORTS_TOOL, sampleMcp } from "./handler.js";
 import { ownMcp } from "./own-server.js";
 import type { CreateMcpServer } from "./own-server-options.js";
-import { bufferResponse, isEventStream, sendStream, webRequest } from "./web-request.js";
+import { bufferResponse, isEventStreamResponse, sendStream, webRequest } from "./web-request.js";
 
 /** What the MCP servers need. */
 export interface McpSettings extends Pick<OAuthSettings, "scopesSupported" | "dpop" | "dpopNonces"> {
@@ -116,7 +116,7 @@ async function answerRequest(
   const response = await protectedHandler(webRequest(origin, roundTrip));
   // A delivery fault needs the whole body, and a step-up needs none of it.
   const isWhole = roundTrip.method === "POST" && roundTrip.faults.some(({ kind }) => kind !== "step-up");
-  if (isEventStream(response) && !isWhole) {
+  if (isEventStreamResponse(response) && !isWhole) {
     sendStream(response, roundTrip.response);
     return undefined;
   }

@@ -22,7 +22,7 @@ export function webRequest(origin: string, { method, path, request, response, bo
 }
 
 /** Whether a response is a stream of events, which may never end. */
-export function isEventStream({ headers, body }: Response): boolean {
+export function isEventStreamResponse({ headers, body }: Response): boolean {
   return body !== null && headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 

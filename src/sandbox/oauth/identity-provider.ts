@@ -3,7 +3,7 @@ import { ID_JAG_TYP } from "./jwt-bearer.js";
 import { openJwt, SIGNING_ALG, signJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
 import { type OidcContext, type OidcErrors, type OidcProvider, paramOf } from "./oidc.js";
-import { TOKEN_EXCHANGE } from "./token-exchange.js";
+import { TOKEN_EXCHANGE_GRANT } from "./token-exchange.js";
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ID_JAG = `${TYPE}id-jag`;
@@ -16,7 +16,7 @@ export function idpClients({ idp }: Machines, { deviceFlow }: Pick<OAuthSettings
     application_type: "native",
     redirect_uris: ["http://127.0.0.1/callback", "http://localhost/callback"],
     response_types: ["code"],
-    grant_types: ["authorization_code", "refresh_token", TOKEN_EXCHANGE, ...(deviceFlow ? [DEVICE_CODE] : [])],
+    grant_types: ["authorization_code", "refresh_token", TOKEN_EXCHANGE_GRANT, ...(deviceFlow ? [DEVICE_CODE] : [])],
     id_token_signed_response_alg: SIGNING_ALG,
   };
   return [
@@ -50,7 +50,7 @@ interface IdJagSettings {
 export function addIdJag(provider: OidcProvider, settings: IdJagSettings): void {
   const { machines } = settings;
   provider.registerGrantType(
-    TOKEN_EXCHANGE,
+    TOKEN_EXCHANGE_GRANT,
     async (ctx) => {
       const { params, client } = ctx.oidc;
       const sub = await readSubject(provider, ctx, settings);

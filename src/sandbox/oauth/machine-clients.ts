@@ -1,7 +1,7 @@
 import { JWT_BEARER } from "./jwt-bearer.js";
 import { SIGNING_ALG } from "./keys.js";
 import type { Machines } from "./machine.js";
-import { TOKEN_EXCHANGE } from "./token-exchange.js";
+import { TOKEN_EXCHANGE_GRANT } from "./token-exchange.js";
 
 /** The client authentication methods, with those of machine clients. */
 export const MACHINE_AUTH_METHODS: readonly string[] = [
@@ -16,7 +16,7 @@ export function machineClients(machines: Machines): object[] {
   const { secretClient, keyClient, workloadClient } = machines;
   const { kid, crv, kty, x, y } = machines.key("client").jwk;
   const common = { redirect_uris: [], response_types: [] };
-  const all = ["client_credentials", JWT_BEARER, TOKEN_EXCHANGE];
+  const all = ["client_credentials", JWT_BEARER, TOKEN_EXCHANGE_GRANT];
   return [
     {
       ...common,
@@ -37,7 +37,7 @@ export function machineClients(machines: Machines): object[] {
       ...common,
       client_id: workloadClient.clientId,
       token_endpoint_auth_method: "none",
-      grant_types: [JWT_BEARER, TOKEN_EXCHANGE],
+      grant_types: [JWT_BEARER, TOKEN_EXCHANGE_GRANT],
     },
   ];
 }

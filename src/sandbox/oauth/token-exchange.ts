@@ -10,7 +10,7 @@ import {
 import { type AccessTokenFacts, isMachine } from "./token-facts.js";
 
 /** RFC 8693, section 2.1. */
-export const TOKEN_EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
+export const TOKEN_EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 
 const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 const SUBJECT_TYPES: readonly unknown[] = [ACCESS_TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt"];
@@ -35,7 +35,7 @@ export interface ExchangeSettings {
 export function addTokenExchange(provider: OidcProvider, settings: ExchangeSettings): void {
   const { errors, proofs } = settings;
   provider.registerGrantType(
-    TOKEN_EXCHANGE,
+    TOKEN_EXCHANGE_GRANT,
     async (ctx) => {
       const proof = await proofs.read(provider, ctx);
       const subject = await readSubject(ctx, settings);

@@ -1,5 +1,5 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
-import { follow, untilAborted } from "../../http/deadline.js";
+import { followSignal, untilAborted } from "../../http/deadline.js";
 import type { DriverCallOptions, StoreDriver } from "./driver.js";
 
 /** The operations that every driver has. */
@@ -61,7 +61,7 @@ export async function inTime<T>(
   { signal, timeoutMs, late }: CallLimit,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const limit = follow(signal, timeoutMs, late);
+  const limit = followSignal(signal, timeoutMs, late);
   try {
     if (signal?.aborted) throw abortedError(signal);
     return await untilAborted(work(limit.signal), limit.signal);

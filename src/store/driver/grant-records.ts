@@ -4,7 +4,7 @@ import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js
 import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
-import { connectionOf, decodeSummary, isAskedFor, limitOf, usable } from "../../oauth/model/grant-summary.js";
+import { connectionOf, decodeSummary, limitOf, matchesQuery, readUsable } from "../../oauth/model/grant-summary.js";
 import { isUnanswered } from "./bounded-driver.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
@@ -105,7 +105,7 @@ export class GrantRecords {
 
   async list(filter: GrantFilter, onUnusable: (error: AgentAuthError) => void): Promise<Grant[]> {
     const found = await this.#records.scan("grant", await this.#tagsOf(filter));
-    const read = (record: StoredRecord) => usable(() => this.#decode(record), onUnusable);
+    const read = (record: StoredRecord) => readUsable(() => this.#decode(record), onUnusable);
     const [aheadMs, grants] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(found.map(read))]);
     return grants
       .filter((grant) => grant !== undefined)
@@ -118,7 +118,7 @@ export class GrantRecords {
     const limit = limitOf(query);
     const tags = await this.#tagsOf(query);
     const read = (record: StoredRecord) =>
-      usable(() => this.#records.decodeSummary(record, decodeSummary), query.onUnusable);
+      readUsable(() => this.#records.decodeSummary(record, decodeSummary), query.onUnusable);
     for await (const { items, cursor } of this.#records.pages("grant", { tags, limit, cursor: query.cursor })) {
       const [aheadMs, summaries] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(items.map(read))]);
       const connections = summaries
@@ -129,7 +129,7 @@ export class GrantRecords {
             this.#clock.epoch(),
           ),
         );
-      yield { items: connections.filter((connection) => isAskedFor(connection, query)), cursor };
+      yield { items: connections.filter((connection) => matchesQuery(connection, query)), cursor };
     }
   }
 

@@ -17,7 +17,7 @@ import {
   UNREVOKED_MS,
   type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
-import { usable } from "../../oauth/model/grant-summary.js";
+import { readUsable } from "../../oauth/model/grant-summary.js";
 import type { TenantRecords } from "./tenant-records.js";
 
 /** The clients that all tenants share. */
@@ -97,7 +97,7 @@ export function unrevokedRecords(records: TenantRecords): UnrevokedLogins {
     async *list() {
       for await (const { items } of records.pages("revocation")) {
         for (const record of items) {
-          const grant = await usable(() => records.decode(record, decodeGrant));
+          const grant = await readUsable(() => records.decode(record, decodeGrant));
           if (grant) yield { grant, remove: async () => void (await records.driver.delete(record.key)) };
         }
       }

@@ -5,7 +5,7 @@ import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js
 import type { ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, type GrantStore, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
-import { connectionPages, usable } from "../../oauth/model/grant-summary.js";
+import { connectionPages, readUsable } from "../../oauth/model/grant-summary.js";
 import {
   attempt,
   checkPrivateFolder,
@@ -99,7 +99,7 @@ export function fileGrants(
 
   /** The places of the grants of a server; none if they cannot be listed. */
   const placesIn = async (server: string, onUnusable: ((error: AgentAuthError) => void) | undefined) =>
-    (await usable(
+    (await readUsable(
       onFiles(home, async () => places.in(server)),
       onUnusable,
     )) ?? [];
@@ -122,7 +122,7 @@ export function fileGrants(
     for (const server of places.servers(filter)) {
       for (const place of await placesIn(server, onUnusable)) {
         const read = onFiles(home, () => readAt(place));
-        const grant = await usable(read, onUnusable);
+        const grant = await readUsable(read, onUnusable);
         if (grant) found.set(place.id, grant);
       }
     }

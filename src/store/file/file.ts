@@ -22,7 +22,7 @@ import {
   UNREVOKED_MS,
   type UnrevokedLogins,
 } from "../../oauth/model/grant-store.js";
-import { usable } from "../../oauth/model/grant-summary.js";
+import { readUsable } from "../../oauth/model/grant-summary.js";
 import { codeOf, retryWhileBusy, statOf } from "../../platform/files.js";
 import { moveAway } from "../../platform/shell.js";
 import { FileLeases } from "../leases/file-leases.js";
@@ -188,7 +188,7 @@ function fileUnrevoked(home: string, tools: FileGrantTools): UnrevokedLogins {
       checkPrivateFolders(files.folder);
       removeExpired(files.folder, Date.now() - UNREVOKED_MS);
       for (const id of files.ids()) {
-        const grant = await usable(onFiles(home, () => files.read(id)));
+        const grant = await readUsable(onFiles(home, () => files.read(id)));
         if (grant) yield { grant, remove: removal(id) };
       }
     },

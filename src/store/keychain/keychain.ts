@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { follow, untilAborted } from "../../http/deadline.js";
+import { followSignal, untilAborted } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import { storeError } from "../store-error.js";
 import { callKeychain, type KeychainReply } from "./keychain-process.js";
@@ -52,7 +52,7 @@ export function osKeychain(account: string, options: OsKeychainOptions = {}): Ke
 /** The same entry with a time limit for each call, for a keychain without one. */
 export function limitKeychain(keychain: Keychain, timeout = KEYCHAIN_TIMEOUT): Keychain {
   const limited = async <T>(work: Promise<T>): Promise<T> => {
-    const limit = follow(undefined, timeout, () => failureOf({ outcome: "timeout" }, timeout));
+    const limit = followSignal(undefined, timeout, () => failureOf({ outcome: "timeout" }, timeout));
     return untilAborted(work, limit.signal).finally(() => limit.release());
   };
   return { get: () => limited(keychain.get()), set: (value) => limited(keychain.set(value)) };

@@ -1,4 +1,5 @@
 import type { DriverHealth } from "../driver/driver.js";
+import { healthReport } from "../driver/health-report.js";
 import type { RunStatement } from "./call.js";
 import type { Row } from "./client.js";
 import { SCHEMA_VERSION, type TableNames } from "./store-sql.js";
@@ -67,7 +68,7 @@ export async function engineHealth(
     Number(behind) > 0 &&
       `asynchronous standbys: ${behind}: a failover to one of them may lose the newest logins, and then refresh tokens may be used twice`,
     ...unlogged.map(({ name }) => `the table ${name} is unlogged: a crash of the server empties it`),
-    ...problems.map((problem) => problem ?? false),
+    ...problems,
   ];
   const errors = [
     Number(number) < OLDEST && "PostgreSQL 13 or later is needed",
@@ -79,31 +80,21 @@ export async function engineHealth(
     counter === "forbidden" && `this role may not use the sequence ${plain}_version`,
     schema !== undefined && Number(schema) > SCHEMA_VERSION && `the tables are of version ${schema}: update agentauth`,
   ];
-  return {
-    clockAheadMs,
-    risks: risks.filter((risk) => risk !== false),
-    errors: errors.filter((error) => error !== false),
-    facts: textsOf({ ...facts, ...replicas, schema_version: schema, standby: isYes(standby) ? "yes" : "no" }),
-  };
+  const known = { ...facts, ...replicas, schema_version: schema, standby: isYes(standby) ? "yes" : "no" };
+  return healthReport(clockAheadMs, risks, errors, known);
 }
 
-function tableErrors({ name, columns, look }: { name: string; columns: readonly string[]; look: Row }): string[] {
+function tableErrors({ name, columns, look }: { name: string; columns: readonly string[]; look: Row }) {
   const [persistence, found, rights, policies] = look;
   if (persistence == null) return [`the table ${name} is missing: ${NOT_RUN}`];
   const missing = columns.filter((column) => !(found ?? "").split(" ").includes(column));
   return [
-    ...(missing.length > 0
-      ? [`the table ${name} has no ${missing.join(", ")}: it is not that of the SQL of the store`]
-      : []),
-    ...(isYes(policies) ? [`row-level security hides records of the table ${name} from this role`] : []),
-    ...(rights ? [`this role may not ${rights} the table ${name}`] : []),
+    missing.length > 0 && `the table ${name} has no ${missing.join(", ")}: it is not that of the SQL of the store`,
+    isYes(policies) && `row-level security hides records of the table ${name} from this role`,
+    rights ? `this role may not ${rights} the table ${name}` : undefined,
   ];
 }
 
 function isYes(text: string | null | undefined): boolean {
   return text === "true";
-}
-
-function textsOf(facts: Readonly<Record<string, string | null | undefined>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(facts).flatMap(([name, text]) => (text == null ? [] : [[name, text]])));
 }

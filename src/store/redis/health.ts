@@ -1,4 +1,5 @@
 import type { DriverHealth } from "../driver/driver.js";
+import { healthReport } from "../driver/health-report.js";
 
 /** What the engine says of itself; undefined where the user of the client must not read it. */
 export interface EngineState {
@@ -41,7 +42,7 @@ export function healthOf(
   const forbidden = forbiddenIn(refused);
   if (info === undefined) {
     const risk = "the user of the client may not run INFO, so neither eviction nor durability is known";
-    return { clockAheadMs, risks: [risk], errors: forbidden, facts: {} };
+    return healthReport(clockAheadMs, [risk], [forbidden], {});
   }
   const fields = fieldsOf(info);
   const policy = fields.get("maxmemory_policy") ?? "";
@@ -61,26 +62,19 @@ export function healthOf(
       "min-replicas-to-write is not set: a primary that lost its replicas accepts logins that a failover then loses",
   ];
   const errors = [
-    ...forbidden,
+    forbidden,
     !allowEviction && eviction,
     fields.get("role") === "slave" && "the server is a replica: connect the client to the primary",
   ];
-  return {
-    clockAheadMs,
-    risks: risks.filter((risk) => risk !== false),
-    errors: errors.filter((error) => error !== false),
-    facts: factsOf(fields, appendfsync),
-  };
+  return healthReport(clockAheadMs, risks, errors, factsOf(fields, appendfsync));
 }
 
 /** What else refuses a command, such as a full memory, passes. */
 const FORBIDDEN = /NOPERM|The user executing the script|WRONGTYPE/;
 
-function forbiddenIn(refused: readonly string[]): string[] {
+function forbiddenIn(refused: readonly string[]): string | false {
   const commands = refused.filter((_, at) => at % 2 === 0 && FORBIDDEN.test(refused[at + 1] ?? ""));
-  return commands.length === 0
-    ? []
-    : [`the user of the client may not run ${commands.join(", ")} on the keys of the store`];
+  return commands.length > 0 && `the user of the client may not run ${commands.join(", ")} on the keys of the store`;
 }
 
 type Fields = ReadonlyMap<string, string>;
@@ -96,19 +90,18 @@ function syncRisk(appendfsync: Appendfsync | undefined): string | false {
   return loss !== undefined && `appendfsync is ${appendfsync}: a crash of the machine loses ${loss}`;
 }
 
-function factsOf(fields: Fields, appendfsync: Appendfsync | undefined): Record<string, string> {
-  const known: [string, string | undefined][] = [
-    ["server", fields.has("valkey_version") ? "valkey" : "redis"],
-    ["version", fields.get("valkey_version") ?? fields.get("redis_version")],
-    ["maxmemory_policy", fields.get("maxmemory_policy")],
-    ["maxmemory", fields.get("maxmemory")],
-    ["aof", onOff(fields.get("aof_enabled"))],
-    ["appendfsync", appendfsync],
-    ["replicas", fields.get("connected_slaves")],
-    ["good_replicas", fields.get("min_slaves_good_slaves")],
-    ["cluster", onOff(fields.get("cluster_enabled"))],
-  ];
-  return Object.fromEntries(known.filter((fact): fact is [string, string] => fact[1] !== undefined));
+function factsOf(fields: Fields, appendfsync: Appendfsync | undefined): Record<string, string | undefined> {
+  return {
+    server: fields.has("valkey_version") ? "valkey" : "redis",
+    version: fields.get("valkey_version") ?? fields.get("redis_version"),
+    maxmemory_policy: fields.get("maxmemory_policy"),
+    maxmemory: fields.get("maxmemory"),
+    aof: onOff(fields.get("aof_enabled")),
+    appendfsync,
+    replicas: fields.get("connected_slaves"),
+    good_replicas: fields.get("min_slaves_good_slaves"),
+    cluster: onOff(fields.get("cluster_enabled")),
+  };
 }
 
 function onOff(value: string | undefined): string | undefined {

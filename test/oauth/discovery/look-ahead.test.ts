@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { AgentAuthError } from "../../../src/errors.js";
-import { allowing } from "../../../src/http/refuse.js";
+import { explainOverride } from "../../../src/http/refuse.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
 import { withEveryOption } from "../../../src/oauth/discovery/look-ahead.js";
 import type { PolicyOption } from "../../../src/remedy.js";
@@ -118,7 +118,7 @@ describe("a server that several checks refuse", () => {
 });
 
 it.each(["allowPrivateNetwork", "allowCrossOriginMetadata"] as const)("%s is named and never tried", async (option) => {
-  const refusal = (name: PolicyOption) => new AgentAuthError("x", "m", { class: "refused", ...allowing(name) });
+  const refusal = (name: PolicyOption) => new AgentAuthError("x", "m", { class: "refused", ...explainOverride(name) });
   const tried: object[] = [];
   const error = await withEveryOption(refusal("legacyDiscovery"), async (more) => {
     tried.push(more);

@@ -5,6 +5,8 @@ import { beginRefresh, faultScenario, WINDOW_MS } from "../faults.mjs";
 const TRIES = 400;
 const LOCKED_MS = 15_000;
 
+const ofPostgres = { engines: ["postgres"], users: 4 };
+
 /** The scenario. */
 export const contention = faultScenario({
   title: "Statements of others that are in the way of a refresh",
@@ -12,23 +14,18 @@ export const contention = faultScenario({
   kinds: [
     { what: "the application fills the pool for 7 s", users: 4, trial: (arena) => fill(arena, 7000) },
     {
+      ...ofPostgres,
       what: "the record of one user is locked",
       short: ["postgres"],
-      engines: ["postgres"],
+      users: 1,
       trial: lock("agentauth_record"),
     },
-    { what: "the records of four users are locked", engines: ["postgres"], users: 4, trial: lock("agentauth_record") },
+    { ...ofPostgres, what: "the records of four users are locked", trial: lock("agentauth_record") },
+    { ...ofPostgres, what: "the leases of four users are locked", trial: lock("agentauth_record_lease") },
+    { ...ofPostgres, what: "the table of records is locked", trial: lock() },
     {
-      what: "the leases of four users are locked",
-      engines: ["postgres"],
-      users: 4,
-      trial: lock("agentauth_record_lease"),
-    },
-    { what: "the table of records is locked", engines: ["postgres"], users: 4, trial: lock() },
-    {
+      ...ofPostgres,
       what: "transactions are serializable by default, first calls",
-      engines: ["postgres"],
-      users: 4,
       prepare: (engine) => engine.command("ALTER DATABASE postgres SET default_transaction_isolation = 'serializable'"),
       trial: ({ fleet }) => Promise.all(fleet.ask(1)),
     },

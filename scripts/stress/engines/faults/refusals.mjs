@@ -4,56 +4,40 @@ import { faultScenario } from "../faults.mjs";
 
 const TRIES = 20;
 const RECORDS = "agentauth_record";
+const SEQUENCE = `${RECORDS}_version`;
 
+const alter = (change) => `ALTER TABLE ${RECORDS} ${change}`;
+const user = (right) => ["ACL", "SETUSER", "app", right];
+const memory = (bytes) => ["CONFIG", "SET", "maxmemory", bytes];
+
+/** How an engine is spoiled, and mended again. The first is that of a short run. */
 const POSTGRES = [
   ["UPDATE is revoked", `REVOKE UPDATE ON ${RECORDS} FROM app`, `GRANT UPDATE ON ${RECORDS} TO app`],
-  [
-    "the sequence is revoked",
-    `REVOKE ALL ON SEQUENCE ${RECORDS}_version FROM app`,
-    `GRANT USAGE ON ${RECORDS}_version TO app`,
-  ],
-  [
-    "a constraint is added",
-    `ALTER TABLE ${RECORDS} ADD CONSTRAINT no CHECK (false) NOT VALID`,
-    `ALTER TABLE ${RECORDS} DROP CONSTRAINT no`,
-  ],
-  [
-    "a column is renamed",
-    `ALTER TABLE ${RECORDS} RENAME tags TO labels`,
-    `ALTER TABLE ${RECORDS} RENAME labels TO tags`,
-  ],
-  [
-    "a policy hides the rows",
-    `ALTER TABLE ${RECORDS} ENABLE ROW LEVEL SECURITY`,
-    `ALTER TABLE ${RECORDS} DISABLE ROW LEVEL SECURITY`,
-  ],
-].map(([what, spoil, mend], at) => ({
-  what,
-  short: at === 0 ? ["postgres"] : undefined,
-  engines: ["postgres"],
-  prepare: withRole,
-  trial: refuse(spoil, mend),
-}));
-
+  ["the sequence is revoked", `REVOKE ALL ON SEQUENCE ${SEQUENCE} FROM app`, `GRANT USAGE ON ${SEQUENCE} TO app`],
+  ["a constraint is added", alter("ADD CONSTRAINT no CHECK (false) NOT VALID"), alter("DROP CONSTRAINT no")],
+  ["a column is renamed", alter("RENAME tags TO labels"), alter("RENAME labels TO tags")],
+  ["a policy hides the rows", alter("ENABLE ROW LEVEL SECURITY"), alter("DISABLE ROW LEVEL SECURITY")],
+];
 const REDIS = [
-  ["HSET is forbidden", ["ACL", "SETUSER", "app", "-hset"], ["ACL", "SETUSER", "app", "+hset"]],
-  ["ZADD is forbidden", ["ACL", "SETUSER", "app", "-zadd"], ["ACL", "SETUSER", "app", "+zadd"]],
-  ["the memory is full", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
-].map(([what, spoil, mend], at) => ({
-  what,
-  short: at === 0 ? ["redis"] : undefined,
-  engines: ["redis"],
-  prepare: withUser,
-  trial: refuse(spoil, mend),
-}));
+  ["HSET is forbidden", user("-hset"), user("+hset")],
+  ["ZADD is forbidden", user("-zadd"), user("+zadd")],
+  ["the memory is full", memory("1"), memory("0")],
+];
+
+function kindsOf(engine, prepare, rows) {
+  const engines = [engine];
+  return rows.map(([what, spoil, mend], at) => {
+    return { what, short: at === 0 ? engines : undefined, engines, prepare, trial: refuse(spoil, mend) };
+  });
+}
 
 /** The scenario. */
 export const refusals = faultScenario({
   title: "Engines that refuse a save",
   lanes: 8,
   kinds: [
-    ...POSTGRES,
-    ...REDIS,
+    ...kindsOf("postgres", withRole, POSTGRES),
+    ...kindsOf("redis", withUser, REDIS),
     { what: "another program uses the key of the index", engines: ["redis"], prepare: withUser, trial: takeIndex },
   ],
 });
@@ -61,7 +45,7 @@ export const refusals = faultScenario({
 async function withRole(engine) {
   await engine.command(
     `CREATE ROLE app LOGIN; GRANT SELECT, INSERT, UPDATE, DELETE ON ${RECORDS}, ${RECORDS}_lease TO app;
-     GRANT USAGE ON SEQUENCE ${RECORDS}_version TO app`,
+     GRANT USAGE ON SEQUENCE ${SEQUENCE} TO app`,
   );
   engine.address = { ...engine.address, options: { ...engine.address.options, user: "app" } };
 }

@@ -9,15 +9,16 @@ import { startPostgres } from "../postgres.mjs";
 const TRIES = 60;
 const LATE_WRITES = "ALTER SYSTEM SET wal_writer_delay = '10s'";
 
+const ofPostgres = { engines: ["postgres"], users: 4 };
+
 /** The scenario. */
 export const rollbacks = faultScenario({
   title: "Writes that are taken back",
   lanes: 8,
   kinds: [
     {
+      ...ofPostgres,
       what: "killed with its holder, synchronous_commit is off",
-      engines: ["postgres"],
-      users: 4,
       prepare: async (engine) => {
         await engine.command("ALTER DATABASE postgres SET synchronous_commit = off");
         await engine.command(LATE_WRITES);
@@ -27,20 +28,14 @@ export const rollbacks = faultScenario({
     },
     { what: "a record is put back", short: ["redis", "postgres"], users: 2, trial: putBack },
     { what: "a login that was logged out is put back", users: 2, trial: putLogoutBack },
-    { what: "the tables are put back, processes live", engines: ["postgres"], users: 4, trial: restoreAll },
+    { ...ofPostgres, what: "the tables are put back, processes live", trial: restoreAll },
+    { ...ofPostgres, what: "a standby that lags is promoted; who refreshed asks first", trial: promote(false) },
     {
-      what: "a standby that lags is promoted; who refreshed asks first",
-      engines: ["postgres"],
-      users: 4,
-      trial: (arena) => promote(arena, false),
-    },
-    {
+      ...ofPostgres,
       what: "a standby that lags is promoted; others ask first",
-      engines: ["postgres"],
-      users: 4,
       grace: 30,
       tolerates: "an asynchronous standby",
-      trial: (arena) => promote(arena, true),
+      trial: promote(true),
     },
   ],
 });
@@ -123,19 +118,21 @@ async function restoreAll({ fleet, engine }) {
 }
 
 /** The standby receives nothing any more, one process refreshes, and the primary is killed. */
-async function promote(arena, areOthersFirst) {
-  const { fleet, engine: primary } = arena;
-  const standby = await startPostgres({ standbyOf: primary });
-  await standby.synced(primary);
-  await standby.command("ALTER SYSTEM SET primary_conninfo = ''");
-  await standby.command("SELECT pg_reload_conf()");
-  const [refresher, ...others] = fleet.crew;
-  const first = await all(fleet, [refresher]);
-  await primary.close();
-  await standby.promote();
-  arena.engine = standby;
-  await fleet.moveTo(standby);
-  const turns = areOthersFirst ? [others, [refresher]] : [[refresher], others];
-  for (const workers of turns) first.push(...(await all(fleet, workers)));
-  return first;
+function promote(areOthersFirst) {
+  return async (arena) => {
+    const { fleet, engine: primary } = arena;
+    const standby = await startPostgres({ standbyOf: primary });
+    await standby.synced(primary);
+    await standby.command("ALTER SYSTEM SET primary_conninfo = ''");
+    await standby.command("SELECT pg_reload_conf()");
+    const [refresher, ...others] = fleet.crew;
+    const first = await all(fleet, [refresher]);
+    await primary.close();
+    await standby.promote();
+    arena.engine = standby;
+    await fleet.moveTo(standby);
+    const turns = areOthersFirst ? [others, [refresher]] : [[refresher], others];
+    for (const workers of turns) first.push(...(await all(fleet, workers)));
+    return first;
+  };
 }

@@ -17,7 +17,7 @@ import {
 import platformPath, { dirname } from "node:path";
 import { AgentAuthError, usageError } from "../../../errors.js";
 import { linkStatOf } from "../../../platform/files.js";
-import { changingMode, moveAway, removing } from "../../../platform/shell.js";
+import { changingMode, moveAway, removeCommand } from "../../../platform/shell.js";
 import { syncFolder, temporaryPath, writeSynced } from "../../../store/private/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
@@ -105,7 +105,7 @@ function targetOf(path: string, project: string | undefined): string {
       if (isOutside(realpathSync.native(project), target)) {
         throw usageError(
           `the file ${path} leads out of the project, to ${target}`,
-          `remove the link: ${removing(path)}`,
+          `remove the link: ${removeCommand(path)}`,
         );
       }
     }
@@ -114,7 +114,7 @@ function targetOf(path: string, project: string | undefined): string {
     if (cause instanceof AgentAuthError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ELOOP") {
-      throw usageError(`the file ${path} is a symbolic link that leads nowhere`, `remove it: ${removing(path)}`);
+      throw usageError(`the file ${path} is a symbolic link that leads nowhere`, `remove it: ${removeCommand(path)}`);
     }
     throw storeError(`the file ${path} cannot be read`, cause);
   }

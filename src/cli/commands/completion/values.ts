@@ -1,5 +1,6 @@
+import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
-import { PROFILE_KEYS, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
+import { readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
 import { storeChoiceOf } from "../../../profile/store-choice.js";
 import { fileStore } from "../../../store/file/file.js";
 import { MCP_HOSTS, WRITABLE_HOSTS } from "../../clients/mcp-hosts/hosts.js";

@@ -1,4 +1,4 @@
-import { PROFILE_KEYS } from "../../../profile/settings-file.js";
+import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
 import { addOutputFlags } from "../../flags/output.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 

@@ -1,16 +1,7 @@
 import { type AgentAuthError, usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
-import {
-  type Config,
-  checkSetting,
-  configPath,
-  isProfileKey,
-  isProfileName,
-  PROFILE_KEYS,
-  type Profile,
-  readConfig,
-  SANDBOX_PROFILE,
-} from "../../../profile/settings-file.js";
+import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../../profile/profile-settings.js";
+import { type Config, configPath, isProfileName, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { type EffectiveSetting, effectiveSettings, settingsWithOrigin } from "../../config/effective.js";

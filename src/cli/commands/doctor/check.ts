@@ -30,7 +30,7 @@ const AREAS = { settings: EXIT_CODES.usage, store: EXIT_CODES.store, online: EXI
 export type Area = keyof typeof AREAS;
 
 /** One check of `doctor`. */
-export interface Check {
+export interface DoctorCheck {
   name: string;
   area: Area;
   /** May throw: an error becomes a finding. Undefined for a check that is not for this run. */
@@ -65,7 +65,7 @@ export function skipped(found: string, hint?: string): CheckFinding {
  * @throws `AgentAuthError` `aborted` when the signal fires
  */
 export async function runChecks(
-  checks: readonly Check[],
+  checks: readonly DoctorCheck[],
   signal: AbortSignal,
 ): Promise<{ results: CheckResult[]; exitCode: number }> {
   const results: CheckResult[] = [];
@@ -91,7 +91,7 @@ const OTHERWISE: Readonly<Record<Area, string>> = {
   online: "run it again with --verbose, which logs each request",
 };
 
-async function attempt({ area, run }: Check): Promise<{ finding: CheckFinding | undefined; area: Area }> {
+async function attempt({ area, run }: DoctorCheck): Promise<{ finding: CheckFinding | undefined; area: Area }> {
   try {
     return { finding: await run(), area };
   } catch (thrown) {

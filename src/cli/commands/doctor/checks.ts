@@ -3,13 +3,13 @@
 import type { Env } from "../../../platform/system.js";
 import type { EngineReport } from "../../../profile/engine/health.js";
 import type { EngineStore } from "../../../profile/engine/open-engine.js";
-import { writtenProfile } from "../../../profile/profile.js";
 import type { Sourced } from "../../../profile/settings.js";
+import { writtenProfile } from "../../../profile/settings-file.js";
 import { chooseStore, type StoreChoice } from "../../../profile/store-choice.js";
 import { osKeychain } from "../../../store/keychain/keychain.js";
 import { accountOf } from "../../../store/keychain/keyring.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { type Area, type Check, type CheckFinding, type DoctorFlags, ok, skipped } from "./check.js";
+import { type Area, type CheckFinding, type DoctorCheck, type DoctorFlags, ok, skipped } from "./check.js";
 import * as homeChecks from "./home-checks.js";
 import * as machineChecks from "./machine-checks.js";
 import * as networkChecks from "./network-checks.js";
@@ -111,7 +111,7 @@ const CHECKS: readonly (readonly [Area, Readonly<Record<string, RunCheck>>])[] =
 ];
 
 /** The checks of a run. */
-export function checksOf(subject: Subject): Check[] {
+export function checksOf(subject: Subject): DoctorCheck[] {
   return CHECKS.flatMap(([area, checks]) =>
     Object.entries(checks).map(([name, run]) => ({ name, area, run: () => run(subject) })),
   );

@@ -4,7 +4,7 @@ import { networkError } from "../../../http/network-error.js";
 import type { Env } from "../../../platform/system.js";
 import { certificateFiles, readClientCertificate } from "../../../profile/certificate.js";
 import { outletOf, systemAuthorities } from "../../../profile/network.js";
-import { first, type Settings, type Sourced } from "../../../profile/settings.js";
+import { firstSet, type Settings, type Sourced } from "../../../profile/settings.js";
 import { MASK, quote } from "../../../redact.js";
 import { proxyChooser } from "../../../transport/proxies.js";
 import { probeTls, type TlsProbe } from "../../../transport/tls-probe.js";
@@ -23,8 +23,8 @@ export interface ProxySettings {
 /** The proxies as they are set, with credentials. */
 export function proxiesOf(flag: string | undefined, env: Env): ProxySettings {
   // The lower-case name takes precedence, as in other programs.
-  const inEnv = (name: string) => first([env[name.toLowerCase()], name.toLowerCase()], [env[name], name]);
-  const given = first([flag, "--proxy"]);
+  const inEnv = (name: string) => firstSet([env[name.toLowerCase()], name.toLowerCase()], [env[name], name]);
+  const given = firstSet([flag, "--proxy"]);
   const [https, http] = [inEnv("HTTPS_PROXY"), inEnv("HTTP_PROXY")];
   // Used only if neither of the others is set.
   const any = https || http ? undefined : inEnv("ALL_PROXY");

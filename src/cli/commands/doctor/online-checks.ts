@@ -4,7 +4,7 @@ import type { Listing } from "../../../api/listing.js";
 import type { ListOptions, Page } from "../../../api/page.js";
 import type { OpenSorting, Sorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
-import { follow } from "../../../http/deadline.js";
+import { followSignal } from "../../../http/deadline.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import type { Settings } from "../../../profile/settings.js";
@@ -147,7 +147,7 @@ export async function checkServerClock(
 ): Promise<CheckFinding> {
   const { allowPrivateNetwork, timeout = 10 } = flags;
   // Node 20 may collect the timer of `AbortSignal.any([AbortSignal.timeout(…)])` before it fires.
-  const limit = follow(context.signal, timeout * 1000);
+  const limit = followSignal(context.signal, timeout * 1000);
   try {
     const network = await context.network();
     const connection = network.connectTo(new URL(url), allowPrivateNetwork ? "all" : new Set());

@@ -1,6 +1,6 @@
 import { chosenByEnvironment } from "../../../login/browser.js";
 import type { Env } from "../../../platform/system.js";
-import { first, type Sourced } from "../../../profile/settings.js";
+import { firstSet, type Sourced } from "../../../profile/settings.js";
 import { effectiveSettings } from "../../config/effective.js";
 import type { DoctorFlags } from "./check.js";
 import { proxiesOf, shownProxy } from "./network-checks.js";
@@ -50,7 +50,7 @@ export function settingRows(sources: RowContext): SettingRow[] {
     ...rows.filter((one) => !isCertificate(one)),
     ...networkRows(flags, env),
     ...rows.filter(isCertificate),
-    row("extra_ca_certs", first([env["NODE_EXTRA_CA_CERTS"], "NODE_EXTRA_CA_CERTS"])),
+    row("extra_ca_certs", firstSet([env["NODE_EXTRA_CA_CERTS"], "NODE_EXTRA_CA_CERTS"])),
     ...interactionRows(flags, env),
   ];
 }
@@ -63,12 +63,12 @@ function networkRows({ proxy, timeout, retries, caFile }: DoctorFlags, env: Env)
   const { https, http, except } = proxiesOf(proxy, env);
   const shown = (one: Sourced | undefined) => one && { ...one, value: shownProxy(one.value) ?? NOT_USABLE };
   return [
-    row("timeout", first([timeout?.toString(), "--timeout"]), "30"),
-    row("retries", first([retries?.toString(), "--retries"]), "2"),
+    row("timeout", firstSet([timeout?.toString(), "--timeout"]), "30"),
+    row("retries", firstSet([retries?.toString(), "--retries"]), "2"),
     row("https_proxy", shown(https)),
     row("http_proxy", shown(http)),
     row("no_proxy", except),
-    row("ca_file", first([caFile, "--ca-file"])),
+    row("ca_file", firstSet([caFile, "--ca-file"])),
   ];
 }
 
@@ -76,14 +76,14 @@ function interactionRows(flags: DoctorFlags, env: Env): SettingRow[] {
   const isSet = (name: string, value: string): [string | undefined, string] => [env[name] && value, name];
   const errors = env["AGENTAUTH_ERRORS"] === "json" ? "json" : undefined;
   return [
-    row("client_secret", first(isSet("AGENTAUTH_CLIENT_SECRET", "(set)"))),
-    row("browser", first([chosenByEnvironment(env), "BROWSER"]), "the system's default"),
+    row("client_secret", firstSet(isSet("AGENTAUTH_CLIENT_SECRET", "(set)"))),
+    row("browser", firstSet([chosenByEnvironment(env), "BROWSER"]), "the system's default"),
     row(
       "no_input",
-      first([flags.input === false ? "yes" : "", "--no-input"], isSet("AGENTAUTH_NO_INPUT", "yes")),
+      firstSet([flags.input === false ? "yes" : "", "--no-input"], isSet("AGENTAUTH_NO_INPUT", "yes")),
       "no",
     ),
-    row("errors", first([errors, "AGENTAUTH_ERRORS"]), "text"),
+    row("errors", firstSet([errors, "AGENTAUTH_ERRORS"]), "text"),
     row("color", color(flags, env), "on a terminal"),
   ];
 }
@@ -91,7 +91,7 @@ function interactionRows(flags: DoctorFlags, env: Env): SettingRow[] {
 /** In the order of precedence of the output streams. */
 function color(flags: DoctorFlags, env: Env): Sourced | undefined {
   const force = env["FORCE_COLOR"];
-  return first(
+  return firstSet(
     [flags.color === false ? "no" : "", "--no-color"],
     [env["NO_COLOR"] && "no", "NO_COLOR"],
     [force && (force === "0" || force === "false" ? "no" : "yes"), "FORCE_COLOR"],

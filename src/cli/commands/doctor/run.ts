@@ -16,7 +16,7 @@ import { proxiesOf, proxySecrets } from "./network-checks.js";
 import { fetchOnce } from "./online-checks.js";
 import { settingRows } from "./rows.js";
 import { type KnownSettings, knownSettings } from "./settings-checks.js";
-import { type DoctorReport, redactReport, reportText } from "./text.js";
+import { type DoctorReport, doctorText, redactReport } from "./text.js";
 
 /** `doctor`: every check and every setting; the exit code is that of the most severe failure. */
 export async function runDoctor(options: DoctorFlags, context: CommandContext): Promise<number> {
@@ -89,7 +89,7 @@ async function print(
   if (options.jq !== undefined || !["table", "wide", "plain"].includes(format)) {
     await printObject(io, format, report, { jq: options.jq, now });
   } else {
-    await io.stdout.write(await reportText(report, io.stdout.colors, io.stdout.isTTY ? io.stdout.columns : undefined));
+    await io.stdout.write(await doctorText(report, io.stdout.colors, io.stdout.isTTY ? io.stdout.columns : undefined));
   }
 }
 

@@ -47,7 +47,7 @@ export function redactReport(report: DoctorReport, redactor: Pick<Redactor, "red
  *
  * @param columns the width of the terminal; without it lines are not wrapped
  */
-export async function reportText(
+export async function doctorText(
   report: DoctorReport,
   colors: OutStream["colors"],
   columns = Number.POSITIVE_INFINITY,

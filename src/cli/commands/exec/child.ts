@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { usageError } from "../../../errors.js";
-import { runnable, shellSyntax } from "../../../platform/shell.js";
-import { spawner, system } from "../../../platform/system.js";
+import { runnableFileText, shellSyntax } from "../../../platform/shell.js";
+import { loadSpawn, system } from "../../../platform/system.js";
 import { quote } from "../../../redact.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
@@ -43,7 +43,7 @@ const GRACE_MS = 2000;
  */
 export async function runChild(options: ChildOptions): Promise<ChildResult> {
   const { own } = options;
-  const spawn = await spawner();
+  const spawn = await loadSpawn();
   const readerTimeout = createReaderTimeout();
   let child: ChildProcess | undefined;
   const release = forwardSignals({
@@ -157,7 +157,7 @@ function explain(code: string): { exitCode: number; what: string; hint?: string 
     case "EACCES":
     case "EPERM":
     case "ENOEXEC":
-      return { exitCode: 126, what: "cannot be run", hint: `a program must be ${runnable()}` };
+      return { exitCode: 126, what: "cannot be run", hint: `a program must be ${runnableFileText()}` };
     default:
       return { exitCode: 125, what: "cannot be started" };
   }

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
 import { statOf } from "../../../platform/files.js";
-import { changingMode, removing } from "../../../platform/shell.js";
+import { changingMode, removeCommand } from "../../../platform/shell.js";
 import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/private/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
@@ -133,7 +133,7 @@ function removeOwnFolder(path: string): void {
   } catch (cause) {
     // If a file has replaced a parent folder, the token file is already gone.
     if ((cause as NodeJS.ErrnoException).code === "ENOTDIR") return;
-    throw storeError(`the token file in ${path} cannot be removed`, cause, removing(path, "folder"));
+    throw storeError(`the token file in ${path} cannot be removed`, cause, removeCommand(path, "folder"));
   }
 }
 

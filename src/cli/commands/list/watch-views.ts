@@ -117,7 +117,7 @@ async function tableLines(items: readonly ListItem[], format: "table" | "wide", 
 }
 
 /** How many items there are, and how many of them match. */
-export function countText({ items, others, total }: Poll, noun: string, isCut: boolean): string {
+export function shownCountText({ items, others, total }: Poll, noun: string, isCut: boolean): string {
   const all = total ?? items.length + others.length;
   const count = items.length === all ? `${all} ${noun}` : `${items.length} of ${all} ${noun}`;
   return `${count}${isCut ? " (more than fit on the screen)" : ""}`;

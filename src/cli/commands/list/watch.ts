@@ -3,7 +3,7 @@
 import type { ListingSummary } from "../../../api/page.js";
 import { isUnusableItems } from "../../../api/pages.js";
 import { AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
-import { follow } from "../../../http/deadline.js";
+import { followSignal } from "../../../http/deadline.js";
 import { retryAfter } from "../../../http/retry.js";
 import type { Settings } from "../../../profile/settings.js";
 import type { ListFlags } from "../../flags/list.js";
@@ -17,7 +17,7 @@ import { selectColumns } from "../../output/columns.js";
 import { jqFilter } from "../../output/jq.js";
 import { stringifyItems } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { countText, eventsView, type Poll, tableView, type View } from "./watch-views.js";
+import { eventsView, type Poll, shownCountText, tableView, type View } from "./watch-views.js";
 
 type WatchedFlags = ListFlags & { watch: number };
 
@@ -33,7 +33,7 @@ export async function runWatch(kind: ListKind, options: ListFlags, context: Comm
   const scopeId = requireScope(kind.scope, settings, `${kind.noun} list`);
   const sort = options.sort === undefined ? undefined : parseSort(options.sort, kind.noun);
   const view = viewOf(kind, options, settings, context);
-  const end = follow(context.signal, options.watchTimeout, () => watchTimeoutError(options));
+  const end = followSignal(context.signal, options.watchTimeout, () => watchTimeoutError(options));
   try {
     const until = options.until === undefined ? undefined : await untilHolds(options.until);
     const watched = context.with({ signal: end.signal });
@@ -96,7 +96,7 @@ function viewOf({ noun }: ListKind, options: WatchedFlags, settings: Settings, {
   const printed = { format, output: { ...set, ...writerOptions(options, { now }) } };
   const time = () => new Date(now()).toTimeString().slice(0, 8);
   const every = `every ${durationText(options.watch)}, Ctrl-C to stop`;
-  return tableView((poll, isCut) => `${countText(poll, noun, isCut)} at ${time()}, ${every}`, printed, io);
+  return tableView((poll, isCut) => `${shownCountText(poll, noun, isCut)} at ${time()}, ${every}`, printed, io);
 }
 
 interface Watching {

@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
-import { follow } from "../../../http/deadline.js";
+import { followSignal } from "../../../http/deadline.js";
 import { loginText, waitingText } from "../../../login/messages.js";
 import { checkPaste } from "../../../login/paste-check.js";
 import type { AgentClient } from "../../../oauth/agent.js";
@@ -201,7 +201,7 @@ async function waitForCallback(
 ): Promise<URLSearchParams | undefined> {
   const { io, clock } = context;
   const seconds = options.loginTimeout ?? DEFAULT_LOGIN_TIMEOUT_MS / 1000;
-  const deadline = follow(prompt.signal, seconds * 1000, () => timeoutError(server, seconds));
+  const deadline = followSignal(prompt.signal, seconds * 1000, () => timeoutError(server, seconds));
   let isAnnounced = false;
   try {
     for (;;) {

@@ -1,7 +1,7 @@
 /** The process that waits for the callback of a login between its two steps. */
 
 import { createInterface } from "node:readline";
-import { follow } from "../../../http/deadline.js";
+import { followSignal } from "../../../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { type Loopback, openLoopback } from "../../../login/loopback.js";
 import type { RedirectOptions } from "../../../login/redirect-address.js";
@@ -47,7 +47,7 @@ export async function runReceiveCallback(_options: object, context: CommandConte
 
 async function receive(loopback: Loopback, order: CallbackOrder, context: CommandContext): Promise<void> {
   const { id, state, lifeMs } = order;
-  const deadline = follow(context.signal, lifeMs, () => new Error("time is up"));
+  const deadline = followSignal(context.signal, lifeMs, () => new Error("time is up"));
   const check = setInterval(() => {
     if (!isPending(id, context)) deadline.abort(new Error("the login was finished or removed"));
   }, CHECK_MS);

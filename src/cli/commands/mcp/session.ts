@@ -1,5 +1,5 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../../errors.js";
-import { follow } from "../../../http/deadline.js";
+import { followSignal } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import { VERSION } from "../../../http/user-agent.js";
@@ -72,7 +72,7 @@ function createLimitedFetch(agent: AgentClient, url: string, limit: number) {
     const request = new HttpRequest(address, init);
     // The stream for server-initiated messages has no time limit.
     if (init.method !== "POST") return agent.fetch(request, { signal: signal ?? null });
-    const call = follow(signal ?? undefined);
+    const call = followSignal(signal ?? undefined);
     // A notification, such as the one that ends the handshake, has no other time limit.
     const timer = setTimeout(() => call.abort(lateError(url, limit)), limit * 1000);
     try {

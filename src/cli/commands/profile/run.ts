@@ -1,8 +1,15 @@
 import { usageError } from "../../../errors.js";
 import { suggestionHint } from "../../../http/suggest.js";
-import { chosenProfile, profileNames, profileOf, writtenProfile } from "../../../profile/profile.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
-import { type Config, readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
+import {
+  type Config,
+  chosenProfile,
+  profileNames,
+  profileOf,
+  readConfig,
+  SANDBOX_PROFILE,
+  writtenProfile,
+} from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
 import { changeConfig } from "../../config/change.js";
 import { removeOwnToken } from "../../config/token-file.js";

@@ -1,6 +1,6 @@
 import { abortedError } from "../../../errors.js";
 import { shownUrl } from "../../../http/buffered-response.js";
-import { follow } from "../../../http/deadline.js";
+import { followSignal } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
@@ -35,7 +35,7 @@ export async function sendRequest(
 ): Promise<void> {
   // A login, if needed, comes before the time limit starts.
   await loginFirst(agent, url, { scope: options.scope, signal: context.signal });
-  const call = follow(context.signal);
+  const call = followSignal(context.signal);
   const limit = limitOf(options, context, DEFAULT_TIMEOUT_S);
   const timer = setTimeout(() => call.abort(lateError(url, limit, "no response started")), limit * 1000);
   try {

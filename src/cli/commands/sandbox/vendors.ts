@@ -1,5 +1,5 @@
 import { usageError } from "../../../errors.js";
-import { nearest } from "../../../http/suggest.js";
+import { findNearest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
 import { SERVER_SHAPES } from "../../../sandbox/vendors/catalogue.gen.js";
 import type { ServerShape } from "../../../sandbox/vendors/shape.js";
@@ -56,7 +56,7 @@ export function checkVendor(id: string): void {
   if (ids.includes(id)) return;
   throw usageError(
     `--like ${quote(id)} is not a recorded server`,
-    `the nearest names are ${nearest(id, ids).join(", ")}; all of them: agentauth sandbox vendors`,
+    `the nearest names are ${findNearest(id, ids).join(", ")}; all of them: agentauth sandbox vendors`,
   );
 }
 

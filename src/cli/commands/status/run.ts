@@ -1,10 +1,10 @@
 import type { AgentAuthError } from "../../../errors.js";
 import { describeLogin } from "../../../oauth/login-status.js";
 import type { Connection } from "../../../oauth/model/connection.js";
-import { usable } from "../../../oauth/model/grant-summary.js";
+import { readUsable } from "../../../oauth/model/grant-summary.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
-import { profileOf } from "../../../profile/profile.js";
 import type { Settings } from "../../../profile/settings.js";
+import { profileOf } from "../../../profile/settings-file.js";
 import { isEngine, storeChoiceOf } from "../../../profile/store-choice.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -95,7 +95,7 @@ async function runStatusOfAll(options: StoredLoginFlags, context: CommandContext
   const columns = [PROFILE, ...COLUMNS, ACCOUNT, ...(pending.length > 0 ? PENDING : [])];
   let [count, anyUsable] = [0, false];
   const read = ({ profile, server, account }: Connection) =>
-    usable(() => store.read({ profile, server, account: account ?? undefined }), onUnusable);
+    readUsable(() => store.read({ profile, server, account: account ?? undefined }), onUnusable);
   async function* pages() {
     for await (const { items } of store.connections({ onUnusable })) {
       const grants = (await Promise.all(items.map(read))).filter((grant) => grant !== undefined);

@@ -1,6 +1,6 @@
 import stringWidth from "string-width";
 import { describe, expect, it } from "vitest";
-import { reportText } from "../../../../src/cli/commands/doctor/text.js";
+import { doctorText } from "../../../../src/cli/commands/doctor/text.js";
 import { createMemoryIo } from "../../../helpers/memory-io.js";
 
 const REPORT = {
@@ -17,14 +17,14 @@ const REPORT = {
     },
   ],
   settings: [{ name: "output", value: "table on a terminal, plain in a pipe", source: "default" }],
-} satisfies Parameters<typeof reportText>[0];
+} satisfies Parameters<typeof doctorText>[0];
 
 const { colors } = createMemoryIo().stdout;
 const words = (text: string) => text.split(/\s+/).filter(Boolean);
 
 describe("what doctor says", () => {
   it.each([120, 80, 60, 40])("is broken between words on a terminal of %i columns", async (columns) => {
-    const text = await reportText(REPORT, colors, columns);
+    const text = await doctorText(REPORT, colors, columns);
     expect(text.split("\n").filter((line) => stringWidth(line) > columns)).toEqual([]);
     for (const { found, hint = "" } of REPORT.checks as readonly { found: string; hint?: string }[]) {
       expect(words(text).join(" ")).toContain(words(found).join(" "));
@@ -33,16 +33,16 @@ describe("what doctor says", () => {
   });
 
   it("is beside the names where there is room, and below them where there is not", async () => {
-    expect(await reportText(REPORT, colors, 80)).toContain(
+    expect(await doctorText(REPORT, colors, 80)).toContain(
       "\nwarning  settings file  others can read it, which lets them see where the API\n                        token is kept\n",
     );
-    const narrow = await reportText(REPORT, colors, 40);
+    const narrow = await doctorText(REPORT, colors, 40);
     expect(narrow).toContain("\nok       node\n  v20.20.2, at least 20.19 is needed\n");
     expect(narrow).toContain("\noutput: table on a terminal, plain in a\n  pipe (default)\n");
   });
 
   it("is never broken in a pipe", async () => {
-    const lines = (await reportText(REPORT, colors)).split("\n");
+    const lines = (await doctorText(REPORT, colors)).split("\n");
     expect(lines).toContain(`warning  settings file  ${REPORT.checks[1]?.found}`);
   });
 });

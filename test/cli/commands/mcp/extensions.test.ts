@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { expect, it } from "vitest";
-import { declaring } from "../../../../src/mcp/json-rpc.js";
+import { declareExtension } from "../../../../src/mcp/json-rpc.js";
 import { fileStore } from "../../../../src/store/file/file.js";
 import { collect, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
 import { madeGrant } from "../../../helpers/grant.js";
@@ -67,13 +67,13 @@ it("each request without a session declares it as well, and nothing else does", 
     method: "tools/call",
     params: { name: "x", _meta: { [capabilities]: {}, a: 1 } },
   };
-  expect(declaring(MANAGED, call as never)).toEqual({
+  expect(declareExtension(MANAGED, call as never)).toEqual({
     ...call,
     params: { name: "x", _meta: { a: 1, [capabilities]: { extensions: { [MANAGED]: {} } } } },
   });
-  expect(declaring(undefined, call as never)).toBe(call);
+  expect(declareExtension(undefined, call as never)).toBe(call);
   for (const params of [undefined, { name: "x" }, { name: "x", _meta: { a: 1 } }]) {
     const other = { jsonrpc: "2.0", id: 1, method: "tools/call", params };
-    expect(declaring(MANAGED, other as never)).toBe(other);
+    expect(declareExtension(MANAGED, other as never)).toBe(other);
   }
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nearest } from "../../../../src/http/suggest.js";
+import { findNearest } from "../../../../src/http/suggest.js";
 import { SERVER_SHAPES } from "../../../../src/sandbox/vendors/catalogue.gen.js";
 import { collect, runCli, startCli, temporaryFolder, until } from "../../../helpers/cli.js";
 import { startOwnSandbox } from "./support.js";
@@ -44,8 +44,8 @@ describe("sandbox start --like", () => {
   });
 
   it("ranks names that contain the word first", () => {
-    expect(nearest("entra", IDS, 3)).toEqual(["entra", "entra-admin-consent", "entra-organizations"]);
-    expect(nearest("Google", IDS, 1)).toEqual(["google-workspace"]);
+    expect(findNearest("entra", IDS, 3)).toEqual(["entra", "entra-admin-consent", "entra-organizations"]);
+    expect(findNearest("Google", IDS, 1)).toEqual(["google-workspace"]);
   });
 });
 

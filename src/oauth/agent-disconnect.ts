@@ -1,15 +1,94 @@
 import { type AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
-import type { StatusOptions } from "./agent-options.js";
+import { checkCall } from "./agent-options.js";
+import type { AgentUser, AgentUserView } from "./agent-users.js";
 import { bindUsedClient } from "./client/issuer-binding.js";
+import type { TokenOptions } from "./grant/grant-requirements.js";
 import { refreshLease } from "./grant/refresh.js";
-import { describeLogin, type LoginStatus } from "./login-status.js";
 import type { Connection } from "./model/connection.js";
 import type { Grant } from "./model/grant.js";
 import type { GrantStore } from "./model/grant-store.js";
-import { usable } from "./model/grant-summary.js";
+import { readUsable } from "./model/grant-summary.js";
 import type { Lease } from "./model/lease.js";
 import { REVOCATION_MS, type RemoteLogout, revokeRecorded, revokeRemotely } from "./token/revocation.js";
+
+/** A login that {@link AgentClient.logoutIdp} ended: that at the identity provider, or one that came from it. */
+export interface IdpLogout extends RemoteLogout {
+  /** The issuer of the provider, or the MCP server. */
+  server: string;
+  /** The account that it was stored under. */
+  account: string | null;
+  /** It is no longer stored. */
+  removed: boolean;
+}
+
+/** Options of {@link AgentClient.disconnect}. */
+export interface DisconnectOptions extends Pick<TokenOptions, "signal"> {
+  /**
+   * The account of the login: null for the one without an account, as `status` lists it. Default: that of the login that
+   * {@link AgentClient.token} would use.
+   */
+  account?: string | null | undefined;
+}
+
+/** Options of {@link AgentClient.disconnectAll}: without a tenant and a profile, the client's own profile. */
+export interface DisconnectAllOptions extends Pick<TokenOptions, "signal">, Partial<Pick<AgentUser, "tenant">> {
+  /** The profile whose logins end. Default: every one of the tenant. */
+  profile?: string | undefined;
+}
+
+/** What {@link AgentClient.disconnectAll} did, in logins. */
+export interface DisconnectSummary {
+  /** Removed from the store. */
+  removed: number;
+  /** Revoked by their issuers. */
+  revoked: number;
+  /** Not revoked yet: {@link AgentClient.retryRevocations} tries again. */
+  pending: number;
+}
+
+/** Ends the login at a server, if there is one. */
+export async function disconnect(
+  { context, tokens }: AgentUserView,
+  mcpUrl: string,
+  options: DisconnectOptions,
+): Promise<{ removed: boolean } & RemoteLogout> {
+  checkCall(options);
+  const { account, signal } = options;
+  const key = context.key(mcpUrl);
+  const grant = await (account === undefined
+    ? tokens.find(key)
+    : context.options.store.read({ ...key, account: account ?? undefined }));
+  if (!grant) return { removed: false, revoked: null, sessionEnded: null };
+  return { removed: true, ...(await removeAndRevoke(context, grant, signal)) };
+}
+
+/** Ends the login at the identity provider, and those at servers that came from it. */
+export async function logoutIdp(
+  { context, tokens }: AgentUserView,
+  options: Pick<TokenOptions, "signal">,
+): Promise<IdpLogout[]> {
+  checkCall(options);
+  const end = async (grant: Grant): Promise<IdpLogout> => {
+    const outcome = await removeAndRevoke(context, grant, options.signal);
+    return { server: grant.server, account: grant.account ?? null, removed: true, ...outcome };
+  };
+  // The login comes first: without it no process gets another token.
+  return Promise.all((await tokens.ofIdp.withDerived(context.profile)).map(end));
+}
+
+/** Ends the logins of a tenant, of a profile, or of the client's own profile, and tries earlier revocations again. */
+export async function disconnectAll(view: AgentUserView, options: DisconnectAllOptions): Promise<DisconnectSummary> {
+  checkCall(options);
+  const { tenant, profile, signal } = options;
+  if (view.isOfUser && (tenant !== undefined || profile !== undefined))
+    throw new TypeError("a client of one user disconnects no others: leave out tenant and profile");
+  const context = tenant === undefined ? view.context : view.users.tokensOf(tenant).context;
+  const whose = tenant === undefined ? (profile ?? view.context.profile) : profile;
+  const done = await disconnectLogins(context, whose, signal);
+  const { revoked, pending } = await retryRevocations(context, whose, signal);
+  return { removed: done.removed, revoked: done.revoked + revoked, pending };
+}
 
 /**
  * Removes a stored login, then revokes its tokens at the issuer. After that no process gets its tokens from the store, and a
@@ -17,7 +96,7 @@ import { REVOCATION_MS, type RemoteLogout, revokeRecorded, revokeRemotely } from
  *
  * @param down the token endpoints whose revocations are left for later; one that does not answer is added
  */
-export async function removeAndRevoke(
+async function removeAndRevoke(
   agent: AgentContext,
   grant: Grant,
   signal: AbortSignal | undefined,
@@ -59,23 +138,13 @@ async function markSpent(store: GrantStore, grant: Grant): Promise<void> {
     });
 }
 
-/** What {@link AgentClient.disconnectAll} did, in logins. */
-export interface DisconnectSummary {
-  /** Removed from the store. */
-  removed: number;
-  /** Revoked by their issuers. */
-  revoked: number;
-  /** Not revoked yet: {@link AgentClient.retryRevocations} tries again. */
-  pending: number;
-}
-
 /** Logins that are ended at the same time. */
 const AT_ONCE = 8;
 /** The second round ends what a login at an identity provider got while the first one went on. */
 const ROUNDS = 2;
 
 /** Ends every login of a tenant or of a profile. @throws the first error of a login that cannot be read, after the others */
-export async function disconnectLogins(
+async function disconnectLogins(
   agent: AgentContext,
   profile: string | undefined,
   signal: AbortSignal | undefined,
@@ -88,7 +157,7 @@ export async function disconnectLogins(
     failure ??= error;
   };
   const end = async ({ profile, server, account }: Connection) => {
-    const grant = await usable(() => store.read({ profile, server, account: account ?? undefined }), note);
+    const grant = await readUsable(() => store.read({ profile, server, account: account ?? undefined }), note);
     if (grant === undefined) return;
     const { revoked } = await removeAndRevoke(agent, grant, signal, down);
     done.removed++;
@@ -128,21 +197,4 @@ export async function retryRevocations(
     done[revoked ? "revoked" : "pending"]++;
   }
   return done;
-}
-
-/** Describes the stored logins, of one MCP server or of all. */
-export async function listLogins(
-  agent: AgentContext,
-  mcpUrl: string | undefined,
-  options: StatusOptions,
-): Promise<LoginStatus[]> {
-  const { store, loginHint } = agent.options;
-  const key = mcpUrl === undefined ? undefined : agent.key(mcpUrl);
-  // A login that cannot be read is an error if it is the requested one.
-  if (key) await store.read(key);
-  const filter = { server: key?.server, ...(!options.all && { profile: agent.profile }) };
-  const grants = await store.list(filter, options.onUnusable);
-  return grants
-    .filter(({ account }) => !key || account === loginHint || !loginHint)
-    .map((grant) => describeLogin(grant, agent.clock.epoch(), store.location));
 }

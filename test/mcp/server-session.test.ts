@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { RpcMessage, RpcResponse } from "../../src/mcp/json-rpc.js";
-import { ServerRequests } from "../../src/mcp/server-requests.js";
+import { ServerRequests } from "../../src/mcp/server-session.js";
 import { SessionRecovery } from "../../src/mcp/session-recovery.js";
 
 const ping = (id: number): RpcMessage => ({ jsonrpc: "2.0", id, method: "ping" });

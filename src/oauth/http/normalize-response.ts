@@ -1,0 +1,129 @@
+import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { strictObject } from "../../http/body.js";
+import type { BufferedResponse } from "../../http/buffered-response.js";
+import { HttpHeaders } from "../../http/http-headers.js";
+import { HttpResponse } from "../../http/http-response.js";
+import { refusalError } from "../../http/refuse.js";
+import type { Redactor } from "../../redact.js";
+
+/**
+ * Normalizes the response of an endpoint to the form of the specifications, so that the same checks apply to what real
+ * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, tokens with 201,
+ * `expires_in` as a string of digits, a secret without its expiry.
+ */
+export function normalizeResponse(reply: BufferedResponse, lenient: boolean, secrets: Redactor): Response {
+  const { response, text } = reply;
+  if (text === "") return withBody(response.status, response, null);
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
+  const members = isForm ? readFormMembers(reply) : readJsonMembers(reply);
+  if (members === undefined) return withBody(response.status, response, text);
+  for (const name of OPTIONAL_MEMBERS) if (members[name] === null) delete members[name];
+  if (members["access_token"] !== undefined) setIdTokenAside(members);
+  maskTokenType(members, secrets);
+  if (lenient) dropInvalidMembers(members);
+  normalizeLife(members, reply.url);
+  // Many servers omit it where it should be 0, "never" (RFC 7591 section 3.2.1).
+  if (typeof members["client_secret"] === "string") members["client_secret_expires_at"] ??= 0;
+  const body = JSON.stringify(members);
+  const normalized = withBody(statusOf(response, members), response, body, "application/json");
+  // The body has the error; a challenge beside it only says how to authenticate (RFC 6749 section 5.2).
+  if (typeof members["error"] === "string") normalized.headers.delete("www-authenticate");
+  return normalized;
+}
+
+/** Makes a number of `expires_in`, which many servers send as a string of digits. */
+function normalizeLife(members: Record<string, unknown>, url: string): void {
+  const life = members["expires_in"];
+  if (typeof life === "string" && /^\d{1,10}$/.test(life)) members["expires_in"] = Number(life);
+  else if (life !== undefined && typeof life !== "number") {
+    const rule = "must be a number of seconds, 0 or more";
+    throw refusalError("bad_token_answer", { field: "expires_in", value: life, from: url, rule });
+  }
+}
+
+/** The status that the specifications have for these members: an error is no success, and a token is not created. */
+function statusOf({ ok, status }: Response, members: Record<string, unknown>): number {
+  const hasToken = members["access_token"] !== undefined;
+  if (ok && !hasToken && typeof members["error"] === "string") return 400;
+  return status === 201 && hasToken ? 200 : status;
+}
+
+// Many servers send null for an optional member that they do not set.
+const OPTIONAL_MEMBERS = ["expires_in", "refresh_token", "id_token", "scope"];
+
+/** The secrets of a response. */
+const ANSWERED = ["access_token", "refresh_token", "client_secret", "registration_access_token"];
+
+/** Masks a secret that a server repeats as the token type, which errors show in lower case. */
+function maskTokenType(members: Record<string, unknown>, secrets: Redactor): void {
+  const { token_type: type } = members;
+  for (const name of ANSWERED) {
+    const secret = members[name];
+    if (typeof secret === "string") secrets.add(secret);
+  }
+  if (typeof type === "string") members["token_type"] = secrets.redactKnown(type);
+}
+
+/** The member for the id token of a response: oauth4webapi would reject the whole response because of it. */
+export const UNVERIFIED_ID_TOKEN = "id_token (not verified)";
+
+function setIdTokenAside(members: Record<string, unknown>): void {
+  const idToken = members["id_token"];
+  delete members["id_token"];
+  if (idToken !== undefined) members[UNVERIFIED_ID_TOKEN] = idToken;
+}
+
+/**
+ * Drops invalid members other than the access token from the response to a refresh. The issuer has consumed the old
+ * refresh token by then, so rejecting the response would end the session.
+ */
+function dropInvalidMembers(members: Record<string, unknown>): void {
+  const { expires_in: life, refresh_token: refreshToken, scope } = members;
+  const seconds = typeof life === "string" && life.trim() !== "" ? Number(life) : life;
+  if (typeof seconds === "number" && seconds >= 0 && Number.isFinite(seconds)) members["expires_in"] = seconds;
+  else delete members["expires_in"];
+  if (!isToken(refreshToken)) delete members["refresh_token"];
+  if (typeof scope !== "string") delete members["scope"];
+}
+
+const TOKEN_SHAPE = /^[\x21-\x7e]+$/;
+const MAX_TOKEN = 64 * 1024;
+
+/** Whether a value has the form of a token (RFC 6749 appendix A) and a storable length. */
+export function isToken(value: unknown): value is string {
+  return typeof value === "string" && value.length <= MAX_TOKEN && TOKEN_SHAPE.test(value);
+}
+
+function readFormMembers({ text, url }: BufferedResponse): Record<string, unknown> {
+  const members = Object.create(null) as Record<string, unknown>;
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (name in members)
+      throw refusalError("bad_token_answer", { field: name, value: "(several)", from: url, rule: "must come once" });
+    members[name] = value;
+  }
+  return members;
+}
+
+/** The JSON members of a body; undefined for a failure whose body is not JSON. */
+function readJsonMembers(reply: BufferedResponse): Record<string, unknown> | undefined {
+  try {
+    return strictObject(reply);
+  } catch (error) {
+    if (!reply.response.ok) return undefined;
+    // A page in place of a token response comes from a proxy: the server itself did not answer.
+    throw isAgentAuthError(error) && error.code === "bad_content_type" ? asUnavailable(error) : error;
+  }
+}
+
+function withBody(status: number, response: Response, body: string | null, type?: string): Response {
+  const headers = new HttpHeaders(response.headers);
+  headers.delete("content-length");
+  if (type !== undefined) headers.set("content-type", type);
+  return new HttpResponse(body, { status, headers });
+}
+
+/** The error of a peer that answered, as one of a peer that did not. */
+export function asUnavailable(error: AgentAuthError): AgentAuthError {
+  const { code, message, status, url, hint, remedy } = error;
+  return new AgentAuthError(code, message, { class: "unavailable", status, url, hint, remedy, cause: error });
+}

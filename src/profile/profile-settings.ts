@@ -1,0 +1,201 @@
+import { SORTING_ENCODINGS } from "../api/call-options.js";
+import { usageError } from "../errors.js";
+import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
+import { suggest } from "../http/suggest.js";
+import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
+import { quote } from "../redact.js";
+import { readAuthorizationParams } from "./authorization-params.js";
+import { isReference, REFERENCES } from "./secrets.js";
+import { FORMATS } from "./settings.js";
+
+/** What a setting's value must be, as the end of a sentence that names the setting. */
+export type SettingRule = (value: string) => void;
+
+/** @throws `TypeError` with the rule, where it does not hold */
+function requireRule(holds: boolean, rule: string): void {
+  if (!holds) throw new TypeError(rule);
+}
+
+/** One of several words. */
+function oneOf(allowed: readonly string[]): SettingRule {
+  return (value) => requireRule(allowed.includes(value), `must be one of ${allowed.join(", ")}`);
+}
+
+/** Anything but nothing. */
+function nonEmpty(value: string): void {
+  requireRule(value.trim() !== "", "must not be empty");
+}
+
+/** An issuer identifier (RFC 8414 section 2), over TLS or on this machine. */
+function issuerAddress(value: string): void {
+  const url = parseUrl(value);
+  const isSafe = url?.protocol === "https:" || (url?.protocol === "http:" && isLoopbackHost(url.hostname));
+  const isPlain = !/[?#]/.test(value) && url?.username === "" && url.password === "";
+  requireRule(
+    isSafe && isPlain,
+    "must be an https address without a query (http to this machine alone), as the issuer has it",
+  );
+}
+
+/** What a profile can set. */
+export interface Profile {
+  /** The service's base address. */
+  base_url?: string;
+  /** Where the API token is: `env:NAME`, `file:PATH` or `exec:COMMAND`; never the token itself. */
+  api_token?: string;
+  /** The only issuer that clients, secrets and assertions of the profile are used with. */
+  issuer?: string;
+  /** Parameters of the authorization request, form-encoded: `access_type=offline&prompt=consent`. */
+  authorize_params?: string;
+  /** The header that carries the token, optionally with a scheme: `X-Api-Key`, or `Authorization: Token`. */
+  auth_header?: string;
+  /** How the order of a list is sent: one of {@link SORTING_ENCODINGS}. */
+  sorting?: string;
+  /** The account, domain and pool to use when none is named. */
+  account?: string;
+  domain?: string;
+  pool?: string;
+  /** The output format when none is named. */
+  output?: string;
+  /** Where logins are stored: one of {@link STORES}. */
+  store?: string;
+  /** What happens where the keychain cannot be used: one of {@link STORE_FALLBACKS}. */
+  store_fallback?: string;
+  /** Where the address of the engine is that stores the logins, as {@link api_token}; never the address itself. */
+  store_url?: string;
+  /** Where the key ring is that seals them, as {@link store_url}; `none`: nothing is sealed. */
+  store_keys?: string;
+  /** When another process takes over a refresh that may have been sent: one of {@link TAKEOVERS}. */
+  store_takeover?: string;
+  /** The tenant of an engine whose logins are used. */
+  store_tenant?: string;
+  /** The file of the certificate for servers that ask for one, PEM. */
+  client_cert?: string;
+  /** The file of its private key, where that is another one. */
+  client_key?: string;
+  /** Whether the certificate authorities of the system are trusted too: `yes` or `no`. */
+  use_system_ca?: string;
+  /** The https address of the client's metadata document, for issuers that support those. */
+  client_metadata_url?: string;
+  /** The file that events are written into: `file:PATH`. */
+  audit?: string;
+}
+
+/** Where logins can be stored. */
+export const STORES = ["file", "keyring", "memory", "redis", "postgres"] as const;
+
+/** The value of `store_keys` that stores logins unsealed. */
+export const NO_KEYS = "none";
+
+/** What can happen where the keychain cannot be used: `none` ends with an error, `file` stores logins unsealed. */
+export const STORE_FALLBACKS = ["none", "file"] as const;
+
+/** The values of `takeover` of a store in an engine; the first one is the default. */
+export const TAKEOVERS = ["patient", "fast"] as const;
+
+const YES_NO = ["yes", "no"] as const;
+
+// parseBaseUrl names the field in its complaint, and checkSetting puts the right name there.
+const BASE_URL_FIELD = "base_url";
+
+/** What is known of a setting. */
+interface SettingInfo {
+  /** What it is for. */
+  about: string;
+  check: SettingRule;
+  /** The values that are possible, where they are few. */
+  choices?: readonly string[];
+}
+
+/** Each setting of a profile: what it is for, and what a value must be. */
+export const PROFILE_KEYS: Readonly<Record<keyof Profile, SettingInfo>> = {
+  base_url: { about: "the service's base address", check: (value) => void parseBaseUrl(value, BASE_URL_FIELD) },
+  api_token: {
+    about: `where the API token is: ${REFERENCES}`,
+    check: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the token itself`),
+  },
+  auth_header: {
+    about: 'the header that carries the token: "X-Api-Key", or "Authorization: Token" with a scheme',
+    check: (value) =>
+      requireRule(/^[!#$%&'*+.^_`|~\w-]+(:\s*[\w-]+)?$/.test(value), 'must be a header name, or "Name: Scheme"'),
+  },
+  sorting: {
+    about: `how the order of a list (--sort) is sent: ${SORTING_ENCODINGS.join(", ")}`,
+    check: oneOf(SORTING_ENCODINGS),
+    choices: SORTING_ENCODINGS,
+  },
+  issuer: { about: "the only issuer that clients, secrets and assertions are used with", check: issuerAddress },
+  authorize_params: {
+    about: 'parameters that every login sends, such as "access_type=offline&prompt=consent"',
+    check: (value) => void readAuthorizationParams(value),
+  },
+  account: { about: "the default account", check: nonEmpty },
+  domain: { about: "the default domain", check: nonEmpty },
+  pool: { about: "the default pool", check: nonEmpty },
+  output: {
+    about: `the output format: ${FORMATS.join(", ")}`,
+    check: oneOf(FORMATS),
+    choices: FORMATS,
+  },
+  store: { about: `where logins are stored: ${STORES.join(", ")}`, check: oneOf(STORES), choices: STORES },
+  store_fallback: {
+    about: "where the keychain cannot be used: none (an error), file (stored unsealed)",
+    check: oneOf(STORE_FALLBACKS),
+    choices: STORE_FALLBACKS,
+  },
+  store_url: {
+    about: `for redis and postgres, where the address of the engine is: ${REFERENCES}`,
+    check: (value) => requireRule(isReference(value), `must be ${REFERENCES}, never the address itself`),
+  },
+  store_keys: {
+    about: `for redis, postgres and exports, where the key ring is: ${REFERENCES}, or none to seal nothing`,
+    check: (value) =>
+      requireRule(value === NO_KEYS || isReference(value), `must be ${REFERENCES}, or none, never the keys themselves`),
+  },
+  store_takeover: {
+    about: "for redis and postgres, when others take over an interrupted refresh: patient, fast",
+    check: oneOf(TAKEOVERS),
+    choices: TAKEOVERS,
+  },
+  store_tenant: { about: "for redis and postgres, the tenant whose logins are used", check: nonEmpty },
+  client_cert: { about: "a client certificate (PEM file), for servers that ask for one", check: nonEmpty },
+  client_key: { about: "the file of its private key, where it is another one", check: nonEmpty },
+  use_system_ca: {
+    about: "whether the certificate authorities of the system are trusted too: yes, no",
+    check: oneOf(YES_NO),
+    choices: YES_NO,
+  },
+  client_metadata_url: {
+    about: "the address of the client's metadata document, used where the issuer supports those",
+    check: (value) => requireRule(findDocumentUrlProblem(value) === undefined, findDocumentUrlProblem(value) ?? ""),
+  },
+  audit: {
+    about: "the file that events are written into: file:PATH",
+    check: (value) => requireRule(/^file:./.test(value), "must be file:PATH"),
+  },
+};
+
+export function isProfileKey(key: string): key is keyof Profile {
+  return Object.hasOwn(PROFILE_KEYS, key);
+}
+
+/** How a secret is set. What was given in its place may be the secret: no message repeats it. */
+const SAFE_WAYS: Readonly<Partial<Record<keyof Profile, string>>> = {
+  api_token: "agentauth config set api_token - reads a token from stdin",
+  store_url: "agentauth config set store_url file:<path>, with the address in a file that only you can read",
+  store_keys: "agentauth store keys <path> makes a key ring; agentauth config set store_keys file:<path>",
+};
+
+/** @throws `AgentAuthError` `usage` that names the setting, the value and the rule */
+export function checkSetting(key: keyof Profile, value: string, where: string = key): void {
+  try {
+    PROFILE_KEYS[key].check(value);
+  } catch (cause) {
+    const rule = cause instanceof Error ? cause.message : String(cause);
+    if (key === "base_url") throw usageError(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
+    const safeWay = SAFE_WAYS[key];
+    if (safeWay !== undefined) throw usageError(`${where} ${rule}`, safeWay, cause);
+    const suggestion = suggest(value, PROFILE_KEYS[key].choices ?? []);
+    throw usageError(`${where} ${quote(value)} ${rule}`, suggestion && `did you mean ${suggestion}?`, cause);
+  }
+}
