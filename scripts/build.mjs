@@ -26,6 +26,8 @@ const COMMON = {
   legalComments: "none",
   metafile: true,
   logLevel: "warning",
+  // Files that the library and the command line share: the bundled packages, and the recorded servers.
+  external: ["#packages/*", "#vendors"],
 };
 
 /** CommonJS of which a command reads all and runs little: as short as can be, but with the names in stack traces. */
@@ -69,15 +71,16 @@ async function buildLibrary(entries) {
     // A stack trace names a file and a line of the sources; their text is in the repository.
     sourcemap: "linked",
     sourcesContent: false,
-    external: [...Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies }), "#packages/*"],
+    external: [...COMMON.external, ...Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })],
   });
   return metafile;
 }
 
-/** One file for each package that is bundled: the sandbox, the command line and logins load it when they need it. */
+/** One file for each package that is bundled, and one with the recorded servers: programs load it when they need it. */
 async function buildPackages() {
   const names = readdirSync(join(root, "src/packages")).map((name) => name.replace(".ts", ""));
-  const entryPoints = Object.fromEntries(names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]));
+  const files = names.map((name) => [`packages/${name}`, `src/packages/${name}.ts`]);
+  const entryPoints = Object.fromEntries([...files, ["vendors", "src/sandbox/vendors/catalogue.gen.ts"]]);
   // The main module of jsonc-parser loads its parts with a require() that no bundler sees.
   const alias = { "jsonc-parser": "jsonc-parser/lib/esm/main.js" };
   const { metafile } = await build({ ...PROGRAM, entryPoints, alias });
@@ -90,7 +93,7 @@ async function buildCommandLine(name) {
   const { metafile } = await build({
     ...PROGRAM,
     entryPoints: { [`cli/${name}`]: `src/cli/groups/${name}.ts` },
-    external: [...Object.keys(optionalDependencies), "#packages/*", ...left.map((path) => `./src/${path}.ts`)],
+    external: [...Object.keys(optionalDependencies), ...COMMON.external, ...left.map((path) => `./src/${path}.ts`)],
   });
   return metafile;
 }
@@ -104,7 +107,6 @@ async function buildFrequent() {
     entryPoints: ["src/cli/main.ts", "src/cli/fast-path/cached-token.ts"],
     outbase: "src",
     packages: "external",
-    external: ["#packages/*"],
     plugins: [
       {
         name: "to-program",

@@ -4,7 +4,7 @@ import type { ServerShape } from "./shape.js";
 
 /** Every recorded shape. A sandbox of each of them shows whether a client can log in at real servers. */
 export async function serverShapes(): Promise<readonly ServerShape[]> {
-  return (await import("./catalogue.gen.js")).SERVER_SHAPES;
+  return (await import("#vendors")).SERVER_SHAPES;
 }
 
 /** The recorded shape with a name. @throws AgentAuthError `usage` */

@@ -60,7 +60,7 @@ export async function knownValues(words: readonly string[], context: CommandCont
 /** The catalogue is loaded only where one of its names may be typed. */
 async function vendorValues(words: readonly string[]): Promise<KnownValues["flags"]> {
   if (!words.includes("sandbox") || !words.slice(-2).some((word) => word.startsWith("--like"))) return {};
-  const { SERVER_SHAPES } = await import("../../../sandbox/vendors/catalogue.gen.js");
+  const { SERVER_SHAPES } = await import("#vendors");
   return { like: SERVER_SHAPES.map(({ id }) => id) };
 }
 

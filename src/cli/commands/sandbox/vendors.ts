@@ -1,7 +1,7 @@
+import { SERVER_SHAPES } from "#vendors";
 import { usageError } from "../../../errors.js";
 import { findNearest } from "../../../http/suggest.js";
 import { quote } from "../../../redact.js";
-import { SERVER_SHAPES } from "../../../sandbox/vendors/catalogue.gen.js";
 import type { ServerShape } from "../../../sandbox/vendors/shape.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
