@@ -48,7 +48,12 @@ export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
 export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
 export { AgentClient, type AgentClientOptions, keepAlive } from "./oauth/agent.js";
-export type { DisconnectAllOptions, DisconnectOptions, DisconnectSummary, IdpLogout } from "./oauth/agent-disconnect.js";
+export type {
+  DisconnectAllOptions,
+  DisconnectOptions,
+  DisconnectSummary,
+  IdpLogout,
+} from "./oauth/agent-disconnect.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { AgentRequestInit } from "./oauth/agent-fetch.js";
 export type { AgentHealth } from "./oauth/agent-inspection.js";

@@ -38,7 +38,7 @@ const it = base
       child.kill("SIGKILL");
       if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
     });
-    return { origin, servers, store: fileStore(store) };
+    return { origin, servers, child, store: fileStore(store) };
   })
   // biome-ignore lint/correctness/noEmptyPattern: vitest reads the names of the fixtures from the pattern
   .extend("browser", async ({}, { onCleanup }) => {
@@ -79,6 +79,13 @@ describe.skipIf(CHROMIUM === undefined)("the example of a vault in a real browse
       await shoot(page, `${colorScheme}-3-failed`);
     },
   );
+});
+
+it("is ready, and ends on SIGTERM", async ({ app }) => {
+  expect((await fetch(`${app.origin}/ready`)).status).toBe(200);
+  const exit = once(app.child, "exit");
+  app.child.kill("SIGTERM");
+  expect(await exit).toEqual([0, null]);
 });
 
 async function shoot(page: Page, name: string): Promise<void> {

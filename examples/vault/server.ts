@@ -57,5 +57,20 @@ app.get("/", async (context) => {
   );
 });
 
+// For a readiness probe.
+app.get("/ready", async (context) => {
+  const { ready, errors } = await agents.health();
+  if (!ready) console.error(JSON.stringify({ ready, errors }));
+  return context.text("", ready ? 200 : 503);
+});
+
 const { port, hostname } = new URL(ORIGIN);
-serve({ fetch: app.fetch, hostname, port: Number(port) }, () => console.log(`listening at ${ORIGIN}`));
+const listening = () => console.log(`listening at ${ORIGIN}`);
+const server = serve({ fetch: app.fetch, hostname, port: Number(port) }, listening);
+
+// Refreshes in flight end, and what they got is saved.
+process.once("SIGTERM", async () => {
+  server.close();
+  await agents.close({ graceMs: 30_000 });
+  process.exit();
+});

@@ -76,7 +76,7 @@ interface Route {
 export function createBroker(agent: AgentClient, policy: BrokerPolicy, options: BrokerOptions = {}): Broker {
   const { onRequest } = options;
   const events = createEvents(onRequest && ((event) => event.type === "broker" && onRequest(event)));
-  const report = (fields: EventFields<"broker">) => events.emit("broker", () => fields);
+  const report = (fields: EventFields<"broker">) => events.emit("broker", () => ({ type: "broker", ...fields }));
   let current = policy;
   let routes = routesOf(agent, checkPolicy(policy, "the policy"), options);
   return {

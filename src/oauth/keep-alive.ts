@@ -2,6 +2,7 @@ import { type AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { retryRevocations } from "./agent-disconnect.js";
 import type { AgentUsers } from "./agent-users.js";
+import { hashOf, type IssuerPause, IssuerPauses } from "./issuer-pauses.js";
 import type { Connection } from "./model/connection.js";
 import type { Grant, GrantKey } from "./model/grant.js";
 import { IDP_ACCOUNT, isMachineAccount } from "./model/machine-grant.js";
@@ -67,11 +68,8 @@ interface Due {
 }
 
 /** What a worker knows about an issuer. */
-interface IssuerLoad {
+interface IssuerLoad extends IssuerPause {
   active: number;
-  /** Unix milliseconds before which it asked not to be asked. */
-  pausedUntil: number;
-  why?: AgentAuthError | undefined;
   /** When the last login that waits for that has its turn. */
   lastAt: number;
 }
@@ -121,6 +119,7 @@ class Keeper {
   readonly #concurrency: number;
   readonly #perIssuer: number;
   readonly #issuers = new Map<string, IssuerLoad>();
+  readonly #pauses: IssuerPauses;
   /** When the newest refresh that was planned had its turn. */
   #lastAt = 0;
   #gapMs = 0;
@@ -136,7 +135,9 @@ class Keeper {
     this.#perIssuer = perIssuer;
     this.#users = users;
     this.#options = options;
-    this.#clock = users.tokensOf(undefined).context.clock;
+    const { clock, options: own } = users.tokensOf(undefined).context;
+    this.#clock = clock;
+    this.#pauses = new IssuerPauses(own.store.shortLived, clock);
     this.#signal = signal ?? new AbortController().signal;
   }
 
@@ -204,8 +205,8 @@ class Keeper {
       }
       await this.sleep(next.at + random() * spreadMs - this.#clock.epoch());
       while (active.size >= this.#concurrency) await Promise.race(active);
+      const later = await this.#laterFor(next);
       if (this.#signal.aborted) break;
-      const later = this.#laterFor(next);
       if (later === undefined) {
         const work: Promise<void> = this.#refresh(next).finally(() => active.delete(work));
         active.add(work);
@@ -227,16 +228,17 @@ class Keeper {
   }
 
   /** When a login can have its turn, if not now, because its issuer is busy or asked not to be asked. */
-  #laterFor({ issuer }: Due): { at: number; why?: AgentAuthError | undefined } | undefined {
+  async #laterFor({ issuer }: Due): Promise<{ at: number; why?: AgentAuthError | undefined } | undefined> {
     const load = this.#loadOf(issuer);
     const now = this.#clock.epoch();
-    const gapMs = Math.max(this.#gapMs, BUSY_MS);
-    if (load.pausedUntil > now) {
-      // Those that wait for it do not come at once either.
-      load.lastAt = Math.max(load.lastAt, load.pausedUntil) + this.#gapMs;
-      return { at: load.lastAt, why: load.why };
+    if (load.pausedUntil <= now) {
+      if (load.active >= this.#perIssuer) return { at: now + Math.max(this.#gapMs, BUSY_MS) };
+      Object.assign(load, await this.#pauses.of(issuer));
+      if (load.pausedUntil <= now) return undefined;
     }
-    return load.active >= this.#perIssuer ? { at: now + gapMs } : undefined;
+    // Those that wait for it do not come at once either.
+    load.lastAt = Math.max(load.lastAt, load.pausedUntil) + this.#gapMs;
+    return { at: load.lastAt, why: load.why };
   }
 
   #loadOf(issuer: string): IssuerLoad {
@@ -260,6 +262,7 @@ class Keeper {
       if (retryAfter !== undefined) {
         load.pausedUntil = Math.max(load.pausedUntil, this.#clock.epoch() + retryAfter * 1000);
         load.why = error;
+        await this.#pauses.set(due.issuer, load.pausedUntil);
       }
       this.#count(due, error.code === "login_required" ? "needs_login" : "failed", error);
     } finally {
@@ -287,13 +290,9 @@ function isDone({ tokens, retired }: Grant, { issuedAt, due }: Due, now: number)
   return isNewer || retired !== undefined || tokens.refreshToken === undefined;
 }
 
-/** A number from 0 to 1 that is the same in every worker (FNV-1a, with the finalizer of MurmurHash3). */
+/** A number from 0 to 1 that is the same in every worker. */
 function shareOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+  return hashOf(text) / 2 ** 32;
 }
 
 /** Puts a login into a plan in order. */

@@ -12,8 +12,8 @@ interface Channel {
 export interface Events {
   /** Whether anyone receives events of this type. */
   wants(type: EventName): boolean;
-  /** Passes on an event; its fields are built if anyone receives it. No failure of a receiver reaches the caller. */
-  emit<N extends EventName>(type: N, fields: () => EventFields<N>): void;
+  /** Passes on an event, which is built if anyone receives it. No failure of a receiver reaches the caller. */
+  emit<N extends EventName>(type: N, build: () => AgentEvent<N>): void;
 }
 
 /** Undefined where the runtime has no channels: the library imports no module of Node. */
@@ -38,9 +38,9 @@ export function createEvents(onEvent?: (event: AgentEvent) => unknown): Events {
   const wants = (type: EventName) => onEvent !== undefined || channelOf(type)?.hasSubscribers === true;
   return {
     wants,
-    emit(type, fields) {
+    emit(type, build) {
       if (!wants(type)) return;
-      const event = { type, ...fields() } as unknown as AgentEvent;
+      const event = build() as unknown as AgentEvent;
       try {
         onEvent?.(event);
       } catch {
@@ -76,7 +76,7 @@ export async function observe<N extends TimedName, T>(
   );
   const durationMs = elapsedMs(startedAt);
   const fields = describe(ended);
-  if (fields !== undefined) events.emit(type, () => ({ ...fields, durationMs }) as unknown as EventFields<N>);
+  if (fields !== undefined) events.emit(type, () => ({ type, ...fields, durationMs }) as unknown as AgentEvent<N>);
   if ("error" in ended) throw ended.error;
   return ended.result;
 }
@@ -115,8 +115,9 @@ export function reasonOf(error: unknown): Reason {
   return error.code === "store_unavailable" ? "store" : REASONS[error.class];
 }
 
-/** The origin of a canonical address: paths of servers may name users. */
+/** The origin of a canonical address of HTTP: paths of servers may name users. */
 export function serverOriginOf(address: string): string {
-  const path = address.indexOf("/", address.indexOf("://") + 3);
+  // After the scheme and a character of the host.
+  const path = address.indexOf("/", "http://h".length);
   return path < 0 ? address : address.slice(0, path);
 }

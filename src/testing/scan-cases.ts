@@ -87,6 +87,18 @@ export const scanCases: Cases = {
     checkEqual("a scan without tags returns every record", all, Object.keys(tagged).toSorted());
   },
 
+  async "a scan cuts no value below the length that is needed"({ driver, key: { partition } }) {
+    const textFor = (id: string) => id.repeat(50);
+    for (const id of IDS) await create(driver, { kind: "grant", partition, id }, textFor(id));
+    for (const valueLength of [1, 20, 1000]) {
+      const { items } = await driver.scan({ kind: "grant", partition }, { limit: 10, valueLength });
+      const begins = items.map(({ key, value }) => [key.id, value.slice(0, Math.max(0, valueLength - 2))]);
+      const expected = IDS.map((id) => [id, textFor(id).slice(0, Math.max(0, valueLength - 2))]);
+      const rule = "a scan returns each value at least up to valueLength, except for its last two characters";
+      checkEqual(rule, Object.fromEntries(begins), Object.fromEntries(expected));
+    }
+  },
+
   async "a put replaces the tags"({ driver, key }) {
     const { kind, partition } = key;
     const select = (tags: Record<string, string>) => valuesOf(driver, { kind, partition, tags });

@@ -95,12 +95,9 @@ function inspect(socket: TLSSocket, signal: AbortSignal): Promise<TlsProbe | und
 function describe(socket: TLSSocket): Partial<TlsProbe> {
   const leaf: PeerCertificate & { issuerCertificate?: PeerCertificate } = socket.getPeerCertificate(true);
   let last = leaf;
-  for (let depth = 0; depth < 10; depth++) {
-    const next = last.issuerCertificate;
-    if (next === undefined || next === last || next.fingerprint256 === last.fingerprint256) break;
-    last = next;
-  }
-  const isOwn = last === leaf && nameOf(leaf.subject) === nameOf(leaf.issuer);
+  // The issuer of a root is the root.
+  for (let depth = 0; depth < 10 && last.issuerCertificate !== undefined; depth++) last = last.issuerCertificate;
+  const isOwn = last.fingerprint256 === leaf.fingerprint256 && nameOf(leaf.subject) === nameOf(leaf.issuer);
   // Null for a trusted certificate, whatever its type says.
   const problem = socket.authorized ? undefined : String(socket.authorizationError);
   return { issuer: nameOf(last.issuer), selfSigned: isOwn, problem };

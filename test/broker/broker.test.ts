@@ -404,6 +404,30 @@ describe("the policy", () => {
     expect(events).toMatchObject([{ refused: "tool" }]);
   });
 
+  it.each<[string, unknown]>([
+    [
+      rpc("tools/call", { name: "drop" }, 7),
+      {
+        id: 7,
+        error: {
+          code: -32_003,
+          message: 'the tool "drop" is none of those that are allowed',
+          data: { reason: "policy" },
+        },
+      },
+    ],
+    ["{", { id: null, error: { code: -32_700, message: "the broker does not pass on what is no strict JSON" } }],
+    ["1", { id: null, error: { code: -32_600, message: "the broker does not pass on what is no message" } }],
+    [`[1,${rpc("ping")}]`, [{ id: null, error: { code: -32_600, message: expect.stringContaining("no message") } }]],
+  ])("answers %s with the reason", async (body, answer) => {
+    const { send } = await start({ tools: ["read_*"] });
+    const said = JSON.parse((await send("/mcp", post(body))).text);
+    const jsonrpc = "2.0";
+    expect(said).toEqual(
+      Array.isArray(answer) ? answer.map((one) => ({ jsonrpc, ...one })) : { jsonrpc, ...(answer as object) },
+    );
+  });
+
   it("passes on a call of a tool that it allows, byte for byte", async () => {
     const { send, events, seen } = await start({ tools: ["read_*"] });
     const body = '{"jsonrpc":"2.0", "id":12345678901234567890, "method":"tools/call", "params":{"name":"read_a"}}';
@@ -504,6 +528,17 @@ describe("a request is one event, with its reason,", () => {
     await scene.mcp.close();
     expect((await send("/mcp")).status).toBe(502);
     expect(events).toMatchObject([{ name: "mcp", status: 502, refused: "unavailable" }]);
+  });
+
+  it.each<[string, Reply, number]>([
+    ["is down", { status: 503, text: "" }, 503],
+    ["breaks a rule", { json: { access_token: 7 } }, 502],
+  ])("where the issuer %s", async (_what, reply, status) => {
+    const { scene, send, events } = await start();
+    scene.issuer.routes["/pool/token"] = reply;
+    await scene.clock.sleep(3_600_000, AbortSignal.timeout(1000));
+    expect((await send("/mcp")).status).toBe(status);
+    expect(events).toMatchObject([{ status, refused: "unavailable" }]);
   });
 
   it("where it is of another form, or at another address", async () => {

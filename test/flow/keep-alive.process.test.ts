@@ -10,7 +10,7 @@ import { compile, startChild } from "../helpers/child.js";
 import { madeGrant } from "../helpers/grant.js";
 import { HAS_REDIS, startRedis } from "../helpers/redis-server.js";
 
-/** `KEEP_ALIVE_LOGINS=10000 KEEP_ALIVE_EVERY_S=600` is a run of ten minutes. */
+/** `KEEP_ALIVE_LOGINS=10000 KEEP_ALIVE_EVERY_S=600` is a run of ten minutes, and prints what it counted. */
 const LOGINS = Number(process.env["KEEP_ALIVE_LOGINS"] ?? 200);
 const EVERY_S = Number(process.env["KEEP_ALIVE_EVERY_S"] ?? 20);
 const WORKERS = 3;
@@ -99,9 +99,13 @@ it.skipIf(!HAS_REDIS)(
     const span = (first.at(-1) ?? 0) - from + 1;
     const tenth = (at: number) => Math.floor(((at - from) / span) * 10);
     const bins = Array.from({ length: 10 }, (_, nth) => first.filter((at) => tenth(at) === nth).length);
+    const seconds = Array.from({ length: Math.ceil(span / 1000) }, () => 0);
+    for (const at of first)
+      seconds[Math.floor((at - from) / 1000)] = (seconds[Math.floor((at - from) / 1000)] ?? 0) + 1;
+    const perSecond = { most: Math.max(...seconds), mean: Math.round((10_000 * LOGINS) / span) / 10 };
     expect(Math.max(...bins)).toBeLessThanOrEqual((2 * LOGINS) / bins.length);
     if (process.env["KEEP_ALIVE_LOGINS"])
-      process.stderr.write(`${JSON.stringify({ took, span, bins, second: second.length, ...doubtful })}\n`);
+      process.stderr.write(`${JSON.stringify({ took, span, bins, perSecond, second: second.length, ...doubtful })}\n`);
   },
   EVERY_S * 2000 + 120_000,
 );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { findNearest, suggest } from "../../src/http/suggest.js";
+import { findNearest, suggest, suggestionHint } from "../../src/http/suggest.js";
 import { fc } from "../helpers/properties.js";
 
 const FORMATS = ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"];
@@ -41,4 +41,11 @@ describe("did you mean", () => {
 it("the nearest words are those that contain it, then those that look like it", () => {
   expect(findNearest("son", FORMATS)).toEqual(["json", "ndjson", "csv"]);
   expect(findNearest("wied", FORMATS, 1)).toEqual(["wide"]);
+});
+
+describe("the hint about an unknown name", () => {
+  it("names the known one that it nearly is, or else what helps otherwise", () => {
+    expect(suggestionHint("jsn", FORMATS, "see the list")).toBe("did you mean json?");
+    expect(suggestionHint("xml", FORMATS, "see the list")).toBe("see the list");
+  });
 });

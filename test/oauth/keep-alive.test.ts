@@ -45,9 +45,9 @@ function fleet(logins: number, { store = memoryStore(), ageMs = 0, issuers = 1 }
     for (let nth = 0; nth < logins; nth++) await store.save(grantOf(nth), undefined);
   };
   const results: KeepAliveResult[] = [];
-  const worker = (options: Partial<KeepAliveOptions> = {}) => {
+  const worker = (options: Partial<KeepAliveOptions> = {}, random = Math.random) => {
     const end = new AbortController();
-    const agent = new AgentClient({ store, clock: time.process(), fetch: fetch as typeof globalThis.fetch });
+    const agent = new AgentClient({ store, clock: time.process(), fetch: fetch as typeof globalThis.fetch, random });
     const onResult = (result: KeepAliveResult) => void results.push(result);
     return { end, agent, kept: keepAlive(agent, { every: "24h", signal: end.signal, onResult, ...options }) };
   };
@@ -115,6 +115,40 @@ it("keeps the Retry-After of an issuer, and asks another one meanwhile", async (
   end.abort();
   expect(await kept).toEqual({ refreshed: 20, needs_login: 0, failed: 1 });
   expect(Math.min(...requests.filter((at) => at > start + 9 * MINUTE))).toBeGreaterThanOrEqual(start + 10 * MINUTE);
+});
+
+it.each([
+  ["by a store of one machine", memoryStore],
+  ["by an engine", () => grantStore(memoryDriver(), { seal: "none" })],
+])("shares the Retry-After of an issuer with the other workers %s", async (_, open) => {
+  const { time, start, requests, issuer, results, fill, worker } = fleet(40, { store: open(), ageMs: DAY });
+  await fill();
+  const paused = { error: "temporarily_unavailable" };
+  issuer.answer = () => Response.json(paused, { status: 503, headers: { "retry-after": "600" } });
+  const workers = [0.1, 0.9].map((share) => worker({ every: "12h", perIssuer: 1 }, () => share));
+  await time.advance(9 * MINUTE);
+  expect(requests).toHaveLength(1);
+  expect(results).toHaveLength(1);
+  issuer.answer = undefined;
+  // A worker that starts now has been answered nothing.
+  workers.push(worker({ every: "12h", perIssuer: 1 }));
+  await time.advance(2 * HOUR);
+  for (const { end } of workers) end.abort();
+  const reports = await Promise.all(workers.map(({ kept }) => kept));
+  expect(reports.reduce((sum, { refreshed }) => sum + refreshed, 0)).toBe(40);
+  expect(requests).toHaveLength(41);
+  expect(requests[1]).toBeGreaterThanOrEqual(start + 10 * MINUTE);
+});
+
+it("once says that the issuer asked another worker to wait", async () => {
+  const { issuer, requests, results, fill, once } = fleet(3, { ageMs: DAY });
+  await fill();
+  issuer.answer = () => new Response("", { status: 429, headers: { "retry-after": "86400" } });
+  expect(await once({ every: "12h", perIssuer: 1 })).toMatchObject({ failed: 3 });
+  expect(await once({ every: "12h", perIssuer: 1 })).toMatchObject({ failed: 3 });
+  // A pause of a day is kept by others for an hour.
+  expect(requests).toHaveLength(2);
+  expect(results).toHaveLength(6);
 });
 
 it("once refreshes what is due, of each tenant, and says what could not be refreshed", async () => {

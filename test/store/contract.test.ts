@@ -196,6 +196,16 @@ describe.each(stores)("%s", (name, open) => {
     expect(await shortLived?.take("two")).toBe("other");
   });
 
+  it("reads a short-lived record as often as it is asked for, until it is taken", async () => {
+    const { shortLived } = open();
+    const life = { now: Date.now(), expiresAt: Date.now() + 600_000 };
+    expect(await shortLived?.read?.("one")).toBeUndefined();
+    await shortLived?.put("one", "text", life);
+    for (let times = 0; times < 2; times++) expect(await shortLived?.read?.("one")).toBe("text");
+    await shortLived?.take("one");
+    expect(await shortLived?.read?.("one")).toBeUndefined();
+  });
+
   it.skipIf(hasClockOfEngine)("removes short-lived records that have expired when another one is stored", async () => {
     const { shortLived } = open();
     const now = Date.now();

@@ -60,6 +60,7 @@ function reopening(path: string): GrantStore {
     shortLived: {
       put: async (id, text, life) => (await store().shortLived?.put(id, text, life)) ?? false,
       take: async (id) => store().shortLived?.take(id),
+      read: async (id) => store().shortLived?.read?.(id),
     },
   };
 }

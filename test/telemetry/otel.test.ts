@@ -8,7 +8,7 @@ import {
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { createEvents } from "../../src/telemetry/emit.js";
-import type { EventFields, EventName } from "../../src/telemetry/events.js";
+import type { AgentEvent, EventFields, EventName } from "../../src/telemetry/events.js";
 import { instrument } from "../../src/telemetry/otel.js";
 
 /** Emits one event, and reads the metrics and the spans that come from it. */
@@ -22,9 +22,10 @@ async function record<N extends EventName>(type: N, fields: EventFields<N>) {
   });
   onTestFinished(() => reader.shutdown());
   const events = createEvents();
-  events.emit(type, () => fields);
+  const build = () => ({ type, ...fields }) as unknown as AgentEvent<N>;
+  events.emit(type, build);
   end();
-  events.emit(type, () => fields);
+  events.emit(type, build);
   await reader.forceFlush();
   const metrics = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics));
   return {

@@ -1,5 +1,6 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { usageError } from "../../errors.js";
+import type { Overrides } from "../../oauth/discovery/overrides.js";
 import type { DpopPolicy } from "../../oauth/dpop/dpop.js";
 import { isAcceptableTokenType, TOKEN_TYPE_RULE } from "../../oauth/token/token-checks.js";
 import type { GlobalFlags } from "./global.js";
@@ -8,7 +9,7 @@ import type { OutputFlags } from "./output.js";
 import { addFlags, authorizeParam, type FlagRow, seconds, shortText, wholeNumber } from "./values.js";
 
 /** The flags of every command that may log in. */
-export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
+export interface AgentFlags extends GlobalFlags, MachineGrantFlags, Overrides {
   scope?: string;
   clientMetadataUrl?: string;
   clientName?: string;
@@ -22,19 +23,12 @@ export interface AgentFlags extends GlobalFlags, MachineGrantFlags {
   authorizeParam?: Record<string, string>;
   dpop?: DpopPolicy;
   accountHint?: string;
-  allowMissingPkceMetadata?: boolean;
-  allowPrivateNetwork?: boolean;
-  allowCrossOriginMetadata?: boolean;
-  allowCrossOriginEndpoints?: boolean;
-  legacyDiscovery?: boolean;
-  acceptTokenType?: string;
-  strictResource?: boolean;
-  sameOriginEndpoints?: boolean;
   trustNamedIssuer?: boolean;
   login?: boolean;
 }
 
-const LOGIN = "Login:";
+/** The heading of the flags of a login. */
+export const LOGIN = "Login:";
 
 /**
  * Adds the flags of {@link AgentFlags} except `--login`.
@@ -80,35 +74,35 @@ export const MIN_TTL: FlagRow = [
 ];
 
 function addTargetFlags(command: Command): Command {
-  addFlags(command, LOGIN, [["--scope <scopes>", "Scopes to request (default: the server's)"]]);
-  return addFlags(command.addOption(resourceOption()), LOGIN, [
+  return addFlags(command, LOGIN, [
+    ["--scope <scopes>", "Scopes to request (default: the server's)"],
+    RESOURCE,
     ["--resource-metadata <url>", "URL of the server's resource metadata, as a hint names it"],
   ]);
 }
 
 /** The flag `--resource`. */
-export function resourceOption(): Option {
-  const about = 'Resource to request, or "none" (default: the server\'s)';
-  return new Option("--resource <uri>", about).helpGroup(LOGIN);
-}
+export const RESOURCE: FlagRow = ["--resource <uri>", 'Resource to request, or "none" (default: the server\'s)'];
 
 /** The flag `--client-metadata-url`. */
-export function documentUrlOption(): Option {
-  return new Option("--client-metadata-url <url>", 'URL of this client\'s metadata document, or "none"').helpGroup(
-    LOGIN,
-  );
-}
+export const DOCUMENT_URL: FlagRow = [
+  "--client-metadata-url <url>",
+  'URL of this client\'s metadata document, or "none"',
+];
 
 /** The flag `--client-name`. */
-export function clientNameOption(): Option {
-  const about = 'Name to register the client with (default: "agentauth")';
-  return new Option("--client-name <name>", about).argParser(shortText(100)).helpGroup(LOGIN);
-}
+export const CLIENT_NAME: FlagRow = [
+  "--client-name <name>",
+  'Name to register the client with (default: "agentauth")',
+  shortText(100),
+];
 
 function addLoginFlags(command: Command): Command {
   const param = "Parameter that the issuer wants in the login URL; repeatable, and an empty value leaves one out";
   const dpop = "Bind tokens to a key of this machine (default: auto, where the server requires it)";
-  return addFlags(command.addOption(documentUrlOption()).addOption(clientNameOption()), LOGIN, [
+  return addFlags(command, LOGIN, [
+    DOCUMENT_URL,
+    CLIENT_NAME,
     ["--flow <flow>", "Login flow", ["browser", "device", "paste"]],
     ["--browser <command>", 'Command that opens the browser, or "none"'],
     ["--redirect-host <host>", "Host name in the redirect URI", ["127.0.0.1", "localhost"]],

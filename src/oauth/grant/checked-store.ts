@@ -26,11 +26,11 @@ export function checkedStore(store: GrantStore, events: Events): GrantStore {
   return {
     location: store.location,
     read: async (key) => {
-      const startedAt = events.wants("store") ? performance.now() : 0;
-      // Each call reads: a read that succeeds is not worth an event.
+      // Each call reads: a read that succeeds is worth neither an event nor the time of a more precise clock.
+      const startedAt = events.wants("store") ? Date.now() : 0;
       const grant = await store.read(key).catch((error: unknown) => {
-        const failure = { operation: "read", outcome: "failed", code: knownCodeOf(error) } as const;
-        events.emit("store", () => ({ ...failure, durationMs: elapsedMs(startedAt) }));
+        const failure = { type: "store", operation: "read", outcome: "failed", code: knownCodeOf(error) } as const;
+        events.emit("store", () => ({ ...failure, durationMs: Math.max(0, Date.now() - startedAt) }));
         throw error;
       });
       if (grant !== undefined) checkSecrets(grant, store.location);
@@ -86,7 +86,7 @@ async function observeLease<T>(store: GrantStore, events: Events, { name, work, 
   const report = (wait: EventFields<"lease">["wait"], before?: Lease["before"]) => {
     const operation = OPERATIONS[name.split(" ", 1)[0] ?? ""] ?? "other";
     const takeover = before === undefined || before.ended === "released" ? "none" : before.ended;
-    events.emit("lease", () => ({ operation, wait, takeover, durationMs: elapsedMs(startedAt) }));
+    events.emit("lease", () => ({ type: "lease", operation, wait, takeover, durationMs: elapsedMs(startedAt) }));
   };
   const begin = (lease: Lease) => {
     hasBegun = true;

@@ -20,10 +20,15 @@ export async function observeToken(
 ): Promise<Grant> {
   try {
     const { grant, source } = await serve();
-    events.emit("token", () => ({ source, issuer: grant.issuer, server: serverOriginOf(server) }));
+    events.emit("token", () => ({ type: "token", source, issuer: grant.issuer, server: serverOriginOf(server) }));
     return grant;
   } catch (error) {
-    events.emit("token", () => ({ source: "none", code: knownCodeOf(error), server: serverOriginOf(server) }));
+    events.emit("token", () => ({
+      type: "token",
+      source: "none",
+      code: knownCodeOf(error),
+      server: serverOriginOf(server),
+    }));
     throw error;
   }
 }

@@ -190,6 +190,8 @@ export interface ShortLivedRecords {
    * expired.
    */
   take(id: string): Promise<string | undefined>;
+  /** Returns a text and leaves it there. Optional: without it, workers do not share the `Retry-After` of an issuer. */
+  read?(id: string): Promise<string | undefined>;
 }
 
 /** Milliseconds for which a login is stored that could not be revoked. */
@@ -218,5 +220,6 @@ export function memoryRecords(): ShortLivedRecords {
       records.delete(id);
       return text;
     },
+    read: async (id) => records.get(id)?.text,
   };
 }

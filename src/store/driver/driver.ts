@@ -158,10 +158,17 @@ export interface StoreDriver {
   /**
    * Records of a kind, in parts. A record that is there from the first part to the last is returned exactly once; one that
    * is written or removed in between may be.
+   *
+   * @param page.valueLength how many characters at the beginning of each value the caller needs, in ASCII. A driver may leave
+   *   out the rest, or take no notice of this; where it cuts a value, the last two characters may be damaged. Default: all
    */
   scan(
     filter: ScanFilter,
-    page: { readonly limit: number; readonly cursor?: string | undefined },
+    page: {
+      readonly limit: number;
+      readonly cursor?: string | undefined;
+      readonly valueLength?: number | undefined;
+    },
     options?: DriverCallOptions,
   ): Promise<ScanPage>;
   /** Takes the lease under a key, if it is free. A lease needs no record under its key, and none expires with it. */

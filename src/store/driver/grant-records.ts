@@ -14,6 +14,8 @@ import { besideGrant, grantTags, isSameRecord, type TenantRecords } from "./tena
 const MAX_DECODED = 1000;
 const MAX_KEYS = 10_000;
 const REPAIRS = 3;
+/** The length of a value in which hardly a summary is not complete: the tokens after it are not asked for. */
+const MOST_SUMMARIES = 2048;
 
 /** The grants of one tenant. The times of their tokens are stored by the clock of the engine. */
 export class GrantRecords {
@@ -119,7 +121,8 @@ export class GrantRecords {
     const tags = await this.#tagsOf(query);
     const read = (record: StoredRecord) =>
       readUsable(() => this.#records.decodeSummary(record, decodeSummary), query.onUnusable);
-    for await (const { items, cursor } of this.#records.pages("grant", { tags, limit, cursor: query.cursor })) {
+    const part = { tags, limit, cursor: query.cursor, valueLength: MOST_SUMMARIES };
+    for await (const { items, cursor } of this.#records.pages("grant", part)) {
       const [aheadMs, summaries] = await Promise.all([this.#engineClock.aheadMs(), Promise.all(items.map(read))]);
       const connections = summaries
         .filter((summary) => summary !== undefined)

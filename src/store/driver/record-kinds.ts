@@ -83,6 +83,7 @@ export function shortLivedRecords(records: TenantRecords): ShortLivedRecords {
       if (record === undefined || !(await records.driver.delete(key, record.version))) return undefined;
       return records.decode(record, withoutId);
     },
+    read: async (id) => records.read(await records.key("login", id), withoutId),
   };
 }
 

@@ -202,6 +202,10 @@ function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecord
     if (!/^[a-z0-9-]{1,80}$/.test(id)) throw new TypeError("an id has at most 80 letters and digits");
     return join(folder, `${id}.json`);
   };
+  const opened = async (path: string, id: string) => {
+    const content = readPublishedFile(path);
+    return content !== undefined && cipher ? cipher.open(content, `pending:${id}`) : content;
+  };
   return {
     put: onFiles(home, async (id: string, text: string, { now, expiresAt }: { now: number; expiresAt: number }) => {
       const path = pathOf(id);
@@ -231,11 +235,14 @@ function fileRecords(home: string, cipher: Cipher | undefined): ShortLivedRecord
         throw storeError(`the file ${path} cannot be taken`, cause);
       }
       try {
-        const content = readPublishedFile(taken);
-        return content !== undefined && cipher ? await cipher.open(content, `pending:${id}`) : content;
+        return await opened(taken, id);
       } finally {
         removeFile(taken);
       }
+    }),
+    read: onFiles(home, async (id: string) => {
+      checkPrivateFolders(folder);
+      return opened(pathOf(id), id);
     }),
   };
 }

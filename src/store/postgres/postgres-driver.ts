@@ -41,6 +41,8 @@ const LOCK_PART = 2 / 3;
 const MAX_CLAIMS = 20;
 const QUEUED =
   "heartbeats have waited for a connection of the pool: give the store a pool of its own, of at least 4 connections";
+/** The length of every value, and more. */
+const WHOLE = 0x7fffffff;
 /** What has expired is removed at most this often by one driver. */
 const SWEEP_EVERY_MS = 60_000;
 
@@ -88,10 +90,10 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         const rows = await run(sql.remove, [...nameOf(key), expected === undefined ? null : versionOf(expected)]);
         return rows.length > 0;
       }),
-    scan: ({ kind, partition, tags }, { limit, cursor }, { signal } = {}) =>
+    scan: ({ kind, partition, tags }, { limit, cursor, valueLength = WHOLE }, { signal } = {}) =>
       call(signal, async (run) => {
         const filter = [kind, partition === undefined ? null : toHex(partition), tags ? tagsOf(tags) : null];
-        const rows = await run(sql.scan, [...filter, ...placeOf(cursor), String(limit)]);
+        const rows = await run(sql.scan, [...filter, ...placeOf(cursor), String(limit), String(valueLength)]);
         return pageOf(kind, rows, limit);
       }),
     claim: (key, claim, { signal } = {}) =>

@@ -125,7 +125,8 @@ RETURNING version::text AS version`,
     // In ORDER BY a name without its table would be that of the result, which has no index.
     // Of one partition by its ids alone: the planner takes a comparison of pairs for one that selects hardly a row, and reads
     // the whole partition in place of the index of tags.
-    scan: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version, value
+    scan: `SELECT encode(partition, 'hex') AS partition, encode(id, 'hex') AS id, version::text AS version,
+  left(value, $7::text::int) AS value
 FROM ${record} AS stored WHERE kind = $1::text AND ${LIVES}
 AND ($2::text IS NULL OR partition = decode($2::text, 'hex'))
 AND ($3::text IS NULL OR tags @> $3::text::jsonb)

@@ -189,6 +189,7 @@ function usage(name: string, value: unknown, rule: string): AgentAuthError {
 interface Part {
   readonly limit: number;
   readonly cursor?: string | undefined;
+  readonly valueLength?: number | undefined;
 }
 
 type Run = Session["run"];
@@ -204,10 +205,10 @@ async function scanPartition(
   run: Run,
   names: Names,
   { kind, partition, tags }: ScanFilter & { readonly partition: string },
-  { limit, cursor }: Part,
+  { limit, cursor, valueLength }: Part,
 ): Promise<ScanPage> {
   const keys = [names.records(kind, partition), names.index(kind, partition), ...names.tags(kind, partition, tags)];
-  const reply = (await run(SCAN, keys, [after(cursor), limit])) as unknown[];
+  const reply = (await run(SCAN, keys, [after(cursor), limit, valueLength ?? -1])) as unknown[];
   const [last = "", ...parts] = reply.map(String);
   const items: StoredRecord[] = [];
   for (let at = 0; at + 2 < parts.length; at += 3) {
@@ -221,10 +222,20 @@ async function scanPartition(
  * A part of the records of all partitions. The cursor is the partition, and the last id in it unless the partition is
  * complete.
  */
-async function scanAll(run: Run, names: Names, kind: RecordKind, { limit, cursor }: Part): Promise<ScanPage> {
+async function scanAll(
+  run: Run,
+  names: Names,
+  kind: RecordKind,
+  { limit, cursor, valueLength }: Part,
+): Promise<ScanPage> {
   const [name = "", id] = cursor?.split(" ") ?? [];
   if (id !== undefined) {
-    const page = await scanPartition(run, names, { kind, partition: decodeName(name) }, { limit, cursor: id });
+    const page = await scanPartition(
+      run,
+      names,
+      { kind, partition: decodeName(name) },
+      { limit, cursor: id, valueLength },
+    );
     return { items: page.items, cursor: page.cursor === undefined ? name : `${name} ${page.cursor}` };
   }
   const wanted = Math.min(limit, PARTITIONS_AT_ONCE);
@@ -232,7 +243,9 @@ async function scanAll(run: Run, names: Names, kind: RecordKind, { limit, cursor
   const partitions = found.map(String);
   const share = Math.floor(limit / Math.max(1, partitions.length));
   const pages = await Promise.all(
-    partitions.map((each) => scanPartition(run, names, { kind, partition: decodeName(each) }, { limit: share })),
+    partitions.map((each) =>
+      scanPartition(run, names, { kind, partition: decodeName(each) }, { limit: share, valueLength }),
+    ),
   );
   // What follows a partition that is not complete would be returned again.
   const isPartial = pages.findIndex((page) => page.cursor !== undefined);

@@ -99,7 +99,7 @@ return 1
 `;
 
 /**
- * KEYS: prefix of records, index, tags… ARGV: where to begin, limit.
+ * KEYS: prefix of records, index, tags… ARGV: where to begin, limit, length of a value or -1.
  * Returns the last id, if there may be more, and id, version and value of each record.
  */
 export const SCAN = `
@@ -117,7 +117,7 @@ for _, id in ipairs(ids) do
     if not string.find(tags, '\\n' .. KEYS[i] .. '\\n', 1, true) then isFound = false end
   end
   if isFound then
-    for _, part in ipairs({id, record[1], record[2]}) do found[#found + 1] = part end
+    for _, part in ipairs({id, record[1], string.sub(record[2], 1, ARGV[3])}) do found[#found + 1] = part end
   elseif not record[1] then
     redis.call('ZREM', KEYS[from], id)
   end

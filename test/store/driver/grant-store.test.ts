@@ -202,6 +202,33 @@ describe("connections", () => {
     expect(errors).toMatchObject([{ code: "store_failed" }]);
   });
 
+  it("are whole where the engine cuts what it returns", async () => {
+    const driver = memoryDriver();
+    const store = grantStore(driver, { seal: testRing() });
+    // Summaries that end before, at and after the length that is asked for.
+    const saved: string[] = [];
+    for (let length = 0; length < 1800; length += length < 1200 ? 400 : 3) {
+      const { tokens } = madeGrant();
+      const profile = `scope of ${length}`;
+      await store.save(madeGrant({ profile, tokens: { ...tokens, scope: "s".repeat(length) } }), undefined);
+      saved.push(profile);
+    }
+    const { scan } = driver;
+    const lengths: number[] = [];
+    driver.scan = async (filter, page, options) => {
+      const { items, cursor } = await scan.call(driver, filter, page, options);
+      const { valueLength = Number.POSITIVE_INFINITY } = page;
+      const cut = (value: string) =>
+        value.length > valueLength ? `${value.slice(0, valueLength - 2)}\ufffd\ufffd` : value;
+      for (const { value } of items) lengths.push(value.length - cut(value).length);
+      return { items: items.map((item) => ({ ...item, value: cut(item.value) })), cursor };
+    };
+    const errors: AgentAuthError[] = [];
+    expect(await profiles(store.connections({ onUnusable: (error) => errors.push(error) }))).toEqual(saved.sort());
+    expect(errors).toEqual([]);
+    expect(Math.max(...lengths)).toBeGreaterThan(0);
+  });
+
   it("ask the engine for those that need a login, and read no others", async () => {
     const driver = memoryDriver();
     const store = grantStore(driver, { seal: testRing() });

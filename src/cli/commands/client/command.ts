@@ -1,6 +1,6 @@
-import { clientNameOption, documentUrlOption } from "../../flags/agent.js";
+import { CLIENT_NAME, DOCUMENT_URL, LOGIN } from "../../flags/agent.js";
 import { addOutputFlags } from "../../flags/output.js";
-import { repeatable } from "../../flags/values.js";
+import { addFlags, repeatable } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -33,12 +33,15 @@ Example:
   $ agentauth client forget my-service`,
     )
     .action(registry.run(load, "forget", "clientId"));
-  addOutputFlags(
-    group.command("document").description("Print the metadata document of this client, or check a published one"),
-  )
-    .addOption(documentUrlOption())
-    .option("--redirect-uri <uri>", "Redirect URI (repeatable; default: those of this program's logins)", repeatable)
-    .addOption(clientNameOption())
+  const document = group
+    .command("document")
+    .description("Print the metadata document of this client, or check a published one");
+  addFlags(addOutputFlags(document), LOGIN, [DOCUMENT_URL]).option(
+    "--redirect-uri <uri>",
+    "Redirect URI (repeatable; default: those of this program's logins)",
+    repeatable,
+  );
+  addFlags(document, LOGIN, [CLIENT_NAME])
     .option("--check <url>", "Check the document that is published at this URL")
     .addHelpText(
       "after",

@@ -1,6 +1,7 @@
-import { addPolicyFlags, resourceOption } from "../../flags/agent.js";
+import { addPolicyFlags, LOGIN, RESOURCE } from "../../flags/agent.js";
 import { issuerOption } from "../../flags/grant.js";
 import { addOutputFlags } from "../../flags/output.js";
+import { addFlags } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
 
 /** Where the help lists it, and how it is declared. */
@@ -12,18 +13,13 @@ export const command: CommandDeclaration = {
 };
 
 /** `discover`. */
-function declareDiscover(registry: Registry): void {
-  const { root } = registry;
-  addOutputFlags(
-    addPolicyFlags(
-      root.command("discover").description("Show how the issuer of an MCP server is found, step by step"),
-    ).addOption(issuerOption()),
-  )
+function declareDiscover({ root, run }: Registry): void {
+  const discover = root.command("discover").description("Show how the issuer of an MCP server is found, step by step");
+  addFlags(addOutputFlags(addPolicyFlags(discover).addOption(issuerOption())), LOGIN, [RESOURCE])
     .argument("<mcp_url>", "URL of the MCP server")
-    .addOption(resourceOption())
     .addHelpText(
       "after",
       "\nDoes not log in and registers no client. Prints every step, also when discovery fails,\nand the login that works.\n\nExample:\n  $ agentauth discover https://mcp.example/mcp",
     )
-    .action(registry.run(() => import("./run.js"), "runDiscover", "url"));
+    .action(run(() => import("./run.js"), "runDiscover", "url"));
 }
