@@ -27,7 +27,7 @@ function checkPart(part: unknown): Bytes {
 }
 
 /** Calls `take` with each part of a stream, to its end or until `take` throws; the stream stays locked. */
-export async function readStream(stream: ByteStream, take: (part: Bytes) => void): Promise<void> {
+export async function readByteStream(stream: ByteStream, take: (part: Bytes) => void): Promise<void> {
   const reader = stream.getReader();
   try {
     for (let part = await reader.read(); !part.done; part = await reader.read()) take(checkPart(part.value));
@@ -170,7 +170,7 @@ export class BodyContent {
     const source = this.#source;
     if (source === null) return;
     this.#isUsed = true;
-    if (this.#stream) return readStream(this.#stream, take);
+    if (this.#stream) return readByteStream(this.#stream, take);
     // What has been read must not live as long as the message.
     if (!isRepeatable(source)) this.#source = "";
     if (!isArriving(source) || source.readTo === undefined) {

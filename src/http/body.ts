@@ -1,6 +1,6 @@
 import { type Advice, AgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import { type ByteStream, readStream } from "./body-content.js";
+import { type ByteStream, readByteStream } from "./body-content.js";
 import { type BufferedResponse, requestIdOf, shownUrl } from "./buffered-response.js";
 import { HttpResponse } from "./http-response.js";
 import { networkError } from "./network-error.js";
@@ -44,7 +44,7 @@ export async function readText(response: Response, url: string, cap: number, str
   };
   try {
     if (response instanceof HttpResponse) await response.readTo(take);
-    else if (response.body !== null) await readStream(response.body as ByteStream, take);
+    else if (response.body !== null) await readByteStream(response.body as ByteStream, take);
   } catch (thrown) {
     throw networkError(thrown, url);
   }

@@ -90,7 +90,7 @@ export async function checkStored(rule: string, driver: StoreDriver, key: Record
 }
 
 /** A lease that a case works with. */
-export type Lease = ReturnType<typeof leaseOf>;
+export type BenchLease = ReturnType<typeof leaseOf>;
 
 /** The lease under a key: by default one that no other case uses. */
 export function leaseOf(driver: StoreDriver, key = freshKey("lease")) {

@@ -1,12 +1,12 @@
 import type { LeaseBusy, LeaseHeld } from "../store/driver/driver.js";
 import {
   type Bench,
+  type BenchLease,
   type Cases,
   checkStored,
   claimOf,
   create,
   freshKey,
-  type Lease,
   LONG_MS,
   leaseOf,
   race,
@@ -215,7 +215,7 @@ export const leaseTimeCases: Cases = {
 };
 
 /** Claims until the lease is free. However slowly this runs, the engine's own times show whether it was right. */
-async function claimWhenFree(lease: Lease, wait: Bench["wait"]): Promise<LeaseHeld> {
+async function claimWhenFree(lease: BenchLease, wait: Bench["wait"]): Promise<LeaseHeld> {
   for (let turn = 0; turn < 20; turn += 1) {
     const answer = await lease.claim(`next-${turn}`);
     if (answer.held) return answer;

@@ -36,7 +36,7 @@ export function isSameText(one: string, other: string): boolean {
 }
 
 /** The SHA-256 hash of texts, as hexadecimal digits. */
-export async function hashOf(...texts: readonly (string | undefined)[]): Promise<string> {
+export async function hashOfTexts(...texts: readonly (string | undefined)[]): Promise<string> {
   const hash = await crypto.subtle.digest("SHA-256", ENCODER.encode(JSON.stringify(texts)));
   return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

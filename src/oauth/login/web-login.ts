@@ -11,7 +11,7 @@ import type { LoginContext } from "./login-context.js";
 import { observeLogin } from "./login-event.js";
 import { exchangeLogin, grantKeyFor, rethrowWithResourceHint } from "./login-flow.js";
 import type { PreparedLogin } from "./prepared-login.js";
-import { hashOf, isSameText, openText, sealText } from "./sealed-text.js";
+import { hashOfTexts, isSameText, openText, sealText } from "./sealed-text.js";
 import { cookieNames, readCookie, setCookie } from "./web-app.js";
 import type { StartedLogin } from "./web-types.js";
 
@@ -55,7 +55,7 @@ export async function storeWebLogin(
   const cookie = setCookie(await cookieName(state), browser, WEB_LOGIN_LIFE_MS / 1000);
   const [secret] = secrets;
   if (secret !== undefined) return { url, state, saved: await sealText(text, secret), cookie };
-  const id = await hashOf(state, browser, profile, account);
+  const id = await hashOfTexts(state, browser, profile, account);
   if (!(await recordsOf(store).put(id, text, { now, expiresAt }))) throw loginNotStoredError();
   return { url, state, saved: undefined, cookie };
 }
@@ -78,7 +78,7 @@ export async function takeWebLogin(
     ? saved.length > MAX_SAVED
       ? undefined
       : await openText(saved, secrets)
-    : await store.shortLived?.take(await hashOf(state, browser, profile, account));
+    : await store.shortLived?.take(await hashOfTexts(state, browser, profile, account));
   if (text === undefined)
     throw isSealed ? badSavedLoginError("it was not sealed with loginSecret, or was changed") : loginNotFoundError();
   const waiting = decodeWaiting(text);
@@ -91,7 +91,7 @@ export async function takeWebLogin(
   if (!isSameText(login.pending.state, state)) throw stateMismatchError();
   if (!isSameText(waiting.browser, browser)) throw browserMismatchError();
   const records = store.shortLived ?? finishedHere;
-  const isFirst = !isSealed || (await records.put(`used-${await hashOf(state, browser)}`, "", { now, expiresAt }));
+  const isFirst = !isSealed || (await records.put(`used-${await hashOfTexts(state, browser)}`, "", { now, expiresAt }));
   if (!isFirst) throw loginNotFoundError();
   return waiting;
 }
@@ -137,7 +137,7 @@ export function abandonedCookies(header: string, newest: number): { browser: str
 }
 
 async function cookieId(state: string): Promise<string> {
-  return (await hashOf(state)).slice(0, 16);
+  return (await hashOfTexts(state)).slice(0, 16);
 }
 
 /** The `state` of a callback. */

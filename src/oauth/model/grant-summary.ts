@@ -118,7 +118,7 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
 
 /** The limit of a query. @throws `AgentAuthError` `usage` for a query that cannot be answered */
-export function limitOf({ limit = DEFAULT_LIMIT, state }: ConnectionQuery): number {
+export function pageLimitOf({ limit = DEFAULT_LIMIT, state }: ConnectionQuery): number {
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) {
     throw wrongQuery(`limit is ${quote(limit)}; it is a whole number from 1 to ${MAX_LIMIT}`);
   }
@@ -142,7 +142,7 @@ export async function* connectionPages(
   names: Iterable<string> | AsyncIterable<string>,
   read: (name: string) => Promise<Grant | undefined>,
 ): AsyncGenerator<ConnectionPage> {
-  const limit = limitOf(query);
+  const limit = pageLimitOf(query);
   if (query.tenant !== undefined) throw wrongQuery(`tenant is ${quote(query.tenant)}, and this store has no tenants`);
   let [items, seen]: [Connection[], number] = [[], 0];
   let last = query.cursor;

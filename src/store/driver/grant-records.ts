@@ -4,7 +4,7 @@ import { CodecError, decodeGrant, encodeGrant } from "../../oauth/model/codec.js
 import type { ConnectionPage, ConnectionQuery } from "../../oauth/model/connection.js";
 import type { Grant, GrantKey } from "../../oauth/model/grant.js";
 import { type GrantFilter, matchesFilter, type Reservation } from "../../oauth/model/grant-store.js";
-import { connectionOf, decodeSummary, limitOf, matchesQuery, readUsable } from "../../oauth/model/grant-summary.js";
+import { connectionOf, decodeSummary, matchesQuery, pageLimitOf, readUsable } from "../../oauth/model/grant-summary.js";
 import { isUnanswered } from "./bounded-driver.js";
 import type { RecordKey, StoredRecord } from "./driver.js";
 import { type NearGrants, NewestGrants } from "./remembered-grants.js";
@@ -117,7 +117,7 @@ export class GrantRecords {
 
   /** As {@link GrantStore.connections}; only the summaries are opened. */
   async *connections(query: ConnectionQuery): AsyncGenerator<ConnectionPage> {
-    const limit = limitOf(query);
+    const limit = pageLimitOf(query);
     const tags = await this.#tagsOf(query);
     const read = (record: StoredRecord) =>
       readUsable(() => this.#records.decodeSummary(record, decodeSummary), query.onUnusable);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hashOf, isSameText, openText, sealText } from "../../../src/oauth/login/sealed-text.js";
+import { hashOfTexts, isSameText, openText, sealText } from "../../../src/oauth/login/sealed-text.js";
 import { cookiePath } from "../../../src/oauth/login/web-app.js";
 import { SECRET } from "./web-support.js";
 
@@ -35,7 +35,7 @@ it.each([
 });
 
 it("the hash of texts depends on where each of them ends", async () => {
-  const hashes = [await hashOf("ab", "c"), await hashOf("a", "bc"), await hashOf("ab", undefined, "c")];
+  const hashes = [await hashOfTexts("ab", "c"), await hashOfTexts("a", "bc"), await hashOfTexts("ab", undefined, "c")];
   expect(new Set(hashes).size).toBe(3);
 });
 
