@@ -9,6 +9,7 @@ import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import type { ListKind } from "../../listing/kinds.js";
 import { runList } from "../../listing/print-list.js";
+import { isJqInstalled } from "../../output/jq.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { callWhoami, DEMO_CLIENT, type DemoAgent, demoAgent, runTogether } from "./agent.js";
 
@@ -79,7 +80,7 @@ class Demo {
       pool,
       limit: 2,
       output: "ndjson",
-      jq: "{id, title, at: .last_seen.at}",
+      ...(isJqInstalled() && { jq: "{id, title, at: .last_seen.at}" }),
     });
     await this.#surviveFaults(pool);
     await this.#logOut(agent, pool);
