@@ -148,7 +148,12 @@ describe("headers", () => {
         headers.append("set-cookie2", "x");
         const before = [headers.get("SET-COOKIE"), headers.getSetCookie(), [...headers.keys()]];
         headers.set("set-cookie", "y");
-        return [...before, headers.getSetCookie(), new Headers([["set-cookie", ""]]).getSetCookie()];
+        return [
+          ...before,
+          headers.getSetCookie(),
+          new Headers([["set-cookie", ""]]).getSetCookie(),
+          new Headers().getSetCookie(),
+        ];
       },
       [
         "z=1, a=2; domain=a.example",
@@ -156,6 +161,7 @@ describe("headers", () => {
         ["set-cookie", "set-cookie", "set-cookie2"],
         ["y"],
         [""],
+        [],
       ],
     ],
     [

@@ -77,6 +77,18 @@ describe("the audit file", () => {
     for (const name of [...older, "audit.log"]) expect(lines(join(path, "..", name)).length).toBeGreaterThan(0);
   });
 
+  it("takes lines until they have its size, and not a byte more", () => {
+    const { path, open } = opened();
+    open()(TOKEN);
+    const { size } = statSync(path);
+    const full = opened({ maxBytes: 2 * size });
+    const receive = full.open();
+    for (let n = 0; n < 2; n++) receive(TOKEN);
+    expect(readdirSync(join(full.path, ".."))).toEqual(["audit.log"]);
+    receive(TOKEN);
+    expect(readdirSync(join(full.path, ".."))).toHaveLength(2);
+  });
+
   it.skipIf(!ON_LINUX)("is closed after each line, also where it was moved aside", () => {
     const { path, open } = opened({ maxBytes: 300 });
     const receive = open();

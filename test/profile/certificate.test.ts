@@ -122,7 +122,7 @@ describe.skipIf(!openssl)("a client certificate that cannot be used is refused b
     [
       "the key is another's",
       () => ["--client-cert", at.mine.cert, "--client-key", at.stranger.key],
-      /is not that of the certi/,
+      /is not that of the certi.*\nhint: name the certificate and the key that were made together\n/,
     ],
     ["there is a key alone", () => ["--client-key", at.mine.key], /and no client certificate/],
     ["there is no such file", () => ["--client-cert", "/nowhere.pem", "--client-key", at.mine.key], /cannot be read/],

@@ -112,6 +112,7 @@ describe("a token and an address", () => {
         code: "bad_address",
         class: "refused",
         message: `the API token (AGENTAUTH_API_TOKEN) is a sandbox's, and "https://agentauth.example" (--base-url) is no sandbox`,
+        hint: "give the token of this service, or use the sandbox with --profile sandbox",
       }),
     );
   });
@@ -122,6 +123,7 @@ describe("a token and an address", () => {
         code: "bad_address",
         class: "refused",
         message: `the API token (AGENTAUTH_API_TOKEN) is not the sandbox's, and "${SANDBOX}" (--base-url) is a sandbox`,
+        hint: "unset AGENTAUTH_API_TOKEN for the sandbox, whose own token comes with --profile sandbox",
       }),
     );
   });
