@@ -20,12 +20,13 @@ export type LoadJq = () => Promise<Jq>;
 // The release is named because the registry's default one takes quadratic time.
 const INSTALL = "npm install jq-wasm@3.0.0-jq-1.8.2 (add --global if agentauth is installed globally)";
 
-const load = createRequire(import.meta.url);
+// Not at once: every command that prints a list imports this module.
+const loader = () => createRequire(import.meta.url);
 
 /** Whether the optional package is installed. */
 export function isJqInstalled(): boolean {
   try {
-    load.resolve("jq-wasm");
+    loader().resolve("jq-wasm");
     return true;
   } catch {
     return false;
@@ -33,7 +34,7 @@ export function isJqInstalled(): boolean {
 }
 
 // With import() Node would load its loader of ES modules for this package alone.
-const loadJqWasm: LoadJq = async () => (load("jq-wasm") as typeof import("jq-wasm")).loadJq();
+const loadJqWasm: LoadJq = async () => (loader()("jq-wasm") as typeof import("jq-wasm")).loadJq();
 
 /**
  * Runs the expression on each item (`each`), or once on the whole array when the list has ended; never on an
