@@ -134,6 +134,8 @@ class Demo {
     const reasons = retries.map((event) => (event.type === "retry" ? event.reason : "")).join(", ");
     await this.#say(`Survived: ${reasons}.`);
     const all = data.deviceCount(pool_id);
+    if (count !== all || inOrder !== all)
+      throw new Error(`of ${all} devices, ${count} arrived, and ${inOrder} of them in order`);
     await this.#say(`${inOrder} of ${all} devices arrived in order, none twice, with four pages in flight.`);
   }
 
