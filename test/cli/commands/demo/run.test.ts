@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { Listing } from "../../../../src/api/listing.js";
 import { runCli, temporaryFolder } from "../../../helpers/cli.js";
 
 describe("demo", () => {
@@ -44,5 +45,29 @@ describe("demo", () => {
   it("ends at once on SIGINT", async () => {
     const { code } = await runCli(["demo"], { signalAfter: { characters: 100, signal: "SIGINT" } });
     expect(code).toBe(130);
+  });
+});
+
+describe("demo, where a list is wrong,", () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  const read = Listing.prototype[Symbol.asyncIterator];
+  it.each<[string, string, (items: object[]) => object[]]>([
+    ["lacks a device", "of 1201 devices, 1200 arrived, and 1200 of them in order", (items) => items.slice(0, -1)],
+    [
+      "has one too many",
+      "of 1201 devices, 1202 arrived, and 1201 of them in order",
+      (items) => [...items, { id: "x" }],
+    ],
+    ["has two in the wrong order", "and 1199 of them in order", ([a = {}, b = {}, ...rest]) => [b, a, ...rest]],
+  ])("because it %s, fails and says so", async (_what, message, change) => {
+    vi.spyOn(Listing.prototype, Symbol.asyncIterator).mockImplementation(async function* (this: Listing<object>) {
+      const items: object[] = [];
+      for await (const item of { [Symbol.asyncIterator]: () => read.call(this) }) items.push(item);
+      yield* change(items);
+    } as never);
+    const { code, stderr } = await runCli(["demo"]);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(message);
   });
 });
