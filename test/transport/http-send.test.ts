@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { channel, subscribe } from "node:diagnostics_channel";
 import { getEventListeners, once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { Readable } from "node:stream";
 import { setTimeout, setImmediate as turnOfTheEventLoop } from "node:timers/promises";
@@ -20,6 +20,10 @@ import { rejection } from "../helpers/service.js";
 
 /** A text that gzip has packed several times. */
 const packed = (times: number): Buffer => (times === 0 ? Buffer.from("text") : gzipSync(packed(times - 1)));
+
+function credentialsOf(headers: IncomingHttpHeaders) {
+  return { token: headers.authorization, proxy: headers["proxy-authorization"], cookie: headers.cookie };
+}
 
 // Node's own fetch takes more of them before 20.20.
 it("a body with more than five content codings is refused", async () => {
@@ -115,12 +119,17 @@ describe.each([
 
   it("takes no credentials to another origin, and turns into a GET where the status says so", async () => {
     const target = await startServer((response, { method, headers }) =>
-      sendJson(response, { method, token: headers.authorization, type: headers["content-type"] }),
+      sendJson(response, { method, type: headers["content-type"], ...credentialsOf(headers) }),
     );
     const { origin } = await startServer((response) =>
       response.writeHead(303, { location: `${target.origin}/end` }).end(),
     );
-    const headers = { authorization: "Bearer tok_0123456789", "content-type": "text/plain" };
+    const credentials = {
+      authorization: "Bearer tok_0123456789",
+      "proxy-authorization": "Basic bTpz",
+      cookie: "sid=1",
+    };
+    const headers = { ...credentials, "content-type": "text/plain" };
     const response = await fetch(origin, { method: "POST", headers, body: "text" });
     expect(await response.json()).toEqual({ method: "GET" });
   });
@@ -159,6 +168,13 @@ describe.each([
 });
 
 describe("a request over node:http", () => {
+  it.each(["keep-alive", "trailer", "te"])("cannot set the header %s", async (name) => {
+    const server = await startServer((response) => response.end());
+    const error = await rejection(createFetch({}, undefined)(server.origin, { headers: { [name]: "trailers" } }));
+    expect(error).toMatchObject({ cause: { message: `the header ${name} cannot be set` } });
+    expect(server.requests).toEqual([]);
+  });
+
   const send = createFetch({}, undefined);
 
   it.each(["", "gzip"])("reports a body that broke before it was read (content coding %j)", async (coding) => {

@@ -119,14 +119,19 @@ describe.skipIf(!openssl)("a handshake shows the issuer of a certificate", () =>
     expect(seen).toEqual({ served: 0, tunnels: [] });
   });
 
-  it("that is self-signed", async ({ authority, certificate, listening }) => {
-    authority.openssl("req", "-x509", "-key", "server.key", "-out", "self.pem", "-days", "2", "-subj", "/CN=myself");
+  it.for([
+    ["/CN=myself", "myself"],
+    ["/OU=a unit", "a unit"],
+    ["/CN=myself/OU=a unit", "myself"],
+    ["/C=DE", "an unnamed issuer"],
+  ] as const)("that is self-signed as %s", async ([subject, issuer], { authority, certificate, listening }) => {
+    authority.openssl("req", "-x509", "-key", "server.key", "-out", "self.pem", "-days", "2", "-subj", subject);
     const own = { cert: authority.read("self.pem"), key: certificate.key };
     const server = await listening(createServer(own));
     const probe = await probeTls(new URL(`https://127.0.0.1:${portOf(server)}/`), {});
     server.close();
     const problem = "DEPTH_ZERO_SELF_SIGNED_CERT";
-    expect(probe).toEqual({ whose: "server", issuer: "myself", selfSigned: true, problem });
+    expect(probe).toEqual({ whose: "server", issuer, selfSigned: true, problem });
   });
 
   it("that is of another host", async ({ authority, service }) => {

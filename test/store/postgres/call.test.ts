@@ -51,6 +51,7 @@ describe("an error of the engine", () => {
       const { error } = await failure(refusal(code, "connect 10.0.0.1"));
       expect(error).toMatchObject({ code: "store_unavailable", class: "unavailable", retryable: true });
       expect(error.message).toContain(`the server cannot be reached (${code || "Error"})`);
+      expect(Object.keys(error.cause as Error)).toEqual(code === "" ? [] : ["code"]);
     },
   );
 

@@ -47,6 +47,8 @@ describe("the health of Redis", () => {
   ])("is an error where logins are evicted: %s", (policy, isError) => {
     const { errors } = health(INFO.replace("noeviction", policy), "always");
     expect(errors).toEqual(isError ? [expect.stringContaining(`maxmemory-policy is ${policy}`)] : []);
+    const allowed = healthOf({ info: INFO.replace("noeviction", policy), appendfsync: "always" }, 0, true);
+    expect(allowed).toMatchObject({ errors: [], risks: isError ? [expect.stringContaining(policy)] : [] });
   });
 
   it("is an error where the server is a replica", () => {
