@@ -16,6 +16,7 @@ const WORKLOADS = [
   "output-table",
   "resource-server",
   "agent-fetch",
+  "events",
   "broker",
   "mcp-proxy",
   "startup",
