@@ -27,6 +27,11 @@ function run(program: string, args: readonly string[]): string | undefined {
   return status === 0 ? stdout : undefined;
 }
 
+/** Random bytes in hexadecimal. Loads `node:crypto` at the first call, because that takes 5 ms of a start. */
+export function randomHex(bytes: number): string {
+  return process.getBuiltinModule("node:crypto").randomBytes(bytes).toString("hex");
+}
+
 /** The environment of a run; an empty variable is unset. */
 export type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
 import { closeSync, constants, fstatSync, openSync, readSync, renameSync, type Stats, writeSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isAgentAuthError } from "../errors.js";
 import type { HttpEvent } from "../http/buffered-response.js";
 import { linkStatOf, retryWhileBusy } from "../platform/files.js";
+import { randomHex } from "../platform/system.js";
 import {
   attempt,
   checkOwner,
@@ -116,7 +116,7 @@ function rotate(path: string, full: Stats): void {
   if (linkStatOf(path)?.ino !== full.ino) return;
   const now = new Date().toISOString().replaceAll(/[-:.]/g, "");
   // On Windows another process may have it open; then it grows until no process has.
-  if (!attempt(() => renameSync(path, `${path}.${now}-${randomBytes(4).toString("hex")}`))) return;
+  if (!attempt(() => renameSync(path, `${path}.${now}-${randomHex(4)}`))) return;
   const name = basename(path);
   const older = listFolder(dirname(path)).filter((one) => one.startsWith(`${name}.`) && OLDER.test(one));
   for (const one of older.sort().slice(0, -MAX_OLDER)) discardFile(join(dirname(path), one));

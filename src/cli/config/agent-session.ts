@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
@@ -27,10 +26,8 @@ export function isNewSession(agent: string, env: Env, now: number): boolean {
   const home = homeFolder(env);
   const path = join(home, "agent-sessions.json");
   const named = SESSION_VARIABLES.find((name) => env[name]);
-  const key = createHash("sha256")
-    .update(`${agent} ${named && env[named]}`)
-    .digest("hex")
-    .slice(0, 16);
+  const { hash } = process.getBuiltinModule("node:crypto");
+  const key = hash("sha256", `${agent} ${named && env[named]}`).slice(0, 16);
   const seen = read(path);
   const age = now - (seen.get(key) ?? Number.NEGATIVE_INFINITY);
   if (age >= 0 && age < (named ? 24 * HOUR_MS : HOUR_MS)) return false;

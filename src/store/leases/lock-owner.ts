@@ -1,9 +1,8 @@
-import { randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname, uptime } from "node:os";
 import type { AgentAuthErrorJson } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
-import { system } from "../../platform/system.js";
+import { randomHex, system } from "../../platform/system.js";
 
 /** The process that holds a lock file, in terms by which another process can check whether it is alive. */
 export interface LockOwner {
@@ -145,7 +144,7 @@ export interface LeaseOutcome {
 
 /** A unique id for a lock. */
 export function lockId(): string {
-  return randomBytes(6).toString("hex");
+  return randomHex(6);
 }
 
 /** Parses the content of a lock file; undefined for what this version did not write. */

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import {
   closeSync,
   constants,
@@ -18,7 +17,7 @@ import {
 import { dirname, join } from "node:path";
 import { codeOf, isContention, keepToUser, linkStatOf, retryWhileBusy, statOf } from "../../platform/files.js";
 import { changingMode, moveAway, takingOwnership } from "../../platform/shell.js";
-import { system } from "../../platform/system.js";
+import { randomHex, system } from "../../platform/system.js";
 import { storeError } from "../store-error.js";
 
 const MAX_BYTES = 1024 * 1024;
@@ -197,7 +196,7 @@ export function inUse(cause: unknown): string | undefined {
 
 /** A unique path beside a file, for its content before it gets its name. */
 export function temporaryPath(path: string): string {
-  return `${path}.${randomBytes(6).toString("hex")}.tmp`;
+  return `${path}.${randomHex(6)}.tmp`;
 }
 
 /** Writes and flushes a file, in place, so that reserved blocks are reused. */
