@@ -77,7 +77,7 @@ export function oauthError(thrown: unknown, url: string, known: readonly string[
   if (thrown instanceof oauth.OperationProcessingError || thrown instanceof oauth.UnsupportedOperationError) {
     const response = isResponse(thrown.cause) ? thrown.cause : undefined;
     const status = response?.status;
-    if (response !== undefined && status !== undefined && (status >= 500 || status === 429)) {
+    if (response !== undefined && (response.status >= 500 || response.status === 429)) {
       const message = `${url}: HTTP ${status}`;
       const retryAfter = retryAfterSeconds(response);
       return new AgentAuthError("server_error", message, { class: "unavailable", status, url, retryAfter });
