@@ -312,11 +312,14 @@ describe("a request with a bound token", () => {
     expect(sent()).toHaveLength(4);
   });
 
-  it("is not sent once more for a nonce that is wanted and not given", async () => {
+  it.each<[string, Record<string, string>]>([
+    ["a nonce that is wanted and not given", { "www-authenticate": 'DPoP error="use_dpop_nonce"' }],
+    ["a nonce that no challenge wants", { "dpop-nonce": "n-1" }],
+  ])("is not sent once more for %s", async (_what, headers) => {
     const { agent, mcp, sent } = await loggedIn();
-    mcp.routes[MCP] = { status: 401, headers: { "www-authenticate": 'DPoP error="use_dpop_nonce"' }, text: "" };
+    mcp.routes[MCP] = { status: 401, headers, text: "" };
     expect((await agent({ login: undefined }).fetch(mcp.url)).status).toBe(401);
-    expect(sent().map(({ headers }) => headers.authorization)).toEqual(["DPoP access-as-1", "DPoP access-as-2"]);
+    expect(sent().map((request) => request.headers.authorization)).toEqual(["DPoP access-as-1", "DPoP access-as-2"]);
   });
 
   it("follows a nonce that changes with every answer, and asks twice at most where it is never right", async () => {

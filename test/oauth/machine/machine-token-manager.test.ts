@@ -137,6 +137,13 @@ describe("client credentials", () => {
     expect(tokenRequests()).toBe(1);
   });
 
+  it("do not ask again for scopes that the issuer has added", async ({ scene, machine, tokenRequests }) => {
+    scene.issuer.tokenAnswer = { scope: "a b" };
+    await machine().token(scene.mcp.url, { scope: "a" });
+    await machine().token(scene.mcp.url, { scope: "b" });
+    expect(tokenRequests()).toBe(1);
+  });
+
   it("give a token that still lives where the issuer does not answer", async ({ scene, machine }) => {
     await machine().token(scene.mcp.url);
     scene.issuer.routes[TOKEN] = { status: 503, text: "" };
