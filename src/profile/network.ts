@@ -10,7 +10,7 @@ import type { ConnectOptions } from "../transport/http-send.js";
 import { createFetch, nodeNetwork } from "../transport/network.js";
 import type { Proxies } from "../transport/proxies.js";
 import { type CertificateFiles, readClientCertificate } from "./certificate.js";
-import type { Sourced } from "./settings.js";
+import { firstSet, type Sourced } from "./settings.js";
 
 export const PROXY_FLAG = "--proxy";
 export const CA_FLAG = "--ca-file";
@@ -78,8 +78,7 @@ export function outletOf(
   { proxy, caFile, systemCa, clientCertificate, idleTimeoutMs: idleTimeout, env }: NetworkOptions,
   redactor: Redactor,
 ): ConnectOptions & { proxies: Proxies } {
-  // Programs read these in small letters first, and an empty one is unset.
-  const read = (name: string) => env[name.toLowerCase()] || env[name];
+  const { https, http, except } = proxySettings(proxy, env);
   const usesSystem = systemCa?.value === "yes";
   const added = [
     ...(usesSystem ? systemAuthorities(systemCa.source) : []),
@@ -87,8 +86,8 @@ export function outletOf(
   ];
   const ca = caFile || usesSystem ? [...defaultAuthorities(env), ...added] : undefined;
   return {
-    proxies: readProxies(proxy, read, redactor),
-    noProxy: read("NO_PROXY"),
+    proxies: { https: https && checkProxy(https, redactor), http: http && checkProxy(http, redactor) },
+    noProxy: except?.value,
     ca,
     idleTimeoutMs: idleTimeout,
     clientCertificate: clientCertificate && readClientCertificate(clientCertificate, env),
@@ -120,21 +119,26 @@ export function systemAuthorities(source: string): string[] {
   throw new AgentAuthError("usage", message, { class: "usage", hint });
 }
 
-function readProxies(
-  named: Sourced | undefined,
-  read: (name: string) => string | undefined,
-  redactor: Redactor,
-): Proxies {
-  const proxy = (name: string) => checkProxy(read(name), name, redactor);
-  const given = named && checkProxy(named.value, named.source, redactor);
-  if (given !== undefined) return { https: given, http: given };
-  const [https, http] = [proxy("HTTPS_PROXY"), proxy("HTTP_PROXY")];
-  // What is named for one scheme comes before what is named for all.
-  return https === undefined && http === undefined ? { https: proxy("ALL_PROXY") } : { https, http };
+/** The proxies for requests, as they are set, and the hosts that bypass them. */
+export interface ProxySettings {
+  https: Sourced | undefined;
+  http: Sourced | undefined;
+  /** `NO_PROXY`. */
+  except: Sourced | undefined;
 }
 
-function checkProxy(value: string | undefined, source: string, redactor: Redactor): string | undefined {
-  if (value === undefined || value === "") return undefined;
+/** The proxies that are named, else those of the environment. */
+export function proxySettings(named: Sourced | undefined, env: Env): ProxySettings {
+  // Programs read these in small letters first, and an empty one is unset.
+  const inEnv = (name: string) => firstSet([env[name.toLowerCase()], name.toLowerCase()], [env[name], name]);
+  const except = inEnv("NO_PROXY");
+  if (named?.value) return { https: named, http: named, except };
+  const [https, http] = [inEnv("HTTPS_PROXY"), inEnv("HTTP_PROXY")];
+  // What is named for one scheme comes before what is named for all.
+  return { https: https || http ? https : inEnv("ALL_PROXY"), http, except };
+}
+
+function checkProxy({ value, source }: Sourced, redactor: Redactor): string {
   const withScheme = value.includes("://") ? value : `http://${value}`;
   const url = parseUrl(withScheme);
   for (const password of url?.password ? [url.password, percentDecoded(url.password)] : []) redactor.add(password);
@@ -183,7 +187,12 @@ function extraAuthorities(env: NetworkOptions["env"]): string[] {
   }
 }
 
-function readAuthorities(file: Sourced): string {
+/**
+ * The authorities in a file, PEM.
+ *
+ * @throws `AgentAuthError` `usage` for a file that cannot be read or has none
+ */
+export function readAuthorities(file: Sourced): string {
   let text: string;
   try {
     text = readFileSync(file.value, "utf8");
