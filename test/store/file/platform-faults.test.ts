@@ -1,7 +1,8 @@
 import { cpSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it, vi } from "vitest";
-import { checkFiles } from "../../../src/cli/commands/doctor/store-checks.js";
+import { STORE_CHECKS } from "../../../src/cli/commands/doctor/store-checks.js";
+import type { Subject } from "../../../src/cli/commands/doctor/subject.js";
 import type { Lease } from "../../../src/oauth/model/lease.js";
 import { fileStore } from "../../../src/store/file/file.js";
 import { discardFile } from "../../../src/store/private/private-file.js";
@@ -171,7 +172,8 @@ describe("a file system without hard links", () => {
       expect(await store.shortLived?.put("a", "other", { now: 0, expiresAt: Date.now() + 60_000 })).toBe(false);
       expect(await store.shortLived?.take("a")).toBe("text");
       expect(await store.shortLived?.take("a")).toBeUndefined();
-      expect(checkFiles(home, "file")).toMatchObject({ state: "ok", found: "1 file, all can be used" });
+      const subject = { home: { value: home }, store: { value: "file" } } as Subject;
+      expect(STORE_CHECKS.files(subject)).toMatchObject({ state: "ok", found: "1 file, all can be used" });
       await store.remove(KEY);
       expect(await store.read(KEY)).toBeUndefined();
     });

@@ -1,6 +1,4 @@
-import { abortedError, isAgentAuthError } from "../../../errors.js";
-import type { AgentFlags } from "../../flags/agent.js";
-import type { OutputFlags } from "../../flags/output.js";
+import { abortedError, type ErrorClass, isAgentAuthError } from "../../../errors.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 
@@ -14,7 +12,7 @@ export interface CheckFinding {
   /** What was found. */
   found: string;
   /** The command, flag or setting that helps. */
-  hint?: string | undefined;
+  hint?: string;
 }
 
 /** A finding with the name of its check. */
@@ -23,39 +21,41 @@ export interface CheckResult extends CheckFinding {
   name: string;
 }
 
-/** The areas of failures, the most severe first; the area decides the exit code. */
-const AREAS = { settings: EXIT_CODES.usage, store: EXIT_CODES.store, online: EXIT_CODES.unavailable } as const;
+/** The areas of failures, the most severe first: each with its exit code, and the hint for an error that has none. */
+const AREAS = {
+  settings: { exitCode: EXIT_CODES.usage, hint: "agentauth config list --show-origin shows where it is set" },
+  store: { exitCode: EXIT_CODES.store, hint: "set AGENTAUTH_HOME to a folder that you can write to" },
+  online: { exitCode: EXIT_CODES.unavailable, hint: "run it again with --verbose, which logs each request" },
+} as const;
 
 /** The area of a failure. */
 export type Area = keyof typeof AREAS;
 
-/** One check of `doctor`. */
-export interface DoctorCheck {
-  name: string;
-  area: Area;
-  /** May throw: an error becomes a finding. Undefined for a check that is not for this run. */
-  run(): CheckFinding | undefined | Promise<CheckFinding | undefined>;
+/** A wrong setting keeps its area, even if an online check finds it; a store may be in an engine that does not answer. */
+const AREA_OF: Readonly<Partial<Record<ErrorClass, Area>>> = {
+  usage: "settings",
+  unavailable: "online",
+  store: "store",
+};
+
+/** What a check looks for. May throw: an error becomes a finding. Undefined for a check that is not for this run. */
+export type Check<Subject> = (subject: Subject) => CheckFinding | undefined | Promise<CheckFinding | undefined>;
+
+/** Checks by their names, each with the area of its failures, in the order of the report. */
+export type AreaChecks<Subject> = readonly (readonly [Area, Readonly<Record<string, Check<Subject>>>])[];
+
+function finding(state: CheckState): (found: string, hint?: string) => CheckFinding {
+  return (found, hint) => ({ state, found, ...(hint !== undefined && { hint }) });
 }
 
 /** A finding without a problem. */
-export function ok(found: string): CheckFinding {
-  return { state: "ok", found };
-}
-
+export const ok = finding("ok");
 /** A finding that the user should know of, although everything works. */
-export function warning(found: string, hint?: string): CheckFinding {
-  return { state: "warning", found, hint };
-}
-
+export const warning = finding("warning");
 /** A finding that prevents something from working, or from working safely. */
-export function failed(found: string, hint?: string): CheckFinding {
-  return { state: "failed", found, hint };
-}
-
+export const failed = finding("failed");
 /** A check that was not run, with the reason. */
-export function skipped(found: string, hint?: string): CheckFinding {
-  return { state: "skipped", found, hint };
-}
+export const skipped = finding("skipped");
 
 /**
  * Runs every check: the online checks at the same time, the others one by one. A check that throws has failed; the others
@@ -64,56 +64,43 @@ export function skipped(found: string, hint?: string): CheckFinding {
  * @returns the findings in order, and 0 or the exit code of the most severe failure
  * @throws `AgentAuthError` `aborted` when the signal fires
  */
-export async function runChecks(
-  checks: readonly DoctorCheck[],
+export async function runChecks<Subject>(
+  checks: AreaChecks<Subject>,
+  subject: Subject,
   signal: AbortSignal,
 ): Promise<{ results: CheckResult[]; exitCode: number }> {
   const results: CheckResult[] = [];
   const broken = new Set<Area>();
-  const started = new Map(
-    checks.flatMap((check) => (check.area === "online" ? [[check, attempt(check)] as const] : [])),
+  const all = checks.flatMap(([area, byName]) =>
+    Object.entries(byName).map(([name, check]) => {
+      const run = () => attempt(area, () => check(subject));
+      return { name, run, started: area === "online" ? run() : undefined };
+    }),
   );
-  for (const check of checks) {
-    const { finding, area } = await (started.get(check) ?? attempt(check));
+  for (const { name, run, started } of all) {
+    const { found, area } = await (started ?? run());
     if (signal.aborted) throw abortedError(signal);
-    if (finding === undefined) continue;
-    results.push({ name: check.name, ...finding });
-    if (finding.state === "failed") broken.add(area);
+    if (found === undefined) continue;
+    results.push({ name, ...found });
+    if (found.state === "failed") broken.add(area);
   }
   const mostSevere = Object.entries(AREAS).find(([area]) => broken.has(area as Area));
-  return { results, exitCode: mostSevere?.[1] ?? EXIT_CODES.ok };
+  return { results, exitCode: mostSevere?.[1].exitCode ?? EXIT_CODES.ok };
 }
 
-/** The hint for an error that has none. */
-const OTHERWISE: Readonly<Record<Area, string>> = {
-  settings: "agentauth config list --show-origin shows where it is set",
-  store: "set AGENTAUTH_HOME to a folder that you can write to",
-  online: "run it again with --verbose, which logs each request",
-};
-
-async function attempt({ area, run }: DoctorCheck): Promise<{ finding: CheckFinding | undefined; area: Area }> {
+async function attempt(
+  area: Area,
+  run: () => ReturnType<Check<never>>,
+): Promise<{ found: CheckFinding | undefined; area: Area }> {
   try {
-    return { finding: await run(), area };
+    return { found: await run(), area };
   } catch (thrown) {
     if (!isAgentAuthError(thrown)) {
       const why = thrown instanceof Error ? thrown.message : "?";
-      return { finding: failed(`the check failed: ${why}`, "this is a bug in agentauth: please report it"), area };
+      return { found: failed(`the check failed: ${why}`, "this is a bug in agentauth: please report it"), area };
     }
     const { message, hint } = cliHint(thrown);
-    const about = areaOf(thrown.class) ?? area;
-    return { finding: failed(message, hint ?? OTHERWISE[about]), area: about };
+    const about = AREA_OF[thrown.class] ?? area;
+    return { found: failed(message, hint ?? AREAS[about].hint), area: about };
   }
-}
-
-/** A wrong setting keeps its area, even if an online check finds it; a store may be in an engine that does not answer. */
-function areaOf(errorClass: string): Area | undefined {
-  if (errorClass === "usage") return "settings";
-  if (errorClass === "unavailable") return "online";
-  return errorClass === "store" ? "store" : undefined;
-}
-
-/** Options of `doctor`. */
-export interface DoctorFlags extends AgentFlags, OutputFlags {
-  url?: string;
-  online?: boolean;
 }

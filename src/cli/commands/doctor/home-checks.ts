@@ -12,30 +12,42 @@ import {
 import { dirname, isAbsolute, join } from "node:path";
 import { codeOf, othersWithAccess } from "../../../platform/files.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
-import type { Sourced } from "../../../profile/settings.js";
+import { readSandboxState } from "../../../profile/sandbox-state.js";
 import { nameOnce } from "../../../store/private/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
 import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
+import type { Checks } from "./subject.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
 const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system with hard links";
 const FREE_SPACE = "free some disk space";
 
-/** Whether the folder exists and only this user can access it. */
-export function checkHome({ value: home, source }: Sourced): CheckFinding {
-  const where = `${home} (${source})`;
-  if (!isAbsolute(home)) {
-    return failed(
-      `${where} is a relative path: it names another folder in every working directory`,
-      `set ${source} to an absolute path`,
-    );
-  }
-  const stat = statOf(home);
-  if (stat === undefined) return absent(where, home);
-  if (!stat.isDirectory()) return failed(`${where} is not a folder`, "set AGENTAUTH_HOME to another path");
-  return ownership(where, home, stat) ?? ok(where);
-}
+/** Our folder, its disk, and what runs in it. */
+export const HOME_CHECKS = {
+  /** Whether the folder exists and only this user can access it. */
+  home({ home: { value: home, source } }) {
+    const where = `${home} (${source})`;
+    if (!isAbsolute(home)) {
+      const found = `${where} is a relative path: it names another folder in every working directory`;
+      return failed(found, `set ${source} to an absolute path`);
+    }
+    const stat = statOf(home);
+    if (stat === undefined) return absent(where, home);
+    if (!stat.isDirectory()) return failed(`${where} is not a folder`, "set AGENTAUTH_HOME to another path");
+    return ownership(where, home, stat);
+  },
+
+  writing: ({ home }) => checkWriting(home.value),
+  disk: ({ home }) => checkDisk(home.value),
+
+  /** Whether the sandbox runs; both results are ok. */
+  sandbox({ home }) {
+    const state = readSandboxState(home.value);
+    if (state === undefined) return ok("not running");
+    return ok(`running at ${state.base_url} (process ${state.pid}); --profile sandbox uses it`);
+  },
+} satisfies Checks;
 
 function absent(where: string, home: string): CheckFinding {
   const parent = nearestFolder(home);
@@ -49,9 +61,9 @@ function absent(where: string, home: string): CheckFinding {
   return ok(`${where}, does not exist yet: created on first use`);
 }
 
-function ownership(where: string, home: string, stat: Stats): CheckFinding | undefined {
+function ownership(where: string, home: string, stat: Stats): CheckFinding {
   const access = accessOf(stat);
-  if (access === "private") return undefined;
+  if (access === "private") return ok(where);
   if (access === "unchecked") return byAccessList(where, home);
   const found = `${where} ${ACCESS_TEXT[access]}`;
   if (access === "foreign") return failed(found, takingOwnership(home));

@@ -1,68 +1,118 @@
 import { existsSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { delimiter, join } from "node:path";
+import { suggest } from "../../../http/suggest.js";
 import { chosenByEnvironment } from "../../../login/browser.js";
 import { commandWords } from "../../../login/command-words.js";
-import { detectEnvironment, type LoginEnvironment } from "../../../login/platform.js";
+import { detectEnvironment } from "../../../login/platform.js";
 import { type Env, system } from "../../../platform/system.js";
-import { readSandboxState } from "../../../profile/sandbox-state.js";
+import type { Config } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
+import { ENVIRONMENT } from "../../runtime/environment.js";
 import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
+import type { Checks } from "./subject.js";
+
+/** What this machine has: Node, the environment, a browser and the optional packages. */
+export const MACHINE_CHECKS = {
+  node: () => checkNode(process.version),
+
+  /** Variables with our prefix that nothing reads, and misleading values. The values of unknown variables are not shown. */
+  variables({ env, known }) {
+    const names = new Set([...KNOWN_VARIABLES, ...namedByProfiles(known.config)]);
+    const ours = Object.keys(env).filter((name) => name.toUpperCase().startsWith(PREFIX) && env[name]);
+    const unknownNames = ours.filter((name) => !names.has(name)).sort();
+    const remarks = [...unknownNames.map((name) => `${name} is set, but nothing reads it`), ...valueRemarks(env)];
+    if (remarks.length === 0) return ok(ours.length === 0 ? "none are set" : `${ours.length} set, all known`);
+    return warning(remarks.join("; "), unknownHint(unknownNames));
+  },
+
+  /** Node's switch that disables certificate checks. */
+  tls({ env }) {
+    if (env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return ok("certificates are verified");
+    return failed(
+      "NODE_TLS_REJECT_UNAUTHORIZED is 0: certificates are not verified, and anyone on the network path can read every token",
+      "unset NODE_TLS_REJECT_UNAUTHORIZED; trust your own certificate authority with --ca-file <file> or NODE_EXTRA_CA_CERTS",
+    );
+  },
+
+  /** Whether a login can open a browser for the user. */
+  browser({ env, noInput }) {
+    if (noInput !== undefined) return ok(`not opened: ${noInput}`);
+    const { places, hasBrowser } = surroundings(env);
+    const command = chosenByEnvironment(env);
+    if (command === "none") return ok(`not opened: BROWSER is none${places}`);
+    if (command !== undefined) {
+      const [program = ""] = commandWords(command, isFile);
+      if (isProgram(program, env)) return ok(`${program} (BROWSER)${places}`);
+      return warning(`BROWSER names ${quote(program)}, which is not found${places}`, "correct or unset BROWSER");
+    }
+    if (hasBrowser) return ok(`the system's default${places}`);
+    const otherFlows = "log in with --flow paste, or --flow device if the issuer supports it";
+    return warning(`no browser can be opened here${places}`, otherFlows);
+  },
+
+  "jq-wasm": () => checkPackage(OPTIONAL_PACKAGES.jq, false),
+  "@napi-rs/keyring": ({ store }) => checkPackage(OPTIONAL_PACKAGES.keyring, store?.value === "keyring"),
+} satisfies Checks;
 
 /** The oldest supported Node; a test compares it with package.json. */
 export const NODE_FLOOR = "20.19";
 
 /** @param version as in `process.version` */
 export function checkNode(version: string): CheckFinding {
-  const [major = 0, minor = 0] = numbers(version);
-  const [leastMajor = 0, leastMinor = 0] = numbers(NODE_FLOOR);
-  const enough = major > leastMajor || (major === leastMajor && minor >= leastMinor);
-  if (enough) return ok(`${version}, at least ${NODE_FLOOR} is required`);
-  return failed(
-    `${version} is too old: at least ${NODE_FLOOR} is required`,
-    "install a newer Node: https://nodejs.org",
-  );
+  if (version.localeCompare(`v${NODE_FLOOR}`, "en", { numeric: true }) >= 0)
+    return ok(`${version}, at least ${NODE_FLOOR} is required`);
+  const found = `${version} is too old: at least ${NODE_FLOOR} is required`;
+  return failed(found, "install a newer Node: https://nodejs.org");
 }
 
-function numbers(version: string): number[] {
-  return version.replace(/^v/, "").split(".").map(Number);
+const PREFIX = "AGENTAUTH_";
+
+/** Every variable that this program reads, and the one that `exec` sets for another. */
+export const KNOWN_VARIABLES: readonly string[] = [
+  ...ENVIRONMENT.flatMap(([names]) => names.split(", ")).filter((name) => name.startsWith(PREFIX)),
+  "AGENTAUTH_TOKEN",
+];
+
+/** `env:NAME` in a profile makes any name known. */
+function namedByProfiles(config: Config): string[] {
+  return Object.values(config.profiles)
+    .flatMap(({ api_token = "", store_url = "", store_keys = "" }) => [api_token, store_url, store_keys])
+    .flatMap((text) => (text.startsWith("env:") ? [text.slice("env:".length)] : []));
 }
 
-/** Whether the sandbox runs; both results are ok. */
-export function checkSandbox(home: string): CheckFinding {
-  const state = readSandboxState(home);
-  if (state === undefined) return ok("not running");
-  return ok(`running at ${state.base_url} (process ${state.pid}); --profile sandbox uses it`);
-}
-
-const OTHER_FLOWS = "log in with --flow paste, or --flow device if the issuer supports it";
-
-/** Whether a login can open a browser for the user. */
-export function checkBrowser(env: Env, noInput: string | undefined): CheckFinding {
-  if (noInput !== undefined) return ok(`not opened: ${noInput}`);
-  const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
-  const place = placeOf(environment);
-  const suffix = place === "" ? "" : ` (${place})`;
-  const command = chosenByEnvironment(env);
-  if (command === "none") return ok(`not opened: BROWSER is none${suffix}`);
-  if (command !== undefined) {
-    const [program = ""] = commandWords(command, isFile);
-    if (isProgram(program, env)) return ok(`${program} (BROWSER)${suffix}`);
-    return warning(`BROWSER names ${quote(program)}, which is not found${suffix}`, "correct or unset BROWSER");
+function valueRemarks(env: Env): string[] {
+  const remarks: string[] = [];
+  const { AGENTAUTH_ERRORS: errors, AGENTAUTH_NO_INPUT: noInput } = env;
+  if (errors && errors !== "json") remarks.push(`AGENTAUTH_ERRORS is ${quote(errors, 40)}; only "json" has an effect`);
+  if (noInput && /^(?:0|false|no|off)$/i.test(noInput)) {
+    remarks.push(`AGENTAUTH_NO_INPUT is ${quote(noInput)}, which counts as set like any other value`);
   }
-  if (!environment.hasBrowser) return warning(`no browser can be opened here${suffix}`, OTHER_FLOWS);
-  return ok(`the system's default${suffix}`);
+  return remarks;
 }
 
-function placeOf({ ssh, wsl, container, ci, headless }: LoginEnvironment): string {
-  const places: [boolean, string][] = [
-    [ssh, "over SSH"],
-    [wsl, "WSL"],
-    [container, "in a container"],
-    [ci, "in CI"],
-    [headless, "no display"],
-  ];
-  return places.flatMap(([here, name]) => (here ? [name] : [])).join(", ");
+/** Compares names without the prefix: with it, all names look alike. */
+function unknownHint(unknownNames: readonly string[]): string | undefined {
+  const endings = KNOWN_VARIABLES.map((name) => name.slice(PREFIX.length));
+  const suggestions = unknownNames.flatMap((name) => suggest(name.slice(PREFIX.length), endings) ?? []);
+  if (suggestions.length > 0) return `did you mean ${suggestions.map((ending) => PREFIX + ending).join(", ")}?`;
+  return "agentauth help environment lists the variables and their values";
+}
+
+const PLACES = {
+  ssh: "over SSH",
+  wsl: "WSL",
+  container: "in a container",
+  ci: "in CI",
+  headless: "no display",
+} as const;
+
+/** Where the program runs, as the end of a finding, and whether a browser is visible to the user there. */
+function surroundings(env: Env): { places: string; hasBrowser: boolean } {
+  const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
+  const here = (Object.keys(PLACES) as (keyof typeof PLACES)[]).filter((place) => environment[place]);
+  const places = here.length === 0 ? "" : ` (${here.map((place) => PLACES[place]).join(", ")})`;
+  return { places, hasBrowser: environment.hasBrowser };
 }
 
 /** Whether the program exists: by its path, else in PATH. */
@@ -80,7 +130,7 @@ function isFile(path: string): boolean {
   }
 }
 
-/** An optional package, and the feature that needs it. */
+/** An optional package. */
 export interface OptionalPackage {
   name: string;
   /** The supported release; a test compares it with package.json. */

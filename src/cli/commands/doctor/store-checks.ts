@@ -6,17 +6,18 @@ import { CodecError, decodeClient, decodeGrant } from "../../../oauth/model/code
 import { statOf } from "../../../platform/files.js";
 import { moveAway } from "../../../platform/shell.js";
 import type { EngineReport } from "../../../profile/engine/health.js";
-import type { EngineStore } from "../../../profile/engine/open-engine.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";
 import { quote, shellWord } from "../../../redact.js";
 import { sealedWith } from "../../../store/file/cipher.js";
 import { fileStore } from "../../../store/file/file.js";
 import { GRANTS } from "../../../store/file/file-grants.js";
-import type { Keychain } from "../../../store/keychain/keychain.js";
+import { type Keychain, osKeychain } from "../../../store/keychain/keychain.js";
+import { accountOf } from "../../../store/keychain/keyring.js";
 import { checkPrivateFolder, readPublishedFile } from "../../../store/private/private-file.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
-import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
+import { type Check, type CheckFinding, failed, ok, skipped, warning } from "./check.js";
+import { type Checks, type Subject, storeOf } from "./subject.js";
 
 /** The folders of private files, each with the decoder of its files; a token may be any text. */
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
@@ -29,24 +30,105 @@ const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
 /** The folders that the store refuses to use if other users can enter them; those in them lie behind them. */
 const GUARDED = [GRANTS, "clients", "claims"];
 
-/**
- * The kind of store, its location, and its number of logins.
- *
- * @throws `AgentAuthError` `store_failed` for a folder of secrets that others can enter
- */
-export async function checkStore(choice: StoreChoice, home: string, profile: string): Promise<CheckFinding> {
-  const { value, source, fallback } = choice;
-  const name = `${value} (${source})`;
-  if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
-  for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
-  if (value === "keyring") {
-    const count = filesIn(home, GRANTS).length;
-    const summary = `${name}: ${count} logins in ${home}`;
+const TEMPORARY = /\.tmp(?:-[\w-]+)?$/;
+/** No command takes this long to create and name a file; a younger file may be in use. */
+const OLD_MS = 10 * 60_000;
+const CLOCK_SLACK_MS = 10_000;
+
+/** The store of logins: its files, its engine or its keychain. */
+export const STORE_CHECKS = {
+  /** The kind of store, its location, and its number of logins. A folder of secrets that others can enter has failed. */
+  async store({ engine, store, known, env, home: { value: home } }) {
+    const { value, source, fallback } = store ?? storeOf(known, env);
+    const profile = known.settings.profile.value;
+    const name = `${value} (${source})`;
+    if (engine) {
+      const opened = engine.open().store;
+      return ok(`${name}: ${loginCount(await opened.list(), profile)}, in ${opened.location}`);
+    }
+    if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
+    for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
+    if (value === "file") return ok(`${name}: ${loginCount(await fileStore(home).list(), profile)}, in ${home}`);
+    const summary = `${name}: ${filesIn(home, GRANTS).length} logins in ${home}`;
     const lax = `${summary}; without the keychain, logins are stored unsealed (store_fallback of profile ${profile})`;
     return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(summary);
-  }
-  const logins = await fileStore(home).list();
-  return ok(`${name}: ${loginCount(logins, profile)}, in ${home}`);
+  },
+
+  /** The facts that the engine reports, and what is wrong with them. */
+  engine: ofEngine(({ facts, risks, errors }) => {
+    const shown = Object.entries(facts)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(", ");
+    if (errors.length > 0) return failed(`${errors.join("; ")} (${shown})`, "correct the settings of the engine");
+    if (risks.length > 0) return warning(`${risks.join("; ")} (${shown})`, "agentauth store health");
+    return ok(shown);
+  }),
+
+  /** The difference between this machine's clock and the engine's. */
+  "engine clock": ofEngine(({ clock_ahead_ms: aheadMs }) => {
+    const difference = `${Math.abs(aheadMs)} ms ${aheadMs < 0 ? "behind" : "ahead of"}`;
+    const found = `the clock of this machine is ${difference} the engine's`;
+    return Math.abs(aheadMs) < CLOCK_SLACK_MS ? ok(found) : warning(found, "synchronize both clocks");
+  }),
+
+  /** Whether the key ring has the keys of all records. An engine that does not answer is no failure of the keys. */
+  "key ring": ofEngine(
+    ({ current_key: current, keys, keys_in_use: used }) => {
+      if (current === null) return warning("store_keys is none: logins are not sealed", "agentauth store keys <path>");
+      const uses = used.map(({ key, records }) => `${records} with ${quote(key)}`).join(", ");
+      const found = `seals with ${quote(current)}; records: ${uses === "" ? "none" : uses}`;
+      if (used.some(({ key }) => !keys.includes(key))) return failed(found, "add the missing keys to store_keys");
+      return used.some(({ key }) => key !== current) ? warning(found, "agentauth store reseal") : ok(found);
+    },
+    () => skipped("the engine does not answer"),
+  ),
+
+  keychain({ store, home, env, noInput }) {
+    const keychain = osKeychain(accountOf(home.value), { timeoutMs: KEYCHAIN_CHECK_MS, env });
+    return checkKeychain(store, keychain, noInput === undefined);
+  },
+
+  /** Whether each stored file can be used: its mode, its owner and its format. */
+  files({ home: { value: home }, store }) {
+    const paths = Object.keys(FOLDERS).flatMap((folder) => filesIn(home, folder).map((name) => ({ folder, name })));
+    const results = paths.map(({ folder, name }) => examineFile(join(home, folder, name), FOLDERS[folder]));
+    const unusable = results.filter((result) => typeof result === "object");
+    const sealed = results.filter((result) => result === "sealed").length;
+    const count = `${paths.length} file${paths.length === 1 ? "" : "s"}`;
+    if (unusable.length > 0) return unusableFinding(unusable, count);
+    // Without the key in the keychain, a sealed file cannot be checked.
+    if (sealed > 0 && store?.value !== "keyring") {
+      const found = `${sealed} of ${count} are sealed, and only the keyring store can open them`;
+      return warning(found, "set AGENTAUTH_STORE=keyring");
+    }
+    return ok(paths.length === 0 ? "none yet" : `${count}, all can be used${sealed > 0 ? ` (${sealed} sealed)` : ""}`);
+  },
+
+  /** The partial files of killed processes. */
+  leftovers({ home: { value: home }, context }) {
+    const now = context.now();
+    const old = ["", "claims", ...Object.keys(FOLDERS)]
+      .flatMap((folder) => namesIn(join(home, folder)).map((name) => join(home, folder, name)))
+      .filter((path) => {
+        const stat = TEMPORARY.test(path) ? statOf(path) : undefined;
+        return stat?.isFile() === true && now - stat.mtimeMs > OLD_MS;
+      });
+    if (old.length === 0) return ok("none");
+    const shown = old.slice(0, MOST_SHOWN).map(shellWord);
+    return warning(`${old.length} temporary files of commands that were killed`, `rm ${shown.join(" ")}`);
+  },
+} satisfies Checks;
+
+/** A check of what the engine of the store reports. Default for an engine that does not answer: its error. */
+function ofEngine(check: (report: EngineReport) => CheckFinding, withoutAnswer?: () => CheckFinding): Check<Subject> {
+  return async ({ engine }) => {
+    try {
+      return engine && check(await engine.report());
+    } catch (error) {
+      if (withoutAnswer && isAgentAuthError(error) && error.class === "unavailable") return withoutAnswer();
+      throw error;
+    }
+  };
 }
 
 /** The number of logins of a profile, and of the others. */
@@ -54,28 +136,6 @@ function loginCount(logins: readonly { profile: string }[], profile: string): st
   const own = logins.filter((login) => login.profile === profile).length;
   const other = logins.length === own ? "" : `, ${logins.length - own} of other profiles`;
   return `${own} login${own === 1 ? "" : "s"} of profile ${quote(profile)}${other}`;
-}
-
-/**
- * Whether each stored file can be used: its mode, its owner and its format.
- *
- * @param store the kind of store; undefined if the setting is invalid
- */
-export function checkFiles(home: string, store: StoreChoice["value"] | undefined): CheckFinding {
-  const paths = Object.keys(FOLDERS).flatMap((folder) => filesIn(home, folder).map((name) => ({ folder, name })));
-  const results = paths.map(({ folder, name }) => examineFile(join(home, folder, name), FOLDERS[folder]));
-  const unusable = results.filter((result) => typeof result === "object");
-  const sealed = results.filter((result) => result === "sealed").length;
-  const count = `${paths.length} file${paths.length === 1 ? "" : "s"}`;
-  if (unusable.length > 0) return unusableFinding(unusable, count);
-  // Without the key in the keychain, a sealed file cannot be checked.
-  if (sealed > 0 && store !== "keyring") {
-    return warning(
-      `${sealed} of ${count} are sealed, and only the keyring store can open them`,
-      "set AGENTAUTH_STORE=keyring",
-    );
-  }
-  return ok(paths.length === 0 ? "none yet" : `${count}, all can be used${sealed > 0 ? ` (${sealed} sealed)` : ""}`);
 }
 
 /** The number of files named in one line. */
@@ -133,32 +193,8 @@ function namesIn(folder: string): string[] {
   }
 }
 
-const TEMPORARY = /\.tmp(?:-[\w-]+)?$/;
-/** No command takes this long to create and name a file; a younger file may be in use. */
-const OLD_MS = 10 * 60_000;
-
-/**
- * The partial files of killed processes.
- *
- * @param now milliseconds since the epoch
- */
-export function checkLeftovers(home: string, now: number): CheckFinding {
-  const paths = ["", "claims", ...Object.keys(FOLDERS)].flatMap((folder) =>
-    namesIn(join(home, folder))
-      .filter((name) => TEMPORARY.test(name))
-      .map((name) => join(home, folder, name)),
-  );
-  const old = paths.filter((path) => {
-    const stat = statOf(path);
-    return stat?.isFile() === true && now - stat.mtimeMs > OLD_MS;
-  });
-  if (old.length === 0) return ok("none");
-  const shown = old.slice(0, MOST_SHOWN).map(shellWord);
-  return warning(`${old.length} temporary files of commands that were killed`, `rm ${shown.join(" ")}`);
-}
-
 /** Milliseconds that the keychain may take, including a prompt to the user. */
-export const KEYCHAIN_CHECK_MS = 5000;
+const KEYCHAIN_CHECK_MS = 5000;
 
 /**
  * Whether the keychain answers, if logins are sealed with a key in it. The keychain may prompt the user to unlock it, as
@@ -184,51 +220,4 @@ export async function checkKeychain(
     if (!isAgentAuthError(error) || store.fallback !== "file") throw error;
     return warning(`${error.message}: logins are stored unsealed, because of store_fallback`, error.hint);
   }
-}
-
-const CLOCK_SLACK_MS = 10_000;
-
-/** Reads what the engine reports; it may throw. */
-type ReadReport = () => Promise<EngineReport>;
-
-/** The number of logins in an engine. */
-export async function checkEngineStore(
-  { store }: EngineStore,
-  { value, source }: StoreChoice,
-  profile: string,
-): Promise<CheckFinding> {
-  return ok(`${value} (${source}): ${loginCount(await store.list(), profile)}, in ${store.location}`);
-}
-
-/** The facts that an engine reports, and what is wrong with them. */
-export async function checkEngine(report: ReadReport): Promise<CheckFinding> {
-  const { facts, risks, errors } = await report();
-  const shown = Object.entries(facts)
-    .map(([name, value]) => `${name} ${value}`)
-    .join(", ");
-  if (errors.length > 0) return failed(`${errors.join("; ")} (${shown})`, "correct the settings of the engine");
-  if (risks.length > 0) return warning(`${risks.join("; ")} (${shown})`, "agentauth store health");
-  return ok(shown);
-}
-
-/** The difference between this machine's clock and the engine's. */
-export async function checkEngineClock(report: ReadReport): Promise<CheckFinding> {
-  const { clock_ahead_ms: aheadMs } = await report();
-  const found = `the clock of this machine is ${Math.abs(aheadMs)} ms ${aheadMs < 0 ? "behind" : "ahead of"} the engine's`;
-  return Math.abs(aheadMs) < CLOCK_SLACK_MS ? ok(found) : warning(found, "synchronize both clocks");
-}
-
-/** Whether the key ring has the keys of all records. An engine that does not answer is no failure of the keys. */
-export async function checkKeyRing(report: ReadReport): Promise<CheckFinding> {
-  const known = await report().catch((error) => {
-    if (isAgentAuthError(error) && error.class === "unavailable") return undefined;
-    throw error;
-  });
-  if (known === undefined) return skipped("the engine does not answer");
-  const { current_key: current, keys, keys_in_use: used } = known;
-  if (current === null) return warning("store_keys is none: logins are not sealed", "agentauth store keys <path>");
-  const uses = used.map(({ key, records }) => `${records} with ${quote(key)}`).join(", ");
-  const found = `seals with ${quote(current)}; records: ${uses === "" ? "none" : uses}`;
-  if (used.some(({ key }) => !keys.includes(key))) return failed(found, "add the missing keys to store_keys");
-  return used.some(({ key }) => key !== current) ? warning(found, "agentauth store reseal") : ok(found);
 }

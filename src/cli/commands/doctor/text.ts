@@ -1,7 +1,7 @@
 import { escapeText, MASK, type Redactor } from "../../../redact.js";
 import type { OutStream } from "../../io/io.js";
 import { textWidth, wrap } from "../../io/width.js";
-import { tableText } from "../../output/layout.js";
+import { rowText, tableText } from "../../output/layout.js";
 import { shownCell } from "../../output/table.js";
 import type { CheckResult, CheckState } from "./check.js";
 import type { SettingRow } from "./rows.js";
@@ -28,16 +28,15 @@ export function redactReport(report: DoctorReport, redactor: Pick<Redactor, "red
   const clean = (text: string) => redactor.redact(text);
   return {
     ...report,
-    checks: report.checks.map(({ name, state, found, hint }) => ({
-      name,
-      state,
-      found: clean(found).replace(QUOTED_CREDENTIALS, `"${MASK}"`),
+    checks: report.checks.map(({ hint, ...check }) => ({
+      ...check,
+      found: clean(check.found).replace(QUOTED_CREDENTIALS, `"${MASK}"`),
       ...(hint !== undefined && { hint: clean(hint) }),
     })),
-    settings: report.settings.map(({ name, value, source }) => ({
-      name,
-      value: value === null ? null : clean(value),
-      source: clean(source),
+    settings: report.settings.map((row) => ({
+      ...row,
+      value: row.value && clean(row.value),
+      source: clean(row.source),
     })),
   };
 }
@@ -73,13 +72,15 @@ function checkLines(checks: readonly CheckResult[], colors: OutStream["colors"],
   const beside = STATE_WIDTH + 2 + width + 2;
   const isBeside = columns - beside >= LEAST_ROOM;
   const indent = " ".repeat(isBeside ? beside : 2);
-  const broken = (text: string) => wrap(text, columns - indent.length).join(`\n${indent}`);
+  const broken = (text: string) => wrap(escapeText(text), columns - indent.length).join(`\n${indent}`);
   return checks
     .map(({ name, state, found, hint }) => {
-      const start = `${paint[state](state.padEnd(STATE_WIDTH))}  ${isBeside ? `${pad(name, width)}  ` : `${name}\n${indent}`}`;
-      const line = `${start}${broken(escapeText(found))}\n`;
-      if (hint === undefined) return line;
-      return `${line}${indent}${colors.cyan("hint:")}${broken(`hint: ${escapeText(hint)}`).slice("hint:".length)}\n`;
+      const start = [paint[state](state.padEnd(STATE_WIDTH)), name];
+      const line = isBeside
+        ? rowText([...start, broken(found)], [STATE_WIDTH, width])
+        : `${rowText(start, [])}\n${indent}${broken(found)}`;
+      if (hint === undefined) return `${line}\n`;
+      return `${line}\n${indent}${colors.cyan("hint:")}${broken(`hint: ${hint}`).slice("hint:".length)}\n`;
     })
     .join("");
 }
@@ -99,8 +100,4 @@ async function settingLines(
 
 function widest(texts: readonly string[]): number {
   return Math.max(0, ...texts.map(textWidth));
-}
-
-function pad(text: string, width: number): string {
-  return text + " ".repeat(Math.max(0, width - textWidth(text)));
 }

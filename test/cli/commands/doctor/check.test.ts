@@ -11,43 +11,36 @@ import {
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { failed, ok, runChecks, warning } from "../../../../src/cli/commands/doctor/check.js";
-import { checkDisk, checkHome, checkWriting } from "../../../../src/cli/commands/doctor/home-checks.js";
+import { checkDisk, checkWriting, HOME_CHECKS } from "../../../../src/cli/commands/doctor/home-checks.js";
 import {
-  checkBrowser,
   checkNode,
   checkPackage,
+  KNOWN_VARIABLES,
+  MACHINE_CHECKS,
   NODE_FLOOR,
   OPTIONAL_PACKAGES,
 } from "../../../../src/cli/commands/doctor/machine-checks.js";
 import {
-  checkAuthorities,
-  checkProxy,
+  NETWORK_CHECKS,
   proxiesOf,
   proxySecrets,
   shownProxy,
 } from "../../../../src/cli/commands/doctor/network-checks.js";
-import { checkTls, checkVariables, KNOWN_VARIABLES } from "../../../../src/cli/commands/doctor/settings-checks.js";
-import {
-  checkFiles,
-  checkKeychain,
-  checkLeftovers,
-  checkStore,
-} from "../../../../src/cli/commands/doctor/store-checks.js";
+import { checkKeychain, STORE_CHECKS } from "../../../../src/cli/commands/doctor/store-checks.js";
+import type { KnownSettings, Subject } from "../../../../src/cli/commands/doctor/subject.js";
 import { redactReport } from "../../../../src/cli/commands/doctor/text.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { Redactor } from "../../../../src/redact.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { ON_LINUX, ON_WINDOWS } from "../../../helpers/systems.js";
+import { at, look } from "./support.js";
 
 const NO_CONFIG = { schema: 1, profile: "default", profiles: {} } as const;
 const live = () => new AbortController().signal;
 
 describe("the exit code", () => {
-  const check = (area: "settings" | "store" | "online", finding = failed("x")) => ({
-    name: area,
-    area,
-    run: () => finding,
-  });
+  const check = (area: "settings" | "store" | "online", finding = failed("x")) =>
+    [area, { [area]: () => finding }] as const;
 
   it.each([
     [[], 0],
@@ -55,7 +48,11 @@ describe("the exit code", () => {
     [["online", "store"], 8],
     [["store", "online", "settings"], 2],
   ] as const)("of failures in %j is %i", async (areas, code) => {
-    const { exitCode } = await runChecks([check("store", warning("w")), ...areas.map((area) => check(area))], live());
+    const { exitCode } = await runChecks(
+      [check("store", warning("w")), ...areas.map((area) => check(area))],
+      {},
+      live(),
+    );
     expect(exitCode).toBe(code);
   });
 
@@ -67,7 +64,7 @@ describe("the exit code", () => {
     const run = () => {
       throw new AgentAuthError("usage", "what is wrong", { class: kind, hint: "what helps" });
     };
-    const { results, exitCode } = await runChecks([{ name: "service", area: "online", run }], live());
+    const { results, exitCode } = await runChecks([["online", { service: run }]], {}, live());
     expect([results, exitCode]).toEqual([
       [{ name: "service", state: "failed", found: "what is wrong", hint: "what helps" }],
       code,
@@ -79,25 +76,21 @@ it("a check without a hint of its own gets that of what it is about", async () =
   const run = () => {
     throw new AgentAuthError("not_permitted", "no", { class: "remote" });
   };
-  const { results } = await runChecks([{ name: "service", area: "online", run }], live());
+  const { results } = await runChecks([["online", { service: run }]], {}, live());
   expect(results[0]?.hint).toContain("--verbose");
 });
 
 it("what goes over the network is waited for together", async () => {
   const running = new Set<string>();
   let most = 0;
-  const check = (name: string) => ({
-    name,
-    area: "online" as const,
-    run: async () => {
-      running.add(name);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      most = Math.max(most, running.size);
-      running.delete(name);
-      return ok(name);
-    },
-  });
-  const { results } = await runChecks(["a", "b", "c"].map(check), live());
+  const check = (name: string) => async () => {
+    running.add(name);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    most = Math.max(most, running.size);
+    running.delete(name);
+    return ok(name);
+  };
+  const { results } = await runChecks([["online", { a: check("a"), b: check("b"), c: check("c") }]], {}, live());
   expect([most, results.map(({ name }) => name)]).toEqual([3, ["a", "b", "c"]]);
 });
 
@@ -105,8 +98,8 @@ it("a check that breaks off has failed without a stack, and the others are asked
   const run = () => {
     throw new TypeError("undefined is no function");
   };
-  const after = { name: "b", area: "store", run: () => ok("fine") } as const;
-  const { results } = await runChecks([{ name: "a", area: "settings", run }, after], live());
+  const after = ["store", { b: () => ok("fine") }] as const;
+  const { results } = await runChecks([["settings", { a: run }], after], {}, live());
   expect(results).toEqual([
     {
       name: "a",
@@ -124,7 +117,7 @@ it("a signal ends the checks", async () => {
     controller.abort();
     return ok("late");
   };
-  await expect(runChecks([{ name: "a", area: "online", run }], controller.signal)).rejects.toMatchObject({
+  await expect(runChecks([["online", { a: run }]], {}, controller.signal)).rejects.toMatchObject({
     class: "aborted",
   });
 });
@@ -149,7 +142,7 @@ describe("node", () => {
 describe("the home folder", () => {
   it("need not be there, and is not made", () => {
     const home = join(temporaryFolder(), "below", "home");
-    expect(checkHome({ value: home, source: "default" })).toMatchObject({
+    expect(look(HOME_CHECKS.home, { home: at(home) })).toMatchObject({
       state: "ok",
       found: expect.stringContaining("does not exist yet"),
     });
@@ -162,12 +155,12 @@ describe("the home folder", () => {
     const file = join(temporaryFolder(), "file");
     writeFileSync(file, "");
     for (const value of [file, join(file, "home")]) {
-      expect(checkHome({ value, source: "AGENTAUTH_HOME" }), value).toMatchObject({ state: "failed" });
+      expect(look(HOME_CHECKS.home, { home: at(value, "AGENTAUTH_HOME") }), value).toMatchObject({ state: "failed" });
     }
   });
 
   it("is no relative path", () => {
-    expect(checkHome({ value: "x/agentauth", source: "XDG_CONFIG_HOME" })).toMatchObject({
+    expect(look(HOME_CHECKS.home, { home: at("x/agentauth", "XDG_CONFIG_HOME") })).toMatchObject({
       state: "failed",
       hint: "set XDG_CONFIG_HOME to an absolute path",
     });
@@ -184,7 +177,7 @@ describe("the home folder", () => {
     mkdirSync(home);
     chmodSync(home, mode);
     const hint = state === "ok" ? undefined : `chmod 700 '${home}'`;
-    expect(checkHome({ value: home, source: "default" })).toMatchObject({ state, ...(hint && { hint }) });
+    expect(look(HOME_CHECKS.home, { home: at(home) })).toMatchObject({ state, ...(hint && { hint }) });
   });
 });
 
@@ -239,7 +232,9 @@ describe("writing", () => {
 });
 
 describe("variables", () => {
-  const env = (extra: Record<string, string>) => checkVariables(extra, NO_CONFIG);
+  const variables = (env: Record<string, string>, config: KnownSettings["config"] = NO_CONFIG) =>
+    look(MACHINE_CHECKS.variables, { env, known: { config } as KnownSettings });
+  const env = (extra: Record<string, string>) => variables(extra);
 
   it("that nothing reads are reported without their values, with what may be meant", () => {
     const finding = env({ AGENTAUTH_BASEURL: "planted-value", AGENTAUTH_PROFIL: "planted-value" });
@@ -253,7 +248,7 @@ describe("variables", () => {
 
   it("that a profile reads, or that are known, are in order", () => {
     const profiles = { work: { api_token: "env:AGENTAUTH_WORK_TOKEN" } };
-    expect(checkVariables({ AGENTAUTH_WORK_TOKEN: "x" }, { ...NO_CONFIG, profiles }).state).toBe("ok");
+    expect(variables({ AGENTAUTH_WORK_TOKEN: "x" }, { ...NO_CONFIG, profiles }).state).toBe("ok");
     expect(env({ AGENTAUTH_HOME: "/x", AGENTAUTH_ERRORS: "json", OTHER: "x" })).toEqual(ok("2 set, all known"));
     expect(env({ AGENTAUTH_FOO: "" })).toEqual(ok("none are set"));
   });
@@ -281,11 +276,11 @@ describe("variables", () => {
   });
 
   it("NODE_TLS_REJECT_UNAUTHORIZED=0 is a failure with its remedy", () => {
-    expect(checkTls({ NODE_TLS_REJECT_UNAUTHORIZED: "0" })).toMatchObject({
+    expect(look(MACHINE_CHECKS.tls, { env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } })).toMatchObject({
       state: "failed",
       hint: expect.stringMatching(/^unset NODE_TLS_REJECT_UNAUTHORIZED; .*--ca-file/),
     });
-    expect(checkTls({ NODE_TLS_REJECT_UNAUTHORIZED: "1" }).state).toBe("ok");
+    expect(look(MACHINE_CHECKS.tls, { env: { NODE_TLS_REJECT_UNAUTHORIZED: "1" } }).state).toBe("ok");
   });
 });
 
@@ -308,7 +303,7 @@ describe("the keychain", () => {
 
   it("that says no is a failure of the store, and a warning where files may take its place", async () => {
     const run = () => checkKeychain(keyring, refusing, true);
-    const { results, exitCode } = await runChecks([{ name: "keychain", area: "store", run }], live());
+    const { results, exitCode } = await runChecks([["store", { keychain: run }]], {}, live());
     expect([exitCode, results]).toEqual([
       8,
       [{ name: "keychain", state: "failed", found: "it is locked", hint: "unlock it" }],
@@ -343,16 +338,22 @@ describe("a proxy", () => {
 
   it("comes from the flag, else from the variable that requests go by", () => {
     const env = { HTTPS_PROXY: "http://upper.example", https_proxy: "http://lower.example", NO_PROXY: "x.example" };
-    expect(proxiesOf(undefined, env)).toEqual({
+    expect(proxiesOf({}, env)).toEqual({
       https: { value: "http://lower.example", source: "https_proxy" },
       http: undefined,
       except: { value: "x.example", source: "NO_PROXY" },
     });
-    expect(proxiesOf("http://flag.example", env).http).toEqual({ value: "http://flag.example", source: "--proxy" });
+    expect(proxiesOf({ proxy: "http://flag.example" }, env).http).toEqual({
+      value: "http://flag.example",
+      source: "--proxy",
+    });
   });
 
   it("that cannot be one is a failure that does not quote it", () => {
-    const finding = checkProxy(proxiesOf(undefined, { HTTP_PROXY: "ftp://u:planted-pw@x" }));
+    const finding = look(NETWORK_CHECKS.proxy, {
+      options: {},
+      env: { HTTP_PROXY: "ftp://u:planted-pw@x" },
+    } as Partial<Subject>);
     expect(finding).toEqual(failed("HTTP_PROXY is not an http:// or https:// URL", "correct or unset HTTP_PROXY"));
   });
 });
@@ -362,41 +363,42 @@ it("authorities are PEM files that can be read", () => {
   const good = "test/fixtures/self-signed.pem";
   const bad = join(folder, "x.pem");
   writeFileSync(bad, "nothing");
-  expect(checkAuthorities(good, undefined, { NODE_EXTRA_CA_CERTS: good })).toEqual(
+  const authorities = (caFile: string | undefined, env: Record<string, string>) =>
+    look(NETWORK_CHECKS.authorities, { options: { caFile }, known: { settings: {} }, env } as Partial<Subject>);
+  expect(authorities(good, { NODE_EXTRA_CA_CERTS: good })).toEqual(
     ok(`Node's built-in list, ${good} (--ca-file), ${good} (NODE_EXTRA_CA_CERTS)`),
   );
-  expect(checkAuthorities(bad, undefined, {})).toMatchObject({
-    state: "failed",
-    found: expect.stringContaining("no PEM"),
-  });
-  expect(checkAuthorities(undefined, undefined, { NODE_EXTRA_CA_CERTS: join(folder, "none") })).toMatchObject({
+  expect(() => authorities(bad, {})).toThrow(`--ca-file "${bad}" contains no PEM certificate`);
+  expect(authorities(undefined, { NODE_EXTRA_CA_CERTS: join(folder, "none") })).toMatchObject({
     state: "warning",
     found: expect.stringContaining("cannot be read"),
   });
 });
 
 describe("the browser", () => {
+  const browser = (env: Record<string, string>, noInput?: string) => look(MACHINE_CHECKS.browser, { env, noInput });
+
   it("is the command in BROWSER, if there is one", () => {
     const env = { PATH: process.env["PATH"] ?? "", BROWSER: "node --flag" };
-    expect(checkBrowser(env, undefined)).toMatchObject({
+    expect(browser(env)).toMatchObject({
       state: "ok",
       found: expect.stringMatching(/^node \(BROWSER/),
     });
-    expect(checkBrowser({ ...env, BROWSER: "no-such-browser %s" }, undefined)).toMatchObject({
+    expect(browser({ ...env, BROWSER: "no-such-browser %s" })).toMatchObject({
       state: "warning",
       found: expect.stringContaining('"no-such-browser"'),
     });
-    expect(checkBrowser({ ...env, BROWSER: process.execPath }, undefined).state).toBe("ok");
-    expect(checkBrowser({ ...env, BROWSER: "none" }, undefined).found).toMatch(/^not opened: BROWSER is none/);
+    expect(browser({ ...env, BROWSER: process.execPath }).state).toBe("ok");
+    expect(browser({ ...env, BROWSER: "none" }).found).toMatch(/^not opened: BROWSER is none/);
   });
 
   it("is not opened over SSH, nor where the user may not be asked", () => {
-    expect(checkBrowser({ SSH_TTY: "/dev/pts/1", DISPLAY: ":0" }, undefined)).toMatchObject({
+    expect(browser({ SSH_TTY: "/dev/pts/1", DISPLAY: ":0" })).toMatchObject({
       state: "warning",
       found: expect.stringContaining("over SSH"),
       hint: expect.stringContaining("--flow paste"),
     });
-    expect(checkBrowser({ DISPLAY: ":0" }, "--no-input")).toEqual(ok("not opened: --no-input"));
+    expect(browser({ DISPLAY: ":0" }, "--no-input")).toEqual(ok("not opened: --no-input"));
   });
 });
 
@@ -433,6 +435,16 @@ describe("an optional package", () => {
 describe("the files of the store", () => {
   const FILE = { value: "file", source: "default", fallback: "none" } as const;
   const id = "a".repeat(40);
+  const files = (home: string, value: "file" | "keyring") =>
+    look(STORE_CHECKS.files, { home: at(home), store: { ...FILE, value } });
+  const leftovers = (home: string) =>
+    look(STORE_CHECKS.leftovers, { home: at(home), context: { now: Date.now } } as Partial<Subject>);
+  const logins = (store: Subject["store"], home: string, profile: string) =>
+    look(STORE_CHECKS.store, {
+      store,
+      home: at(home),
+      known: { settings: { profile: at(profile) } },
+    } as Partial<Subject>);
 
   function homeWith(folder: string, name: string, text: string, mode = 0o600): { home: string; path: string } {
     const home = temporaryFolder();
@@ -445,7 +457,7 @@ describe("the files of the store", () => {
 
   it("that cannot be read as what they are have a command that sets them aside", () => {
     const { home, path } = homeWith("grants", `${id}/${id}/1.json`, "{");
-    expect(checkFiles(home, "file")).toMatchObject({
+    expect(files(home, "file")).toMatchObject({
       state: "failed",
       found: expect.stringMatching(/^1 of 1 file cannot be used: .*is not valid JSON/),
       hint: `mv ${path} ${path}.broken`,
@@ -454,12 +466,12 @@ describe("the files of the store", () => {
 
   it.skipIf(ON_WINDOWS)("that others can read, or that are links, are failures", () => {
     const open = homeWith("tokens", "work", "planted-token", 0o644);
-    const finding = checkFiles(open.home, "file");
+    const finding = files(open.home, "file");
     expect(finding).toMatchObject({ state: "failed", hint: `chmod 600 ${open.path}` });
     expect(JSON.stringify(finding)).not.toContain("planted");
     const linked = homeWith("clients", "x.json", "{}");
     symlinkSync(linked.path, join(linked.home, "clients", "y.json"));
-    expect(checkFiles(linked.home, "file").found).toContain("is a symbolic link");
+    expect(files(linked.home, "file").found).toContain("is a symbolic link");
   });
 
   it("that are sealed belong to another store", () => {
@@ -472,36 +484,36 @@ describe("the files of the store", () => {
       data: Buffer.alloc(32).toString("base64url"),
     });
     const { home } = homeWith("grants", `${id}/${id}/1.json`, sealed);
-    expect(checkFiles(home, "file")).toMatchObject({ state: "warning", hint: "set AGENTAUTH_STORE=keyring" });
-    expect(checkFiles(home, "keyring")).toEqual(ok("1 file, all can be used (1 sealed)"));
+    expect(files(home, "file")).toMatchObject({ state: "warning", hint: "set AGENTAUTH_STORE=keyring" });
+    expect(files(home, "keyring")).toEqual(ok("1 file, all can be used (1 sealed)"));
   });
 
   it("that a killed command left are reported when they are old", () => {
     const { home, path } = homeWith("grants", `${id}/${id}/next.0123456789ab.tmp`, "");
-    expect(checkLeftovers(home, Date.now()).state).toBe("ok");
+    expect(leftovers(home).state).toBe("ok");
     utimesSync(path, 1, 1);
-    expect(checkLeftovers(home, Date.now())).toMatchObject({ state: "warning", hint: `rm ${path}` });
+    expect(leftovers(home)).toMatchObject({ state: "warning", hint: `rm ${path}` });
   });
 
   it.skipIf(ON_WINDOWS)("in a folder that others can enter are refused, as the store does", async () => {
     const home = temporaryFolder();
     mkdirSync(join(home, "grants"));
     chmodSync(join(home, "grants"), 0o755);
-    await expect(checkStore(FILE, home, "default")).rejects.toMatchObject({ class: "store" });
+    await expect(logins(FILE, home, "default")).rejects.toMatchObject({ class: "store" });
   });
 
   it.skipIf(ON_WINDOWS)("in a folder that cannot be read are not taken for none", () => {
     const home = temporaryFolder();
     symlinkSync("grants", join(home, "grants"));
-    for (const check of [() => checkFiles(home, "file"), () => checkLeftovers(home, Date.now())]) {
+    for (const check of [() => files(home, "file"), () => leftovers(home)]) {
       expect(check).toThrow(expect.objectContaining({ class: "store" }));
     }
   });
 
   it("are counted, but not where nothing is kept", async () => {
     const home = temporaryFolder();
-    expect((await checkStore(FILE, home, "work")).found).toBe(`file (default): 0 logins of profile "work", in ${home}`);
-    expect((await checkStore({ ...FILE, value: "memory", source: "AGENTAUTH_STORE" }, home, "x")).found).toBe(
+    expect((await logins(FILE, home, "work")).found).toBe(`file (default): 0 logins of profile "work", in ${home}`);
+    expect((await logins({ ...FILE, value: "memory", source: "AGENTAUTH_STORE" }, home, "x")).found).toBe(
       "memory (AGENTAUTH_STORE): nothing is stored after a command ends",
     );
   });
@@ -509,8 +521,8 @@ describe("the files of the store", () => {
   it("kept without their seal where the keychain fails are a warning", async () => {
     const choice = { value: "keyring", source: "profile work", fallback: "file" } as const;
     const home = temporaryFolder();
-    expect(await checkStore(choice, home, "work")).toMatchObject({ state: "warning" });
-    expect(await checkStore({ ...choice, fallback: "none" }, home, "work")).toEqual(
+    expect(await logins(choice, home, "work")).toMatchObject({ state: "warning" });
+    expect(await logins({ ...choice, fallback: "none" }, home, "work")).toEqual(
       ok(`keyring (profile work): 0 logins in ${home}`),
     );
   });

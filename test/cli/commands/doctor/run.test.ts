@@ -3,16 +3,16 @@ import { createServer } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { DoctorFlags } from "../../../../src/cli/commands/doctor/check.js";
-import { checkHome } from "../../../../src/cli/commands/doctor/home-checks.js";
+import { HOME_CHECKS } from "../../../../src/cli/commands/doctor/home-checks.js";
 import { runDoctor } from "../../../../src/cli/commands/doctor/run.js";
-import { knownSettings } from "../../../../src/cli/commands/doctor/settings-checks.js";
+import { type DoctorFlags, knownSettings } from "../../../../src/cli/commands/doctor/subject.js";
 import type { DoctorReport } from "../../../../src/cli/commands/doctor/text.js";
 import { sourcesLine } from "../../../../src/cli/commands/status/run.js";
 import { type Sandbox, startSandbox } from "../../../../src/sandbox/index.js";
 import { temporaryFolder } from "../../../helpers/cli.js";
 import { ON_WINDOWS } from "../../../helpers/systems.js";
 import { startRun } from "../../run-support.js";
+import { at, look } from "./support.js";
 
 interface Situation {
   flags?: Partial<DoctorFlags>;
@@ -162,7 +162,7 @@ describe.skipIf(ON_WINDOWS)("who can read the folder", () => {
     const { settings } = knownSettings({ profile: "other" }, context.io.env, home);
     chmodSync(home, mode);
     expect(sourcesLine(settings, context)).toMatch(new RegExp(`${home}, ${said}$`));
-    expect(checkHome({ value: home, source: "default" }).state).toBe(state);
+    expect(look(HOME_CHECKS.home, { home: at(home) }).state).toBe(state);
   });
 });
 

@@ -1,0 +1,80 @@
+import type { ManagementClient } from "../../../api/client.js";
+import type { Listing } from "../../../api/listing.js";
+import type { ListOptions, Page } from "../../../api/page.js";
+import type { OpenSorting, Sorting } from "../../../api/types.js";
+import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
+import type { Settings } from "../../../profile/settings.js";
+import { requireScope } from "../../listing/scope.js";
+import type { CommandContext } from "../../runtime/context.js";
+
+/** The outcome of the one request to the service. */
+export interface ServiceReply {
+  /** The request and its result, as text. */
+  result: string;
+  /** The order that the list has by itself. */
+  sorting?: Sorting | undefined;
+  /** Set if the request failed. */
+  error?: AgentAuthError;
+  /** The service's clock, from its `Date` header: milliseconds since the epoch. */
+  date: number | undefined;
+  /** This machine's clock at the response. */
+  now: number;
+}
+
+/** Sends the one request to the service. */
+export async function fetchOnce(context: CommandContext): Promise<ServiceReply> {
+  const settings = context.settings();
+  const service = await context.management();
+  try {
+    const { result, response, page } = await smallestList(service, settings, context.signal);
+    const { value = "" } = settings.baseUrl ?? {};
+    const sorting = page?.sorting;
+    return { result: `${value}: ${result}`, sorting, date: dateOf(response), now: context.now() };
+  } catch (error) {
+    if (!isAgentAuthError(error)) throw error;
+    return { result: "", error, date: dateOf(error.response), now: context.now() };
+  }
+}
+
+/** The smallest list that the settings allow. */
+export async function smallestList(
+  service: ManagementClient,
+  settings: Settings,
+  signal: AbortSignal,
+  sort?: OpenSorting,
+): Promise<{ result: string; response: Response | undefined; page?: Page<object> }> {
+  const options = { pageSize: 1, limit: 1, signal, sort };
+  const id = (name: "account" | "domain" | "pool") => requireScope(name, settings, "doctor --online");
+  const { account, domain, pool } = settings;
+  if (!account && !domain && !pool) return withoutScope(service, signal);
+  const [what, listing] = account
+    ? ["domains of the account", service.domains.list({ account_id: id("account") }, options)]
+    : domain
+      ? ["pools of the domain", service.pools.list({ domain_id: id("domain") }, options)]
+      : ["devices of the pool", service.devices.list({ pool_id: id("pool") }, options as ListOptions)];
+  const page = await (listing as Listing<object>).firstPage();
+  return { result: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response, page };
+}
+
+// The service's error codes for a request without its parameter.
+const INCOMPLETE: ReadonlySet<string> = new Set(["bad_request", "required_value", "invalid_value"]);
+
+/** Without an account, a domain or a pool there is nothing to list; an error about the missing parameter is a response too. */
+async function withoutScope(
+  service: ManagementClient,
+  signal: AbortSignal,
+): Promise<{ result: string; response: Response | undefined }> {
+  const result = "responds; no account, domain or pool is set to list";
+  try {
+    return { result, response: await service.get("/api/v1/domain", [], { signal }) };
+  } catch (error) {
+    if (isAgentAuthError(error) && INCOMPLETE.has(error.code)) return { result, response: error.response };
+    throw error;
+  }
+}
+
+/** The clock of a server, in milliseconds since the epoch. */
+export function dateOf(response: Response | undefined): number | undefined {
+  const time = Date.parse(response?.headers.get("date") ?? "");
+  return Number.isNaN(time) ? undefined : time;
+}
