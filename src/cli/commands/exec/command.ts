@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import { addAgentFlags, LOGIN_SWITCH, MIN_TTL } from "../../flags/agent.js";
 import { addFlags, repeatable } from "../../flags/values.js";
 import type { CommandDeclaration, Registry } from "../../runtime/declaration.js";
-import type { TokenTarget } from "./exec-flags.js";
+import type { TokenTarget } from "./run.js";
 
 /** Where the help lists it, and how it is declared. */
 export const command: CommandDeclaration = { group: "Tokens:", order: 5, names: ["exec"], declare: declareExec };

@@ -1,14 +1,42 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { usageError } from "../../../errors.js";
+import { system, withVariable } from "../../../platform/system.js";
 import { quote, shellWord } from "../../../redact.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { checkHandOver } from "../../clients/token-formats.js";
+import type { AgentFlags } from "../../flags/agent.js";
+import { outputError } from "../../io/write-all.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { ExecFlags, TokenTarget } from "./exec-flags.js";
+import { isStartFailure, reportStartFailure, runChild } from "./child.js";
 import { tokenEncodings } from "./masker.js";
-import { runCommand } from "./run-command.js";
 import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
+
+/** Where the command gets the token: in a variable, or in a file that a variable names. */
+export interface TokenTarget {
+  readonly kind: "env" | "file";
+  /** The variable. */
+  readonly name: string;
+}
+
+/** Options of `exec`. */
+export interface ExecFlags extends Omit<AgentFlags, "output"> {
+  /** The first operand: a word of the command if there is a broker. */
+  url?: string;
+  /** The operands after the URL; they end with the words after `--`. */
+  command: string[];
+  /** Servers that the command reaches by a broker. */
+  broker?: string[];
+  /** Where the broker listens. */
+  listen?: string;
+  /** Default: the variable AGENTAUTH_TOKEN. */
+  as?: TokenTarget;
+  minTtl?: number;
+  /** Undefined masks each stream that is not a terminal. */
+  mask?: boolean;
+}
 
 const DEFAULT_TARGET: TokenTarget = { kind: "env", name: "AGENTAUTH_TOKEN" };
 
@@ -16,10 +44,7 @@ const DEFAULT_TARGET: TokenTarget = { kind: "env", name: "AGENTAUTH_TOKEN" };
 export async function runExec(options: ExecFlags, context: CommandContext): Promise<number> {
   const command = commandOf(options, context.argv);
   const { broker, listen, url: operand = "" } = options;
-  if (broker !== undefined) {
-    const { runWithBroker } = await import("./with-broker.js");
-    return runWithBroker(command, { ...options, broker }, context);
-  }
+  if (broker !== undefined) return runWithBroker(command, { ...options, broker }, context);
   if (listen !== undefined) throw usageError("--listen is for a broker", BROKER_USAGE);
   const url = parseMcpUrlArgument(operand);
   const agent = await context.agent();
@@ -59,6 +84,95 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
     secrets: forms.all,
     stop: () => file?.stop(),
   });
+}
+
+/** The flags for a command that gets the token itself, or logs in. */
+const OF_TOKEN = { as: "--as", minTtl: "--min-ttl", mask: "--mask", scope: "--scope" } as const;
+
+/** `exec --broker`: the command gets the address of a broker that ends with it, and no token. */
+async function runWithBroker(
+  command: readonly string[],
+  options: ExecFlags & Required<Pick<ExecFlags, "broker">>,
+  context: CommandContext,
+): Promise<number> {
+  const { broker: grants, listen: address, ...flags } = options;
+  for (const [option, flag] of Object.entries(OF_TOKEN)) {
+    if (options[option as keyof typeof OF_TOKEN] === undefined) continue;
+    const hint = option === "scope" ? "--broker <name>=<url>,scope=<scopes>" : `leave out ${flag}`;
+    throw usageError(`--broker and ${flag} do not go together`, hint);
+  }
+  if (options.login === true) throw usageError("--broker and --login do not go together", "agentauth login <mcp_url>");
+  const [{ listen }, { buildBroker, policyOfFlags }] = await Promise.all([
+    import("../../../broker/listen.js"),
+    import("../../clients/broker.js"),
+  ]);
+  // Short, since the path of a socket can have about a hundred bytes.
+  const folder =
+    address === undefined && system.name !== "win32" ? mkdtempSync(join(tmpdir(), "agentauth-")) : undefined;
+  const removeFolder = () => folder !== undefined && rmSync(folder, { recursive: true, force: true });
+  try {
+    const own = folder === undefined ? "127.0.0.1:0" : `unix:${join(folder, "broker.sock")}`;
+    const policy = policyOfFlags(grants, { listen: address ?? own }, "--broker");
+    const { listeners, close } = await listen(await buildBroker(policy, flags, context));
+    return await runCommand(command, context, {
+      variable() {
+        context.signal.throwIfAborted();
+        const [{ socket, url } = { socket: undefined, url: "" }] = listeners;
+        return socket === undefined ? ["AGENTAUTH_BROKER_URL", url] : ["AGENTAUTH_BROKER_SOCKET", socket];
+      },
+      // It gets no secret.
+      mask: false,
+      secrets: () => [],
+      stop: () => close(0).finally(removeFolder),
+    });
+  } finally {
+    removeFolder();
+  }
+}
+
+/** What a command gets beside our environment. */
+interface Handover {
+  /** Its variable, with the value. Called once the signal handlers are installed, so that what it makes is removed. */
+  variable(): [name: string, value: string];
+  /** Whether secrets are masked in the output; undefined masks each stream that is not a terminal. */
+  mask: boolean | undefined;
+  /** The current secrets. */
+  secrets(): readonly Buffer[];
+  /** Called when the command has ended. */
+  stop(): Promise<void> | undefined;
+}
+
+/** Runs a command in our place. @returns its exit code */
+async function runCommand(
+  command: readonly string[],
+  context: CommandContext,
+  { variable, mask, secrets, stop }: Handover,
+): Promise<number> {
+  const { io, signals, pendingSaves } = context;
+  const own = context.lend();
+  try {
+    const { exitCode, lost, isStuck } = await runChild({
+      command,
+      env: () => withVariable(own.env, ...variable()),
+      masked: { stdout: mask ?? !io.stdout.isTTY, stderr: mask ?? !io.stderr.isTTY },
+      secrets,
+      onTerminal: io.stdin.isTTY || io.stdout.isTTY || io.stderr.isTTY,
+      onSignalFailure: ({ code, message }) => io.warn(`the command could not be sent a signal: ${code ?? message}`),
+      own,
+      signals,
+    }).finally(stop);
+    if (isStuck) {
+      await pendingSaves.settled();
+      own.exit(exitCode);
+    }
+    if (lost && exitCode === 0) throw outputError("the command's output cannot be passed on", lost);
+    return exitCode;
+  } catch (error) {
+    if (!isStartFailure(error)) throw error;
+    return await reportStartFailure(command[0] ?? "", error, context);
+  } finally {
+    own.giveBack();
+  }
 }
 
 const USAGE = "agentauth exec <mcp_url> -- <command> [args...]";

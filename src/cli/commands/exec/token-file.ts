@@ -1,9 +1,14 @@
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AccessToken } from "../../../oauth/grant/access-token.js";
-import { statOf } from "../../../platform/files.js";
+import { codeOf, statOf } from "../../../platform/files.js";
 import { changingMode, removeCommand } from "../../../platform/shell.js";
-import { checkPrivateFolder, makePrivateFolder, writePrivateFile } from "../../../store/private/private-file.js";
+import {
+  attempt,
+  checkPrivateFolder,
+  makePrivateFolder,
+  writePrivateFile,
+} from "../../../store/private/private-file.js";
 import { storeError } from "../../../store/store-error.js";
 
 /** The parts of a token that the file needs. */
@@ -121,7 +126,7 @@ function makeOwnFolder(folder: string): string {
   try {
     return mkdtempSync(join(folder, "exec-"));
   } catch (cause) {
-    const isDenied = ["EACCES", "EPERM"].includes((cause as NodeJS.ErrnoException).code ?? "");
+    const isDenied = ["EACCES", "EPERM"].includes(codeOf(cause) ?? "");
     const hint = isDenied ? changingMode("700", folder) : "set AGENTAUTH_HOME to a folder that you can write to";
     throw storeError(`the folder ${folder} cannot be written`, cause, hint);
   }
@@ -132,7 +137,7 @@ function removeOwnFolder(path: string): void {
     rmSync(path, { recursive: true, force: true });
   } catch (cause) {
     // If a file has replaced a parent folder, the token file is already gone.
-    if ((cause as NodeJS.ErrnoException).code === "ENOTDIR") return;
+    if (codeOf(cause) === "ENOTDIR") return;
     throw storeError(`the token file in ${path} cannot be removed`, cause, removeCommand(path, "folder"));
   }
 }
@@ -151,7 +156,7 @@ function touch(path: string, token: FileToken, options: RefreshedTokenFileOption
   try {
     utimesSync(path, now, now);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    if (codeOf(error) !== "ENOENT") throw error;
     write(path, token, options);
   }
 }
@@ -161,21 +166,13 @@ function touch(path: string, token: FileToken, options: RefreshedTokenFileOption
  * be examined or removed stay; they do no harm.
  */
 function removeStaleFiles(folder: string, now: number): void {
-  for (const name of attempt(() => readdirSync(folder)) ?? []) {
-    const path = join(folder, name);
-    attempt(() => {
-      const touched = statOf(join(path, "token")) ?? statOf(path);
-      if (name.startsWith("exec-") && touched && now - touched.mtimeMs > STALE_MS) {
-        rmSync(path, { recursive: true, force: true });
-      }
-    });
-  }
-}
-
-function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
+  attempt(() => {
+    for (const name of readdirSync(folder).filter((one) => one.startsWith("exec-"))) {
+      const path = join(folder, name);
+      attempt(() => {
+        const touched = statOf(join(path, "token")) ?? statOf(path);
+        if (touched && now - touched.mtimeMs > STALE_MS) rmSync(path, { recursive: true, force: true });
+      });
+    }
+  });
 }
