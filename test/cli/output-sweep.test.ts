@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { textOf } from "../../src/cli/clients/mcp-content.js";
 import { doctorText } from "../../src/cli/commands/doctor/text.js";
-import { terminalText } from "../../src/cli/commands/request/response-output.js";
+import { terminalText } from "../../src/cli/commands/request/run.js";
 import { formatError } from "../../src/cli/output/errors.js";
 import { printObject } from "../../src/cli/output/object.js";
 import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";

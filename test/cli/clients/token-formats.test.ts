@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect, it } from "vitest";
 import { formatToken, type TokenFormat, UNKNOWN_ASKER } from "../../../src/cli/clients/token-formats.js";
-import { readCredentialRequest } from "../../../src/cli/commands/token/credential-request.js";
+import { readCredentialRequest } from "../../../src/cli/commands/token/run.js";
 import type { TokenFlags } from "../../../src/cli/flags/agent.js";
 import { AccessToken } from "../../../src/oauth/grant/access-token.js";
 import { Secret } from "../../../src/redact.js";

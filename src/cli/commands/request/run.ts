@@ -4,12 +4,12 @@ import { followSignal } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import type { AgentClient } from "../../../oauth/agent.js";
+import { escapeText } from "../../../redact.js";
 import { lateError, limitOf, responseError } from "../../clients/http-error.js";
 import { loginFirst } from "../../clients/login-first.js";
-import type { Io } from "../../io/io.js";
+import type { Io, OutStream } from "../../io/io.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type OutgoingRequest, type RequestFlags, readRequest } from "./input.js";
-import { printResponse } from "./response-output.js";
 
 const DEFAULT_TIMEOUT_S = 30;
 
@@ -62,4 +62,84 @@ function reportRedirect(response: Response, url: string, io: Io): boolean {
     io.warn(`redirected to ${target}, another server: the request there had no token, and this is its response`);
   else io.say(`redirected to ${target}`);
   return foreign;
+}
+
+/**
+ * Prints a response as it arrives: bytes for a pipe, escaped text for a terminal. A slow reader slows the transfer; a
+ * closed pipe ends it.
+ *
+ * @param include prints the status line and the headers first
+ * @throws `PipeClosed`; `AgentAuthError` if the response breaks off
+ */
+export async function printResponse(response: Response, include: boolean, { stdout }: Io): Promise<void> {
+  if (include) await printHead(response, stdout);
+  if (response.body === null) return;
+  const text = stdout.isTTY ? terminalText() : undefined;
+  const reader = response.body.getReader();
+  try {
+    for (;;) {
+      const { value } = await reader.read().catch((thrown: unknown) => {
+        throw networkError(thrown, response.url);
+      });
+      if (value === undefined) break;
+      await (text ? stdout.write(text.push(value)) : stdout.write(value));
+    }
+    if (text) await stdout.write(text.end());
+  } finally {
+    // No effect after the end of the body.
+    await reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Prints the head as HTTP/1.1, since fetch does not report the protocol. */
+async function printHead({ status, statusText, headers }: Response, stdout: OutStream): Promise<void> {
+  const lines = [
+    `HTTP/1.1 ${status} ${statusText}`.trimEnd(),
+    ...[...headers].map(([name, value]) => `${name}: ${value}`),
+  ];
+  if (stdout.isTTY) await stdout.write(`${lines.map(escapeText).join("\n")}\n\n`);
+  // Each character of a header stands for one byte.
+  else await stdout.write(Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"));
+}
+
+/** Escapes a stream of bytes for a terminal. */
+interface TerminalText {
+  /** The text that can be shown now. */
+  push(bytes: Uint8Array): string;
+  /** The rest, and a line break if the text does not end with one. */
+  end(): string;
+}
+
+// The last character waits for marks and a line feed that may belong to it; a longer run of marks is cut anyway.
+const UNFINISHED = /[^\n\t]\p{M}{0,32}$/u;
+const LONGEST_UNFINISHED = 80;
+
+/**
+ * Decodes UTF-8 and escapes control characters, also across chunks. Line breaks and tabs stay; invalid UTF-8 becomes
+ * U+FFFD.
+ */
+export function terminalText(): TerminalText {
+  const decoder = new TextDecoder();
+  let waiting = "";
+  let last = "\n";
+  const show = (text: string): string => {
+    last = text.at(-1) ?? last;
+    return text
+      .replaceAll("\r\n", "\n")
+      .split(/([\n\t])/)
+      .map((part) => (part === "\n" || part === "\t" ? part : escapeText(part)))
+      .join("");
+  };
+  return {
+    push(bytes) {
+      const text = waiting + decoder.decode(bytes, { stream: true });
+      waiting = UNFINISHED.exec(text.slice(-LONGEST_UNFINISHED))?.[0] ?? "";
+      return show(text.slice(0, text.length - waiting.length));
+    },
+    end() {
+      const rest = show(waiting + decoder.decode());
+      waiting = "";
+      return last === "\n" ? rest : `${rest}\n`;
+    },
+  };
 }

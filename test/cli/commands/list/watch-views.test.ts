@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createTracker, type TrackedPoll } from "../../../../src/cli/commands/list/changes.js";
+import { createTracker, type TrackedPoll } from "../../../../src/cli/commands/list/watch-views.js";
 import { fc } from "../../../helpers/properties.js";
 
 /** Items written as `id` or `id:state`. */
