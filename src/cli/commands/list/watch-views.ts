@@ -11,11 +11,11 @@ import { stringifyItems } from "../../output/safe-json.js";
 import { createWriter, type OutputOptions } from "../../output/writer.js";
 
 /** The result of one poll. */
-export interface Poll {
+export interface Poll<Item = ListItem> {
   /** The items that match the filter, in the service's order. */
-  items: readonly ListItem[];
+  items: readonly Item[];
   /** The items that do not match. */
-  others: readonly ListItem[];
+  others: readonly Item[];
   /** Number of items in the service's list, if the service reports it. */
   total: number | undefined;
   /** Whether the list did not change during the poll: only then a missing item is really gone. */
@@ -124,29 +124,20 @@ export function shownCountText({ items, others, total }: Poll, noun: string, isC
 }
 
 /** A change of an item. */
-export interface Change {
+interface Change {
   type: "added" | "modified" | "removed";
   /** The item as JSON: its current state, or its last state if it was removed. */
   json: string;
 }
 
 /** An item of a poll, as events report it. */
-export interface TrackedItem {
+interface TrackedItem {
   id: string;
   json: string;
 }
 
 /** A poll, in the form for finding changes. */
-export interface TrackedPoll {
-  /** The items that match the filter. */
-  items: readonly TrackedItem[];
-  /** The items of the list that do not match. */
-  others: readonly TrackedItem[];
-  /** Whether the list did not change during the poll. */
-  isWhole: boolean;
-  /** Whether one response had the whole list. */
-  isOnePage: boolean;
-}
+export type TrackedPoll = Pick<Poll<TrackedItem>, "items" | "others" | "isWhole" | "isOnePage">;
 
 /**
  * Remembers each poll, and returns the changes in the next one.

@@ -115,19 +115,9 @@ function checkBazel(text: string | undefined, server: URL, isAsked: boolean): vo
 }
 
 function uriOf(text: string): string {
-  const complain = (rule: string, cause?: unknown) =>
-    usageError(
-      `bazel's request on standard input ${rule}`,
-      'send JSON such as {"uri":"https://mcp.example/mcp"}',
-      cause,
-    );
-  let request: unknown;
-  try {
-    request = parseStrictJson(text);
-  } catch (cause) {
-    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`, cause);
-  }
-  const uri = isJsonObject(request) ? request["uri"] : undefined;
+  const hint = 'send JSON such as {"uri":"https://mcp.example/mcp"}';
+  const complain: Complain = (rule, cause) => usageError(`bazel's request on standard input ${rule}`, hint, cause);
+  const uri = memberOf(text, "uri", complain);
   if (typeof uri !== "string") throw complain('has no "uri"');
   if (parseUrl(uri) === undefined) throw complain(`has the "uri" ${quote(uri)}, which is not a URL`);
   return uri;
@@ -140,16 +130,21 @@ function apiVersionOf(env: CommandContext["io"]["env"]): string {
   const text = env["KUBERNETES_EXEC_INFO"];
   if (text === undefined) return UNKNOWN_ASKER.apiVersion;
   const hint = `apiVersion in the kubeconfig's exec section: ${UNKNOWN_ASKER.apiVersion}`;
-  let info: unknown;
-  try {
-    info = parseStrictJson(text);
-  } catch (cause) {
-    throw usageError(`KUBERNETES_EXEC_INFO is not JSON: ${cause instanceof Error ? cause.message : ""}`, hint, cause);
-  }
-  const version = isJsonObject(info) ? info["apiVersion"] : undefined;
+  const complain: Complain = (rule, cause) => usageError(`KUBERNETES_EXEC_INFO ${rule}`, hint, cause);
+  const version = memberOf(text, "apiVersion", complain);
   if (typeof version === "string" && API_VERSIONS.includes(version)) return version;
-  throw usageError(
-    `KUBERNETES_EXEC_INFO has the apiVersion ${quote(version)}, which must be one of ${API_VERSIONS.join(", ")}`,
-    hint,
-  );
+  throw complain(`has the apiVersion ${quote(version)}, which must be one of ${API_VERSIONS.join(", ")}`);
+}
+
+/** Makes an error from the end of a sentence about a text. */
+type Complain = (rule: string, cause?: unknown) => AgentAuthError;
+
+/** A member of a JSON object; undefined where there is none. */
+function memberOf(text: string, name: string, complain: Complain): unknown {
+  try {
+    const value = parseStrictJson(text);
+    return isJsonObject(value) ? value[name] : undefined;
+  } catch (cause) {
+    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`, cause);
+  }
 }
