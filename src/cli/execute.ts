@@ -129,8 +129,6 @@ async function settle(thrown: unknown, { argv, io, redactor, signals, printed, a
 
 /** The commands in which the sandbox runs. */
 const RUN_SANDBOX: readonly string[] = ["demo", "start"];
-/** The command whose package prints with the console. */
-const PRINTS_SCRIPT = "completion";
 
 /**
  * Makes our classes of the Fetch Standard those of the process: to touch Node's own loads all of `fetch`, which takes a
@@ -148,9 +146,7 @@ function installFetchClasses(): void {
 function prepareProcess(name: string): void {
   if (!RUN_SANDBOX.includes(name)) installFetchClasses();
   // The text of a server may contain control sequences, and packages print it.
-  if (name !== PRINTS_SCRIPT) {
-    for (const method of ["debug", "dir", "error", "info", "log", "trace", "warn"] as const) console[method] = () => {};
-  }
+  for (const method of ["debug", "dir", "error", "info", "log", "trace", "warn"] as const) console[method] = () => {};
 }
 
 /** A command line that cannot be parsed still decides the format of its errors. */

@@ -1,9 +1,15 @@
-import { script } from "@bomb.sh/tab";
+import { type Command as EngineCommand, RootCommand, script } from "@bomb.sh/tab";
 import type { Command } from "commander";
+import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
+import { readSandboxState } from "../../../profile/sandbox-state.js";
+import { readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
+import { storeChoiceOf } from "../../../profile/store-choice.js";
+import { fileStore } from "../../../store/file/file.js";
+import { MCP_HOSTS, WRITABLE_HOSTS } from "../../clients/mcp-hosts/hosts.js";
+import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js";
+import { OUTPUT_TYPES } from "../../output/output-types.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { complete } from "./complete.js";
-import { BASH_SCRIPT, POWERSHELL_SCRIPT, ZSH_SCRIPT } from "./scripts.js";
-import { knownValues } from "./values.js";
+import { OWN_SCRIPTS } from "./scripts.js";
 
 /** Options of `completion`. */
 export interface CompletionOptions {
@@ -12,41 +18,169 @@ export interface CompletionOptions {
 
 /** `completion`: the script for a shell. */
 export async function runCompletion({ shell }: CompletionOptions, { io }: CommandContext): Promise<undefined> {
-  // The package's scripts for bash and PowerShell evaluate the typed words, and those for bash and zsh break at the
-  // colon of a URL.
-  const own = { bash: BASH_SCRIPT, zsh: ZSH_SCRIPT, fish: undefined, powershell: POWERSHELL_SCRIPT }[shell];
-  await io.stdout.write(own ?? packagedScript(shell));
+  const own = OWN_SCRIPTS[shell] ?? printed(() => script(shell, "agentauth", "agentauth"));
+  await io.stdout.write(own.map((line) => `${line}\n`).join(""));
   return undefined;
 }
 
-/** The script that the package prints, synchronously: the output of a run is that of its IO, not of the process. */
-function packagedScript(shell: CompletionOptions["shell"]): string {
+/** The lines that the package prints, synchronously: the output of a run is that of its IO, not of the process. */
+function printed(work: () => void): string[] {
   const lines: string[] = [];
   const { log } = console;
   console.log = (line: string) => void lines.push(line);
   try {
-    script(shell, "agentauth", "agentauth");
+    work();
   } finally {
     console.log = log;
   }
-  return lines.map((line) => `${line}\n`).join("");
+  return lines;
 }
 
 /**
  * `complete`: one candidate per line, a tab, and its description; the last line is a colon and 0 (complete files too), 4
  * (nothing else) or 1 (an error). Errors are silent: a message would corrupt the line that the user is typing.
+ *
+ * @param words what comes after the program's name; the last one is the one to complete, and may be empty
  */
 export async function runComplete(
   root: Command,
   words: readonly string[],
   context: CommandContext,
 ): Promise<undefined> {
-  await context.io.stdout.write(await answer(root, words, context).catch(() => ":1\n"));
+  const lines = await complete(root, words, context).catch(() => [":1"]);
+  await context.io.stdout.write(lines.map((line) => `${line}\n`).join(""));
   return undefined;
 }
 
-async function answer(root: Command, words: readonly string[], context: CommandContext): Promise<string> {
-  const { candidates, files } = complete(root, words, await knownValues(words, context));
-  const lines = candidates.map(({ value, description }) => `${value}\t${description}\n`);
-  return `${lines.join("")}:${files ? 0 : 4}\n`;
+async function complete(root: Command, words: readonly string[], context: CommandContext): Promise<string[]> {
+  const current = words.at(-1) ?? "";
+  const before = words.slice(0, -1);
+  // What comes after "--" is another program's.
+  if (before.includes("--")) return [":0"];
+  let end = ":4";
+  const engine = engineFor(root, await knownValues(root, words, context), () => {
+    end = ":0";
+  });
+  // The engine takes the word after a flag that has its value in the same word for its value.
+  const apart = before.filter((word) => !/^(?:--[\w-]+=|-\w.)/.test(word));
+  // A single dash may start a short or a long flag.
+  const lines = (current === "-" ? ["-", "--"] : [current]).flatMap((word) =>
+    printed(() => engine.parse([...apart, word])),
+  );
+  return [...lines.filter((line) => !line.startsWith(":")), end];
+}
+
+type Values = Readonly<Record<string, readonly string[]>>;
+
+/** The command tree as the engine knows it: the engine does not inherit flags, so each command also gets the root's. */
+function engineFor(root: Command, known: Values, onFile: () => void): RootCommand {
+  const engine = new RootCommand();
+  const visit = (command: Command, path: string) => {
+    const target: EngineCommand = path === "" ? engine : engine.command(path, command.description());
+    const help = command.createHelp();
+    for (const option of [...help.visibleOptions(command), ...help.visibleOptions(root)]) {
+      const { long = "", short, flags, required, argChoices } = option;
+      const alias = short?.slice(1);
+      const values = valuesFor(() => {
+        if (/<(?:file|path|folder)>/.test(flags)) onFile();
+        return argChoices ?? known[long];
+      });
+      target.option(long.slice(2), option.description, required ? values : alias, alias);
+    }
+    for (const argument of command.registeredArguments) {
+      const name = argument.name();
+      const values = argument.argChoices ?? known[`${command.name()} ${name}`] ?? known[name];
+      target.argument(
+        name,
+        valuesFor(() => values),
+        argument.variadic,
+      );
+    }
+    for (const child of help.visibleCommands(command)) visit(child, `${path} ${child.name()}`.trim());
+  };
+  visit(root, "");
+  return engine;
+}
+
+/** The shells insert values unquoted: values that a shell would interpret are not offered. */
+const SAFE = /^[\w.:/@%+,=][\w.:/@%+,=~-]*$/;
+
+function valuesFor(read: () => readonly string[] | undefined) {
+  return (add: (value: string, description: string) => void) => {
+    for (const value of read() ?? []) if (SAFE.test(value)) add(value, "");
+  };
+}
+
+/**
+ * The values on this machine: of flags, and of operands, where the name of the command takes precedence. They are from
+ * the settings, the sandbox and the stored logins: only files are read, no keychain, which may prompt for a password.
+ */
+async function knownValues(root: Command, words: readonly string[], context: CommandContext): Promise<Values> {
+  const home = context.home();
+  const configured = orUndefined(() => readConfig(home))?.profiles ?? {};
+  const sandbox = orUndefined(() => readSandboxState(home));
+  const settings = Object.values(configured);
+  const profiles = ["default", ...Object.keys(configured), ...(sandbox ? [SANDBOX_PROFILE] : [])];
+  const logins = await storedLogins(words, context).catch(() => []);
+  const given = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === "string");
+  const domains = given([...settings.map(({ domain }) => domain), sandbox?.domain_id]);
+  const pools = given([...settings.map(({ pool }) => pool), sandbox?.pool_id]);
+  return {
+    "--profile": profiles,
+    "--account": given([...settings.map(({ account }) => account), sandbox?.account_id]),
+    "--domain": domains,
+    "--pool": pools,
+    "--account-hint": given(logins.map(({ account }) => account)),
+    "--browser": ["none"],
+    mcp_url: given([...logins.map(({ server }) => server), sandbox?.mcp_url]),
+    domain_id: domains,
+    pool_id: pools,
+    key: Object.keys(PROFILE_KEYS),
+    method: ["GET"],
+    "config host": Object.keys(MCP_HOSTS),
+    "add host": WRITABLE_HOSTS,
+    "remove host": WRITABLE_HOSTS,
+    "use name": profiles,
+    "delete name": profiles,
+    "schema type": Object.keys(OUTPUT_TYPES),
+    "help command": root.commands.map((command) => command.name()).filter((name) => name !== "complete"),
+    ...(await vendorValues(words)),
+    ...listValues(words),
+  };
+}
+
+/** The catalogue is loaded only where one of its names may be typed. */
+async function vendorValues(words: readonly string[]): Promise<Values> {
+  if (!words.includes("sandbox") || !words.slice(-2).some((word) => word.startsWith("--like"))) return {};
+  const { SERVER_SHAPES } = await import("#vendors");
+  return { "--like": SERVER_SHAPES.map(({ id }) => id) };
+}
+
+/** What the contract has for the flags of a list: its fields, and the values of those that it documents. */
+function listValues(words: readonly string[]): Values {
+  const noun = (Object.keys(COLUMNS) as (keyof typeof COLUMNS)[]).find((one) => words.includes(one));
+  if (noun === undefined) return {};
+  const { fields, nested = [] } = COLUMNS[noun];
+  const { status = [], session_type = [] } = documentedValues(noun);
+  // A list of columns is one word: what is offered begins with those that are typed.
+  const typed = /^(?:--columns=)?(.*,)?/.exec(words.at(-1) ?? "")?.[1] ?? "";
+  const columns = [...new Set([...fields, ...nested])].map((path) => typed + path);
+  return { "--columns": columns, "--sort": SORT_FIELDS[noun], "--status": status, "--session-type": session_type };
+}
+
+async function storedLogins(words: readonly string[], context: CommandContext) {
+  const at = words.indexOf("--profile");
+  const named = at < 0 ? undefined : words[at + 1];
+  const flags = named === undefined ? {} : { profile: named };
+  const { value: profile } = context.with({ flags }).settings().profile;
+  const { value: kind } = storeChoiceOf(profile, context.io.env, context.home());
+  return kind === "file" ? await fileStore(context.home()).list({ profile }) : [];
+}
+
+function orUndefined<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
 }
