@@ -238,7 +238,7 @@ const run = {
   pendingSaves: createPendingSaves(),
   clock: systemClock,
   now: Date.now,
-  lend: () => {
+  acquireProcess: () => {
     throw new Error("nothing is run here");
   },
 };

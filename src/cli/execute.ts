@@ -63,7 +63,7 @@ export async function run(
     clock,
     now: () => clock.epoch(),
     machine: host.machine,
-    lend: signals.lend,
+    acquireProcess: signals.acquireProcess,
     atEnd: (work) => void endings.push(work),
   };
   const printed: { text: string; error: string } = { text: "", error: "" };

@@ -23,7 +23,7 @@ export function startRun(
     pendingSaves: createPendingSaves(),
     clock: systemClock,
     now: Date.now,
-    lend: () => {
+    acquireProcess: () => {
       throw new Error("nothing is started here");
     },
     ...changes,

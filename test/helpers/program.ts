@@ -17,7 +17,7 @@ export function declaredProgram(argv: readonly string[] = []) {
     pendingSaves: createPendingSaves(),
     clock: systemClock,
     now: Date.now,
-    lend: () => {
+    acquireProcess: () => {
       throw new Error("nothing is run here");
     },
   };

@@ -7,7 +7,7 @@ import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { fileOf } from "../io/stream.js";
 import { PipeClosed, writeAll } from "../io/write-all.js";
-import type { CommandContext, LentProcess, ProcessSignals } from "../runtime/context.js";
+import type { AcquiredProcess, CommandContext, ProcessSignals } from "../runtime/context.js";
 
 /** A running pager. */
 export interface Pager {
@@ -31,17 +31,17 @@ export async function startPager(
   stop: AbortController,
   { chops }: { chops: boolean },
 ): Promise<Pager | undefined> {
-  const own = context.lend();
+  const own = context.acquireProcess();
   try {
     const words = pagerWords(own.env, context.io);
     const child =
       words.length === 0 ? undefined : await launch(words, own, { io: context.io, less: chops ? "RSX" : "FRX" });
     if (child) return attend(child, words[0] ?? "", { own, stop, context });
   } catch (error) {
-    own.giveBack();
+    own.release();
     throw error;
   }
-  own.giveBack();
+  own.release();
   return undefined;
 }
 
@@ -62,7 +62,7 @@ function pagerWords(env: Env, io: Io): string[] {
 /** The running pager; undefined, with a message, if it cannot be started. */
 async function launch(
   [program = "", ...args]: string[],
-  own: LentProcess,
+  own: AcquiredProcess,
   { io, less }: { io: Io; less: string },
 ): Promise<ChildProcess | undefined> {
   const spawn = await loadSpawn();
@@ -86,7 +86,7 @@ async function launch(
 }
 
 interface PagerContext {
-  own: LentProcess;
+  own: AcquiredProcess;
   stop: AbortController;
   context: Pick<CommandContext, "io" | "signals">;
 }
@@ -114,7 +114,7 @@ function attend(child: ChildProcess, program: string, { own, stop, context }: Pa
       const code = await gone;
       if (child.stdout) await finished(child.stdout);
       const received = release();
-      own.giveBack();
+      own.release();
       if (code)
         context.io.warn(`the pager ${quote(program)} ended with exit code ${code}; --no-pager prints without one`);
       // The signal handler of the run decides the exit code.

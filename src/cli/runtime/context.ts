@@ -42,8 +42,8 @@ export interface Host extends ProcessLike {
   readonly machine?: Machine;
 }
 
-/** Our own process, lent to a command that runs another program in its place. */
-export interface LentProcess {
+/** Our own process, for a command that runs another program in its place. */
+export interface AcquiredProcess {
   readonly stdin: Readable;
   /** For bytes that are passed on as they are. */
   readonly stdout: Writable;
@@ -52,7 +52,7 @@ export interface LentProcess {
   /** The environment without our secrets, empty variables included. */
   readonly env: Env;
   /** SIGINT, SIGTERM and SIGHUP end this run again. */
-  giveBack(): void;
+  release(): void;
   /** Ends the process at once, also where a reader that has stopped reading would block it. */
   exit(code: number): never;
 }
@@ -87,8 +87,8 @@ export interface RunContext {
   readonly withHint?: (error: AgentAuthError, about?: HintContext) => AgentAuthError;
   /** What the hints of this command depend on. */
   readonly hintContext?: HintContext;
-  /** Leaves signals to the caller: they neither fire {@link RunContext.signal} nor end the run until it gives back. */
-  readonly lend: () => LentProcess;
+  /** Leaves signals to the caller: until the release they neither fire {@link RunContext.signal} nor end the run. */
+  readonly acquireProcess: () => AcquiredProcess;
   /** Does something before the run ends, such as closing a connection. Absent if nothing waits for the end of the run. */
   readonly atEnd?: ((work: () => Promise<void>) => void) | undefined;
 }

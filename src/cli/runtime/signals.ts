@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
 import { system } from "../../platform/system.js";
 import type { ProcessLike } from "../io/io.js";
-import type { Host, LentProcess, ProcessSignals } from "./context.js";
+import type { AcquiredProcess, Host, ProcessSignals } from "./context.js";
 import { EXIT_CODES } from "./exit-codes.js";
 import type { PendingSaves } from "./pending-saves.js";
 
@@ -24,7 +24,7 @@ export interface SignalHandling {
   /** Fires on the first one. */
   readonly signal: AbortSignal;
   /** Leaves the signals to the caller. */
-  lend(): LentProcess;
+  acquireProcess(): AcquiredProcess;
   /** The exit code of the first one that came. */
   exitCode(): number | undefined;
   /** Ends the process: at once, or after a pending refresh is saved. The first exit code counts. */
@@ -62,7 +62,7 @@ export function listenForSignals(host: SignalHost, { pendingSaves, onDelay }: Si
   const controller = new AbortController();
   let code: number | undefined;
   let grace: NodeJS.Timeout | undefined;
-  let isLent = false;
+  let isAcquired = false;
   let hasStopped = false;
   let isLeaving = false;
   const leave = (exitCode: number) => {
@@ -72,7 +72,7 @@ export function listenForSignals(host: SignalHost, { pendingSaves, onDelay }: Si
     void pendingSaves.settled().then(() => host.exit(exitCode));
   };
   const listenerFor = (name: EndingSignal) => () => {
-    if (isLent) return;
+    if (isAcquired) return;
     if (code !== undefined || hasStopped) {
       if (pendingSaves.isUnderWay() && !isLeaving) onDelay();
       leave(code ?? ENDINGS[name]);
@@ -93,21 +93,21 @@ export function listenForSignals(host: SignalHost, { pendingSaves, onDelay }: Si
   if (system.name === "win32") host.on("SIGBREAK", listenerFor("SIGBREAK"));
   return {
     signal: controller.signal,
-    lend() {
+    acquireProcess() {
       const { stdout, stderr, env } = host;
-      isLent = true;
+      isAcquired = true;
       // Without a listener SIGHUP ends the process, rather than being ignored.
       host.off("SIGHUP", onHangUp);
-      const giveBack = () => {
-        if (isLent) host.on("SIGHUP", onHangUp);
-        isLent = false;
+      const release = () => {
+        if (isAcquired) host.on("SIGHUP", onHangUp);
+        isAcquired = false;
       };
       return {
         // Node opens standard input on the first access.
         get stdin() {
           return host.stdin;
         },
-        ...{ stdout, stderr, env, giveBack },
+        ...{ stdout, stderr, env, release },
         exit: (exitCode) => host.exit(exitCode),
       };
     },

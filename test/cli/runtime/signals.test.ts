@@ -95,13 +95,13 @@ it("a failure without a handler does not interrupt a refresh either", async () =
   expect(exits).toEqual([1]);
 });
 
-it("while the process is lent no signal is heard, and the closing of the terminal has its effect again", () => {
+it("while the process is acquired no signal is heard, and the closing of the terminal has its effect again", () => {
   const { host, interruption, exits } = setup();
-  const own = interruption.lend();
+  const own = interruption.acquireProcess();
   for (const name of ["SIGINT", "SIGTERM", "SIGINT"]) host.emit(name);
   expect([interruption.signal.aborted, exits, host.listenerCount("SIGHUP")]).toEqual([false, [], 0]);
-  own.giveBack();
-  own.giveBack();
+  own.release();
+  own.release();
   expect(host.listenerCount("SIGHUP")).toBe(1);
   host.emit("SIGHUP");
   expect(interruption.exitCode()).toBe(129);

@@ -38,7 +38,7 @@ export async function runBroker(options: BrokerFlags, context: CommandContext): 
   const broker = await buildBroker(policy, flags, context, loginCommandRunner(options, context));
   const listening = await listen(broker);
   // The signals are ours from here on: SIGHUP ends no broker that has a file to read again.
-  const own = context.lend();
+  const own = context.acquireProcess();
   const removals: (() => void)[] = [];
   try {
     const ended = new Promise<number>((resolve) => {
@@ -53,7 +53,7 @@ export async function runBroker(options: BrokerFlags, context: CommandContext): 
   } finally {
     await listening.close();
     for (const remove of removals) remove();
-    own.giveBack();
+    own.release();
   }
 }
 

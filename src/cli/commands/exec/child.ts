@@ -5,7 +5,7 @@ import { loadSpawn, system } from "../../../platform/system.js";
 import { quote } from "../../../redact.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
-import type { CommandContext, LentProcess, ProcessSignals } from "../../runtime/context.js";
+import type { AcquiredProcess, CommandContext, ProcessSignals } from "../../runtime/context.js";
 import { closeWriteEnds, type Masked, openStdio, passOutput } from "./stdio.js";
 
 /** The program to run. */
@@ -20,7 +20,7 @@ export interface ChildOptions {
   onTerminal: boolean;
   /** Called when a signal could not be sent to the child, which continues to run. */
   onSignalFailure(error: NodeJS.ErrnoException): void;
-  own: LentProcess;
+  own: AcquiredProcess;
   signals: ProcessSignals;
 }
 

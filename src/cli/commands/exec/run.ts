@@ -149,7 +149,7 @@ async function runCommand(
   { variable, mask, secrets, stop }: Handover,
 ): Promise<number> {
   const { io, signals, pendingSaves } = context;
-  const own = context.lend();
+  const own = context.acquireProcess();
   try {
     const { exitCode, lost, isStuck } = await runChild({
       command,
@@ -171,7 +171,7 @@ async function runCommand(
     if (!isStartFailure(error)) throw error;
     return await reportStartFailure(command[0] ?? "", error, context);
   } finally {
-    own.giveBack();
+    own.release();
   }
 }
 

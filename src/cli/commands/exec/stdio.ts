@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileOf } from "../../io/stream.js";
-import type { LentProcess } from "../../runtime/context.js";
+import type { AcquiredProcess } from "../../runtime/context.js";
 import { createMasker } from "./masker.js";
 
 /** Which outputs of a child are masked. */
@@ -32,7 +32,7 @@ export interface ChildStdio {
 }
 
 /** Opens pipes for the masked outputs, and for streams of ours that are no file of the system; a child inherits the rest. */
-export function openStdio(masked: Masked, own: Pick<LentProcess, "stdin" | "stdout" | "stderr">): ChildStdio {
+export function openStdio(masked: Masked, own: Pick<AcquiredProcess, "stdin" | "stdout" | "stderr">): ChildStdio {
   const [inFile, outFile, errFile] = [fileOf(own.stdin), fileOf(own.stdout), fileOf(own.stderr)];
   const readsOut = masked.stdout || outFile === undefined;
   const readsErr = masked.stderr || errFile === undefined;

@@ -37,7 +37,7 @@ export async function runKeepAlive(
     end.abort();
   };
   // A service that is stopped has done its work.
-  const own = context.lend();
+  const own = context.acquireProcess();
   const removals = [
     signals.on("SIGTERM", stop(EXIT_CODES.ok)),
     signals.on("SIGINT", stop(EXIT_CODES.aborted)),
@@ -56,7 +56,7 @@ export async function runKeepAlive(
     return once && report.failed > 0 && exitCode === EXIT_CODES.ok ? EXIT_CODES.unavailable : exitCode;
   } finally {
     for (const remove of removals) remove();
-    own.giveBack();
+    own.release();
   }
 }
 

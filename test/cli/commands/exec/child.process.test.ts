@@ -4,7 +4,7 @@ import { mkdtempSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { type ChildOptions, isStartFailure, runChild } from "../../../../src/cli/commands/exec/child.js";
-import type { LentProcess } from "../../../../src/cli/runtime/context.js";
+import type { AcquiredProcess } from "../../../../src/cli/runtime/context.js";
 import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
 
@@ -21,7 +21,7 @@ function options(command: readonly string[], more: Partial<ChildOptions> = {}) {
   const exit = (code: number): never => {
     throw new Error(`ended with ${code}`);
   };
-  const own: LentProcess = { stdin, stdout, stderr, env: process.env, giveBack() {}, exit };
+  const own: AcquiredProcess = { stdin, stdout, stderr, env: process.env, release() {}, exit };
   const masked = { stdout: true, stderr: true };
   const rest = {
     env: () => process.env,

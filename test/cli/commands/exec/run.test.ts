@@ -76,7 +76,7 @@ it("exits only after a save, where its reader has stopped reading and a signal h
     stdout: new Writable({ write: () => undefined }),
     stderr: new PassThrough(),
     env: { PATH: process.env["PATH"] },
-    giveBack: () => undefined,
+    release: () => undefined,
     exit: (code: number) => exits.push(code) as never,
   };
   const signals = processSignals(new EventEmitter());
@@ -85,7 +85,7 @@ it("exits only after a save, where its reader has stopped reading and a signal h
   const { context } = startRun(
     { env: { AGENTAUTH_HOME: me.home } },
     {},
-    { argv, signals, pendingSaves, lend: () => own },
+    { argv, signals, pendingSaves, acquireProcess: () => own },
   );
   let save = () => {};
   const saved = new Promise<void>((resolve) => {

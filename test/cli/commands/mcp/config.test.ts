@@ -27,7 +27,7 @@ async function config(args: readonly string[], env: Record<string, string> = {})
     pendingSaves: createPendingSaves(),
     clock: systemClock,
     now: Date.now,
-    lend: () => {
+    acquireProcess: () => {
       throw new Error("nothing is started here");
     },
   };
