@@ -24,28 +24,9 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
     for (const resolve of waiting) resolve();
     waiting = [];
   };
-  const watchEach = (open: NonNullable<GrantStore["for"]>): typeof open => {
-    return (place) => saves.watch(open(place));
-  };
   const saves: PendingSaves = {
-    watch: (store) => ({
-      ...(store.listClients && { listClients: store.listClients.bind(store) }),
-      ...(store.shortLived && { shortLived: store.shortLived }),
-      ...(store.unrevoked && { unrevoked: store.unrevoked }),
-      ...(store.for && { for: watchEach(store.for.bind(store)) }),
-      read: (...given) => store.read(...given),
-      save: (...given) => store.save(...given),
-      reserve: (...given) => store.reserve(...given),
-      remove: (...given) => store.remove(...given),
-      list: (...given) => store.list(...given),
-      connections: (...given) => store.connections(...given),
-      readClient: (...given) => store.readClient(...given),
-      saveClient: (...given) => store.saveClient(...given),
-      readBinding: (...given) => store.readBinding(...given),
-      saveBinding: (...given) => store.saveBinding(...given),
-      removeBinding: (...given) => store.removeBinding(...given),
-      listBindings: (...given) => store.listBindings(...given),
-      async lease(name, work, options) {
+    watch: (store) => {
+      const lease: GrantStore["lease"] = async (name, work, options) => {
         const one = Symbol();
         const unsaved = Symbol();
         const onUnsaved = (ended: Promise<void>) => {
@@ -54,16 +35,19 @@ export function createPendingSaves(clock: Pick<Clock, "sleep"> = systemClock): P
           options.onUnsaved?.(ended);
         };
         try {
-          const marked = (lease: Lease) => work(marking(lease, () => committed.add(one)));
+          const marked = (held: Lease) => work(marking(held, () => committed.add(one)));
           return await store.lease(name, marked, { ...options, onUnsaved });
         } finally {
           end(one);
         }
-      },
-      get location() {
-        return store.location;
-      },
-    }),
+      };
+      const ofTenant = store.for?.bind(store);
+      // The rest is inherited: a copy would read the location of a keychain, which opens it.
+      return Object.assign(Object.create(store) as GrantStore, {
+        lease,
+        ...(ofTenant && { for: (place: { tenant: string }) => saves.watch(ofTenant(place)) }),
+      });
+    },
     isUnderWay: () => committed.size > 0,
     settled: () => (committed.size === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
   };
@@ -86,6 +70,10 @@ function marking(lease: Lease, mark: () => void): Lease {
       return lease.commit();
     },
     rollback: () => lease.rollback(),
+    spend: () => lease.spend?.(),
+    get spent() {
+      return lease.spent;
+    },
     get before() {
       return lease.before;
     },

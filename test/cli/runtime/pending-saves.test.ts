@@ -174,3 +174,23 @@ it("a watched store has the logins that wait for their callback, and the lease w
   const found = await watched.lease("one", async (held) => [held.maySend?.(), held.lost?.()], { durationMs: 60_000 });
   expect(found).toEqual([false, late]);
 });
+
+it("a watched lease knows and records which refresh tokens are used up, and a watched store says how it is", async () => {
+  const store = memoryStore();
+  const { lease: given } = store;
+  let spends = 0;
+  const spend = () => void spends++;
+  const lease: GrantStore["lease"] = (name, work, options) =>
+    given(name, (held) => work({ ...held, spend, spent: 3 }), options);
+  const health = async () => ({ errors: [], risks: ["it evicts"] });
+  const watched = createPendingSaves().watch({ ...store, lease, health });
+  const spent = await watched.lease(
+    "one",
+    async (held) => {
+      held.spend?.();
+      return held.spent;
+    },
+    { durationMs: 60_000 },
+  );
+  expect([spent, spends, (await watched.health?.())?.risks]).toEqual([3, 1, ["it evicts"]]);
+});
