@@ -2,13 +2,13 @@
 
 import { escapeText } from "../../redact.js";
 import { type Column, cellOf, readPath } from "./value.js";
-import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
+import type { FormatWriter, ObjectContext, WriterContext } from "./writer-types.js";
 
 /**
  * A header of paths, then one record per item. Text that a spreadsheet would run as a formula gets a leading `'`;
  * otherwise a file or a pipe gets the text unchanged. On a terminal cells are escaped.
  */
-export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext): Writer {
+export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext): FormatWriter {
   const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
   const guard = csvRaw ? (text: string) => text : guardFormula;
   const style = { reveal };
@@ -27,7 +27,6 @@ export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext
   return {
     write: (items) => (items.length > 0 ? print(items) : Promise.resolve()),
     end: () => print([]),
-    async abort() {},
   };
 }
 

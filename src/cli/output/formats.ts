@@ -1,7 +1,7 @@
 /** The output formats: the one table that help, flags, completion and the choice of a writer come from. */
 
 import type { Format } from "../../profile/settings.js";
-import type { ObjectPrinter, Writer, WriterContext } from "./writer-types.js";
+import type { FormatWriter, ObjectPrinter, WriterContext } from "./writer-types.js";
 
 /** One value of `--output`. */
 export interface OutputFormat {
@@ -12,15 +12,14 @@ export interface OutputFormat {
   /** What an expression of `--jq` sees: the whole list, each item, or nothing, since the format refuses it. */
   jq: "list" | "item" | "refused";
   /** Loads the writer of lists. */
-  list(context: WriterContext): Promise<Writer>;
+  list(context: WriterContext): Promise<FormatWriter>;
   /** Loads what prints a single object. */
   object(): Promise<ObjectPrinter>;
 }
 
 // Writers are above the flags, so they are loaded when they print: the rule of imports lets this file do no more.
 const table = () => import("./table.js");
-const plain = () => import("./plain.js");
-const json = () => import("./json.js");
+const lines = () => import("./lines.js");
 const csv = () => import("./csv.js");
 const yaml = () => import("./yaml.js");
 
@@ -44,22 +43,22 @@ export const OUTPUT_FORMATS = {
     about: "tab-separated, nothing cut, RFC 3339 times; the default in a pipe",
     columns: "main",
     jq: "list",
-    list: async (context) => (await plain()).plainWriter(context),
-    object: async () => (await plain()).plainObject,
+    list: async (context) => (await lines()).plainWriter(context),
+    object: async () => (await lines()).plainObject,
   },
   json: {
     about: "one array (--json is the same); an interrupted list has no closing bracket",
     columns: "main",
     jq: "list",
-    list: async (context) => (await json()).jsonWriter(context),
-    object: async () => (await json()).jsonObject,
+    list: async (context) => (await lines()).jsonWriter(context),
+    object: async () => (await lines()).jsonObject,
   },
   ndjson: {
     about: "one object a line, as they come",
     columns: "main",
     jq: "item",
-    list: async (context) => (await json()).ndjsonWriter(context),
-    object: async () => (await json()).ndjsonObject,
+    list: async (context) => (await lines()).ndjsonWriter(context),
+    object: async () => (await lines()).ndjsonObject,
   },
   csv: {
     about: "RFC 4180; cells that a spreadsheet would run as a formula get a ' before them (--csv-raw leaves them)",
@@ -79,7 +78,7 @@ export const OUTPUT_FORMATS = {
     about: "one identifier a line",
     columns: "main",
     jq: "refused",
-    list: async (context) => (await plain()).idWriter(context),
-    object: async () => (await plain()).idObject,
+    list: async (context) => (await lines()).idWriter(context),
+    object: async () => (await lines()).idObject,
   },
 } as const satisfies Readonly<Record<Format, OutputFormat>>;

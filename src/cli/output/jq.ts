@@ -7,7 +7,7 @@ import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { OUTPUT_FORMATS } from "./formats.js";
 import { escapeJson, stringifyItems } from "./safe-json.js";
-import type { Writer, WriterContext } from "./writer-types.js";
+import type { FormatWriter, WriterContext } from "./writer-types.js";
 
 /** The part of jq-wasm that we use: every output of an expression over JSON texts. */
 export interface Jq {
@@ -47,7 +47,7 @@ export function jqWriter(
   expression: string,
   mode: { each: boolean; load?: LoadJq },
   { io, paths, reveal }: WriterContext,
-): Writer {
+): FormatWriter {
   const filter = jqFilter(expression, mode.load);
   const collected: string[] = [];
   const style = { reveal, paths };
@@ -61,7 +61,6 @@ export function jqWriter(
       // An invalid expression is an error for an empty list too.
       await printResults(await filter(mode.each ? "" : `[${collected.join(",")}]`), io);
     },
-    async abort() {},
   };
 }
 

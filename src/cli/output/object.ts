@@ -9,7 +9,7 @@ import { OUTPUT_FORMATS } from "./formats.js";
 import { jqFilter, printResults, refuseJqWith } from "./jq.js";
 import { stringifyItems } from "./safe-json.js";
 import { type CellStyle, type Column, cellText, leaves, readPath, valueText } from "./value.js";
-import { formatOf, type OutputOptions } from "./writer.js";
+import { formatOf, type OutputOptions, printContext } from "./writer.js";
 import type { ObjectField } from "./writer-types.js";
 
 /** Options of one object; its columns are needed only for headings and times. */
@@ -28,21 +28,15 @@ export async function printObject(io: Io, format: Format, value: object, options
     fields: options.fields ?? Object.keys(value),
   };
   const selected = options.columnsFlag === undefined ? undefined : selectColumns(options.columnsFlag, set);
-  const paths = selected?.map(({ path }) => path);
-  const reveal = options.showSecrets === true;
+  const context = printContext(options, selected, io);
   if (options.jq !== undefined) {
     refuseJqWith(format);
-    return printResults(await jqFilter(options.jq)(stringifyItems([value], "", { reveal, paths })), io);
+    return printResults(await jqFilter(options.jq)(stringifyItems([value], "", context)), io);
   }
   const known = new Map([...set.columns, ...set.wideColumns].map((column) => [column.path, column]));
   const print = await OUTPUT_FORMATS[format].object();
   const text = await print(value, {
-    io,
-    paths,
-    reveal,
-    header: options.noHeader !== true,
-    csvRaw: options.csvRaw === true,
-    now: options.now ?? Date.now,
+    ...context,
     groups: selected === undefined ? options.groups : undefined,
     fields: (style) => fieldsOf(value, selected, known, style),
   });

@@ -48,11 +48,11 @@ export async function withPager(
   });
   const messages = heldMessages(context.io, stdout);
   try {
-    const outcome = await settled(work(context.with({ io: messages.io, signal: stop.signal })));
+    const [outcome] = await Promise.allSettled([work(context.with({ io: messages.io, signal: stop.signal }))]);
     await (await pager)?.end();
     // Whatever error the work throws after the user quits the pager.
     if (stop.signal.reason instanceof PipeClosed) throw stop.signal.reason;
-    if ("error" in outcome) throw outcome.error;
+    if (outcome.status === "rejected") throw outcome.reason;
   } finally {
     context.signal.removeEventListener("abort", follow);
     messages.release();
@@ -63,15 +63,6 @@ function isInteractive({ io }: CommandContext, { format, pager, input }: PagerFl
   if (!io.stdout.isTTY || format === "ndjson" || pager === false || input === false) return false;
   if (io.env["AGENTAUTH_NO_INPUT"] || io.env["TERM"] === "dumb") return false;
   return /^(?:false|0|no|off)?$/i.test(io.env["CI"] ?? "");
-}
-
-async function settled(work: Promise<void>): Promise<{ error: unknown } | Record<string, never>> {
-  try {
-    await work;
-    return {};
-  } catch (error) {
-    return { error };
-  }
 }
 
 /** The same with some other members. It reads the rest when it is used: a copy would open standard input at once. */

@@ -5,7 +5,7 @@ import { cutText, textWidth } from "../io/width.js";
 import { type ColumnWidths, fitColumns, growColumns, rowText, tableText } from "./layout.js";
 import { painter } from "./paint.js";
 import { type CellStyle, type Column, cellText } from "./value.js";
-import type { ObjectContext, ObjectField, Writer, WriterContext } from "./writer-types.js";
+import type { FormatWriter, ObjectContext, ObjectField, WriterContext } from "./writer-types.js";
 
 /** Rows measured together. The first ones decide the widths. */
 const CHUNK = 200;
@@ -20,7 +20,7 @@ const LEAST_COLUMNS = 2;
  * printed as records. In a pipe nothing is cut.
  * cli-table3 draws a bounded table; the rows of a long list are printed as they arrive.
  */
-export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): Writer {
+export function tableWriter(context: WriterContext, { fit }: { fit: boolean }): FormatWriter {
   const { io } = context;
   const columns = (fit && io.stdout.isTTY ? context.screenColumns : undefined) ?? context.columns;
   const available = fit && io.stdout.isTTY ? io.stdout.columns : Number.POSITIVE_INFINITY;

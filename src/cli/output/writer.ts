@@ -8,7 +8,8 @@ import type { CommandContext } from "../runtime/context.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";
 import { jqWriter, refuseJqWith } from "./jq.js";
-import type { Writer, WriterContext } from "./writer-types.js";
+import type { Column } from "./value.js";
+import type { PrintContext, Writer, WriterContext } from "./writer-types.js";
 
 export type { Writer } from "./writer-types.js";
 
@@ -31,42 +32,45 @@ export interface OutputOptions extends ColumnSet {
 }
 
 /**
- * The writer for a format. It prints nothing before the first item.
+ * The writer for a format, loaded while the first page is fetched. It prints nothing before the first item.
  *
  * @throws {@link AgentAuthError} `usage` for a field that `--columns` does not know, and for `--jq` with a format
  * that is not JSON
  */
 export function createWriter(format: Format, options: OutputOptions, io: Io): Writer {
-  const selected = options.columnsFlag === undefined ? undefined : selectColumns(options.columnsFlag, options);
+  const { jq, columnsFlag, bounded = false } = options;
+  const selected = columnsFlag === undefined ? undefined : selectColumns(columnsFlag, options);
   const all = OUTPUT_FORMATS[format].columns === "all";
   const context: WriterContext = {
-    io,
+    ...printContext(options, selected, io),
     columns: selected ?? (all ? options.wideColumns : options.columns),
     screenColumns: selected || all ? undefined : options.screenColumns,
-    paths: selected?.map(({ path }) => path),
-    reveal: options.showSecrets === true,
-    header: options.noHeader !== true,
-    csvRaw: options.csvRaw === true,
-    bounded: options.bounded === true,
-    now: options.now ?? Date.now,
+    bounded,
   };
-  const writer = options.jq === undefined ? loaded(format, context) : filtered(format, options.jq, context);
-  return { ...writer, abort: () => writer.abort().catch(ignorePipe) };
-}
-
-/** The writer of the table, loaded while the first page is fetched. */
-function loaded(format: Format, context: WriterContext): Writer {
-  const writer = OUTPUT_FORMATS[format].list(context);
+  if (jq !== undefined) refuseJqWith(format);
+  const each = OUTPUT_FORMATS[format].jq === "item";
+  const writer = jq === undefined ? OUTPUT_FORMATS[format].list(context) : jqWriter(jq, { each }, context);
   return {
     write: async (items) => (await writer).write(items),
-    end: async () => (await writer).end(),
-    abort: async () => (await writer).abort(),
+    end: async () => (await writer).end?.(),
+    abort: async () => (await writer).abort?.().catch(ignorePipe),
   };
 }
 
-function filtered(format: Format, expression: string, context: WriterContext): Writer {
-  refuseJqWith(format);
-  return jqWriter(expression, { each: OUTPUT_FORMATS[format].jq === "item" }, context);
+/** What the writer of a list and the printer of one object know. */
+export function printContext(
+  { showSecrets, noHeader, csvRaw, now = Date.now }: Partial<OutputOptions>,
+  selected: readonly Column[] | undefined,
+  io: Io,
+): PrintContext {
+  return {
+    io,
+    paths: selected?.map(({ path }) => path),
+    reveal: showSecrets === true,
+    header: noHeader !== true,
+    csvRaw: csvRaw === true,
+    now,
+  };
 }
 
 function ignorePipe(error: unknown): void {
@@ -80,26 +84,24 @@ export function formatOf(options: OutputFlags, settings: Pick<Settings, "output"
   return (settings.output?.value as Format | undefined) ?? (io.stdout.isTTY ? "table" : "plain");
 }
 
-type PrintContext = Pick<CommandContext, "io" | "now"> & { settings(): Pick<Settings, "output"> };
+type RunOutput = Pick<CommandContext, "io" | "now"> & { settings(): Pick<Settings, "output"> };
 
 /** Prints rows that are few and known together, in the format of the flags or the settings. */
-export async function printRows(
+export function printRows(
   rows: readonly object[],
   set: ColumnSet,
   options: OutputFlags,
-  { io, now, settings }: PrintContext,
+  context: RunOutput,
 ): Promise<void> {
-  const writer = createWriter(formatOf(options, settings(), io), { ...set, bounded: true, jq: options.jq, now }, io);
-  await writer.write(rows);
-  await writer.end();
+  return printPages([rows], { ...set, bounded: true }, options, context);
 }
 
 /** Prints rows of which each page is written before the next one is read, in the format of the flags or the settings. */
 export async function printPages(
-  pages: AsyncIterable<readonly object[]>,
-  set: ColumnSet,
+  pages: AsyncIterable<readonly object[]> | Iterable<readonly object[]>,
+  set: ColumnSet & Pick<OutputOptions, "bounded">,
   options: OutputFlags,
-  { io, now, settings }: PrintContext,
+  { io, now, settings }: RunOutput,
 ): Promise<void> {
   const writer = createWriter(formatOf(options, settings(), io), { ...set, jq: options.jq, now }, io);
   try {

@@ -1,10 +1,10 @@
 /** `-o yaml`: a sequence that YAML 1.1 and 1.2 readers parse equally. */
 
 import { isRecord, maskSecret, project } from "./value.js";
-import type { ObjectContext, Writer, WriterContext } from "./writer-types.js";
+import type { FormatWriter, ObjectContext, WriterContext } from "./writer-types.js";
 
 /** Streams a sequence, item by item. */
-export function yamlWriter({ io, paths, reveal }: WriterContext): Writer {
+export function yamlWriter({ io, paths, reveal }: WriterContext): FormatWriter {
   let empty = true;
   return {
     async write(items) {
@@ -15,7 +15,6 @@ export function yamlWriter({ io, paths, reveal }: WriterContext): Writer {
     async end() {
       if (empty) await io.stdout.write("[]\n");
     },
-    async abort() {},
   };
 }
 

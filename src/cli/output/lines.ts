@@ -1,0 +1,76 @@
+/** `-o plain`, `-o id`, `-o ndjson` and `-o json`: lines for other programs. */
+
+import { escapeText } from "../../redact.js";
+import { stringifyItems } from "./safe-json.js";
+import { cellText } from "./value.js";
+import type { FormatWriter, ObjectContext, WriterContext } from "./writer-types.js";
+
+/** One item per line, its columns separated by tabs, never cut, without a header. */
+export function plainWriter({ io, columns, reveal }: WriterContext): FormatWriter {
+  const line = (item: object) => columns.map((column) => escapeText(cellText(item, column, { reveal }))).join("\t");
+  return lineWriter(io, (items) => items.map(line).join("\n"));
+}
+
+/** A field a line: its path, a tab, its value. */
+export function plainObject(_value: object, { fields, reveal }: ObjectContext): string {
+  return fields({ reveal })
+    .map(({ path, text }) => `${escapeText(path)}\t${escapeText(text)}\n`)
+    .join("");
+}
+
+/** One id per line. */
+export function idWriter({ io, reveal }: WriterContext): FormatWriter {
+  return lineWriter(io, (items) => items.map((item) => idText(item, reveal)).join("\n"));
+}
+
+/** The id of one object. */
+export function idObject(value: object, { reveal }: ObjectContext): string {
+  return `${idText(value, reveal)}\n`;
+}
+
+function idText(item: object, reveal: boolean): string {
+  return escapeText(cellText(item, { path: "id", header: "ID" }, { reveal }));
+}
+
+/** One item per line. */
+export function ndjsonWriter({ io, paths, reveal }: WriterContext): FormatWriter {
+  return lineWriter(io, (items) => stringifyItems(items, "\n", { reveal, paths }));
+}
+
+/** One object on one line. */
+export function ndjsonObject(value: object, { paths, reveal }: ObjectContext): string {
+  return `${stringifyItems([value], "", { reveal, paths })}\n`;
+}
+
+function lineWriter(io: WriterContext["io"], textOf: (items: readonly object[]) => string): FormatWriter {
+  return { write: async (items) => (items.length > 0 ? io.stdout.write(`${textOf(items)}\n`) : undefined) };
+}
+
+/**
+ * One array, streamed: indented on a terminal, one item per line elsewhere. An aborted array stays open, so that no
+ * parser accepts it as the whole list.
+ */
+export function jsonWriter({ io, paths, reveal }: WriterContext): FormatWriter {
+  const indent = io.stdout.isTTY ? 2 : 0;
+  const lineBreak = indent ? "\n" : "";
+  let open = false;
+  return {
+    async write(items) {
+      if (items.length === 0) return;
+      const text = stringifyItems(items, ",\n", { reveal, paths, indent });
+      const start = open ? ",\n" : `[${lineBreak}`;
+      open = true;
+      // A line break inside a string is escaped: every "\n" here is between tokens.
+      await io.stdout.write(start + (indent ? `  ${text.replaceAll("\n", "\n  ")}` : text));
+    },
+    end: () => io.stdout.write(open ? `${lineBreak}]\n` : "[]\n"),
+    async abort() {
+      if (open) await io.stdout.write("\n");
+    },
+  };
+}
+
+/** One object: indented on a terminal, on one line elsewhere. */
+export function jsonObject(value: object, { io, paths, reveal }: ObjectContext): string {
+  return `${stringifyItems([value], "", { reveal, paths, indent: io.stdout.isTTY ? 2 : undefined })}\n`;
+}
