@@ -12,6 +12,7 @@ import { WIDEST_HELP } from "./io/terminal-size.js";
 import type { AgentMode } from "./runtime/agent-mode.js";
 import type { RunContext } from "./runtime/context.js";
 import { type CommandDeclaration, type CommandRun, declareInOrder, type Registry } from "./runtime/declaration.js";
+import { isCi } from "./runtime/environment.js";
 import { HelpedCommand } from "./runtime/help/root-page.js";
 import type { HelpLayout } from "./runtime/help/text.js";
 import { cliHint, type HintContext } from "./runtime/hints.js";
@@ -156,8 +157,7 @@ function logFlags(env: Env): { verbose?: true; debug?: true } {
  * @throws `AgentAuthError` `usage`
  */
 function checkShowSecrets(options: { showSecrets?: unknown; yes?: unknown }, { env, stdout }: Io): void {
-  if (options.showSecrets !== true || options.yes === true || stdout.isTTY) return;
-  if (/^(?:false|0|no|off)?$/i.test(env["CI"] ?? "")) return;
+  if (options.showSecrets !== true || options.yes === true || stdout.isTTY || !isCi(env)) return;
   throw usageError(
     "--show-secrets would print secrets into the log of a CI job (CI is set)",
     "leave --show-secrets out; if no log records the output, add --yes",

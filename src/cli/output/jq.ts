@@ -45,21 +45,21 @@ const loadJqWasm: LoadJq = async () => (loader()("jq-wasm") as typeof import("jq
  */
 export function jqWriter(
   expression: string,
-  mode: { each: boolean; load?: LoadJq },
+  each: boolean,
   { io, paths, reveal }: WriterContext,
 ): FormatWriter {
-  const filter = jqFilter(expression, mode.load);
+  const filter = jqFilter(expression);
   const collected: string[] = [];
   const style = { reveal, paths };
   return {
     async write(items) {
       if (items.length === 0) return;
-      if (mode.each) await printResults(await filter(stringifyItems(items, "\n", style)), io);
+      if (each) await printResults(await filter(stringifyItems(items, "\n", style)), io);
       else collected.push(stringifyItems(items, ",", style));
     },
     async end() {
       // An invalid expression is an error for an empty list too.
-      await printResults(await filter(mode.each ? "" : `[${collected.join(",")}]`), io);
+      await printResults(await filter(each ? "" : `[${collected.join(",")}]`), io);
     },
   };
 }

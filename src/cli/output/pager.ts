@@ -4,6 +4,7 @@ import type { Format } from "../../profile/settings.js";
 import { type Io, type OutStream, PipeClosed } from "../io/io.js";
 import type { ProgressText } from "../io/progress.js";
 import type { CommandContext } from "../runtime/context.js";
+import { isCi } from "../runtime/environment.js";
 import { type Pager, startPager } from "./pager-process.js";
 
 /** The flags that decide whether a pager is used. */
@@ -62,7 +63,7 @@ export async function withPager(
 function isInteractive({ io }: CommandContext, { format, pager, input }: PagerFlags): boolean {
   if (!io.stdout.isTTY || format === "ndjson" || pager === false || input === false) return false;
   if (io.env["AGENTAUTH_NO_INPUT"] || io.env["TERM"] === "dumb") return false;
-  return /^(?:false|0|no|off)?$/i.test(io.env["CI"] ?? "");
+  return !isCi(io.env);
 }
 
 /** The same with some other members. It reads the rest when it is used: a copy would open standard input at once. */

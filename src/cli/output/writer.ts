@@ -49,7 +49,7 @@ export function createWriter(format: Format, options: OutputOptions, io: Io): Wr
   };
   if (jq !== undefined) refuseJqWith(format);
   const each = OUTPUT_FORMATS[format].jq === "item";
-  const writer = jq === undefined ? OUTPUT_FORMATS[format].list(context) : jqWriter(jq, { each }, context);
+  const writer = jq === undefined ? OUTPUT_FORMATS[format].list(context) : jqWriter(jq, each, context);
   return {
     write: async (items) => (await writer).write(items),
     end: async () => (await writer).end?.(),

@@ -1,3 +1,5 @@
+import type { Env } from "../../platform/system.js";
+
 /** The environment variables that are read, each with what it does: for help, documentation and `agentauth commands`. */
 export const ENVIRONMENT: readonly (readonly [name: string, about: string])[] = [
   ["AGENTAUTH_BASE_URL", "the service's base address"],
@@ -51,3 +53,8 @@ export const SECRET_VARIABLES = [
   "AGENTAUTH_STORE_URL",
   "AGENTAUTH_SUBJECT_TOKEN",
 ];
+
+/** Whether a CI job runs us: its variable is set, and not to what turns a switch off. */
+export function isCi(env: Env): boolean {
+  return !/^(?:false|0|no|off)?$/i.test(env["CI"] ?? "");
+}

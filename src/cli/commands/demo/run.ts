@@ -5,6 +5,7 @@ import { ManagementClient } from "../../../api/client.js";
 import type { HttpEvent } from "../../../http/buffered-response.js";
 import { MASK, shellWord } from "../../../redact.js";
 import { type Sandbox, startSandbox } from "../../../sandbox/sandbox.js";
+import { flagOf } from "../../flags/grant.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import type { ListKind } from "../../listing/kinds.js";
@@ -101,7 +102,7 @@ class Demo {
 
   async #list(title: string, kind: ListKind, flags: ListFlags): Promise<void> {
     const words = Object.entries(flags).flatMap(([name, value]) => [
-      name === "output" ? "-o" : `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`,
+      name === "output" ? "-o" : flagOf(name),
       String(value),
     ]);
     const argv = [kind.noun, "list", ...words];

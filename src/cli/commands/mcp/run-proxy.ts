@@ -13,7 +13,7 @@ import { checkHeaderValue, parseHeaderLine } from "../../clients/header-line.js"
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
-import { stdinFlag } from "../../flags/grant.js";
+import { flagOf, stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
@@ -77,9 +77,8 @@ function serversOf(options: ProxyFlags): { name: string; url: string }[] {
   }
   const forOne = (["header", "headerFile", "resource", "resourceMetadata"] as const).find((name) => options[name]);
   if (found.size > 1 && forOne !== undefined) {
-    const flag = `--${forOne.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     throw usageError(
-      `${flag} is for one server, and would go to all of them`,
+      `${flagOf(forOne)} is for one server, and would go to all of them`,
       "start a proxy of its own for that server",
     );
   }

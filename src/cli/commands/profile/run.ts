@@ -11,8 +11,7 @@ import {
   writtenProfile,
 } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
-import { changeConfig } from "../../config/change.js";
-import { removeOwnToken } from "../../config/token-file.js";
+import { changeConfig, removeOwnToken } from "../../config/change.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
