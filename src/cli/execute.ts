@@ -9,7 +9,6 @@ import { HttpResponse } from "../http/http-response.js";
 import { readFormBody } from "../http/multipart.js";
 import { isReference } from "../profile/secrets.js";
 import { Redactor } from "../redact.js";
-import { isNewSession } from "./config/agent-session.js";
 import { createIo, type Io, PipeClosed } from "./io/io.js";
 import { reportError } from "./output/errors.js";
 import { buildProgram } from "./program.js";
@@ -67,7 +66,7 @@ export async function run(
     atEnd: (work) => void endings.push(work),
   };
   const printed: { text: string; error: string } = { text: "", error: "" };
-  const agent = agentMode(io.env, io.stdout, (name) => isNewSession(name, io.env, clock.epoch()));
+  const agent = agentMode(io.env, io.stdout, context.now);
   // Node itself would print an unhandled error: with its secrets, and with escape sequences.
   host.on("uncaughtException", (error) => {
     try {

@@ -1,55 +1,26 @@
-import type { Command } from "commander";
+import type { Command, OptionValues } from "commander";
 import type { AgentMode } from "../runtime/agent-mode.js";
 import type { RunContext } from "../runtime/context.js";
 import { settingsOf } from "./settings.js";
 
-interface Given {
-  output?: unknown;
-  json?: unknown;
-  jq?: unknown;
-  html?: unknown;
-  brief?: true;
-  browser?: unknown;
-  flow?: unknown;
-  login?: unknown;
-  grant?: unknown;
-  watch?: unknown;
-  until?: unknown;
-  watchTimeout?: unknown;
-  limit?: unknown;
-  columns?: unknown;
-  path?: readonly string[];
-}
-
-/** How a command prints for an agent that names no form. */
-interface Form {
-  output?: "json" | "ndjson";
-  /** At most 50 items in few columns, or a summary. */
-  brief?: true;
-}
-
-interface Unattended {
-  browser?: "none";
-  input?: false;
-  isForAgent?: true;
-}
+/** The flags and operands of a command, as commander names them. */
+type Given = Readonly<Record<string, unknown>>;
 
 /** The flags of a command that an agent runs: given flags stay, and the defaults suit a program. */
-export function withAgentDefaults<Options extends object>(
+export function withAgentDefaults(
   command: Command,
-  options: Options,
+  given: OptionValues,
   mode: AgentMode,
   context: RunContext,
-): Options {
-  const added = { ...unattended(command, options), ...form(command, options, context) };
+): OptionValues {
+  const added = { ...unattended(command, given), ...form(command, given, context) };
   if ("output" in added) mode.announce(context.io);
-  return { ...options, ...added };
+  return { ...given, ...added };
 }
 
 /** No prompt and no browser, unless a flag asks for a login; a machine grant has neither. */
-function unattended(command: Command, { browser, flow, login, grant }: Given): Unattended {
-  const isLoginGiven = [browser, flow, grant].some((one) => one !== undefined) || login === true;
-  if (isLoginGiven) return {};
+function unattended(command: Command, given: Given): object {
+  if (hasAny(given, "browser", "flow", "grant") || given["login"] === true) return {};
   return {
     ...(knows(command, "--browser") && { browser: "none" }),
     ...(knows(command, "--wait") && { isForAgent: true }),
@@ -62,14 +33,18 @@ function unattended(command: Command, { browser, flow, login, grant }: Given): U
  * `commands`, unless one is named. What a flag, the profile or a redirect names is the same for everyone: a program that the
  * agent starts may have named it.
  */
-function form(command: Command, given: Given, context: RunContext): Form {
+function form(command: Command, given: Given, context: RunContext): object {
   if (!knows(command, "--json") || !knows(command, "--output") || context.io.isRedirected()) return {};
-  const { output, json, jq, html, columns } = given;
-  if ([output, json, jq, html, columns].some((one) => one !== undefined) || profileHasFormat(given, context)) return {};
-  const isWatched = [given.watch, given.until, given.watchTimeout].some((one) => one !== undefined);
-  if (isWatched) return { output: "ndjson" };
-  const isLong = knows(command, "--brief") ? given.limit === undefined : command.name() === "commands";
-  return { output: "json", ...(isLong && !given.path?.length && { brief: true }) };
+  if (hasAny(given, "output", "json", "jq", "html", "columns") || profileHasFormat(given, context)) return {};
+  if (hasAny(given, "watch", "until", "watchTimeout")) return { output: "ndjson" };
+  const { limit, path = [] } = given;
+  const isLong = knows(command, "--brief") ? limit === undefined : command.name() === "commands";
+  const isNamed = Array.isArray(path) && path.length > 0;
+  return { output: "json", ...(isLong && !isNamed && { brief: true }) };
+}
+
+function hasAny(given: Given, ...names: readonly string[]): boolean {
+  return names.some((name) => given[name] !== undefined);
 }
 
 function profileHasFormat(flags: object, context: RunContext): boolean {

@@ -5,7 +5,7 @@ import type { ManagementClient } from "../../../src/api/client.js";
 import type { ListOptions } from "../../../src/api/page.js";
 import { readBriefTree } from "../../../src/cli/commands/tree/brief-tree.js";
 import { Walk } from "../../../src/cli/commands/tree/walk.js";
-import { isNewSession } from "../../../src/cli/config/agent-session.js";
+import { isNewSession } from "../../../src/cli/runtime/agent-mode.js";
 import type { CommandContext } from "../../../src/cli/runtime/context.js";
 import { benchTest } from "../../helpers/bench-test.js";
 import { linesOf, type RunOptions, runCli, temporaryFolder } from "../../helpers/cli.js";

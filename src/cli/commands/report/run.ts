@@ -202,11 +202,10 @@ async function readPoolTitle(
   if (typeof domainId !== "string" || failure !== undefined) return undefined;
   try {
     const options = { pageSize: MOST_POOLS, limit: MOST_POOLS, maxRetries: 0, signal };
-    for await (const { id, title } of service.pools.list({ domain_id: domainId }, options)) {
-      if (id === poolId) return typeof title === "string" && title !== "" ? title : undefined;
-    }
+    const { title } = await service.pools.get({ domain_id: domainId, id: poolId }, options);
+    return typeof title === "string" && title !== "" ? title : undefined;
   } catch (error) {
     if (signal.aborted) throw error;
+    return undefined;
   }
-  return undefined;
 }
