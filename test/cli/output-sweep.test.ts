@@ -92,7 +92,7 @@ describe("no character of all Unicode that a terminal acts on goes out raw", () 
     const value = { id: "one", texts: Object.fromEntries(TEXTS.map((text, index) => [`${index} ${text}`, text])) };
     for (const format of FORMATS.filter((one) => options.tty || one !== "csv")) {
       const io = createMemoryIo(options);
-      await printObject(io, format, value);
+      await printObject(format, value, {}, { io, now: Date.now });
       const out = format === "csv" ? io.out().replaceAll("\r\n", "\n") : io.out();
       expect([format, unsafeCharacters(out, format === "plain" ? "\n\t" : "\n")]).toEqual([format, []]);
     }

@@ -31,12 +31,11 @@ export function csvWriter({ io, columns, reveal, header, csvRaw }: WriterContext
 }
 
 /** A header of paths, then one record. */
-export function csvObject(_value: object, { io, reveal, header, csvRaw, fields }: ObjectContext): string {
-  const shown = io.stdout.isTTY ? escapeText : (text: string) => text;
-  const guard = csvRaw ? (text: string) => text : guardFormula;
+export function csvObject(_value: object, { io, reveal, fields }: ObjectContext): string {
+  const shown = (text: string) => (io.stdout.isTTY ? escapeText(text) : text);
   const all = fields({ reveal });
-  const row = all.map(({ text, numeric }) => (numeric ? shown(text) : guard(shown(text))));
-  return toCsv(header ? [all.map(({ path }) => guard(shown(path))), row] : [row]);
+  const row = all.map(({ text, numeric }) => (numeric ? shown(text) : guardFormula(shown(text))));
+  return toCsv([all.map(({ path }) => guardFormula(shown(path))), row]);
 }
 
 // Spreadsheets skip blanks, quotes and invisible characters before a formula, and accept full-width signs.

@@ -43,11 +43,7 @@ const loadJqWasm: LoadJq = async () => (loader()("jq-wasm") as typeof import("jq
  *
  * @throws {@link AgentAuthError} `usage` when jq-wasm is not installed, or with jq's error about the expression
  */
-export function jqWriter(
-  expression: string,
-  each: boolean,
-  { io, paths, reveal }: WriterContext,
-): FormatWriter {
+export function jqWriter(expression: string, each: boolean, { io, paths, reveal }: WriterContext): FormatWriter {
   const filter = jqFilter(expression);
   const collected: string[] = [];
   const style = { reveal, paths };

@@ -38,8 +38,8 @@ export function ndjsonWriter({ io, paths, reveal }: WriterContext): FormatWriter
 }
 
 /** One object on one line. */
-export function ndjsonObject(value: object, { paths, reveal }: ObjectContext): string {
-  return `${stringifyItems([value], "", { reveal, paths })}\n`;
+export function ndjsonObject(value: object, { reveal }: ObjectContext): string {
+  return `${stringifyItems([value], "", { reveal })}\n`;
 }
 
 function lineWriter(io: WriterContext["io"], textOf: (items: readonly object[]) => string): FormatWriter {
@@ -71,6 +71,6 @@ export function jsonWriter({ io, paths, reveal }: WriterContext): FormatWriter {
 }
 
 /** One object: indented on a terminal, on one line elsewhere. */
-export function jsonObject(value: object, { io, paths, reveal }: ObjectContext): string {
-  return `${stringifyItems([value], "", { reveal, paths, indent: io.stdout.isTTY ? 2 : undefined })}\n`;
+export function jsonObject(value: object, { io, reveal }: ObjectContext): string {
+  return `${stringifyItems([value], "", { reveal, indent: io.stdout.isTTY ? 2 : undefined })}\n`;
 }

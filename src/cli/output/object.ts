@@ -2,69 +2,49 @@
 
 import type { Format } from "../../profile/settings.js";
 import type { OutputFlags } from "../flags/output.js";
-import type { Io } from "../io/io.js";
 import type { CommandContext } from "../runtime/context.js";
-import { selectColumns } from "./columns.js";
+import type { ColumnSet } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";
 import { jqFilter, printResults, refuseJqWith } from "./jq.js";
 import { stringifyItems } from "./safe-json.js";
-import { type CellStyle, type Column, cellText, leaves, readPath, valueText } from "./value.js";
-import { formatOf, type OutputOptions, printContext } from "./writer.js";
-import type { ObjectField } from "./writer-types.js";
-
-/** Options of one object; its columns are needed only for headings and times. */
-export type ObjectOptions = Partial<OutputOptions>;
+import { leaves, valueText } from "./value.js";
+import { formatOf } from "./writer.js";
 
 /**
  * Prints one object: `key: value` lines for `table` and `wide`, tab-separated ones for `plain`, one record for `csv`,
  * and the object itself for the others.
  *
+ * @param set says which of its fields are times, and its parts on a terminal
  * @throws `AgentAuthError` `usage` as `createWriter` does; `PipeClosed` if the reader has closed the pipe
  */
-export async function printObject(io: Io, format: Format, value: object, options: ObjectOptions = {}): Promise<void> {
-  const set = {
-    columns: options.columns ?? [],
-    wideColumns: options.wideColumns ?? [],
-    fields: options.fields ?? Object.keys(value),
-  };
-  const selected = options.columnsFlag === undefined ? undefined : selectColumns(options.columnsFlag, set);
-  const context = printContext(options, selected, io);
-  if (options.jq !== undefined) {
+export async function printObject(
+  format: Format,
+  value: object,
+  { jq, showSecrets: reveal = false }: Pick<OutputFlags, "jq" | "showSecrets">,
+  { io, now }: Pick<CommandContext, "io" | "now">,
+  set?: ColumnSet,
+): Promise<void> {
+  if (jq !== undefined) {
     refuseJqWith(format);
-    return printResults(await jqFilter(options.jq)(stringifyItems([value], "", context)), io);
+    return printResults(await jqFilter(jq)(stringifyItems([value], "", { reveal })), io);
   }
-  const known = new Map([...set.columns, ...set.wideColumns].map((column) => [column.path, column]));
+  const kinds = new Map(set?.wideColumns.map(({ path, kind }) => [path, kind]));
   const print = await OUTPUT_FORMATS[format].object();
   const text = await print(value, {
-    ...context,
-    groups: selected === undefined ? options.groups : undefined,
-    fields: (style) => fieldsOf(value, selected, known, style),
+    io,
+    reveal,
+    now,
+    groups: set?.groups,
+    fields: (style) =>
+      leaves(value).map(({ path, key, value: leaf }) => {
+        const kind = kinds.get(path) ?? (key === "at" ? "time" : undefined);
+        return { path, text: valueText(key, leaf, kind, style), numeric: typeof leaf === "number" };
+      }),
   });
   await io.stdout.write(text);
 }
 
 /** Prints one object in the format of the flags or the settings. */
 export function printResult(value: object, options: OutputFlags, context: CommandContext): Promise<void> {
-  const { io, now, settings } = context;
-  const { jq, showSecrets } = options;
-  return printObject(io, formatOf(options, settings(), io), value, { jq, showSecrets, now });
-}
-
-function fieldsOf(
-  value: object,
-  selected: readonly Column[] | undefined,
-  known: ReadonlyMap<string, Column>,
-  style: CellStyle,
-): ObjectField[] {
-  if (selected !== undefined) {
-    return selected.map((column) => ({
-      path: column.path,
-      text: cellText(value, column, style),
-      numeric: typeof readPath(value, column.path) === "number",
-    }));
-  }
-  return leaves(value).map(({ path, key, value: leaf }) => {
-    const kind = known.get(path)?.kind ?? (key === "at" ? "time" : undefined);
-    return { path, text: valueText(key, leaf, kind, style), numeric: typeof leaf === "number" };
-  });
+  return printObject(formatOf(options, context.settings(), context.io), value, options, context);
 }

@@ -21,35 +21,31 @@ export interface Writer {
 /** The writer of a format; one without `end` or `abort` has nothing to do there. */
 export type FormatWriter = Pick<Writer, "write"> & Partial<Writer>;
 
-/** What a writer and a printer of a single object know. */
-export interface PrintContext {
+/** What a writer knows. */
+export interface WriterContext {
   io: Io;
+  /** The columns to show. */
+  columns: readonly Column[];
+  /** The columns of a terminal, the most important first, if some may be left out. */
+  screenColumns?: readonly Column[] | undefined;
   /** The paths that `--columns` named, if it was given. */
   paths: readonly string[] | undefined;
   reveal: boolean;
   header: boolean;
   csvRaw: boolean;
-  now: () => number;
-}
-
-/** What a writer knows. */
-export interface WriterContext extends PrintContext {
-  /** The columns to show. */
-  columns: readonly Column[];
-  /** The columns of a terminal, the most important first, if some may be left out. */
-  screenColumns?: readonly Column[] | undefined;
   /** Whether the rows are few and known together, unlike those of a list of the service. */
   bounded: boolean;
+  now: () => number;
 }
 
 /** The text of a single object. */
 export type ObjectPrinter = (value: object, context: ObjectContext) => string | Promise<string>;
 
 /** What a printer of a single object knows. */
-export interface ObjectContext extends PrintContext {
+export interface ObjectContext extends Pick<WriterContext, "io" | "reveal" | "now"> {
   /** The parts of the object on a terminal. */
   groups?: readonly FieldGroup[] | undefined;
-  /** The object's fields as texts: those that `--columns` named, or every one that holds no others. */
+  /** The object's fields as texts: every one that holds no others. */
   fields(style: CellStyle): ObjectField[];
 }
 

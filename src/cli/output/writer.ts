@@ -8,8 +8,7 @@ import type { CommandContext } from "../runtime/context.js";
 import { type ColumnSet, selectColumns } from "./columns.js";
 import { OUTPUT_FORMATS } from "./formats.js";
 import { jqWriter, refuseJqWith } from "./jq.js";
-import type { Column } from "./value.js";
-import type { PrintContext, Writer, WriterContext } from "./writer-types.js";
+import type { Writer, WriterContext } from "./writer-types.js";
 
 export type { Writer } from "./writer-types.js";
 
@@ -38,14 +37,19 @@ export interface OutputOptions extends ColumnSet {
  * that is not JSON
  */
 export function createWriter(format: Format, options: OutputOptions, io: Io): Writer {
-  const { jq, columnsFlag, bounded = false } = options;
+  const { jq, columnsFlag, now = Date.now } = options;
   const selected = columnsFlag === undefined ? undefined : selectColumns(columnsFlag, options);
   const all = OUTPUT_FORMATS[format].columns === "all";
   const context: WriterContext = {
-    ...printContext(options, selected, io),
+    io,
     columns: selected ?? (all ? options.wideColumns : options.columns),
     screenColumns: selected || all ? undefined : options.screenColumns,
-    bounded,
+    paths: selected?.map(({ path }) => path),
+    reveal: options.showSecrets === true,
+    header: options.noHeader !== true,
+    csvRaw: options.csvRaw === true,
+    bounded: options.bounded === true,
+    now,
   };
   if (jq !== undefined) refuseJqWith(format);
   const each = OUTPUT_FORMATS[format].jq === "item";
@@ -54,22 +58,6 @@ export function createWriter(format: Format, options: OutputOptions, io: Io): Wr
     write: async (items) => (await writer).write(items),
     end: async () => (await writer).end?.(),
     abort: async () => (await writer).abort?.().catch(ignorePipe),
-  };
-}
-
-/** What the writer of a list and the printer of one object know. */
-export function printContext(
-  { showSecrets, noHeader, csvRaw, now = Date.now }: Partial<OutputOptions>,
-  selected: readonly Column[] | undefined,
-  io: Io,
-): PrintContext {
-  return {
-    io,
-    paths: selected?.map(({ path }) => path),
-    reveal: showSecrets === true,
-    header: noHeader !== true,
-    csvRaw: csvRaw === true,
-    now,
   };
 }
 

@@ -19,8 +19,8 @@ export function yamlWriter({ io, paths, reveal }: WriterContext): FormatWriter {
 }
 
 /** One mapping. */
-export function yamlObject(value: object, { paths, reveal }: ObjectContext): string {
-  return toYaml(paths === undefined ? value : project(value, paths), reveal);
+export function yamlObject(value: object, { reveal }: ObjectContext): string {
+  return toYaml(value, reveal);
 }
 
 /** A value as YAML: ambiguous strings quoted, and every control, bidi and invisible character as an escape. */

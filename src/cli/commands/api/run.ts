@@ -29,8 +29,7 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
   const query = (options.field ?? []).map(splitField);
   const service = await context.management();
   const format = options.output ?? "json";
-  const print = (body: object) =>
-    printObject(context.io, format, body, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
+  const print = (body: object) => printObject(format, body, options, context);
   if (!options.paginate) {
     await print(await readObject(await request(service, path, query, context)));
     return undefined;

@@ -90,7 +90,7 @@ async function printDocument(options: DocumentOptions, context: CommandContext):
     application_type: redirects.every((uri) => uri.startsWith("https:")) ? "web" : "native",
   };
   const format = isOutputGiven(options) ? formatOf(options, settings, context.io) : "json";
-  await printObject(context.io, format, document, { jq: options.jq, now: context.now });
+  await printObject(format, document, options, context);
   context.io.say(
     `publish it yourself at ${quote(url)}, as application/json; then: agentauth client document --check ${shellWord(url)}`,
   );

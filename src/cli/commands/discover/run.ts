@@ -57,7 +57,7 @@ export async function runDiscover(
     const failed = error && { error: errorData(error, context) };
     const next = command === undefined ? {} : { login_required: !isOpen, command, warning };
     const report: PrintedDiscovery = { server, resource, issuer, ...next, trace, ...failed };
-    await printObject(io, format, report, { jq: options.jq, now: context.now });
+    await printObject(format, report, options, context);
   } else {
     await printSteps({ found, trace }, context);
     if (isOpen) await io.stdout.write(`\n${escapeText(parseMcpUrl(url).resource)} requires no login\n`);

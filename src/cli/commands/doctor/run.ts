@@ -39,7 +39,7 @@ export async function runDoctor(options: DoctorFlags, context: CommandContext): 
   );
   const format = formatOf(options, subject.known.settings, io);
   if (options.jq !== undefined || !["table", "wide", "plain"].includes(format)) {
-    await printObject(io, format, report, { jq: options.jq, now });
+    await printObject(format, report, options, { io, now });
   } else {
     await io.stdout.write(await doctorText(report, io.stdout.colors, io.stdout.isTTY ? io.stdout.columns : undefined));
   }

@@ -34,13 +34,6 @@ export async function runGet(
     })
     .finally(() => progress.stop());
   const format = formatOf(options, settings, context.io);
-  await withPager(context, { ...options, format }, ({ io }) =>
-    printObject(io, format, item, {
-      ...COLUMNS[noun],
-      jq: options.jq,
-      showSecrets: options.showSecrets,
-      now: context.now,
-    }),
-  );
+  await withPager(context, { ...options, format }, (paged) => printObject(format, item, options, paged, COLUMNS[noun]));
   return undefined;
 }

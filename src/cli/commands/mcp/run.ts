@@ -75,7 +75,7 @@ export async function runCall(options: McpFlags, context: CommandContext): Promi
     if (format === "table" || format === "plain" || format === "wide") {
       await context.io.stdout.write(textOf(result));
     } else {
-      await printObject(context.io, format, result, { jq: options.jq });
+      await printObject(format, result, options, context);
     }
     if (result.isError === true) throw toolFailed(options);
     return EXIT_CODES.ok;

@@ -100,11 +100,11 @@ async function writePage(report: Report, path: string, force: boolean, { io }: C
 }
 
 function print(report: Report, format: Format, options: ReportFlags, context: CommandContext): Promise<void> {
-  return withPager(context, { ...options, format }, ({ io, now }) => {
+  return withPager(context, { ...options, format }, (paged) => {
     if (options.jq !== undefined || (format !== "table" && format !== "plain")) {
-      return printObject(io, format, report, { jq: options.jq, now });
+      return printObject(format, report, options, paged);
     }
-    return io.stdout.write(reportText(report, io.stdout, io.env));
+    return paged.io.stdout.write(reportText(report, paged.io.stdout, paged.io.env));
   });
 }
 

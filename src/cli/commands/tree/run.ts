@@ -42,12 +42,11 @@ export async function runTree(options: TreeOptions, context: CommandContext): Pr
       await printLines({ account, domains, limit: options.limit ?? 5, format }, walk, paged).catch(endedEarly);
     } else if (options.brief) {
       const { tree, notice } = await readBriefTree(walk, account, settings);
-      const { jq, showSecrets } = options;
-      await printObject(paged.io, format, { account_id: account, ...tree }, { jq, showSecrets, now: context.now });
+      await printObject(format, { account_id: account, ...tree }, options, paged);
       sayBrief(paged.io, notice);
     } else {
       const tree = { account_id: account, domains: await walk.whole(account, options.limit) };
-      await printObject(paged.io, format, tree, { jq: options.jq, showSecrets: options.showSecrets, now: context.now });
+      await printObject(format, tree, options, paged);
     }
   });
   if (walk.unusable.length > 0) throw unusableItems(walk.unusable, settings);
