@@ -6,7 +6,7 @@ import { textOf } from "../../src/cli/clients/mcp-content.js";
 import { doctorText } from "../../src/cli/commands/doctor/text.js";
 import { terminalText } from "../../src/cli/commands/request/run.js";
 import { formatError } from "../../src/cli/output/errors.js";
-import { printObject } from "../../src/cli/output/object.js";
+import { printObject } from "../../src/cli/output/writer.js";
 import { usageErrorOf } from "../../src/cli/runtime/usage-error.js";
 import { AgentAuthError } from "../../src/errors.js";
 import { deviceText } from "../../src/login/device-code.js";

@@ -11,22 +11,17 @@ import { checkMachineGrantFlags, flagOf, type MachineGrantFlags } from "../flags
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
 import { networkOptions } from "./network.js";
 
-/** The client that the flags name, and its machine grant if they name one. */
-export interface GrantInputs {
-  client?: PreRegisteredClient;
-  grant?: MachineGrant;
-}
-
 /**
- * Reads the secrets that the flags name from files, standard input and the environment.
+ * The client that the flags name, and its machine grant if they name one, with their secrets from files, standard input
+ * and the environment.
  *
  * @throws `AgentAuthError` `usage` for flags that do not go together, `store_failed` for a file that others can read
  */
-export async function readGrantInputs(flags: ContextFlags, context: CommandContext): Promise<GrantInputs> {
+export async function readGrantInputs(flags: ContextFlags, context: CommandContext) {
   checkMachineGrantFlags(flags);
   const client = flags.clientId === undefined ? undefined : await clientOf(flags.clientId, flags, context);
   const grant = flags.grant && (await READ_GRANT[flags.grant](flags, context));
-  return { ...(client && { client }), ...(grant && { grant }) };
+  return { client, grant };
 }
 
 async function clientOf(

@@ -9,7 +9,7 @@ import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { partialError } from "../../listing/resume-command.js";
-import { printObject } from "../../output/object.js";
+import { printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 const OFFSET = "pagination[offset]";

@@ -10,8 +10,7 @@ import { quote, shellWord } from "../../../redact.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
-import { printObject } from "../../output/object.js";
-import { formatOf, isOutputGiven, printRows } from "../../output/writer.js";
+import { formatOf, isOutputGiven, printObject, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** Options of `client document`. */

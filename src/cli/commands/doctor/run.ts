@@ -1,7 +1,6 @@
 import { release } from "node:os";
 import { VERSION } from "../../../http/user-agent.js";
-import { printObject } from "../../output/object.js";
-import { formatOf } from "../../output/writer.js";
+import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type AreaChecks, type CheckResult, runChecks } from "./check.js";
 import { HOME_CHECKS } from "./home-checks.js";

@@ -1,6 +1,6 @@
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { StoredLoginFlags } from "../../flags/agent.js";
-import { printResult } from "../../output/object.js";
+import { printResult } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** `introspect`. */

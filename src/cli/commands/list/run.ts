@@ -4,9 +4,8 @@ import type { ListFlags } from "../../flags/list.js";
 import type { ListKind } from "../../listing/kinds.js";
 import { checkIdentifier, requireScope } from "../../listing/scope.js";
 import { COLUMNS, getItem, readOptions } from "../../listing/source.js";
-import { printObject } from "../../output/object.js";
 import { withPager } from "../../output/pager.js";
-import { formatOf } from "../../output/writer.js";
+import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { operand } from "../../runtime/pasted-words.js";
 

@@ -17,8 +17,7 @@ import type { AgentFlags } from "../../flags/agent.js";
 import { stdinFlag } from "../../flags/grant.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
-import { printObject } from "../../output/object.js";
-import { formatOf, printRows } from "../../output/writer.js";
+import { formatOf, printObject, printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 

@@ -3,7 +3,7 @@ import { keepAlive } from "../../../oauth/agent.js";
 import type { KeepAliveOptions, KeepAliveReport, KeepAliveResult } from "../../../oauth/keep-alive.js";
 import { quote } from "../../../redact.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { printResult } from "../../output/object.js";
+import { printResult } from "../../output/writer.js";
 import type { CommandContext, ContextFlags } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 

@@ -14,7 +14,7 @@ import { warnOfUnusable } from "../../clients/printed-login.js";
 import { engineHost } from "../../clients/store.js";
 import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
-import { printResult } from "../../output/object.js";
+import { printResult } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import type { CommandRun } from "../../runtime/declaration.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
