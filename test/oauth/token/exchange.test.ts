@@ -207,6 +207,16 @@ describe("an agent's exchange", () => {
     expect(issuer.to(TOKEN)).toHaveLength(before);
   });
 
+  it.for(["invalid_target", "invalid_scope", "unauthorized_client", "unsupported_grant_type", "invalid_request"])(
+    "that the issuer answers with %s gets advice, where there is any",
+    async (error, { scene }) => {
+      delete scene.issuer.metadata["grant_types_supported"];
+      await scene.agent().login(scene.mcp.url);
+      scene.issuer.routes[TOKEN] = { status: 400, json: { error } };
+      expect(await heldError(scene.agent().exchange(scene.mcp.url, AUDIENCE))).toMatchObject({ code: error });
+    },
+  );
+
   it("is sent to an issuer that lists no grant types", async ({ scene, exchanges }) => {
     delete scene.issuer.metadata["grant_types_supported"];
     expect((await scene.agent().exchange(scene.mcp.url, AUDIENCE)).value).toBe("exchanged-1");
