@@ -1,5 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { outcomePage } from "../../src/login/pages.js";
+import { AgentAuthError, type ErrorClass } from "../../src/errors.js";
+import * as pages from "../../src/login/pages.js";
+
+const { outcomePage } = pages;
 
 const login = { server: "https://mcp.example/mcp", issuer: "https://issuer.example", account: undefined };
 /** The text of the page, as a user reads it. */
@@ -8,6 +11,28 @@ const textOf = (html: string) =>
     .exec(html)?.[1]
     ?.replace(/<[^>]+>/g, "|")
     .replace(/\|+/g, "|") ?? "";
+
+describe("the pages of a login", () => {
+  const constants = Object.entries(pages).filter(([, page]) => typeof page === "object");
+
+  it("have their texts, for a small screen and in the language of the texts", () => {
+    expect(constants.map(([name, page]) => `${name}: ${textOf((page as pages.BrowserPage).html)}`)).toMatchSnapshot();
+    expect(textOf(pages.movedTo("/done").html)).toBe("|One moment|Completing the login.|");
+    for (const [, page] of constants) {
+      expect((page as pages.BrowserPage).html).toMatch(
+        /^<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">/,
+      );
+    }
+  });
+
+  it.each<ErrorClass>(["auth", "refused", "unavailable", "remote", "store", "aborted", "usage", "partial", "internal"])(
+    "say why a login failed: %s",
+    (kind) => {
+      const error = new AgentAuthError("bad_request", "a text of the server", { class: kind });
+      expect(textOf(outcomePage({ ok: false, error }).html)).toMatchSnapshot();
+    },
+  );
+});
 
 describe("the last page of a login", () => {
   it("says once who is logged in where", () => {

@@ -32,6 +32,16 @@ describe("the environment", () => {
 });
 
 describe("the hints", () => {
+  test.each<[string, Record<string, string>, string[]]>([
+    ["SSH", { SSH_CONNECTION: "192.0.2.7 5 198.51.100.9 22", USER: "ada" }, []],
+    ["a container", {}, ["/.dockerenv"]],
+    ["WSL", { WSL_DISTRO_NAME: "Ubuntu" }, []],
+    ["CI", { CI: "1" }, []],
+    ["a desktop", { DISPLAY: ":0" }, []],
+  ])("for %s", (_name, env, files) => {
+    expect(detect(env, files).hints(URI)).toMatchSnapshot();
+  });
+
   test("fit 80 columns", () => {
     const env = { SSH_CONNECTION: "192.0.2.7 5 198.51.100.9 22", USER: "ada", WSL_DISTRO_NAME: "Ubuntu", CI: "1" };
     const texts = [undefined, flagText].flatMap((option) => detect(env, ["/.dockerenv"]).hints(URI, option));
