@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { HttpResponse } from "../../src/http/http-response.js";
 import { readEvents, textParts } from "../../src/mcp/event-stream.js";
-import { bodyParts, httpFailure, readResponseBody } from "../../src/mcp/http-exchange.js";
+import { bodyParts, httpFailure, readResponseBody, sendWithinOrigin } from "../../src/mcp/http-exchange.js";
 
 const turns = async (count: number) => {
   for (let turn = 0; turn < count; turn++) await new Promise((resolve) => setImmediate(resolve));
@@ -29,12 +29,51 @@ function countedBody() {
   return { counted, body };
 }
 
+describe("a redirect", () => {
+  const SERVER = "https://mcp.example/mcp";
+  const sent = async (location: string | undefined, status = 307) => {
+    const urls: string[] = [];
+    const response = await sendWithinOrigin(
+      async (url) => {
+        urls.push(url);
+        const headers: HeadersInit = location === undefined ? {} : { location };
+        return urls.length === 1 ? new Response(null, { status, headers }) : new Response("done");
+      },
+      SERVER,
+      { method: "POST" },
+    );
+    return { status: response.status, urls: urls.slice(1) };
+  };
+
+  it("within the origin is followed", async () => {
+    for (const status of [307, 308]) {
+      expect(await sent("/other", status)).toEqual({ status: 200, urls: ["https://mcp.example/other"] });
+    }
+  });
+
+  it.each([undefined, "http://[", "https://other.example/mcp", "http://mcp.example/mcp"])(
+    "to %s is the response",
+    async (location) => {
+      expect(await sent(location)).toEqual({ status: 307, urls: [] });
+    },
+  );
+
+  it("that changes the method is the response", async () => {
+    expect(await sent("/other", 302)).toEqual({ status: 302, urls: [] });
+  });
+});
+
 describe("a body that is read with back-pressure", () => {
   it.each([
     [
       "as a whole",
       (body: ReadableStream<Uint8Array>, ready: () => Promise<void>) =>
         readResponseBody(new Response(body), 1e6, ready),
+    ],
+    [
+      "as a whole of a length that it says",
+      (body: ReadableStream<Uint8Array>, ready: () => Promise<void>) =>
+        readResponseBody(new HttpResponse(body, { headers: { "content-length": "512000" } }), 1e6, ready),
     ],
     [
       "in parts",

@@ -34,6 +34,15 @@ describe("the headers of a tool's arguments", () => {
     expect(headersOf(text).of(request("tools/call", { name, arguments: { region: "eu" } }))).toEqual({});
   });
 
+  it("are known of each tool in a list that has others without a name", () => {
+    const headers = new ParamHeaders();
+    const inputSchema = { properties: { region: { type: "string", "x-mcp-header": "Region" } } };
+    const tools = [null, "echo", { inputSchema }, { name: 5, inputSchema }, { name: "echo", inputSchema }];
+    headers.update(request("tools/list", {}), { jsonrpc: "2.0", id: 1, result: { tools } });
+    const call = { name: "echo", arguments: { region: "eu" } };
+    expect(headers.of(request("tools/call", call))).toEqual({ "Mcp-Param-Region": "eu" });
+  });
+
   it("are not those of a schema in another response, and stay where a list is an error", () => {
     const headers = headersOf("echo");
     const call = request("tools/call", { name: "echo", arguments: { region: "eu" } });
