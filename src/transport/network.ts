@@ -1,6 +1,5 @@
-import { lookup as dnsLookup } from "node:dns/promises";
 import type { Network } from "../http/address-class.js";
-import { extractBody } from "../http/body-content.js";
+import { type BodySource, extractBody } from "../http/body-content.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { checkMethod, HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
@@ -26,7 +25,7 @@ export interface NodeNetworkOptions extends ConnectOptions {
  * const agent = new AgentClient({ store, login, network: nodeNetwork() });
  */
 export function nodeNetwork(options: NodeNetworkOptions = {}): Network {
-  const lookup: Lookup = options.lookup ?? ((hostname) => dnsLookup(hostname, { all: true }));
+  const lookup: Lookup = options.lookup ?? lookupBySystem;
   return {
     connectTo(server, exemptions) {
       const guard = createSsrfGuard(server.hostname, {
@@ -69,6 +68,10 @@ function fetchOver(send: PlainSend): typeof globalThis.fetch {
   });
 }
 
+/** Loads the module where there is a name to look up: a server on this machine mostly has an address. */
+const lookupBySystem: Lookup = (hostname) =>
+  process.getBuiltinModule("node:dns/promises").lookup(hostname, { all: true });
+
 function fetchError(message: string): TypeError {
   return new TypeError("fetch failed", { cause: new Error(message) });
 }
@@ -83,10 +86,15 @@ async function plainRequest(url: string, request: Request | undefined, init: Req
   const { source } = content;
   if (source !== null && (method === "GET" || method === "HEAD"))
     throw new TypeError("a request with the method GET or HEAD cannot have a body");
-  const body = source instanceof Blob ? new Uint8Array(await source.arrayBuffer()) : (source ?? undefined);
+  const body = isBlob(source) ? new Uint8Array(await source.arrayBuffer()) : (source ?? undefined);
   // Its address is one that was read already.
   const href = request instanceof HttpRequest ? url : new URL(url).href;
   return { url: href, method, headers, body, signal };
+}
+
+/** Node loads the class `Blob` when it is named: most requests have text, bytes or nothing. */
+function isBlob(source: BodySource | null): source is Blob {
+  return source !== null && typeof source === "object" && !(source instanceof Uint8Array) && source instanceof Blob;
 }
 
 /** The request that a redirect asks for (Fetch Standard, HTTP-redirect fetch). */

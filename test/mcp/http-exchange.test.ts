@@ -36,7 +36,7 @@ describe("a redirect", () => {
     const response = await sendWithinOrigin(
       async (url) => {
         urls.push(url);
-        const headers: HeadersInit = location === undefined ? {} : { location };
+        const headers: Record<string, string> = location === undefined ? {} : { location };
         return urls.length === 1 ? new Response(null, { status, headers }) : new Response("done");
       },
       SERVER,

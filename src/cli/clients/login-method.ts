@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { encode } from "uqr";
 import { abortedError } from "../../errors.js";
@@ -73,7 +72,7 @@ export async function confirm(
   await io.stderr.write(`${question.split("\n").map(escapeText).join("\n")} [y/N] `);
   const input: PasteInput = io.stdin.stream;
   input.ref?.();
-  const reader = createInterface({ input, terminal: false });
+  const reader = process.getBuiltinModule("node:readline").createInterface({ input, terminal: false });
   try {
     const line = new Promise<string>((resolve) => {
       reader.once("line", resolve);
