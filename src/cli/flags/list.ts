@@ -13,7 +13,7 @@ export interface ListFlags extends GlobalFlags, OutputFlags, FilterFlags {
   pageSize?: number;
   offset?: number;
   concurrency?: number;
-  strict?: StrictFlag;
+  strict?: true | "all";
   /** The beginning of the list in few columns. */
   brief?: true;
   /** `false` for `--no-pager`. */
@@ -65,9 +65,6 @@ export function addDeviceFilters(command: Command): Command {
     ["--seen-before <time>", "Filter by last seen before 7d, 12h or a date (client-side)"],
   ]);
 }
-
-/** `--strict` and `--strict=all`, as the option of a listing has them. */
-export type StrictFlag = true | "all";
 
 /** The client-side filters; the service has none. */
 export interface FilterFlags {

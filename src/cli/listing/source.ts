@@ -9,7 +9,7 @@ import type { OpenSorting } from "../../api/types.js";
 import { usageError } from "../../errors.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
-import type { StrictFlag } from "../flags/list.js";
+import type { ListFlags } from "../flags/list.js";
 import type { Io } from "../io/io.js";
 import { type ColumnSet, DEVICE, DOMAIN, POOL } from "../output/columns.js";
 import { SORTING_HINT } from "../runtime/hints.js";
@@ -30,14 +30,6 @@ export const COLUMNS: Readonly<Record<ListKind["noun"], ColumnSet>> = {
   devices: DEVICE,
 };
 
-/** What the flags of a list say about reading it. */
-export interface ReadFlags {
-  pageSize?: number;
-  concurrency?: number;
-  offset?: number;
-  strict?: StrictFlag;
-}
-
 /** An order: `--sort` in parts. */
 export interface SortFlag {
   field: string;
@@ -51,16 +43,6 @@ export function documentedValues(noun: ListKind["noun"]): DocumentedValues {
   return { status: status?.enum ?? [], session_type: sessionType?.enum ?? [] };
 }
 
-/** How the flags say that a list is read. */
-export function readOptions(flags: ReadFlags): ListOptions {
-  return {
-    pageSize: flags.pageSize,
-    concurrency: flags.concurrency,
-    offset: flags.offset,
-    strict: flags.strict,
-  };
-}
-
 /** Warns of an order that the service did not apply. */
 export function warnOfOrder(io: Io): NonNullable<ListOptions["onSortingIgnored"]> {
   return ({ requested, applied }) =>
@@ -69,13 +51,15 @@ export function warnOfOrder(io: Io): NonNullable<ListOptions["onSortingIgnored"]
     );
 }
 
-/** The list of one kind in a scope. */
+/** The list of one kind in a scope, read as the flags say. */
 export function openListing(
   service: ManagementClient,
   { noun }: ListKind,
   id: string,
-  options: ListOptions<OpenSorting>,
+  { pageSize, concurrency, offset, strict }: ListFlags,
+  given: ListOptions<OpenSorting>,
 ): Listing<ListItem> {
+  const options = { pageSize, concurrency, offset, strict, ...given };
   // Pools and domains have a part of a device's fields; filters and writers take what is there.
   if (noun === "pools") return service.pools.list({ domain_id: id }, options);
   if (noun === "domains") return service.domains.list({ account_id: id }, options);

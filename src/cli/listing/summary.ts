@@ -10,7 +10,7 @@ import { sayBrief } from "./brief.js";
 import type { Filter } from "./filters.js";
 import type { ListItem, ListKind } from "./kinds.js";
 import { resumeCommand } from "./resume-command.js";
-import { openListing, readOptions, type SortFlag, warnOfOrder } from "./source.js";
+import { openListing, type SortFlag, warnOfOrder } from "./source.js";
 
 /** How far a list was read. */
 export interface ListEnding {
@@ -61,8 +61,7 @@ export function readList(
   { io, signal }: Pick<CommandContext, "io" | "signal">,
 ): { end: ListEnding; selections: AsyncIterable<Selection> } {
   const end: ListEnding = { yielded: 0, matched: 0, drift: [], verdict: undefined, left: undefined };
-  const listing = openListing(service, kind, scopeId, {
-    ...readOptions(options),
+  const listing = openListing(service, kind, scopeId, options, {
     sort,
     limit: filter ? undefined : options.limit,
     signal,

@@ -3,7 +3,7 @@ import { shellWord } from "../../../redact.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { ListKind } from "../../listing/kinds.js";
 import { checkIdentifier, requireScope } from "../../listing/scope.js";
-import { COLUMNS, getItem, readOptions } from "../../listing/source.js";
+import { COLUMNS, getItem } from "../../listing/source.js";
 import { withPager } from "../../output/pager.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
@@ -24,7 +24,7 @@ export async function runGet(
   const service = await context.management();
   const progress = context.io.progress();
   progress.update(`looking for ${id}`);
-  const item = await getItem(service, noun, { scopeId, id }, { ...readOptions({}), signal: context.signal })
+  const item = await getItem(service, noun, { scopeId, id }, { signal: context.signal })
     .catch((error: unknown) => {
       if (!isAgentAuthError(error) || error.code !== "not_found" || error.hint !== undefined) throw error;
       const profile = options.profile === undefined ? [] : ["--profile", options.profile];

@@ -12,7 +12,7 @@ import { buildFilter } from "../../listing/filters.js";
 import type { ListItem, ListKind } from "../../listing/kinds.js";
 import { writerOptions } from "../../listing/print-list.js";
 import { requireScope, unusableHint } from "../../listing/scope.js";
-import { COLUMNS, documentedValues, openListing, parseSort, readOptions, warnOfOrder } from "../../listing/source.js";
+import { COLUMNS, documentedValues, openListing, parseSort, warnOfOrder } from "../../listing/source.js";
 import { selectColumns } from "../../output/columns.js";
 import { jqFilter } from "../../output/jq.js";
 import { stringifyItems } from "../../output/safe-json.js";
@@ -180,8 +180,7 @@ function pollOf({ kind, options, scopeId, sort }: Watched, view: View, context: 
     // `7d` is relative to the poll.
     const filter = buildFilter(options, now(), documentedValues(kind.noun));
     let summary: ListingSummary | undefined;
-    const listing = openListing(service, kind, scopeId, {
-      ...readOptions(options),
+    const listing = openListing(service, kind, scopeId, options, {
       sort,
       limit: filter ? undefined : options.limit,
       signal,
