@@ -1,13 +1,4 @@
-import type {
-  LeaseClaim,
-  PutOptions,
-  RecordKey,
-  RecordKind,
-  ScanFilter,
-  StoreDriver,
-  StoredRecord,
-  Version,
-} from "../store/driver/driver.js";
+import type { LeaseClaim, RecordKey, RecordKind, ScanFilter, StoreDriver, Version } from "../store/driver/driver.js";
 import { check, checkEqual, checkPresent } from "./check.js";
 
 /** What a case of the contract may need beside a driver. */
@@ -22,6 +13,8 @@ export interface Bench {
   readonly driver: StoreDriver;
   /** The key of a grant that no other case uses. */
   readonly key: RecordKey;
+  /** A lease that no other case uses, under a key of no record. */
+  readonly lease: BenchLease;
   /** Opens another driver of the engine. */
   open(): Promise<StoreDriver>;
   /** Lets at least this many milliseconds pass on the clock of the engine. */
@@ -73,13 +66,7 @@ export async function create(driver: StoreDriver, key: RecordKey, value = "text"
 }
 
 /** Replaces a record, and fails if it does not have the expected version. */
-export async function replace(
-  driver: StoreDriver,
-  key: RecordKey,
-  value: string,
-  expected: Version,
-  options?: PutOptions,
-) {
+export async function replace(driver: StoreDriver, key: RecordKey, value: string, expected: Version, options = {}) {
   const version = await driver.put(key, value, expected, options);
   return checkPresent("put with the stored version replaces the record", version, "a version");
 }
@@ -96,6 +83,7 @@ export type BenchLease = ReturnType<typeof leaseOf>;
 export function leaseOf(driver: StoreDriver, key = freshKey("lease")) {
   const claim = (...args: Parameters<typeof claimOf>) => driver.claim(key, claimOf(...args));
   return {
+    key,
     claim,
     /** Takes the lease, and fails if it is not free. */
     async take(...args: Parameters<typeof claimOf>) {
@@ -116,20 +104,17 @@ export function leaseOf(driver: StoreDriver, key = freshKey("lease")) {
 }
 
 /** The outcomes of 50 racers, who use two drivers in turn. */
-export function race<T>(
-  [one, other]: readonly [StoreDriver, StoreDriver],
-  work: (driver: StoreDriver, racer: number) => Promise<T>,
-): Promise<T[]> {
-  return Promise.all(Array.from({ length: 50 }, (_, racer) => work(racer % 2 === 0 ? one : other, racer)));
+export function race<T>(drivers: readonly [StoreDriver, StoreDriver], work: (driver: StoreDriver, nth: number) => T) {
+  return Promise.all(Array.from({ length: 50 }, (_, nth) => work(drivers[nth % 2 === 0 ? 0 : 1], nth)));
 }
 
-/** All records that a scan returns, and the numbers of records in its parts. */
-export async function scanAll(
-  driver: StoreDriver,
-  filter: ScanFilter,
-  { limit = 100, between }: { limit?: number; between?: () => Promise<void> } = {},
-): Promise<StoredRecord[]> {
-  const found: StoredRecord[] = [];
+/**
+ * All records that a scan returns.
+ *
+ * @param between runs after each part
+ */
+export async function scanAll(driver: StoreDriver, filter: ScanFilter, limit = 100, between = async () => {}) {
+  const found = [];
   let cursor: string | undefined;
   do {
     const page = await driver.scan(filter, { limit, cursor });
@@ -138,7 +123,7 @@ export async function scanAll(
     found.push(...page.items);
     check("scan comes to an end", page.cursor === undefined || page.cursor !== cursor, "another cursor", page.cursor);
     cursor = page.cursor;
-    await between?.();
+    await between();
   } while (cursor !== undefined);
   return found;
 }

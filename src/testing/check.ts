@@ -2,15 +2,12 @@ import { isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
 import type { Version } from "../store/driver/driver.js";
 
-/** A rule of the contract that a driver broke. */
+/** A rule of the contract, as a sentence, that a driver broke. */
 export class ContractViolation extends Error {
   override readonly name = "ContractViolation";
-  /** The rule, as a sentence. */
-  readonly rule: string;
 
   constructor(rule: string, expected: string, came: string) {
     super(`${rule}\n  expected: ${expected}\n  came: ${came}`);
-    this.rule = rule;
   }
 }
 
@@ -37,53 +34,47 @@ export async function checkRejected(
   wanted: { code: string; class: string; retryable: boolean },
 ): Promise<void> {
   const outcome = await work.then(
-    (value) => ({ value }),
-    (error: unknown) => ({ error }),
+    (value) => `no error, but ${shown(value)}`,
+    (error: unknown) => {
+      if (!isAgentAuthError(error)) return String(error);
+      return { code: error.code, class: error.class, retryable: error.retryable };
+    },
   );
-  const expected = `AgentAuthError ${shown(wanted)}`;
-  if ("value" in outcome) throw new ContractViolation(rule, expected, `no error, but ${shown(outcome.value)}`);
-  const { error } = outcome;
-  if (!isAgentAuthError(error)) throw new ContractViolation(rule, expected, quote(String(error)));
-  const { code, class: kind, retryable } = error;
-  checkEqual(rule, { code, class: kind, retryable }, wanted);
+  checkEqual(rule, outcome, wanted);
 }
 
 /** Fails if work is not done in `ms` milliseconds: a contract that waits for ever names no rule. */
 export async function within<T>(ms: number, rule: string, work: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const violation = new ContractViolation(rule, `an outcome within ${ms} ms`, "none");
-    timer = setTimeout(() => reject(violation), ms);
+    timer = setTimeout(() => reject(new ContractViolation(rule, `an outcome within ${ms} ms`, "none")), ms);
   });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
 
 /** Repeats an attempt until it is true, and fails if it is not in `ms` milliseconds. */
 export async function eventually(ms: number, rule: string, attempt: () => Promise<boolean>): Promise<void> {
   const end = performance.now() + ms;
-  while (performance.now() < end) {
-    if (await within(ms, rule, attempt())) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+  while (!(await within(ms, rule, attempt()))) {
+    check(rule, performance.now() < end, `an outcome within ${ms} ms`, "none");
+    await sleep(20);
   }
-  throw new ContractViolation(rule, `an outcome within ${ms} ms`, "none");
 }
 
 /** Fails unless the attempts of the claims under one key rise. */
 export function checkRising(attempts: readonly number[]): void {
-  const rises = attempts.every(
-    (attempt, index) => Number.isSafeInteger(attempt) && attempt > (attempts[index - 1] ?? 0),
-  );
-  check("each claim has a higher number than all before it under its key", rises, "rising whole numbers", attempts);
+  const rising = attempts.filter((each, index) => Number.isSafeInteger(each) && each > (attempts[index - 1] ?? 0));
+  checkEqual("each claim has a higher number than all before it under its key", attempts, rising);
 }
 
 /** Fails if one of the versions of one key was used twice. */
 export function checkUnique(versions: readonly Version[]): void {
-  const isUnique = new Set(versions).size === versions.length;
-  check("a version is never used twice for one key", isUnique, `${versions.length} versions`, versions);
+  checkEqual("a version is never used twice for one key", versions, [...new Set(versions)]);
+}
+
+/** Resolves after some milliseconds. */
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 function shown(value: unknown): string {

@@ -1,9 +1,10 @@
 import type { StoreDriver } from "../store/driver/driver.js";
-import { type Cases, type DriverJob, freshKey, type Need } from "./bench.js";
+import { type Cases, type DriverJob, freshKey, leaseOf, type Need } from "./bench.js";
+import { sleep } from "./check.js";
 import { brokenCases, callCases, healthCases, restartCases } from "./engine-cases.js";
-import { leaseCases, leaseTimeCases } from "./lease-cases.js";
+import { leaseCases } from "./lease-cases.js";
 import { processCases } from "./process-cases.js";
-import { expiryCases, recordCases } from "./record-cases.js";
+import { recordCases } from "./record-cases.js";
 import { nameCases, scanCases } from "./scan-cases.js";
 import { watchCases, watchGapCases } from "./watch-cases.js";
 
@@ -57,8 +58,10 @@ export function driverContract(options: DriverContractOptions): void {
   for (const [needs, cases] of allCases(options)) {
     const missing = needs.filter((need) => !has(options, need));
     for (const [name, run] of Object.entries(cases)) {
+      const leftOutName = `${name} (left out: needs ${missing.join(" and ")})`;
       if (missing.length === 0) test(name, () => withBench(options, run));
-      else declareLeftOut(test, `${name} (left out: needs ${missing.join(" and ")})`);
+      else if (test.skip) test.skip(leftOutName, leftOut);
+      else test(leftOutName, leftOut);
     }
   }
 }
@@ -68,7 +71,7 @@ function allCases({ broken = {}, timeoutMs = 5000 }: DriverContractOptions): [re
   return [
     [[], callCases],
     [["health"], healthCases],
-    [[], { ...recordCases, ...expiryCases, ...scanCases, ...nameCases, ...leaseCases, ...leaseTimeCases }],
+    [[], { ...recordCases, ...scanCases, ...nameCases, ...leaseCases }],
     [["watch"], watchCases],
     [["watch", "kill", "restart"], watchGapCases],
     [["openElsewhere"], processCases],
@@ -83,32 +86,20 @@ function has(options: DriverContractOptions, need: Need): boolean {
   return options[need] !== undefined;
 }
 
-function declareLeftOut(test: DeclareTest, name: string): void {
-  if (test.skip) test.skip(name, leftOut);
-  else test(name, leftOut);
-}
-
 async function leftOut(): Promise<void> {}
 
 async function withBench(options: DriverContractOptions, run: Cases[string]): Promise<void> {
-  const opened: StoreDriver[] = [];
-  const { openElsewhere, kill, restart } = options;
   const missing = () => Promise.reject(new TypeError("the case does not say what it needs"));
+  const { openElsewhere = missing, kill = missing, restart = missing, wait = sleep } = options;
+  const opened: StoreDriver[] = [];
   const open = async () => {
     const driver = await options.open();
     opened.push(driver);
     return driver;
   };
-  const bench = {
-    key: freshKey(),
-    open,
-    wait: options.wait ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))),
-    openElsewhere: openElsewhere ?? missing,
-    kill: kill ?? missing,
-    restart: restart ?? missing,
-  };
   try {
-    await run({ ...bench, driver: await open() });
+    const driver = await open();
+    await run({ driver, key: freshKey(), lease: leaseOf(driver), open, wait, openElsewhere, kill, restart });
   } finally {
     for (const driver of opened) await options.close?.(driver);
   }

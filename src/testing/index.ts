@@ -4,22 +4,7 @@
  * @module
  */
 
-export type {
-  DriverCallOptions,
-  DriverHealth,
-  LeaseBusy,
-  LeaseClaim,
-  LeaseHeld,
-  LeaseTrace,
-  PutOptions,
-  RecordKey,
-  RecordKind,
-  ScanFilter,
-  ScanPage,
-  StoreDriver,
-  StoredRecord,
-  Version,
-} from "../store/driver/driver.js";
+export type * from "../store/driver/driver.js";
 export type { DriverJob } from "./bench.js";
 export { type DeclareTest, type DriverContractOptions, driverContract } from "./driver-contract.js";
 export { runJob } from "./process-cases.js";

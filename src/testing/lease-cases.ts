@@ -14,7 +14,11 @@ import {
 } from "./bench.js";
 import { ContractViolation, check, checkEqual, checkPresent, checkRising } from "./check.js";
 
-/** Cases about who holds a lease. */
+const TTL_MS = 400;
+const HOUR_MS = 3_600_000;
+const AHEAD = [HOUR_MS, -HOUR_MS] as const;
+
+/** Cases about who holds a lease, and about the clock that it ends by. */
 export const leaseCases: Cases = {
   async "of 50 claims one is held"({ driver, open }) {
     const drivers = [driver, await open()] as const;
@@ -34,8 +38,7 @@ export const leaseCases: Cases = {
     }
   },
 
-  async "an extend or a release by a stranger changes nothing"({ driver }) {
-    const lease = leaseOf(driver);
+  async "an extend or a release by a stranger changes nothing"({ driver, lease }) {
     const claim = await lease.take("holder");
     const rule = "extend and release by a stranger change nothing";
     checkEqual(rule, await lease.extend("stranger", 10 * LONG_MS), false);
@@ -60,8 +63,7 @@ export const leaseCases: Cases = {
     checkEqual("a release by an owner that held nothing leaves no trace", before, undefined);
   },
 
-  async "an extend counts from now and replaces the note"({ driver }) {
-    const lease = leaseOf(driver);
+  async "an extend counts from now and replaces the note"({ lease }) {
     await lease.take("holder");
     const { by: first } = await lease.refuse();
     checkEqual("the holder extends its lease", await lease.extend("holder", 10 * LONG_MS, "sent"), true);
@@ -92,8 +94,7 @@ export const leaseCases: Cases = {
     checkRising(attempts);
   },
 
-  async "a release leaves its note as a trace"({ driver }) {
-    const lease = leaseOf(driver);
+  async "a release leaves its note as a trace"({ lease }) {
     const { attempt } = await lease.take("first");
     await lease.release("first", "failed");
     const next = await lease.take("second");
@@ -104,8 +105,7 @@ export const leaseCases: Cases = {
     check("a trace has the time of its release", inOrder, "at <= releasedAt <= now", before);
   },
 
-  async "a release without a note leaves no trace"({ driver }) {
-    const lease = leaseOf(driver);
+  async "a release without a note leaves no trace"({ lease }) {
     await lease.take("first");
     await lease.release("first", "failed");
     await lease.take("second");
@@ -132,23 +132,6 @@ export const leaseCases: Cases = {
     const { before } = await lease.take("last");
     checkEqual("a lease leaves its trace without its record", before?.note, "over");
   },
-};
-
-function checkBusy({ by, leftMs }: LeaseBusy, owner: string, { attempt }: LeaseHeld): void {
-  const rule = "a refused claim names the claim that holds the lease";
-  const { at, now, ...rest } = by;
-  checkEqual(rule, rest, { owner, attempt, note: `note of ${owner}`, releasedAt: undefined });
-  check("a trace has the time when it was claimed and when it was read", at > 0 && now >= at, "at <= now", by);
-  const isOfEngine = leftMs > 0 && leftMs <= LONG_MS;
-  check("a refused claim says how long the lease is not free", isOfEngine, `1 to ${LONG_MS} ms`, leftMs);
-}
-
-const TTL_MS = 400;
-const HOUR_MS = 3_600_000;
-const AHEAD = [HOUR_MS, -HOUR_MS] as const;
-
-/** Cases about the clock that leases end by. */
-export const leaseTimeCases: Cases = {
   async "a lease is free after its ttl and not before"({ driver, wait }) {
     for (const aheadMs of [0, ...AHEAD]) {
       const lease = leaseOf(driver);
@@ -162,8 +145,7 @@ export const leaseTimeCases: Cases = {
     }
   },
 
-  async "an expired lease is over for its owner"({ driver, wait }) {
-    const lease = leaseOf(driver);
+  async "an expired lease is over for its owner"({ lease, wait }) {
     await lease.take("first", TTL_MS);
     await wait(2 * TTL_MS);
     checkEqual("an expired lease is not extended", await lease.extend("first"), false);
@@ -213,6 +195,15 @@ export const leaseTimeCases: Cases = {
     }
   },
 };
+
+function checkBusy({ by, leftMs }: LeaseBusy, owner: string, { attempt }: LeaseHeld): void {
+  const rule = "a refused claim names the claim that holds the lease";
+  const { at, now, ...rest } = by;
+  checkEqual(rule, rest, { owner, attempt, note: `note of ${owner}`, releasedAt: undefined });
+  check("a trace has the time when it was claimed and when it was read", at > 0 && now >= at, "at <= now", by);
+  const isOfEngine = leftMs > 0 && leftMs <= LONG_MS;
+  check("a refused claim says how long the lease is not free", isOfEngine, `1 to ${LONG_MS} ms`, leftMs);
+}
 
 /** Claims until the lease is free. However slowly this runs, the engine's own times show whether it was right. */
 async function claimWhenFree(lease: BenchLease, wait: Bench["wait"]): Promise<LeaseHeld> {

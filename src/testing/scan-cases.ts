@@ -24,7 +24,7 @@ export const scanCases: Cases = {
       await create(writer, keyOf(`created-${turn}`), `created-${turn}`);
       turn += 1;
     };
-    const found = await scanAll(driver, { kind: "grant", partition }, { limit: 4, between });
+    const found = await scanAll(driver, { kind: "grant", partition }, 4, between);
     const rule = "a scan returns a record that is there from its first part to its last exactly once";
     const seen = found.filter(({ key }) => key.id.startsWith("stays-")).map(({ key }) => key.id);
     checkEqual(rule, seen.toSorted(), staying.toSorted());
@@ -50,7 +50,7 @@ export const scanCases: Cases = {
   async "a scan without a partition returns those of all"({ driver }) {
     const partitions = Array.from({ length: 5 }, freshName);
     for (const partition of partitions) for (const id of IDS) await create(driver, { kind: "client", partition, id });
-    const found = (await scanAll(driver, { kind: "client" }, { limit: 3 }))
+    const found = (await scanAll(driver, { kind: "client" }, 3))
       .filter(({ key }) => partitions.includes(key.partition))
       .map(({ key }) => `${key.partition} ${key.id}`);
     const expected = partitions.flatMap((partition) => IDS.map((id) => `${partition} ${id}`));
@@ -116,7 +116,7 @@ export const scanCases: Cases = {
 };
 
 async function valuesOf(driver: StoreDriver, filter: ScanFilter, limit = 100) {
-  return (await scanAll(driver, filter, { limit })).map(({ value }) => value).toSorted();
+  return (await scanAll(driver, filter, limit)).map(({ value }) => value).toSorted();
 }
 
 const NAMES = [
