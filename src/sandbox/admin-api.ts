@@ -1,14 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import { isAgentAuthError } from "../errors.js";
 import { isJsonObject } from "../http/strict-json.js";
+import { parseFault } from "./faults/check-fault.js";
 import type { FaultController } from "./faults/controller.js";
 import type { Fault } from "./faults/faults.js";
-import { parseFault } from "./faults/parse.js";
 import type { RoundTrip, SandboxPart } from "./faults/round-trip.js";
 import type { SandboxClock } from "./http/clock.js";
-import { readBody } from "./http/request-body.js";
-import { tokenGuard } from "./http/request-guard.js";
 import type { RequestLog } from "./http/request-log.js";
+import { readBody, tokenGuard } from "./http/requests.js";
 import { jsonResponse, Refusal, requireMethod, type SandboxResponse } from "./http/sandbox-response.js";
 import type { SandboxMachine } from "./oauth/machine.js";
 

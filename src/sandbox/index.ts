@@ -8,6 +8,7 @@ export type {
   SandboxPool,
   SessionType,
 } from "./data/wire-types.js";
+export { parseFault } from "./faults/check-fault.js";
 export type { FaultController, FaultState } from "./faults/controller.js";
 export {
   FAULT_ENDPOINTS,
@@ -18,13 +19,12 @@ export {
   type FaultKind,
   type FaultSelector,
 } from "./faults/faults.js";
-export { parseFault } from "./faults/parse.js";
 export type { SandboxClock } from "./http/clock.js";
 export type { LoggedRequest, RequestLog } from "./http/request-log.js";
-export type { CreateMcpServer, McpNotifier, McpServerContext } from "./mcp/own-server-options.js";
+export type { CreateMcpServer, McpNotifier, McpServerContext } from "./mcp/own-server.js";
 export type { OAuthOptions } from "./oauth/issuer-settings.js";
 export type { AssertionClaims, SandboxMachine } from "./oauth/machine.js";
 export { type Sandbox, startSandbox } from "./sandbox.js";
 export type { SandboxOptions } from "./sandbox-settings.js";
-export { serverShapes } from "./vendors/catalogue.js";
 export type { ServerShape, ShapeRefusal } from "./vendors/shape.js";
+export { serverShapes } from "./vendors/shape-server.js";

@@ -1,15 +1,13 @@
 import { quote } from "../redact.js";
-import { mix } from "./data/random.js";
+import { mix } from "./data/seeded.js";
 import type { FaultController } from "./faults/controller.js";
-import { replacementFor } from "./faults/replace.js";
-import { respond } from "./faults/respond.js";
+import { replacementFor, respond } from "./faults/effects.js";
 import type { RoundTrip, SandboxPart } from "./faults/round-trip.js";
-import { allowedOrigin, corsHeaders, preflightAnswer } from "./http/cors.js";
-import { type HostGuard, hostGuard } from "./http/request-guard.js";
+import type { Sleeps } from "./http/clock.js";
 import { type LoggedRequest, loggedQuery } from "./http/request-log.js";
+import { allowedOrigin, corsHeaders, type HostGuard, hostGuard, preflightAnswer } from "./http/requests.js";
 import { errorResponse, Refusal, type SandboxResponse } from "./http/sandbox-response.js";
 import { type Listening, type RequestHandler, startServer } from "./http/server.js";
-import type { Sleeps } from "./http/sleeps.js";
 
 /** What the origins share. */
 export interface OriginSettings {

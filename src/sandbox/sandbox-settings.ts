@@ -4,10 +4,10 @@ import { parseUrl } from "../http/address.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote } from "../redact.js";
 import type { DataSize } from "./data/data.js";
-import { MAX_POOLS } from "./data/ids.js";
+import { MAX_POOLS } from "./data/seeded.js";
 import type { Fault } from "./faults/faults.js";
-import { isLoopback } from "./http/request-guard.js";
-import type { CreateMcpServer } from "./mcp/own-server-options.js";
+import { isLoopback } from "./http/requests.js";
+import type { CreateMcpServer } from "./mcp/own-server.js";
 import {
   invalidOption,
   OAUTH_OPTIONS,

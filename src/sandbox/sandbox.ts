@@ -3,20 +3,18 @@ import { adminApi } from "./admin-api.js";
 import { type Account, SandboxData } from "./data/data.js";
 import { FaultController } from "./faults/controller.js";
 import type { SandboxPart } from "./faults/round-trip.js";
-import { MovableClock, type SandboxClock } from "./http/clock.js";
+import { MovableClock, type SandboxClock, Sleeps } from "./http/clock.js";
 import { createRequestLog, type RequestLog } from "./http/request-log.js";
 import { jsonResponse, READ_METHODS, requireMethod } from "./http/sandbox-response.js";
-import { Sleeps } from "./http/sleeps.js";
 import { managementPart } from "./management/management-api.js";
 import { mcpPart } from "./mcp/mcp-server.js";
 import { authorizationPart } from "./oauth/authorization-server.js";
 import { Machines, type SandboxMachine } from "./oauth/machine.js";
-import { MCP_PATH, PoolServers } from "./oauth/pool-servers.js";
+import { MCP_PATH, PoolServers } from "./oauth/pool-server.js";
 import { Origins } from "./router.js";
 import { readSandboxSettings, type SandboxOptions, type SandboxSettings } from "./sandbox-settings.js";
-import { findShape } from "./vendors/catalogue.js";
 import type { ServerShape } from "./vendors/shape.js";
-import type { RunningShape, ShapeSettings } from "./vendors/shape-server.js";
+import { findShape, type RunningShape, type ShapeSettings } from "./vendors/shape-server.js";
 
 const DAY_MS = 86_400_000;
 

@@ -1,6 +1,5 @@
-import { deviceIdPrefix, objectId } from "./ids.js";
 import { type DeviceDraft, PoolDevices } from "./pool-devices.js";
-import { mix } from "./random.js";
+import { deviceIdPrefix, mix, objectId } from "./seeded.js";
 import type { SandboxDevice, SandboxDomain, SandboxPool } from "./wire-types.js";
 
 // As many in Latin script as there are by default, which every reader can show; others follow.

@@ -1,5 +1,4 @@
-import { type Draw, drawsFrom, mix, pickFrom } from "./random.js";
-import { CLIENTS, type ClientProfile, LATIN_LOCATIONS, LOCATIONS, type SampleLocation } from "./samples.js";
+import { type Draw, drawsFrom, mix, pickFrom } from "./seeded.js";
 import type { SandboxDevice, SandboxInteraction, SessionType } from "./wire-types.js";
 
 const DAY = 86_400;
@@ -106,3 +105,93 @@ function makeClientDetails(draw: Draw, session: SessionType, title: string): San
     title,
   };
 }
+
+/** A client program as the service sees it. */
+interface ClientProfile {
+  /** Its `client_name`. */
+  title: string;
+  ja4: string;
+  /** Its User-Agent strings, older first. */
+  agents: readonly string[];
+}
+
+const MAC = "Macintosh; Intel Mac OS X 10_15_7";
+const WINDOWS = "Windows NT 10.0; Win64; x64";
+const mozilla = (system: string, rest: string) => `Mozilla/5.0 (${system}) ${rest}`;
+const chrome = (system: string, version: number) =>
+  mozilla(system, `AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${version}.0.0.0 Safari/537.36`);
+const firefox = (version: number) =>
+  mozilla(`X11; Linux x86_64; rv:${version}.0`, `Gecko/20100101 Firefox/${version}.0`);
+const safari = (system: string, rest: string) =>
+  mozilla(system, `AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 ${rest}`);
+const IPHONE = safari("iPhone; CPU iPhone OS 18_5 like Mac OS X", "Mobile/15E148 Safari/604.1");
+
+/** The client programs by session type. */
+export const CLIENTS: Readonly<Record<SessionType, readonly ClientProfile[]>> = {
+  browser: [
+    { title: "Web console", ja4: "t13d1516h2_8daaf6152771_02713d6af862", agents: [chrome(MAC, 137), chrome(MAC, 138)] },
+    { title: "Admin portal", ja4: "t13d1516h2_8daaf6152771_d8a2da3f94cd", agents: [chrome(WINDOWS, 138)] },
+    { title: "Web console", ja4: "t13d1717h2_5b57614c22b0_3d5424432f57", agents: [firefox(139), firefox(140)] },
+    { title: "Web console", ja4: "t13d2014h2_a09f3c656075_14788d8d241b", agents: [safari(MAC, "Safari/605.1.15")] },
+    { title: "Mobile login", ja4: "t13d2014h2_a09f3c656075_e42f34c56612", agents: [IPHONE] },
+  ],
+  api: [
+    { title: "Shell script", ja4: "t13d3112h2_e8f1e7e78f70_b26ce05bbdd6", agents: ["curl/8.5.0", "curl/8.14.1"] },
+    { title: "Billing sync", ja4: "t13d1811h1_85036bcba153_375ca2c5e164", agents: ["python-requests/2.32.4"] },
+    { title: "Deploy service", ja4: "t13d521000_b262b3658495_8e6e362c5eac", agents: ["node"] },
+    { title: "Webhook relay", ja4: "t13d1311h2_f57a46bbacb6_e7c285222651", agents: ["Go-http-client/2.0"] },
+  ],
+  mcp: [
+    { title: "Claude Code", ja4: "t13d5911h1_a33745022dd6_1f22a2ca17c4", agents: ["claude-code/1.0.64"] },
+    { title: "Cursor", ja4: "t13d1714h1_5b57614c22b0_eca864cca44a", agents: ["Cursor/1.3.0 (darwin arm64)"] },
+    { title: "MCP Inspector", ja4: "t13d521100_b262b3658495_f5a9a0b5c4b2", agents: ["mcp-inspector/0.16.1"] },
+    { title: "エージェント", ja4: "t13d1311h1_f57a46bbacb6_ab7e3b40a677", agents: ["mcp-go/0.34.0"] },
+  ],
+};
+
+/** A city as an IP database describes it, with names for the devices there. */
+interface SampleLocation {
+  city: string;
+  country: string;
+  /** The subdivision part of ISO 3166-2. */
+  region: string;
+  latLong: [number, number];
+  timezone: string;
+  /** Networks that serve the country. */
+  asns: readonly number[];
+  owners: readonly string[];
+  things: readonly string[];
+}
+
+type CityRow = readonly [string, string, string, SampleLocation["latLong"], string, readonly number[], string, string];
+
+const ROWS: readonly CityRow[] = [
+  ["San Francisco", "US", "CA", [37.7749, -122.4194], "America/Los_Angeles", [7922, 701], "Ada O'Brien", "MacBook Pro"],
+  ["New York", "US", "NY", [40.7128, -74.006], "America/New_York", [7922, 7018], "Grace Zoë", "desktop, 2nd floor"],
+  ["Bogotá", "CO", "DC", [4.711, -74.0721], "America/Bogota", [10620], "Lucía Íñigo", "Portátil"],
+  ["São Paulo", "BR", "SP", [-23.5505, -46.6333], "America/Sao_Paulo", [27699, 28573], "João Conceição", "Celular"],
+  ["Paris", "FR", "IDF", [48.8566, 2.3522], "Europe/Paris", [3215, 12322], "Amélie François", "Poste à l’accueil"],
+  ["Berlin", "DE", "BE", [52.52, 13.405], "Europe/Berlin", [3320, 24940], "Jürgen Käthe", "Büro-PC"],
+  ["Warszawa", "PL", "14", [52.2297, 21.0122], "Europe/Warsaw", [5617], "Łukasz Żaneta", "Telefon"],
+  ["İstanbul", "TR", "34", [41.0082, 28.9784], "Europe/Istanbul", [9121, 34984], "Işıl Çağrı", "Ofis bilgisayarı"],
+  ["Москва", "RU", "MOW", [55.7558, 37.6173], "Europe/Moscow", [12389, 8402], "Алексей Юлия", "Рабочий ноутбук"],
+  ["القاهرة", "EG", "C", [30.0444, 31.2357], "Africa/Cairo", [8452, 24863], "ليلى أحمد", "حاسوب المكتب"],
+  ["Nairobi", "KE", "30", [-1.2921, 36.8219], "Africa/Nairobi", [33771], "Wanjikũ Otieno", "Pixel"],
+  ["मुंबई", "IN", "MH", [19.076, 72.8777], "Asia/Kolkata", [9829, 24560], "आरव सुनीता", "दफ़्तर का कंप्यूटर"],
+  ["上海", "CN", "SH", [31.2304, 121.4737], "Asia/Shanghai", [4134, 4837], "王伟 李娜", "笔记本电脑"],
+  ["서울", "KR", "11", [37.5665, 126.978], "Asia/Seoul", [4766, 9318], "민준 서연", "노트북"],
+  ["東京", "JP", "13", [35.6762, 139.6503], "Asia/Tokyo", [2516, 17676], "田中 さくら", "会社のMac 🏠"],
+  ["Sydney", "AU", "NSW", [-33.8688, 151.2093], "Australia/Sydney", [1221, 7545], "Margaret Sam", "ThinkPad X1"],
+];
+
+/** Cities worldwide whose coordinates, country, region, timezone, networks and names belong together. */
+export const LOCATIONS: readonly SampleLocation[] = ROWS.map(
+  ([city, country, region, latLong, timezone, asns, owners, thing]) => {
+    return { city, country, region, latLong, timezone, asns, owners: owners.split(" "), things: ["iPhone", thing] };
+  },
+);
+
+/** Those whose names are in Latin script. */
+const LATIN_LOCATIONS: readonly SampleLocation[] = LOCATIONS.filter(({ city, owners, things }) =>
+  /^[\p{Script=Latin}\p{Script=Common}\p{M}]*$/u.test([city, ...owners, ...things].join("")),
+);

@@ -1,4 +1,4 @@
-import { mix } from "../data/random.js";
+import { mix } from "../data/seeded.js";
 import type { ResourceName } from "../data/wire-types.js";
 import { checkFault } from "./check-fault.js";
 import { FAULT_KINDS, type Fault, type FaultEndpoint, type FaultKind, type FaultOf } from "./faults.js";

@@ -4,16 +4,22 @@ import { type ResourceServer, resourceServerOf } from "../../resource-server/res
 import { findFault } from "../faults/controller.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
 import type { MovableClock } from "../http/clock.js";
-import { readBody } from "../http/request-body.js";
+import { readBody } from "../http/requests.js";
 import { READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 import type { OAuthSettings } from "../oauth/issuer-settings.js";
-import type { PoolServer } from "../oauth/pool-server.js";
-import { MCP_PATH, type PoolServers } from "../oauth/pool-servers.js";
-import { introspectionOf } from "../oauth/token-facts.js";
-import { type McpHandler, REPORTS_SCOPE, REPORTS_TOOL, sampleMcp } from "./handler.js";
-import { ownMcp } from "./own-server.js";
-import type { CreateMcpServer } from "./own-server-options.js";
-import { bufferResponse, isEventStreamResponse, sendStream, webRequest } from "./web-request.js";
+import { introspectionOf } from "../oauth/keys.js";
+import { MCP_PATH, type PoolServer, type PoolServers } from "../oauth/pool-server.js";
+import {
+  bufferResponse,
+  isEventStreamResponse,
+  type McpHandler,
+  REPORTS_SCOPE,
+  REPORTS_TOOL,
+  sampleMcp,
+  sendStream,
+  webRequest,
+} from "./handler.js";
+import { type CreateMcpServer, ownMcp } from "./own-server.js";
 
 /** What the MCP servers need. */
 export interface McpSettings extends Pick<OAuthSettings, "scopesSupported" | "dpop" | "dpopNonces"> {

@@ -2,9 +2,9 @@ import { findFault } from "../faults/controller.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
 import type { MovableClock } from "../http/clock.js";
-import { readBody, readForm } from "../http/request-body.js";
+import { readBody, readForm } from "../http/requests.js";
 import { jsonResponse, READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
-import { autoConsent } from "./auto-consent.js";
+import { JWT_BEARER } from "./assertions.js";
 import {
   idpMetadataAnswer,
   idTokenAnswer,
@@ -15,13 +15,11 @@ import {
   withoutRefreshToken,
 } from "./documented-responses.js";
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
-import { handleInteraction } from "./interaction.js";
+import { autoConsent, handleInteraction } from "./interaction.js";
 import { pageHeaders } from "./issuer-pages.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import { JWT_BEARER } from "./jwt-bearer.js";
 import { IDP_PATH, type Machines } from "./machine.js";
-import type { PoolServer, RunningServer } from "./pool-server.js";
-import type { PoolServers } from "./pool-servers.js";
+import type { PoolServer, PoolServers, RunningServer } from "./pool-server.js";
 
 /** What the endpoints of the authorization servers need. */
 export interface AuthorizationSettings {

@@ -4,16 +4,16 @@ import type { JsonObject } from "../../http/strict-json.js";
 import { splitScope } from "../../oauth/model/scope.js";
 import { findFault } from "../faults/controller.js";
 import type { MovableClock } from "../http/clock.js";
+import { JWT_BEARER } from "./assertions.js";
 import { faultsOf } from "./in-process-request.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "./issuer-pages.js";
-import type { OAuthSettings } from "./issuer-settings.js";
+import { findUser, type OAuthSettings } from "./issuer-settings.js";
 import { SIGNING_ALG, type SigningKey } from "./keys.js";
 import type { LoginDevices } from "./login-devices.js";
 import type { Machines } from "./machine.js";
-import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import type { OAuthStore } from "./oauth-store.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
-import { findUser } from "./users.js";
+import { TOKEN_EXCHANGE_GRANT } from "./token-exchange.js";
 
 /** The scope of a request that names none (RFC 6749, section 3.3). */
 const DEFAULT_SCOPE = "mcp";
@@ -202,4 +202,43 @@ function accountOf(id: string) {
 function showPage(ctx: OidcContext, page: string): void {
   ctx.type = "html";
   ctx.body = page;
+}
+
+/** The client authentication methods, with those of machine clients. */
+export const MACHINE_AUTH_METHODS: readonly string[] = [
+  "client_secret_basic",
+  "client_secret_post",
+  "none",
+  "private_key_jwt",
+];
+
+/** The pre-registered clients of an authorization server, in the form of oidc-provider. */
+export function machineClients(machines: Machines): object[] {
+  const { secretClient, keyClient, workloadClient } = machines;
+  const { kid, crv, kty, x, y } = machines.key("client").jwk;
+  const common = { redirect_uris: [], response_types: [] };
+  const all = ["client_credentials", JWT_BEARER, TOKEN_EXCHANGE_GRANT];
+  return [
+    {
+      ...common,
+      client_id: secretClient.clientId,
+      client_secret: secretClient.clientSecret,
+      token_endpoint_auth_method: "client_secret_basic",
+      grant_types: all,
+    },
+    {
+      ...common,
+      client_id: keyClient.clientId,
+      jwks: { keys: [{ kid, crv, kty, x, y, use: "sig", alg: SIGNING_ALG }] },
+      token_endpoint_auth_method: "private_key_jwt",
+      token_endpoint_auth_signing_alg: SIGNING_ALG,
+      grant_types: all,
+    },
+    {
+      ...common,
+      client_id: workloadClient.clientId,
+      token_endpoint_auth_method: "none",
+      grant_types: [JWT_BEARER, TOKEN_EXCHANGE_GRANT],
+    },
+  ];
 }

@@ -1,13 +1,12 @@
 import { parseUrl } from "../../http/address.js";
 import type { JsonObject } from "../../http/strict-json.js";
 import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
+import { JWT_BEARER } from "./assertions.js";
+import { MACHINE_AUTH_METHODS } from "./configuration.js";
 import type { OAuthSettings } from "./issuer-settings.js";
-import { JWT_BEARER } from "./jwt-bearer.js";
-import { openJwt, SIGNING_ALG, signJwt } from "./keys.js";
+import { introspectionOf, isMachine, openJwt, SIGNING_ALG, signJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
-import { MACHINE_AUTH_METHODS } from "./machine-clients.js";
 import type { PoolServer } from "./pool-server.js";
-import { introspectionOf, isMachine } from "./token-facts.js";
 
 /** The fields of a registration response that the service documents. */
 const REGISTERED = [

@@ -1,9 +1,12 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { splitScope } from "../../oauth/model/scope.js";
+import type { SandboxResponse } from "../http/sandbox-response.js";
 import { STATIC_SCOPES } from "./configuration.js";
-import { consentPage, errorPage, loginPage, pageHeaders } from "./issuer-pages.js";
+import type { ForwardedRequest } from "./in-process-request.js";
+import { consentPage, errorPage, loginPage, pageHeaders, readHiddenForm } from "./issuer-pages.js";
+import { findUser, USERS } from "./issuer-settings.js";
 import { type Interaction, type InteractionResult, type OidcParams, type OidcProvider, paramOf } from "./oidc.js";
-import { findUser, USERS } from "./users.js";
+import type { RunningServer } from "./pool-server.js";
 
 /** The login and consent pages of an authorization request. */
 export async function handleInteraction(
@@ -85,4 +88,107 @@ function scopesOf(params: OidcParams): string[] {
 
 function resourcesOf({ resource }: OidcParams): string[] {
   return resource === undefined ? [] : [resource].flat();
+}
+
+type Request = Omit<ForwardedRequest, "originalUrl">;
+
+const MAX_STEPS = 8;
+
+/**
+ * Answers a request of a browser and takes the steps that need no user: it posts forms that would submit themselves by
+ * script, since the pages run no scripts, and with an account it completes the login and consent pages too. The browser
+ * receives the last response.
+ *
+ * @param account the account that is logged in automatically; `undefined` shows the pages to the user
+ */
+export async function autoConsent(
+  running: RunningServer,
+  issuer: URL,
+  account: string | undefined,
+  request: Request,
+): Promise<SandboxResponse> {
+  // Automatic login starts without cookies each time: an earlier login must not matter.
+  const cookies = new Cookies(account === undefined ? request.headers["cookie"] : undefined);
+  const go = async (next: Request) => {
+    const answer = await running.answer({ ...next, headers: { ...next.headers, cookie: cookies.header } });
+    cookies.take(answer);
+    return answer;
+  };
+  let answer = await go(request);
+  for (let step = 0; step < MAX_STEPS; step++) {
+    const next = formToPost(answer, account !== undefined) ?? (await approveInteraction(running, answer, account));
+    if (!next) break;
+    const { method = "GET", body = "" } = next;
+    const target = new URL(next.target, issuer);
+    // A form can also lead to a client: then the browser posts it.
+    if (target.origin !== issuer.origin || !target.pathname.startsWith(`${issuer.pathname}/`)) break;
+    const headers = { ...request.headers, "content-type": "application/x-www-form-urlencoded" };
+    const url = target.pathname.slice(issuer.pathname.length) + target.search;
+    answer = await go({ method, url, headers, body: Buffer.from(body), faults: request.faults });
+  }
+  const { "set-cookie": _, ...headers } = answer.headers;
+  if (account !== undefined) return { ...answer, headers };
+  return { ...answer, headers: { ...headers, ...cookies.toSet } };
+}
+
+type Step = Partial<Record<"method" | "body", string>> & { target: string };
+
+/** The form of a page that would submit itself, or, with automatic login, that only asks for confirmation. */
+function formToPost({ headers, body }: SandboxResponse, confirms: boolean): Step | undefined {
+  if (!String(headers["content-type"]).startsWith("text/html")) return undefined;
+  const page = body.toString();
+  const form = readHiddenForm(page);
+  if (!form) return undefined;
+  if (!page.includes("document.forms[0].submit()") && !(confirms && form.fields["confirm"] === "yes")) return undefined;
+  return { target: form.action, method: "POST", body: new URLSearchParams(form.fields).toString() };
+}
+
+/** Logs an account in where a page would ask for it, and grants all scopes. */
+async function approveInteraction(
+  { provider }: RunningServer,
+  { headers }: SandboxResponse,
+  account?: string,
+): Promise<Step | undefined> {
+  if (account === undefined) return undefined;
+  const uid = /^\/[^/?]+\/interaction\/([\w-]+)$/.exec(String(headers["location"]))?.[1];
+  const interaction = uid === undefined ? undefined : await provider.Interaction.find(uid);
+  if (!interaction) return undefined;
+  const grantId = await grantAll(provider, interaction, account);
+  interaction.result = { login: { accountId: account }, consent: { grantId } };
+  await interaction.save(interaction.exp - Math.floor(Date.now() / 1000));
+  return { target: interaction.returnTo };
+}
+
+/** The cookies of one browser at one server. */
+class Cookies {
+  readonly #values = new Map<string, string>();
+  readonly #set = new Map<string, string>();
+
+  constructor(header = "") {
+    for (const pair of header.split(/; */)) this.#store(pair);
+  }
+
+  get header(): string {
+    return [...this.#values].map(([name, value]) => `${name}=${value}`).join("; ");
+  }
+
+  /** The header with all cookies that were set on the way. */
+  get toSet(): { "set-cookie"?: string[] } {
+    return this.#set.size === 0 ? {} : { "set-cookie": [...this.#set.values()] };
+  }
+
+  take({ headers }: SandboxResponse): void {
+    for (const line of [headers["set-cookie"] ?? []].flat()) {
+      this.#store(line.slice(0, line.indexOf(";")));
+      this.#set.set(`${line.slice(0, line.indexOf("="))} ${/; *path=([^;]*)/i.exec(line)?.[1]}`, line);
+    }
+  }
+
+  #store(pair: string): void {
+    const at = pair.indexOf("=");
+    if (at <= 0) return;
+    // A server removes a cookie by setting it to an empty value.
+    if (at === pair.length - 1) this.#values.delete(pair.slice(0, at));
+    else this.#values.set(pair.slice(0, at), pair.slice(at + 1));
+  }
 }

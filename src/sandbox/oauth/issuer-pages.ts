@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { parseUrl } from "../../http/address.js";
 import { escapeHtml } from "../../redact.js";
-import { readHiddenForm } from "./forms.js";
-import type { User } from "./users.js";
+import type { User } from "./issuer-settings.js";
 
 /** The client and the access that it requests: untrusted texts, which the pages escape. */
 export interface AccessRequest {
@@ -200,4 +199,27 @@ function sourceOf(uri: string): string {
   const { protocol, origin, hostname } = new URL(uri);
   // CSP cannot express an IPv6 address, and a private-use URI scheme has no origin.
   return /^https?:$/.test(protocol) && !hostname.startsWith("[") ? origin : protocol;
+}
+
+/** A form with hidden fields only, as oidc-provider renders it. */
+interface HiddenForm {
+  action: string;
+  fields: Record<string, string>;
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" };
+
+/** Reads the hidden fields of the first form in a page of oidc-provider; `undefined` where there is no form. */
+export function readHiddenForm(html: string): HiddenForm | undefined {
+  const action = /<form [^>]*action="([^"]*)"/.exec(html)?.[1];
+  if (action === undefined) return undefined;
+  const inputs = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g);
+  return {
+    action: unescapeHtml(action),
+    fields: Object.fromEntries([...inputs].map(([, name = "", value = ""]) => [name, unescapeHtml(value)])),
+  };
+}
+
+function unescapeHtml(text: string): string {
+  return text.replace(/&(amp|lt|gt|quot|#39);/g, (entity, name: string) => ENTITIES[name] ?? entity);
 }

@@ -1,5 +1,5 @@
 import type { SandboxData } from "../data/data.js";
-import { CLIENTS } from "../data/samples.js";
+import { CLIENTS } from "../data/sample-device.js";
 import type { SandboxInteraction } from "../data/wire-types.js";
 import type { MovableClock } from "../http/clock.js";
 import type { OidcClient } from "./oidc.js";

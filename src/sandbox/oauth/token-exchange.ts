@@ -1,4 +1,5 @@
 import { parseUrl } from "../../http/address.js";
+import { type AccessTokenFacts, isMachine } from "./keys.js";
 import {
   type OidcContext,
   type OidcErrors,
@@ -7,7 +8,6 @@ import {
   paramOf,
   type ResourceServerInfo,
 } from "./oidc.js";
-import { type AccessTokenFacts, isMachine } from "./token-facts.js";
 
 /** RFC 8693, section 2.1. */
 export const TOKEN_EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";

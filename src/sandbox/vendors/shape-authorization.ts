@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
 import type { SandboxClock } from "../http/clock.js";
-import { clientCredentials } from "../http/request-guard.js";
+import { clientCredentials } from "../http/requests.js";
 import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 import { type ShapeClientRecord, type ShapeToken, ShapeTokens } from "./shape-tokens.js";

@@ -1,11 +1,12 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
+import { AgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
 import type { SandboxClock } from "../http/clock.js";
-import { readBody, readForm } from "../http/request-body.js";
+import { readBody, readForm } from "../http/requests.js";
 import { jsonResponse, READ_METHODS, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
-import { sampleMcp } from "../mcp/handler.js";
-import { bufferResponse, webRequest } from "../mcp/web-request.js";
+import { bufferResponse, sampleMcp, webRequest } from "../mcp/handler.js";
 import type { ServerShape } from "./shape.js";
 import { ShapeAuthorization } from "./shape-authorization.js";
 
@@ -158,4 +159,20 @@ function challengeOf({ challenge, documents }: ServerShape): string | null {
   if (challenge !== undefined) return challenge;
   const address = Object.keys(documents).find((one) => one.includes(RESOURCE_METADATA));
   return address === undefined ? "Bearer" : `Bearer resource_metadata="${address}"`;
+}
+
+/** Every recorded shape. A sandbox of each of them shows whether a client can log in at real servers. */
+export async function serverShapes(): Promise<readonly ServerShape[]> {
+  return (await import("#vendors")).SERVER_SHAPES;
+}
+
+/** The recorded shape with a name. @throws AgentAuthError `usage` */
+export async function findShape(id: string): Promise<ServerShape> {
+  const shapes = await serverShapes();
+  const shape = shapes.find((one) => one.id === id);
+  if (shape) return shape;
+  throw new AgentAuthError("usage", `sandbox: like must be the name of a recorded server, ${quote(id)} is not`, {
+    class: "usage",
+    hint: `give like as one of ${shapes.map((one) => one.id).join(", ")}`,
+  });
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { SandboxData } from "../../../src/sandbox/data/data.js";
-import { mix } from "../../../src/sandbox/data/random.js";
-import { CLIENTS, LOCATIONS } from "../../../src/sandbox/data/samples.js";
-import { DEVICE_FIELDS } from "../../../src/sandbox/data/sorted-list.js";
+import { DEVICE_FIELDS } from "../../../src/sandbox/data/pool-devices.js";
+import { CLIENTS, LOCATIONS } from "../../../src/sandbox/data/sample-device.js";
+import { mix } from "../../../src/sandbox/data/seeded.js";
 import type { Direction, SandboxDevice } from "../../../src/sandbox/data/wire-types.js";
 import { fc } from "../../helpers/properties.js";
 

@@ -103,7 +103,7 @@ export const SANDBOX_RUNS: Readonly<
     }
     if (options.like !== undefined) (await import("./vendors.js")).checkVendor(options.like);
     const { startSandbox } = await import("../../../sandbox/sandbox.js");
-    const { parseFault } = await import("../../../sandbox/faults/parse.js");
+    const { parseFault } = await import("../../../sandbox/faults/check-fault.js");
     const sandbox = await startSandbox({
       ...given(options),
       faults: (options.fault ?? []).map(parseFault),
@@ -185,7 +185,7 @@ export const SANDBOX_RUNS: Readonly<
 
   async fault(options, context) {
     const { FAULT_KINDS } = await import("../../../sandbox/faults/faults.js");
-    const { parseFault } = await import("../../../sandbox/faults/parse.js");
+    const { parseFault } = await import("../../../sandbox/faults/check-fault.js");
     const faults = options.faults.map(parseFault);
     const state = readSandboxState(context.home());
     const kinds = () => {

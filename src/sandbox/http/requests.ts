@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { withoutBrackets } from "../../http/address.js";
-import { Refusal } from "./sandbox-response.js";
+import { Refusal, type SandboxResponse } from "./sandbox-response.js";
 
 /** Whether only this machine can reach a host to bind to. */
 export function isLoopback(host: string): boolean {
@@ -71,4 +71,54 @@ export function clientCredentials(
 
 function sha256(token: string): Buffer {
   return createHash("sha256").update(token).digest();
+}
+
+/** The response headers that an MCP client reads, beside those that every page may read. */
+const EXPOSED = "WWW-Authenticate, Mcp-Session-Id, DPoP-Nonce, Retry-After";
+const MAX_AGE_SECONDS = "600";
+
+/** The origin of a request, if pages of that origin may use the sandbox. */
+export function allowedOrigin(request: IncomingMessage, allowed: readonly string[]): string | undefined {
+  const [origin = "", ...more] = request.headersDistinct["origin"] ?? [];
+  return more.length === 0 && allowed.includes(origin) ? origin : undefined;
+}
+
+/** The headers with which a browser shows a response to a page of an origin. */
+export function corsHeaders(origin: string): Readonly<Record<string, string>> {
+  return { "access-control-allow-origin": origin, "access-control-expose-headers": EXPOSED, vary: "Origin" };
+}
+
+/** The response to the question of a browser whether a page may send a request; undefined for any other request. */
+export function preflightAnswer({ method, headers }: IncomingMessage): SandboxResponse | undefined {
+  if (method !== "OPTIONS" || headers["access-control-request-method"] === undefined) return undefined;
+  const requested = headers["access-control-request-headers"];
+  return {
+    status: 200,
+    headers: {
+      "access-control-allow-methods": "GET, POST, DELETE",
+      ...(requested !== undefined && { "access-control-allow-headers": requested }),
+      "access-control-max-age": MAX_AGE_SECONDS,
+    },
+    body: "",
+  };
+}
+
+/** Reads the body of a request. @throws Refusal 413 where it is longer than `max` bytes */
+export async function readBody(request: IncomingMessage, max: number): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // Leaving the loop must not destroy the connection: the refusal is still to be sent on it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > max) {
+      throw new Refusal(413, "bad_request", `the body must have at most ${max} bytes`, { connection: "close" });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The parameters of a form. */
+export function readForm(body: Buffer | undefined): URLSearchParams {
+  return new URLSearchParams(body?.toString("utf8"));
 }
