@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import { isAgentAuthError, usageError } from "../errors.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
-import { KEY_BYTES } from "../store/seal/aes-key.js";
-import { type KeyRing, type KeyRingOptions, keyRing } from "../store/seal/key-ring.js";
+import { KEY_BYTES, type KeyRing, type KeyRingOptions, keyRing } from "../store/seal/key-ring.js";
 import { NO_KEYS } from "./profile-settings.js";
 import type { SecretSetting } from "./secrets.js";
 

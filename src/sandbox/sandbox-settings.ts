@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, usageError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import { quote } from "../redact.js";
@@ -162,5 +162,5 @@ function readToken(name: string, value: string | undefined, prefix: string): str
   if (value === undefined) return prefix + randomBytes(24).toString("base64url");
   if (/^[\w\-.~+/]+=*$/.test(value)) return value;
   const message = `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`;
-  throw new AgentAuthError("usage", message, { class: "usage", hint: "use letters, digits and - . _ ~ + /" });
+  throw usageError(message, "use letters, digits and - . _ ~ + /");
 }

@@ -24,7 +24,7 @@ export { type MemoryDriverOptions, memoryDriver } from "./driver/memory-driver.j
 export type { NearOptions } from "./driver/remembered-grants.js";
 export { keysInUse, type ResealOptions, type ResealReport, reseal } from "./driver/reseal.js";
 export { memoryStore } from "./memory.js";
-export type { KeyInput } from "./seal/aes-key.js";
 export { type EnvelopeOptions, envelope } from "./seal/envelope.js";
+export type { KeyInput } from "./seal/key-ring.js";
 export { type KeyRing, type KeyRingOptions, keyRing } from "./seal/key-ring.js";
 export type { RecordCipher, Sealing, SealPlace } from "./seal/sealing.js";

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
@@ -148,17 +148,13 @@ export function unknownField(name: string, kind: string, shape: FaultShape): Age
   const names = Object.keys(shape.fields);
   const suggestion = suggest(name, names);
   const more = suggestion === undefined ? ` of ${kind}` : `; did you mean ${suggestion}?`;
-  return usageError(`unknown field ${quote(name)}${more}`, `use one of: ${names.join(", ")}`);
+  return usageError(`fault: unknown field ${quote(name)}${more}`, `use one of: ${names.join(", ")}`);
 }
 
 /** The error for a field of a fault. */
 export function faultError(name: string, value: unknown, expects: string, hint: string): AgentAuthError {
   const shown = value === undefined ? "it is missing" : `${quote(value)} is not`;
-  return usageError(`${quote(name)} must be ${expects}, ${shown}`, hint);
-}
-
-function usageError(problem: string, hint: string): AgentAuthError {
-  return new AgentAuthError("usage", `fault: ${problem}`, { class: "usage", hint });
+  return usageError(`fault: ${quote(name)} must be ${expects}, ${shown}`, hint);
 }
 
 // A value may hold colons and commas (an address, JSON); only those before "name=" separate.

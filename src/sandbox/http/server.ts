@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type AddressInfo, isIP, type Socket } from "node:net";
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
 
 /** Time that responses in progress get to finish when the server closes. */
@@ -64,5 +64,5 @@ function listenError(host: string, port: number, cause: NodeJS.ErrnoException): 
   const reason = cause.code === "EADDRINUSE" ? "the port is in use" : cause.message;
   const message = `the sandbox cannot listen on ${quote(host)} port ${port}: ${reason}`;
   const hint = cause.code === "EADDRINUSE" ? "choose another port, or 0 for a free one" : "choose another host or port";
-  return new AgentAuthError("usage", message, { class: "usage", hint, cause });
+  return usageError(message, hint, cause);
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { isScopeToken } from "../../http/oauth-syntax.js";
 import type { OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
@@ -185,5 +185,5 @@ export function readWholeNumber(
 /** The error for an invalid option. */
 export function invalidOption(name: string, value: unknown, expected: string): AgentAuthError {
   const message = `sandbox: ${name} must be ${expected}, ${quote(String(value))} is not`;
-  return new AgentAuthError("usage", message, { class: "usage", hint: `give ${name} as ${expected}` });
+  return usageError(message, `give ${name} as ${expected}`);
 }

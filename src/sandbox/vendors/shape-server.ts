@@ -1,5 +1,5 @@
 import type { AuthInfo } from "@modelcontextprotocol/server";
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { FaultEndpoint } from "../faults/faults.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
@@ -171,8 +171,6 @@ export async function findShape(id: string): Promise<ServerShape> {
   const shapes = await serverShapes();
   const shape = shapes.find((one) => one.id === id);
   if (shape) return shape;
-  throw new AgentAuthError("usage", `sandbox: like must be the name of a recorded server, ${quote(id)} is not`, {
-    class: "usage",
-    hint: `give like as one of ${shapes.map((one) => one.id).join(", ")}`,
-  });
+  const hint = `give like as one of ${shapes.map((one) => one.id).join(", ")}`;
+  throw usageError(`sandbox: like must be the name of a recorded server, ${quote(id)} is not`, hint);
 }

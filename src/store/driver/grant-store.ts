@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { AgentAuthError, usageError } from "../../errors.js";
 import { Lru } from "../../http/lru.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
 import type { Lease } from "../../oauth/model/lease.js";
@@ -172,7 +172,7 @@ function checkOptions(options: GrantStoreOptions): void {
     const given = seal === undefined ? "is missing" : `is ${quote(seal)}`;
     const message = `the option seal ${given}: it decides whether tokens are encrypted before they are stored`;
     const hint = 'pass seal: keyRing({ … }) or envelope({ … }), or seal: "none" to store tokens in the clear';
-    throw new AgentAuthError("usage", message, { class: "usage", hint });
+    throw usageError(message, hint);
   }
   if (takeover !== undefined && takeover !== "fast" && takeover !== "patient") {
     throw wrong("takeover", takeover, 'must be "fast" or "patient"');
@@ -189,5 +189,5 @@ function checkTenant(tenant: unknown): void {
 }
 
 function wrong(option: string, value: unknown, rule: string): AgentAuthError {
-  return new AgentAuthError("usage", `the option ${option} is ${quote(value)}; it ${rule}`, { class: "usage" });
+  return usageError(`the option ${option} is ${quote(value)}; it ${rule}`);
 }

@@ -227,7 +227,8 @@ export class HeldLease implements Lease {
     const note = await seal(this.#noted({ sent }));
     const from = readClock(clock);
     const limit = this.#place.ttlMs / 2;
-    const isExtended = await inTime({ timeoutMs: limit, late: () => unanswered(driver, limit) }, (signal) =>
+    const late = () => unanswered(`${driver.system} at ${driver.location}`, limit);
+    const isExtended = await inTime({ timeoutMs: limit, late }, (signal) =>
       driver.extend(key, { owner, ttlMs, note }, { signal }),
     );
     if (isExtended) this.#extendedFrom = from;

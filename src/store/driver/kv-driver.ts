@@ -1,7 +1,7 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { isAgentAuthError, usageError } from "../../errors.js";
 import { toBase64url } from "../../http/base64url.js";
 import type { Clock } from "../../http/deadline.js";
-import { boundedDriver } from "./bounded-driver.js";
+import { boundedDriver, unavailable } from "./bounded-driver.js";
 import type {
   LeaseBusy,
   LeaseClaim,
@@ -222,7 +222,7 @@ class KvDriver implements StoreDriver {
       return await work();
     } catch (cause) {
       if (isAgentAuthError(cause)) throw cause;
-      throw new AgentAuthError("store_unavailable", `${this.location} failed`, { class: "unavailable", cause });
+      throw unavailable(`${this.location} failed`, cause);
     }
   }
 
@@ -233,8 +233,7 @@ class KvDriver implements StoreDriver {
       if (result !== undefined) return result;
       await new Promise((resolve) => setTimeout(resolve, Math.random() * Math.min(tries, 10)));
     }
-    const message = `other processes change the same entry of ${this.location} faster than this one`;
-    throw new AgentAuthError("store_unavailable", message, { class: "unavailable" });
+    throw unavailable(`other processes change the same entry of ${this.location} faster than this one`);
   }
 }
 
@@ -257,5 +256,5 @@ function placeOf(cursor: string | undefined): [string?, string?] {
     const place: unknown = JSON.parse(cursor ?? "[]");
     if (Array.isArray(place) && place.every((part) => typeof part === "string")) return place as [string?, string?];
   } catch {}
-  throw new AgentAuthError("usage", "the cursor is not one of this store", { class: "usage" });
+  throw usageError("the cursor is not one of this store");
 }

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, randomBytes } from "node:crypto";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
-import { KEY_BYTES } from "../seal/aes-key.js";
+import { KEY_BYTES } from "../seal/key-ring.js";
 import { CipherError, formatSealed, KIND, NONCE_BYTES, parseSealed, TAG_BYTES } from "../seal/sealing.js";
 
 /** Turns the text of a stored file into what is written to the disk, and back. */

@@ -1,5 +1,6 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { escapeText } from "../../redact.js";
+import { pause, type Subscribe, untilFired } from "../driver/engine.js";
 
 /** A value of a statement. Everything is text, whose conversion the statement names, so that no client has to guess a type. */
 export type Parameter = string | null;
@@ -69,21 +70,13 @@ interface Sql extends UnsafeClient {
   ): Promise<{ unlisten(): Promise<void> }>;
 }
 
-/** Reports the notifications of a channel until the signal fires; `onGap`: it listens, and may have missed some before. */
-export type Listen = (
-  channel: string,
-  onMessage: (message: string) => void,
-  onGap: () => void,
-  signal: AbortSignal,
-) => Promise<void>;
-
 /** What the driver uses of what the application passed. */
 export interface Adapter {
   readonly query: PostgresQuery;
   /** Where the engine is, as the end of a sentence; empty if the client does not show it. */
   readonly address: string;
   /** Undefined for a client that cannot listen. */
-  readonly listen?: Listen;
+  readonly listen?: Subscribe;
   /** Whether statements wait for a connection of a pool. */
   readonly isQueuing?: () => boolean;
 }
@@ -122,7 +115,7 @@ export function adapterOf({ client, query }: PostgresAccess, timeoutMs: number):
     const listen = has("function", "listen") ? { listen: listenWith(sql) } : {};
     return { query: (text, values) => sql.unsafe(text, values), address, ...listen };
   }
-  throw usage("the client of PostgreSQL is of no known shape");
+  throw usageError("the client of PostgreSQL is of no known shape", EXPECTED);
 }
 
 /**
@@ -142,7 +135,7 @@ async function queryPool(pool: Pool, statement: Parameters<Pool["query"]>[0]): P
 }
 
 /** It connects and listens again by itself. */
-function listenWith(sql: Sql): Listen {
+function listenWith(sql: Sql): Subscribe {
   return async (channel, onMessage, onGap, signal) => {
     const aborted = untilFired(signal);
     const begun = sql.listen(channel, onMessage, onGap);
@@ -154,7 +147,7 @@ function listenWith(sql: Sql): Listen {
 }
 
 /** Listens on a connection that does not count among those of the pool, and does not keep the process alive. */
-function listenBeside(pool: Pool): Listen {
+function listenBeside(pool: Pool): Subscribe {
   return async (channel, onMessage, onGap, signal) => {
     const aborted = untilFired(signal);
     while (!signal.aborted) {
@@ -178,23 +171,10 @@ function listenBeside(pool: Pool): Listen {
   };
 }
 
-function untilFired(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
-}
-
-/** Resolves after some milliseconds, without keeping the process alive. */
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    // In Node a timer is an object, which must not keep the process alive.
-    const timer: unknown = setTimeout(resolve, ms);
-    (timer as { unref?(): void }).unref?.();
-  });
-}
-
 /** The rows in what a client resolved to. */
 export function rowsOf(result: unknown): readonly Row[] {
   const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
-  if (!Array.isArray(rows)) throw usage("the client of PostgreSQL returned no rows");
+  if (!Array.isArray(rows)) throw usageError("the client of PostgreSQL returned no rows", EXPECTED);
   return rows.map((row) => Object.values(row as object));
 }
 
@@ -211,8 +191,4 @@ function addressOf(client: Partial<Record<string, unknown>>): string {
   if (typeof firstHost !== "string" || firstHost === "") return "";
   const at = typeof firstPort === "number" ? `${firstHost}:${firstPort}` : firstHost;
   return escapeText(typeof database === "string" ? ` at ${at}, database ${database}` : ` at ${at}`);
-}
-
-function usage(message: string): AgentAuthError {
-  return new AgentAuthError("usage", message, { class: "usage", hint: EXPECTED });
 }

@@ -1,7 +1,7 @@
+import { healthReport } from "../driver/engine.js";
 import type { DriverHealth } from "../driver/driver.js";
-import { healthReport } from "../driver/health-report.js";
-import type { RunStatement } from "./call.js";
 import type { Row } from "./client.js";
+import type { RunStatement } from "./engine.js";
 import { SCHEMA_VERSION, type TableNames } from "./store-sql.js";
 
 const OLDEST = 130_000;

@@ -1,5 +1,6 @@
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { unavailable } from "../driver/bounded-driver.js";
 import type {
   LeaseBusy,
   LeaseClaim,
@@ -11,12 +12,12 @@ import type {
   StoredRecord,
   Version,
 } from "../driver/driver.js";
-import { type RunStatement, statementCalls } from "./call.js";
-import { adapterOf, type Parameter, type PostgresAccess, pause, type Row } from "./client.js";
+import { pause, watchBy } from "../driver/engine.js";
+import { adapterOf, type Parameter, type PostgresAccess, type Row } from "./client.js";
+import { checkedListen, engineError, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
 import { engineHealth } from "./engine-health.js";
 import { statementsFor } from "./statements.js";
 import { fromHex, fromText, tableNames, toHex, toText } from "./store-sql.js";
-import { watchBy } from "./watch.js";
 
 /** Options of {@link postgresDriver}. */
 export interface PostgresDriverOptions {
@@ -69,15 +70,17 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   const send = (message: string) => call(undefined, (run) => run(sql.notify, [message]));
   const inTurn = turns(2 * timeoutMs);
   let hasQueued = false;
-  const problems = () => [watcher?.problem(), hasQueued ? QUEUED : undefined];
-  const watcher = notify && listen ? watchBy(listen, names.channel, { location, timeoutMs, notify: send }) : undefined;
+  const listening = notify && listen ? checkedListen(listen, send, timeoutMs) : undefined;
+  const problems = () => [listening?.problem(), hasQueued ? QUEUED : undefined];
+  const failure = (thrown: unknown) => engineError(thrown, location);
   return {
     system: "postgresql",
     location,
-    get: (key, { signal } = {}) => call(signal, (run) => recordBy(run, sql.get, key)),
-    touch: (key, { signal } = {}) => call(signal, (run) => recordBy(run, sql.touch, key)),
-    put: (key, value, expected, { signal, expiresInMs, tags } = {}) =>
-      call(signal, async (run) => {
+    get: (key, options) => call(options, (run) => recordBy(run, sql.get, key)),
+    touch: (key, options) => call(options, (run) => recordBy(run, sql.touch, key)),
+    put: (key, value, expected, options = {}) =>
+      call(options, async (run) => {
+        const { expiresInMs, tags } = options;
         const values = [...nameOf(key), toText(value), tagsOf(tags ?? {}), expiresInMs?.toString() ?? null];
         const [row] = await inTurn(nameOf(key).join(" "), () =>
           expected === undefined ? run(sql.insert, values) : run(sql.update, [...values, versionOf(expected)]),
@@ -85,31 +88,31 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         if (row && expiresInMs !== undefined) await sweep(run);
         return row && (textOf(row[0]) as Version);
       }),
-    delete: (key, expected, { signal } = {}) =>
-      call(signal, async (run) => {
+    delete: (key, expected, options) =>
+      call(options, async (run) => {
         const rows = await run(sql.remove, [...nameOf(key), expected === undefined ? null : versionOf(expected)]);
         return rows.length > 0;
       }),
-    scan: ({ kind, partition, tags }, { limit, cursor, valueLength = WHOLE }, { signal } = {}) =>
-      call(signal, async (run) => {
+    scan: ({ kind, partition, tags }, { limit, cursor, valueLength = WHOLE }, options) =>
+      call(options, async (run) => {
         const filter = [kind, partition === undefined ? null : toHex(partition), tags ? tagsOf(tags) : null];
         const rows = await run(sql.scan, [...filter, ...placeOf(cursor), String(limit), String(valueLength)]);
         return pageOf(kind, rows, limit);
       }),
-    claim: (key, claim, { signal } = {}) =>
-      call(signal, (run) => claimed(run, { statement: sql.claim, location }, key, claim)),
-    extend: (key, claim, { signal } = {}) =>
-      call(signal, async (run) => {
+    claim: (key, claim, options) =>
+      call(options, (run) => claimed(run, { statement: sql.claim, location }, key, claim)),
+    extend: (key, claim, options) =>
+      call(options, async (run) => {
         hasQueued ||= isQueuing?.() === true;
         return (await run(sql.extend, claimOf(key, claim))).length > 0;
       }),
-    release: (key, { owner, note }, { signal } = {}) =>
-      call(signal, async (run) => {
+    release: (key, { owner, note }, options) =>
+      call(options, async (run) => {
         await run(sql.release, [...nameOf(key), toText(owner), note === undefined ? null : toText(note)]);
         await sweep(run);
       }),
-    ...(watcher && { watch: watcher.watch }),
-    health: ({ signal } = {}) => call(signal, (run) => engineHealth(run, names, problems())),
+    ...(listening && { watch: watchBy(listening.subscribe, names.channel, { keyOf: notifiedKey, failure }) }),
+    health: (options) => call(options, (run) => engineHealth(run, names, problems())),
   };
 }
 
@@ -143,8 +146,7 @@ async function claimed(
     if (result === "taken") return { held: true, attempt: Number(number), before };
     if (before) return { held: false, by: before, leftMs: Math.max(0, Number(trace[6]) - before.now) };
   }
-  const message = `${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`;
-  throw new AgentAuthError("store_unavailable", message, { class: "unavailable" });
+  throw unavailable(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
 }
 
 function traceOf([attempt, owner, claimedAt, readAt, releasedAt, note]: Row): LeaseTrace {
@@ -221,6 +223,5 @@ function checkedTimeout(timeoutMs: number): number {
 }
 
 function wrong(name: string, value: unknown, hint: string): AgentAuthError {
-  const message = `${name} is ${quote(value)}, which cannot be used`;
-  return new AgentAuthError("usage", message, { class: "usage", hint });
+  return usageError(`${name} is ${quote(value)}, which cannot be used`, hint);
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
 
 /** The name of the table of records, unless another one is chosen. */
@@ -37,10 +37,8 @@ export interface TableNames {
 export function tableNames(table: string = DEFAULT_TABLE): TableNames {
   const parts = typeof table === "string" ? table.split(".") : [];
   if (parts.length < 1 || parts.length > 2 || table.length > MAX_NAME || !parts.every((part) => PART.test(part))) {
-    throw new AgentAuthError("usage", `the table ${quote(table)} is no name that the store can use`, {
-      class: "usage",
-      hint: `set table to a name or schema.name of letters, digits, _, $ and -, of at most ${MAX_NAME} characters`,
-    });
+    const hint = `set table to a name or schema.name of letters, digits, _, $ and -, of at most ${MAX_NAME} characters`;
+    throw usageError(`the table ${quote(table)} is no name that the store can use`, hint);
   }
   // None of the characters that a name may have ends an identifier or a literal.
   const inSchema = (suffix: string) => `"${parts.join('"."')}${suffix}"`;

@@ -1,4 +1,5 @@
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
+import { type Subscribe, untilFired } from "../driver/engine.js";
 
 /**
  * Sends a command and returns the reply.
@@ -28,14 +29,6 @@ export interface RedisConnection {
   /** Sends a command with any other client, to the primary; `WAIT` is about writes of the same connection. */
   readonly send?: RedisSend | undefined;
 }
-
-/** Reports the messages of a channel until the signal fires; `onGap`: the connection was lost and is back. */
-export type Subscribe = (
-  channel: string,
-  onMessage: (message: string) => void,
-  onGap: () => void,
-  signal: AbortSignal,
-) => Promise<void>;
 
 /** What the driver uses of a connection. */
 export interface Link {
@@ -196,7 +189,7 @@ function subscription(client: Client, { duplicate, takesListener }: Shape): Subs
     // A client may be ready before it has subscribed again: what changes in between belongs to the gap.
     subscriber.on("ready", () => onReady().catch(() => {}));
     if (!takesListener) subscriber.on("message", (_channel, message = "") => onMessage(message));
-    const aborted = new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    const aborted = untilFired(signal);
     try {
       await Promise.race([subscriber.connect(), aborted]);
       await aborted;
@@ -232,5 +225,5 @@ function locationOf(options: unknown): string {
 }
 
 function usage(problem: string): AgentAuthError {
-  return new AgentAuthError("usage", `${problem}: ${EXPECTED}`, { class: "usage" });
+  return usageError(`${problem}: ${EXPECTED}`);
 }

@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
-import { inTime, isUnanswered } from "../driver/bounded-driver.js";
-import type { DriverCallOptions } from "../driver/driver.js";
+import { isUnanswered, unanswered, unavailable } from "../driver/bounded-driver.js";
+import { type EngineCall, engineCalls, thrownTexts } from "../driver/engine.js";
 import type { Link } from "./connection.js";
 
 /** Replies that another moment or another node would not have: the same call may succeed later. */
@@ -22,39 +22,24 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** What a script is refused with begins with the code ERR. */
 const FORBIDDEN = /The user executing the script/;
 
-/** The error for an engine that did not answer in time. */
-function noAnswer(location: string, timeoutMs: number): AgentAuthError {
-  const message = `${serverAt(location)} did not answer within ${timeoutMs} ms`;
-  return new AgentAuthError("store_unavailable", message, { class: "unavailable", remedy: { action: "retry" } });
-}
-
 /** What a client threw, as an error of the store. */
 export function redisError(thrown: unknown, location: string): AgentAuthError {
   if (isAgentAuthError(thrown)) return thrown;
-  const { message, code } = Object(thrown) as { message?: unknown; code?: unknown };
-  const text = typeof message === "string" ? message : "";
-  const cause = plainError(thrown, text);
-  const reply = REPLY.exec(text)?.[1];
-  const passing = PASSING.exec(text)?.[1];
+  const { name, message, code } = thrownTexts(thrown);
+  // Without what a client hangs on an error, such as the arguments of the command: AUTH has the password there.
+  const cause = new Error(quote(message).slice(1, -1));
+  Object.assign(cause, name && { name }, code && { code });
+  const reply = REPLY.exec(message)?.[1];
+  const passing = PASSING.exec(message)?.[1];
   if (passing === undefined && reply !== undefined) {
-    const refusal = `${serverAt(location)} refused an operation of the store: ${quote(text)}`;
+    const refusal = `${serverAt(location)} refused an operation of the store: ${quote(message)}`;
     return new AgentAuthError("store_failed", refusal, {
       class: "store",
-      hint: ADVICE[FORBIDDEN.test(text) ? "NOPERM" : reply],
+      hint: ADVICE[FORBIDDEN.test(message) ? "NOPERM" : reply],
       cause,
     });
   }
-  const reason = passing ?? (typeof code === "string" ? code : undefined);
-  const down = `${serverAt(location)} cannot be used now: ${reason ?? quote(text)}`;
-  return new AgentAuthError("store_unavailable", down, { class: "unavailable", remedy: { action: "retry" }, cause });
-}
-
-/** The error without what a client hangs on it, such as the arguments of the command: AUTH has the password there. */
-function plainError(thrown: unknown, text: string): Error {
-  const plain = new Error(quote(text).slice(1, -1));
-  const { name, code } = Object(thrown) as { name?: unknown; code?: unknown };
-  if (typeof name === "string") plain.name = name;
-  return typeof code === "string" ? Object.assign(plain, { code }) : plain;
+  return unavailable(`${serverAt(location)} cannot be used now: ${passing ?? (code || quote(message))}`, cause);
 }
 
 function serverAt(location: string): string {
@@ -69,16 +54,9 @@ export interface Session {
   tryKeyless(args: readonly (string | number)[], key: string): Promise<unknown[] | undefined>;
 }
 
-/** Carries out a call of the driver. */
-export type ScriptCall = <T>(
-  options: DriverCallOptions | undefined,
-  work: (session: Session) => Promise<T>,
-) => Promise<T>;
-
-/** How to carry out calls over a connection, each with one time limit for all of its commands. */
-export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeoutMs: number): ScriptCall {
-  const late = () => noAnswer(location, timeoutMs);
-  const sessionUntil = (signal: AbortSignal): Session => ({
+/** How to carry out calls over a connection. */
+export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeoutMs: number): EngineCall<Session> {
+  const session = (signal: AbortSignal): Session => ({
     async run(script, keys, args = []) {
       const rest = [String(keys.length), ...keys, ...args.map(String)];
       const [key = ""] = keys;
@@ -87,7 +65,7 @@ export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeou
       try {
         return await send(["EVALSHA", digest, ...rest], key, signal);
       } catch (thrown) {
-        if (!isUnknownScript(thrown)) throw thrown;
+        if (!thrownTexts(thrown).message.startsWith("NOSCRIPT")) throw thrown;
         signal.throwIfAborted();
         return await send(["EVAL", script, ...rest], key, signal);
       }
@@ -101,27 +79,24 @@ export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeou
       }
     },
   });
-  return async ({ signal } = {}, work) => {
-    try {
-      return await inTime({ signal, timeoutMs, late }, (limit) => work(sessionUntil(limit)));
-    } catch (thrown) {
-      const failure = redisError(thrown, location);
-      if (!signal?.aborted && isUnanswered(failure)) renew?.();
-      throw failure;
-    }
+  const failure = (thrown: unknown, signal: AbortSignal | undefined) => {
+    const error = redisError(thrown, location);
+    if (!signal?.aborted && isUnanswered(error)) renew?.();
+    return error;
   };
+  return engineCalls({ name: serverAt(location), timeoutMs, session, failure });
 }
 
 /**
  * The same for leases, which may have expired before this process read the answer: a stopped process reads it late. A call
  * that took more time than its limit fails with `store_unavailable`.
  */
-export function leaseScriptCalls(link: Link, timeoutMs: number): ScriptCall {
+export function leaseScriptCalls(link: Link, timeoutMs: number): EngineCall<Session> {
   const call = scriptCalls(link, timeoutMs);
   return async (options, work) => {
     const startedAt = performance.now();
     const answer = await call(options, work);
-    if (performance.now() - startedAt > timeoutMs) throw noAnswer(link.location, timeoutMs);
+    if (performance.now() - startedAt > timeoutMs) throw unanswered(serverAt(link.location), timeoutMs);
     return answer;
   };
 }
@@ -137,8 +112,4 @@ function digestOf(script: string): Promise<string> {
     .then((bytes) => Array.from(new Uint8Array(bytes), (byte) => byte.toString(16).padStart(2, "0")).join(""));
   digests.set(script, digest);
   return digest;
-}
-
-function isUnknownScript(thrown: unknown): boolean {
-  return String((Object(thrown) as { message?: unknown }).message).startsWith("NOSCRIPT");
 }

@@ -39,66 +39,35 @@ export function decodeKey(text: string): RecordKey | undefined {
 }
 
 /** The names of keys. All keys of a partition have the same hash tag, so that a cluster puts them into one slot. */
-export class Names {
-  readonly #prefix: string;
+export type Names = ReturnType<typeof namesWith>;
 
-  constructor(prefix: string) {
-    this.#prefix = prefix;
-  }
-
-  /** A record: a hash of its version, its value and the keys of its tags. */
-  record({ kind, partition, id }: RecordKey): string {
-    return `${this.records(kind, partition)}${encodeName(id)}`;
-  }
-
+/** The names that begin with a prefix. */
+export function namesWith(prefix: string) {
+  const base = (partition: string) => `${prefix}:{${encodeName(partition)}}`;
   /** What the keys of the records of a kind begin with; their encoded ids follow. */
-  records(kind: RecordKind, partition: string): string {
-    return `${this.#base(partition)}:r:${kind}:`;
-  }
-
-  /** The encoded ids of the records of a kind. */
-  index(kind: RecordKind, partition: string): string {
-    return `${this.#base(partition)}:i:${kind}`;
-  }
-
-  /** The encoded ids of the records with each of these tags. */
-  tags(kind: RecordKind, partition: string, tags: Readonly<Record<string, string>> = {}): string[] {
-    return Object.entries(tags).map(
-      ([name, value]) => `${this.#base(partition)}:t:${kind}:${encodeName(name)}=${encodeName(value)}`,
-    );
-  }
-
-  /** The newest claim under a key. */
-  lease({ kind, partition, id }: RecordKey): string {
-    return `${this.#base(partition)}:l:${kind}:${encodeName(id)}`;
-  }
-
-  /** The keys of all leases of a partition, by the time when each can be forgotten. */
-  leases(partition: string): string {
-    return `${this.#base(partition)}:l`;
-  }
-
-  /** The newest version of a partition, and when the partition was registered for each kind. */
-  state(partition: string): string {
-    return `${this.#base(partition)}:seq`;
-  }
-
-  /** The encoded names of the partitions that have had a record of this kind. */
-  partitions(kind: RecordKind): string {
-    return `${this.#prefix}:p:${kind}`;
-  }
-
-  /** A key that exists for the moment of a look at the engine. */
-  get probe(): string {
-    return `${this.#prefix}:probe`;
-  }
-
-  /** The channel of changes. */
-  get channel(): string {
-    return `${this.#prefix}:ch`;
-  }
-
-  #base(partition: string): string {
-    return `${this.#prefix}:{${encodeName(partition)}}`;
-  }
+  const records = (kind: RecordKind, partition: string) => `${base(partition)}:r:${kind}:`;
+  return {
+    records,
+    /** A record: a hash of its version, its value and the keys of its tags. */
+    record: ({ kind, partition, id }: RecordKey) => `${records(kind, partition)}${encodeName(id)}`,
+    /** The encoded ids of the records of a kind. */
+    index: (kind: RecordKind, partition: string) => `${base(partition)}:i:${kind}`,
+    /** The encoded ids of the records with each of these tags. */
+    tags: (kind: RecordKind, partition: string, tags: Readonly<Record<string, string>> = {}) =>
+      Object.entries(tags).map(
+        ([name, value]) => `${base(partition)}:t:${kind}:${encodeName(name)}=${encodeName(value)}`,
+      ),
+    /** The newest claim under a key. */
+    lease: ({ kind, partition, id }: RecordKey) => `${base(partition)}:l:${kind}:${encodeName(id)}`,
+    /** The keys of all leases of a partition, by the time when each can be forgotten. */
+    leases: (partition: string) => `${base(partition)}:l`,
+    /** The newest version of a partition, and when the partition was registered for each kind. */
+    state: (partition: string) => `${base(partition)}:seq`,
+    /** The encoded names of the partitions that have had a record of this kind. */
+    partitions: (kind: RecordKind) => `${prefix}:p:${kind}`,
+    /** A key that exists for the moment of a look at the engine. */
+    probe: `${prefix}:probe`,
+    /** The channel of changes. */
+    channel: `${prefix}:ch`,
+  };
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../errors.js";
+import { type AgentAuthError, usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type {
   LeaseClaim,
@@ -11,10 +11,11 @@ import type {
   StoredRecord,
   Version,
 } from "../driver/driver.js";
-import { linkOf, type RedisConnection, type Subscribe } from "./connection.js";
+import { watchBy } from "../driver/engine.js";
+import { linkOf, type RedisConnection } from "./connection.js";
 import { leaseScriptCalls, redisError, type Session, scriptCalls } from "./engine.js";
 import { healthOf, weakestSync } from "./health.js";
-import { decodeKey, decodeName, encodeKey, encodeName, Names } from "./names.js";
+import { decodeKey, decodeName, encodeKey, encodeName, type Names, namesWith } from "./names.js";
 import * as scripts from "./scripts.js";
 import { PARTITIONS, SCAN } from "./scripts.js";
 
@@ -63,9 +64,10 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   if (wait) for (const name of ["replicas", "timeoutMs"] as const) positive(`wait.${name}`, wait[name]);
   const link = linkOf(connection);
   const { location, isCluster, subscribe } = link;
-  const names = new Names(prefix);
+  const names = namesWith(prefix);
   const [call, leaseCall] = [scriptCalls(link, timeoutMs), leaseScriptCalls(link, timeoutMs)];
   const channel = isCluster ? "" : names.channel;
+  const failure = (thrown: unknown) => redisError(thrown, location);
   return {
     system: "redis",
     location,
@@ -127,7 +129,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
       const args = [owner, note === undefined ? "" : "1", note ?? "", channel, encodeKey(key)];
       await call(options, ({ run }) => run(scripts.RELEASE, keys, args));
     },
-    ...(subscribe && { watch: watchBy(subscribe, names.channel, location) }),
+    ...(subscribe && { watch: watchBy(subscribe, names.channel, { keyOf: decodeKey, failure }) }),
     health: (options) =>
       call(options, async ({ run, tryKeyless }) => {
         const askedAt = Date.now();
@@ -138,20 +140,6 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         const known = { info: info ? String(info) : undefined, appendfsync, refused: refused.map(String) };
         return healthOf(known, clockAheadMs, allowEviction);
       }),
-  };
-}
-
-/** Reports the changes that the scripts publish. */
-function watchBy(subscribe: Subscribe, channel: string, location: string): NonNullable<StoreDriver["watch"]> {
-  return async (onChange, onGap, signal) => {
-    if (signal.aborted) return;
-    const onMessage = (message: string) => {
-      const key = decodeKey(message);
-      if (key) onChange(key);
-    };
-    await subscribe(channel, onMessage, onGap, signal).catch((thrown: unknown) => {
-      throw redisError(thrown, location);
-    });
   };
 }
 
@@ -183,15 +171,10 @@ function positive(name: string, value: number): void {
 }
 
 function usage(name: string, value: unknown, rule: string): AgentAuthError {
-  return new AgentAuthError("usage", `${name} of redisDriver must be ${rule}, not ${quote(value)}`, { class: "usage" });
+  return usageError(`${name} of redisDriver must be ${rule}, not ${quote(value)}`);
 }
 
-interface Part {
-  readonly limit: number;
-  readonly cursor?: string | undefined;
-  readonly valueLength?: number | undefined;
-}
-
+type Part = Parameters<StoreDriver["scan"]>[1];
 type Run = Session["run"];
 
 /** A scan of all partitions asks for this many at a time. */
@@ -222,31 +205,20 @@ async function scanPartition(
  * A part of the records of all partitions. The cursor is the partition, and the last id in it unless the partition is
  * complete.
  */
-async function scanAll(
-  run: Run,
-  names: Names,
-  kind: RecordKind,
-  { limit, cursor, valueLength }: Part,
-): Promise<ScanPage> {
+async function scanAll(run: Run, names: Names, kind: RecordKind, page: Part): Promise<ScanPage> {
+  const { limit, cursor, valueLength } = page;
+  const scanOne = (encoded: string, part: Part) =>
+    scanPartition(run, names, { kind, partition: decodeName(encoded) }, { valueLength, ...part });
   const [name = "", id] = cursor?.split(" ") ?? [];
   if (id !== undefined) {
-    const page = await scanPartition(
-      run,
-      names,
-      { kind, partition: decodeName(name) },
-      { limit, cursor: id, valueLength },
-    );
+    const page = await scanOne(name, { limit, cursor: id });
     return { items: page.items, cursor: page.cursor === undefined ? name : `${name} ${page.cursor}` };
   }
   const wanted = Math.min(limit, PARTITIONS_AT_ONCE);
   const found = (await run(PARTITIONS, [names.partitions(kind)], [after(cursor), wanted])) as unknown[];
   const partitions = found.map(String);
   const share = Math.floor(limit / Math.max(1, partitions.length));
-  const pages = await Promise.all(
-    partitions.map((each) =>
-      scanPartition(run, names, { kind, partition: decodeName(each) }, { limit: share, valueLength }),
-    ),
-  );
+  const pages = await Promise.all(partitions.map((each) => scanOne(each, { limit: share })));
   // What follows a partition that is not complete would be returned again.
   const isPartial = pages.findIndex((page) => page.cursor !== undefined);
   const items = pages.slice(0, isPartial === -1 ? undefined : isPartial + 1).flatMap((page) => page.items);

@@ -1,10 +1,10 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, usageError } from "../../errors.js";
 import { fromBase64url, toBase64url } from "../../http/base64url.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { Lru } from "../../http/lru.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { escapeText } from "../../redact.js";
-import { AesKey, KEY_BYTES, type KeyInput, keyBytes } from "./aes-key.js";
+import { AesKey, KEY_BYTES, type KeyInput, keyBytes } from "./key-ring.js";
 import {
   CipherError,
   KeyDeletedError,
@@ -48,7 +48,7 @@ export function envelope(options: EnvelopeOptions): Sealing {
 export function openEnvelope(options: EnvelopeOptions, clock: Pick<Clock, "now">): Sealing {
   for (const name of ["wrap", "unwrap"] as const) {
     if (typeof options?.[name] === "function") continue;
-    throw new AgentAuthError("usage", `the option ${name} must be a function`, { class: "usage" });
+    throw usageError(`the option ${name} must be a function`);
   }
   const nameOf = keyedNames(keyBytes(options.nameKey, "nameKey"));
   const keys = new Lru<DataKeys>(MAX_TENANTS);

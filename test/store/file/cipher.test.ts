@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { describe, expect, it } from "vitest";
 import { aesGcm, type Cipher, sealedWith } from "../../../src/store/file/cipher.js";
-import { KEY_BYTES } from "../../../src/store/seal/aes-key.js";
+import { KEY_BYTES } from "../../../src/store/seal/key-ring.js";
 import { CipherError } from "../../../src/store/seal/sealing.js";
 import { fc } from "../../helpers/properties.js";
 

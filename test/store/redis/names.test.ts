@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { decodeKey, decodeName, encodeKey, encodeName, Names } from "../../../src/store/redis/names.js";
+import { decodeKey, decodeName, encodeKey, encodeName, namesWith } from "../../../src/store/redis/names.js";
 
 /** Any text, half surrogate pairs included. */
 const anyText = fc.array(fc.integer({ min: 0, max: 0xffff })).map((units) => String.fromCharCode(...units));
@@ -22,7 +22,7 @@ describe("the names of keys in Redis", () => {
   });
 
   it("of one partition have one hash tag, which is its name", () => {
-    const names = new Names("aa");
+    const names = namesWith("aa");
     const key = { kind: "grant", partition: "{}:\0", id: "}{" } as const;
     const { kind, partition } = key;
     const all = [names.record(key), names.records(kind, partition), names.index(kind, partition), names.lease(key)];
@@ -33,7 +33,7 @@ describe("the names of keys in Redis", () => {
   });
 
   it("of tags never run into one another", () => {
-    const names = new Names("aa");
+    const names = namesWith("aa");
     expect(names.tags("grant", "p", { "a=b": "c" })).not.toEqual(names.tags("grant", "p", { a: "b=c" }));
   });
 
