@@ -3,10 +3,7 @@ import { inTime, unanswered } from "./bounded-driver.js";
 import type { DriverCallOptions, DriverHealth, RecordKey, StoreDriver } from "./driver.js";
 
 /** Carries out a call of one or more commands with one time limit for all of them. */
-export type EngineCall<S> = <T>(
-  options: DriverCallOptions | undefined,
-  work: (session: S) => Promise<T>,
-) => Promise<T>;
+export type EngineCall<S> = <T>(options: DriverCallOptions | undefined, work: (session: S) => Promise<T>) => Promise<T>;
 
 /** How to carry out the calls of a driver. */
 export function engineCalls<S>(engine: {

@@ -1,5 +1,5 @@
-import { healthReport } from "../driver/engine.js";
 import type { DriverHealth } from "../driver/driver.js";
+import { healthReport } from "../driver/engine.js";
 import type { Row } from "./client.js";
 import type { RunStatement } from "./engine.js";
 import { SCHEMA_VERSION, type TableNames } from "./store-sql.js";

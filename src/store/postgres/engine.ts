@@ -1,8 +1,8 @@
 import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { unavailable } from "../driver/bounded-driver.js";
-import { type EngineCall, engineCalls, pause, type Subscribe, thrownTexts } from "../driver/engine.js";
 import type { RecordKey } from "../driver/driver.js";
+import { type EngineCall, engineCalls, pause, type Subscribe, thrownTexts } from "../driver/engine.js";
 import { type Parameter, type PostgresQuery, type Row, rowsOf } from "./client.js";
 import { fromHex } from "./store-sql.js";
 

@@ -1,31 +1,5 @@
 import type { TableNames } from "./store-sql.js";
 
-/** Each operation is one statement, a transaction by itself: it needs no session, and a pooler may send each elsewhere. */
-export interface Statements {
-  /** `$1` kind, `$2` partition, `$3` id. Returns version, value. */
-  readonly get: string;
-  /** `$1` kind, `$2` partition, `$3` id. Writes the record as it is. Returns version, value. */
-  readonly touch: string;
-  /** The key, `$4` value, `$5` tags, `$6` milliseconds until it expires or null. Returns version. */
-  readonly insert: string;
-  /** As `insert`, and `$7` the expected version. Returns version. */
-  readonly update: string;
-  /** The key, `$4` the expected version or null. Returns a row if it removed the record. */
-  readonly remove: string;
-  /** `$1` kind, `$2` partition or null, `$3` tags or null, `$4` and `$5` the key before or null, `$6` limit. Returns partition, id, version, value. */
-  readonly scan: string;
-  /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns who has it, the attempt and the trace; no row: try again. */
-  readonly claim: string;
-  /** As `claim`. Returns a row if the lease is extended. */
-  readonly extend: string;
-  /** The key, `$4` owner, `$5` note or null. */
-  readonly release: string;
-  /** Without values: removes a part of what has expired. */
-  readonly sweep: string;
-  /** `$1` message: notifies those that watch. */
-  readonly notify: string;
-}
-
 const KEY = "kind = $1::text AND partition = decode($2::text, 'hex') AND id = decode($3::text, 'hex')";
 const KEY_VALUES = "$1::text, decode($2::text, 'hex'), decode($3::text, 'hex')";
 // Not now(): that is the time at which the transaction began.
@@ -35,7 +9,8 @@ const FORGOTTEN = "clock_timestamp() - interval '30 days'";
 const SWEEP_LIMIT = 500;
 
 /**
- * The statements for these tables.
+ * The statements for these tables. Each operation is one, a transaction by itself: it needs no session, and a pooler may
+ * send each elsewhere.
  *
  * What they rely on under READ COMMITTED, the default of PostgreSQL: a statement that finds a row locked by another
  * transaction waits for it, and then evaluates its condition again on the row as that transaction left it. So of several
@@ -47,12 +22,14 @@ const SWEEP_LIMIT = 500;
 export function statementsFor(
   names: TableNames,
   { notify, lockTimeoutMs }: { notify: boolean; lockTimeoutMs: number },
-): Statements {
+) {
   const settings = settingsFor(lockTimeoutMs);
   const statements = {
     ...recordStatements(names, settings),
     ...leaseStatements(names, settings),
+    /** Without values: removes a part of what has expired. */
     sweep: sweepStatement(names),
+    /** `$1` message: notifies those that watch. */
     notify: `SELECT pg_notify('${names.channel}', $1::text) AS notified`,
   };
   if (!notify) return statements;
@@ -73,15 +50,13 @@ function withNotification(statement: string, channel: string): string {
 SELECT version, pg_notify('${channel}', concat_ws(' ', $1::text, $2::text, $3::text)) AS notified FROM changed`;
 }
 
-/** Settings of the transaction that a statement is: a query that sets them, and that it reads before it locks a row. */
-interface TransactionSettings {
-  /** What was acknowledged survives a crash of the server, whatever the default is. */
-  readonly durable: string;
-  /** It need not. */
-  readonly fleeting: string;
-}
+/**
+ * Settings of the transaction that a statement is: a query that sets them, and that it reads before it locks a row. With
+ * those of `durable` what was acknowledged survives a crash of the server, whatever the default is.
+ */
+type TransactionSettings = ReturnType<typeof settingsFor>;
 
-function settingsFor(lockTimeoutMs: number): TransactionSettings {
+function settingsFor(lockTimeoutMs: number) {
   const set = (name: string, value: string) => `set_config('${name}', ${value}, true)`;
   const select = (commit: string) =>
     `SELECT ${set("lock_timeout", `'${lockTimeoutMs}'`)} AS lock, ${set("synchronous_commit", commit)} AS commit`;
@@ -90,14 +65,13 @@ function settingsFor(lockTimeoutMs: number): TransactionSettings {
   return { durable: select(`CASE ${setting} WHEN 'off' THEN 'on' ELSE ${setting} END`), fleeting: select("'off'") };
 }
 
-function recordStatements(
-  { record, sequence }: TableNames,
-  { durable, fleeting }: TransactionSettings,
-): Omit<Statements, "claim" | "extend" | "release" | "sweep" | "notify"> {
+function recordStatements({ record, sequence }: TableNames, { durable, fleeting }: TransactionSettings) {
   const version = `nextval('${sequence}'::regclass)`;
   const expiry = later("clock_timestamp()", "$6");
   return {
+    /** `$1` kind, `$2` partition, `$3` id. Returns version, value. */
     get: `SELECT version::text AS version, value FROM ${record} WHERE ${KEY} AND ${LIVES}`,
+    /** The key, `$4` value, `$5` tags, `$6` milliseconds until it expires or null. Returns version. */
     // ON CONFLICT finds the row of another transaction too, which this statement cannot see yet: it waits for its end, and
     // the condition is evaluated on what is there then. A record that has expired counts as none.
     insert: `WITH settings AS MATERIALIZED (${durable})
@@ -107,21 +81,28 @@ ON CONFLICT (kind, partition, id) DO UPDATE
 SET version = excluded.version, value = excluded.value, tags = excluded.tags, expires_at = excluded.expires_at
 WHERE stored.expires_at <= clock_timestamp()
 RETURNING version::text AS version`,
+    /** `$1` kind, `$2` partition, `$3` id. Writes the record as it is. Returns version, value. */
     // The record as it is: rights, constraints, triggers and locks refuse this as they would refuse an update.
     touch: `WITH settings AS MATERIALIZED (${fleeting})
 UPDATE ${record}
 SET version = version + 0 * ${version}, value = value, tags = tags, expires_at = expires_at FROM settings
 WHERE ${KEY} AND ${LIVES}
 RETURNING version::text AS version, value`,
+    /** As `insert`, and `$7` the expected version. Returns version. */
     update: `WITH settings AS MATERIALIZED (${durable})
 UPDATE ${record}
 SET version = ${version}, value = $4::text, tags = $5::text::jsonb, expires_at = ${expiry} FROM settings
 WHERE ${KEY} AND version = $7::text::bigint AND ${LIVES}
 RETURNING version::text AS version`,
+    /** The key, `$4` the expected version or null. Returns a row if it removed the record. */
     remove: `WITH settings AS MATERIALIZED (${durable})
 DELETE FROM ${record} USING settings
 WHERE ${KEY} AND ${LIVES} AND ($4::text IS NULL OR version = $4::text::bigint)
 RETURNING version::text AS version`,
+    /**
+     * `$1` kind, `$2` partition or null, `$3` tags or null, `$4` and `$5` the key before or null, `$6` limit, `$7` length of
+     * a value. Returns partition, id, version, value.
+     */
     // In ORDER BY a name without its table would be that of the result, which has no index.
     // Of one partition by its ids alone: the planner takes a comparison of pairs for one that selects hardly a row, and reads
     // the whole partition in place of the index of tags.
@@ -136,13 +117,11 @@ ORDER BY stored.partition, stored.id LIMIT $6::text::int`,
   };
 }
 
-function leaseStatements(
-  { lease, sequence }: TableNames,
-  { durable }: TransactionSettings,
-): Pick<Statements, "claim" | "extend" | "release"> {
+function leaseStatements({ lease, sequence }: TableNames, { durable }: TransactionSettings) {
   const trace = `old.attempt::text AS attempt, old.owner, ${epoch("old.claimed_at")} AS claimed, ${epoch("old.read_at")} AS read,
 ${epoch("old.released_at")} AS released, old.note, ${epoch("old.held_until")} AS until`;
   return {
+    /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns who has it, the attempt and the trace; no row: try again. */
     // "old" is the lease as this statement sees it. If it is held, nothing is written, so that waiting costs no write.
     // If it is free, the claim succeeds only if the row is still the one in "old", on which the trace of the result is
     // based: the owner before may have extended it, with another note, and others may have claimed it. Then no row is
@@ -165,9 +144,11 @@ ${epoch("old.released_at")} AS released, old.note, ${epoch("old.held_until")} AS
 SELECT 'taken' AS result, taken.attempt::text AS number, ${trace} FROM taken LEFT JOIN old ON old.owner IS NOT NULL
 UNION ALL
 SELECT 'busy', NULL, ${trace} FROM old WHERE is_held`,
+    /** As `claim`. Returns a row if the lease is extended. */
     extend: `WITH settings AS MATERIALIZED (${durable})
 UPDATE ${lease} SET held_until = ${later("clock_timestamp()", "$5")}, note = $6::text FROM settings
 WHERE ${KEY} AND owner = $4::text AND ${HELD} RETURNING 'extended' AS result`,
+    /** The key, `$4` owner, `$5` note or null. */
     // The row of a lease that was released without a trace remains for its attempt.
     release: `WITH settings AS MATERIALIZED (${durable})
 UPDATE ${lease} SET released_at = clock_timestamp(), note = coalesce($5::text, ''),

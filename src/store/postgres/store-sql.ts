@@ -8,33 +8,16 @@ const DEFAULT_TABLE = "agentauth_record";
 const MAX_NAME = 55;
 const PART = /^[A-Za-z_][\w$-]*$/;
 
-/** What the store has in the database; each name is quoted and can be part of a statement. */
-export interface TableNames {
-  /** The table of records. */
-  readonly record: string;
-  /** The table of leases. */
-  readonly lease: string;
-  /** The sequence of versions and of attempts. */
-  readonly sequence: string;
-  /** Finds records by their tags. */
-  readonly tagIndex: string;
-  /** Finds records that have expired. */
-  readonly expiryIndex: string;
-  /** Finds old leases. */
-  readonly leaseIndex: string;
-  /** The channel of changes, not quoted; tables of the same name in other schemas may share it. */
-  readonly channel: string;
-  /** The name for messages, not quoted. */
-  readonly plain: string;
-}
+/** What the store has in the database. */
+export type TableNames = ReturnType<typeof tableNames>;
 
 /**
- * The names that follow from the name of the table.
+ * The names that follow from the name of the table; each is quoted and can be part of a statement.
  *
  * @param table a name or `schema.name`, of letters, digits, `_`, `$` and `-`, and at most 55 characters; upper and lower case differ
  * @throws AgentAuthError `usage` for another name
  */
-export function tableNames(table: string = DEFAULT_TABLE): TableNames {
+export function tableNames(table: string = DEFAULT_TABLE) {
   const parts = typeof table === "string" ? table.split(".") : [];
   if (parts.length < 1 || parts.length > 2 || table.length > MAX_NAME || !parts.every((part) => PART.test(part))) {
     const hint = `set table to a name or schema.name of letters, digits, _, $ and -, of at most ${MAX_NAME} characters`;
@@ -45,11 +28,14 @@ export function tableNames(table: string = DEFAULT_TABLE): TableNames {
   return {
     record: inSchema(""),
     lease: inSchema("_lease"),
+    /** The source of versions and of attempts. */
     sequence: inSchema("_version"),
     tagIndex: inSchema("_tags"),
     expiryIndex: inSchema("_expiry"),
     leaseIndex: inSchema("_claimed"),
+    /** Of changes; not quoted. Tables of the same name in other schemas may share it. */
     channel: `${table}_changed`,
+    /** The name for messages, not quoted. */
     plain: table,
   };
 }

@@ -1,5 +1,5 @@
-import { healthReport } from "../driver/engine.js";
 import type { DriverHealth } from "../driver/driver.js";
+import { healthReport } from "../driver/engine.js";
 
 /** What the engine says of itself; undefined where the user of the client must not read it. */
 export interface EngineState {
