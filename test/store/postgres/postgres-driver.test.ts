@@ -125,7 +125,7 @@ describe("waiting for the engine", () => {
     expect(await heldError(driver.get(KEY))).toMatchObject({
       code: "store_unavailable",
       retryable: true,
-      message: "PostgreSQL table agentauth_record: no response in 0.005 s",
+      message: "PostgreSQL table agentauth_record did not answer in 0.005 s",
     });
   });
 

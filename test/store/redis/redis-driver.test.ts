@@ -27,7 +27,7 @@ describe("the Redis driver", () => {
         time += 3000;
         return reply;
       };
-      const late = { code: "store_unavailable", message: "the Redis server did not answer within 2000 ms" };
+      const late = { code: "store_unavailable", message: "the Redis server did not answer in 2 s" };
       const claiming = redisDriver({ send: answering(["1", "7", "1000", "0"]) });
       expect(await heldError(claiming.claim(KEY, CLAIM))).toMatchObject(late);
       expect(await heldError(redisDriver({ send: answering(1) }).extend(KEY, CLAIM))).toMatchObject(late);
