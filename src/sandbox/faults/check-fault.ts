@@ -31,7 +31,7 @@ function textField(expects: string, pattern: RegExp): FaultField {
 }
 
 /** Any JSON; what is not JSON reads as `undefined`. */
-export const jsonField: FaultField = {
+const jsonField: FaultField = {
   expects: "JSON",
   accepts: (value) => value !== undefined,
   read(written) {
@@ -109,7 +109,7 @@ const EFFECT_SHAPES: { readonly [K in FaultKind]?: FaultShape } = {
 };
 
 /** The fields of a kind, the selectors included. @throws AgentAuthError `usage` where there is no such kind */
-export function shapeOf(kind: unknown): FaultShape {
+function shapeOf(kind: unknown): FaultShape {
   if (typeof kind === "string" && Object.hasOwn(FAULT_KINDS, kind)) {
     const shape = EFFECT_SHAPES[kind as FaultKind];
     return { ...shape, fields: { ...SELECTOR_FIELDS, ...shape?.fields } };
@@ -144,7 +144,7 @@ export function checkFault(value: unknown): Fault {
 }
 
 /** The error for a field that a kind does not have. */
-export function unknownField(name: string, kind: string, shape: FaultShape): AgentAuthError {
+function unknownField(name: string, kind: string, shape: FaultShape): AgentAuthError {
   const names = Object.keys(shape.fields);
   const suggestion = suggest(name, names);
   const more = suggestion === undefined ? ` of ${kind}` : `; did you mean ${suggestion}?`;
@@ -152,7 +152,7 @@ export function unknownField(name: string, kind: string, shape: FaultShape): Age
 }
 
 /** The error for a field of a fault. */
-export function faultError(name: string, value: unknown, expects: string, hint: string): AgentAuthError {
+function faultError(name: string, value: unknown, expects: string, hint: string): AgentAuthError {
   const shown = value === undefined ? "it is missing" : `${quote(value)} is not`;
   return usageError(`fault: ${quote(name)} must be ${expects}, ${shown}`, hint);
 }

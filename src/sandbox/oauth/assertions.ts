@@ -16,7 +16,7 @@ import { TOKEN_EXCHANGE_GRANT } from "./token-exchange.js";
 export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /** The `typ` of an identity assertion (ID-JAG). */
-export const ID_JAG_TYP = "oauth-id-jag+jwt";
+const ID_JAG_TYP = "oauth-id-jag+jwt";
 
 /** What the grant needs of the authorization server. */
 export interface JwtBearerSettings {

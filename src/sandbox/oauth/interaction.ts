@@ -30,7 +30,7 @@ export async function handleInteraction(
 }
 
 /** Grants all requested scopes and returns the id of the grant. */
-export async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
+async function grantAll(provider: OidcProvider, interaction: Interaction, accountId: string): Promise<string> {
   const { params, grantId } = interaction;
   const existing = grantId === undefined ? undefined : await provider.Grant.find(grantId);
   const grant = existing ?? new provider.Grant({ accountId, clientId: paramOf(params, "client_id") ?? "" });
