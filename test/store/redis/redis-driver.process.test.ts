@@ -60,7 +60,7 @@ describe.skipIf(!HAS_REDIS)(`the Redis driver and its engine${missing}`, () => {
     const { server, driver } = await open([], { timeoutMs: 200 });
     await driver.put(KEY, "text", undefined);
     await server.kill("SIGSTOP");
-    const unavailable = { code: "store_unavailable", retryable: true, message: expect.stringMatching(/within 200 ms/) };
+    const unavailable = { code: "store_unavailable", retryable: true, message: expect.stringMatching(/in 0.2 s/) };
     await expect(driver.claim(KEY, CLAIM)).rejects.toMatchObject(unavailable);
     await server.kill("SIGCONT");
     await eventually(() => answers(driver));
