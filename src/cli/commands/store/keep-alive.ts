@@ -6,6 +6,7 @@ import type { OutputFlags } from "../../flags/output.js";
 import { printResult } from "../../output/writer.js";
 import type { CommandContext, ContextFlags } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
+import { checkTenant } from "./logins.js";
 
 /** Options of `store keep-alive`. */
 export interface KeepAliveFlags
@@ -25,9 +26,9 @@ export async function runKeepAlive(
   context: CommandContext,
 ): Promise<number | undefined> {
   const { io, signals } = context;
-  const { location, for: ofTenant } = await context.store();
-  if (tenant !== undefined && ofTenant === undefined)
-    throw usageError(`the store in ${quote(location)} has no tenants`, "leave out --tenant");
+  const store = await context.store();
+  checkTenant(store, tenant);
+  const { location } = store;
   if (location === "memory") throw usageError("the store is memory: it has nothing beyond this command");
   const agent = await context.agent({ login: "never" });
   const end = new AbortController();

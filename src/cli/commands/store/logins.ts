@@ -1,7 +1,9 @@
 import { type AgentAuthError, usageError } from "../../../errors.js";
 import type { Connection, ConnectionState } from "../../../oauth/model/connection.js";
+import type { GrantStore } from "../../../oauth/model/grant-store.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { readConfig } from "../../../profile/settings-file.js";
+import { quote } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { warnOfUnusable } from "../../clients/printed-login.js";
 import type { OutputFlags } from "../../flags/output.js";
@@ -57,6 +59,7 @@ export async function runLogins(options: LoginsFlags, given: CommandContext): Pr
   const unusable: AgentAuthError[] = [];
   const onUnusable = (error: AgentAuthError) => void unusable.push(error);
   const store = await context.store();
+  checkTenant(store, tenant);
   const query = { profile, tenant, server, state, limit: Math.min(PAGE, limit), onUnusable };
   async function* pages(): AsyncGenerator<PrintedConnection[]> {
     let left = limit;
@@ -69,4 +72,13 @@ export async function runLogins(options: LoginsFlags, given: CommandContext): Pr
   await printPages(pages(), LOGINS, options, context);
   warnOfUnusable(unusable, context);
   return unusable.length > 0 ? EXIT_CODES.store : undefined;
+}
+
+/** @throws `AgentAuthError` `usage` for a tenant where the store has none */
+export function checkTenant(
+  { location, for: ofTenant }: GrantStore,
+  tenant: string | readonly string[] | undefined,
+): void {
+  if (tenant !== undefined && ofTenant === undefined)
+    throw usageError(`the store in ${quote(location)} has no tenants`, "leave out --tenant");
 }

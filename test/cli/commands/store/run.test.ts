@@ -115,7 +115,7 @@ describe("store logins", () => {
 
   it.each([
     [["--needs-login", "--state", "valid"], "leave one of the two out"],
-    [["--tenant", "acme"], "no tenants"],
+    [["--tenant", "acme"], "has no tenants\nhint: leave out --tenant"],
     [["--limit", "0"], "whole number"],
     [["--state", "gone"], "valid, expired, needs_login, lost_refresh"],
   ])("refuses %j", async (args, text) => {
