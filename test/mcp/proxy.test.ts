@@ -362,6 +362,7 @@ describe("the proxy when initialize fails", () => {
   it("answers every request with the command that helps, and ends, if a retry does not help", async () => {
     const host = startHost("http://127.0.0.1:9/mcp", { fetch: () => Promise.reject(refusal("auth")) });
     host.send({ id: 1, method: "initialize", params: HELLO });
+    host.send({ method: "notifications/initialized" });
     host.send({ id: 2, method: "tools/list" });
     expect(await heldError(host.done)).toMatchObject({ code: "login_required" });
     expect(host.received.map(({ id, error }) => [id, error?.message])).toEqual([
@@ -421,8 +422,9 @@ describe("the proxy when initialize fails", () => {
     const peer = await startPeer(() => undefined);
     const host = startHost(peer.url);
     host.send({ id: 1, method: "initialize", params: HELLO });
+    host.send({ method: "notifications/initialized" });
     host.send({ id: 2, method: "tools/list" });
-    await until(() => host.log.length === 2);
+    await until(() => host.log.length === 3);
     host.stop.abort();
     await host.done;
     expect(host.received.map(({ id, error }) => [id, error?.data?.["code"]])).toEqual([
