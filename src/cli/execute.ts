@@ -86,7 +86,7 @@ export async function run(
       if (printed.text) await io.stdout.write(printed.text);
     }
   } catch (thrown) {
-    return await settle(thrown, { argv: words, io, redactor, signals, printed, agent });
+    return await finish(thrown, { argv: words, io, redactor, signals, printed, agent });
   } finally {
     // Before the connection to the engine is closed.
     if (pendingSaves.isUnderWay()) {
@@ -108,7 +108,7 @@ interface FailedRun {
   agent: AgentMode | undefined;
 }
 
-async function settle(thrown: unknown, { argv, io, redactor, signals, printed, agent }: FailedRun): Promise<number> {
+async function finish(thrown: unknown, { argv, io, redactor, signals, printed, agent }: FailedRun): Promise<number> {
   if (thrown instanceof PipeClosed) return EXIT_CODES.ok;
   if (thrown instanceof CommanderError) {
     if (thrown.exitCode === 0) return EXIT_CODES.ok;

@@ -26,7 +26,7 @@ export function loginMethod(
   input?: Readable,
 ): LoginMethod {
   const isAsked = mayAsk(flags, io);
-  const asked = isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined;
+  const pasted = isAsked && (io.stdin.isTTY || flags.flow === "paste") ? io.stdin.stream : undefined;
   return terminalLogin({
     // Without the URL there is no login, also with --quiet.
     say: (text) => io.with({ quiet: false }).say(fitted(text, io)),
@@ -40,7 +40,7 @@ export function loginMethod(
     loginTimeoutSeconds: flags.loginTimeout,
     confirm: mayConfirm(flags, io) ? (question, signal) => confirm(io, fitted(question, io), signal) : undefined,
     onInterrupt: () => signals.raise("SIGINT"),
-    input: input ?? asked,
+    input: input ?? pasted,
   });
 }
 

@@ -22,7 +22,7 @@ export interface ColumnSet {
   groups?: readonly FieldGroup[];
   /** The item's own fields, which `--columns` accepts. */
   fields: readonly string[];
-  /** Documented fields inside those, as paths: what a mistyped path may have meant. */
+  /** Documented fields inside those, as paths: suggestions for a mistyped path. */
   nested?: readonly string[];
 }
 
@@ -177,8 +177,8 @@ function isMistyped(path: string, { nested = [] }: ColumnSet): boolean {
   return suggest(path.slice(holder.length), siblings) !== undefined;
 }
 
-/** What a path that is none most likely meant: a field of nearly this name, or one that lies deeper. */
-function meant(path: string, { fields, nested = [] }: ColumnSet): string | undefined {
+/** The field that a mistyped path stands for: one of nearly this name, or one that lies deeper. */
+function suggestionFor(path: string, { fields, nested = [] }: ColumnSet): string | undefined {
   const deeper = nested.filter((known) => known.endsWith(`.${path}`));
   if (deeper.length > 0) return deeper.sort().reverse().join(" or ");
   return suggest(path, path.includes(".") ? nested : fields);
@@ -187,7 +187,7 @@ function meant(path: string, { fields, nested = [] }: ColumnSet): string | undef
 function usage(message: string, set: ColumnSet, path?: string): AgentAuthError {
   const nested = set.wideColumns.find((column) => column.path.includes("."));
   const deeper = nested ? `; a dot goes deeper, as in ${nested.path}` : "";
-  const guess = path === undefined ? undefined : meant(path, set);
+  const guess = path === undefined ? undefined : suggestionFor(path, set);
   const hint = `${guess === undefined ? "" : `did you mean ${guess}? `}fields: ${set.fields.join(", ")}${deeper}`;
   return usageError(message, hint);
 }

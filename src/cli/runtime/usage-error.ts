@@ -71,8 +71,8 @@ function wordOfOthers({ command = "", args = [] }: ParserError, word: string): s
   const name = [`${typed} ${args[1]}`, typed].find((one) => Object.hasOwn(WORDS_OF_OTHERS, one)) ?? "";
   // The query of a URL may have a secret.
   const url = args.find((one) => /^https?:[^?#@]+$/.test(one));
-  const meant = WORDS_OF_OTHERS[name];
-  return url === undefined ? meant : meant?.replace("<mcp_url>", () => shellWord(url));
+  const suggestion = WORDS_OF_OTHERS[name];
+  return url === undefined ? suggestion : suggestion?.replace("<mcp_url>", () => shellWord(url));
 }
 
 /** Whether an unknown flag may be an id: some issuers and services draw ids that begin with a dash. */
