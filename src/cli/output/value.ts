@@ -159,7 +159,7 @@ function timeText(seconds: number, { now, short }: CellStyle): string {
   return distance < 0 ? `${text} ago` : `in ${text}`;
 }
 
-/** Intl does the same, but loading its data costs a fifth of a start. */
-function groupThousands(count: number): string {
+/** A whole number with its thousands apart. Intl does the same, but loading its data costs a fifth of a start. */
+export function groupThousands(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }

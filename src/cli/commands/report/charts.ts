@@ -1,5 +1,6 @@
 /** The numbers of a report as lists with bars: what its text and its page show. */
 
+import { groupThousands } from "../../output/value.js";
 import type { Report, Tally, TimeSeries } from "./model.js";
 
 /** A list of values with a bar for each. */
@@ -103,18 +104,9 @@ function datesBetween(earliest: string | null, latest: string | null): string[] 
 /** The length of a day. */
 export const DAY_SECONDS = 86_400;
 
-// Made on first use: Intl takes a fifth of a start to load its data.
-let numbers: Intl.NumberFormat | undefined;
-
-/** A whole number with its thousands apart. */
-export function numberText(value: number): string {
-  numbers ??= new Intl.NumberFormat("en");
-  return numbers.format(value);
-}
-
 /** A count and its noun, which takes an s unless there is one. */
 export function countText(count: number, noun: string): string {
-  return `${numberText(count)} ${noun}${count === 1 ? "" : "s"}`;
+  return `${groupThousands(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /** A part of a whole in percent; a share above zero is never 0%, a share below one never 100%. */

@@ -1,5 +1,6 @@
 import { isLoopbackHost, parseUrl } from "../../../http/address.js";
-import { DAY_SECONDS, dateOf, numberText } from "./charts.js";
+import { groupThousands } from "../../output/value.js";
+import { DAY_SECONDS, dateOf } from "./charts.js";
 import type { Facts, Point } from "./fields.js";
 import type { Finding } from "./model.js";
 
@@ -32,7 +33,7 @@ const RULES: readonly Rule[] = [
     title: "Impossible travel",
     severity: "high",
     action: `Ask the owner whether both places are theirs. ${NO_REVOCATION} if they are not.`,
-    why: `First and last seen are at least ${LEAST_DISTANCE_KM} km apart, at more than ${numberText(FASTEST_KM_PER_HOUR)} km/h: faster than a commercial flight. It can be a VPN or a cloud exit, or a credential that two parties use.`,
+    why: `First and last seen are at least ${LEAST_DISTANCE_KM} km apart, at more than ${groupThousands(FASTEST_KM_PER_HOUR)} km/h: faster than a commercial flight. It can be a VPN or a cloud exit, or a credential that two parties use.`,
     judge: judgeTravel,
   },
   {
@@ -99,7 +100,7 @@ function judgeTravel({ first, last }: Facts): Judgement {
   if (distance < LEAST_DISTANCE_KM || distance <= hours * FASTEST_KM_PER_HOUR) return false;
   const minutes = Math.round(hours * 60);
   const time = minutes < 1 ? "under a minute" : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
-  return `${numberText(Math.round(distance))} km in ${time}`;
+  return `${groupThousands(Math.round(distance))} km in ${time}`;
 }
 
 const EARTH_RADIUS_KM = 6371;
@@ -205,11 +206,11 @@ function createSharedOrigins(mostOrigins: number) {
 
 /** How many of the devices of a finding are active. */
 export function activeText({ count, active }: Finding): string {
-  return active === count ? "all of them active" : `${numberText(active)} of them active`;
+  return active === count ? "all of them active" : `${groupThousands(active)} of them active`;
 }
 
 /** How many devices lack the data, in brackets; empty if none does. */
 export function notJudgedText({ judged, not_judged }: Finding): string {
   if (not_judged === 0) return "";
-  return ` (${numberText(not_judged)} of ${numberText(judged + not_judged)} lack the data to check)`;
+  return ` (${groupThousands(not_judged)} of ${groupThousands(judged + not_judged)} lack the data to check)`;
 }

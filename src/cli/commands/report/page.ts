@@ -1,16 +1,8 @@
 import { createHash } from "node:crypto";
 import { VERSION } from "../../../http/user-agent.js";
 import { escapeHtml } from "../../../redact.js";
-import {
-  type Chart,
-  type ChartRow,
-  type ChartSection,
-  chartsOf,
-  countText,
-  numberText,
-  restOf,
-  shareText,
-} from "./charts.js";
+import { groupThousands } from "../../output/value.js";
+import { type Chart, type ChartRow, type ChartSection, chartsOf, countText, restOf, shareText } from "./charts.js";
 import { activeText, notJudgedText } from "./findings.js";
 import type { Finding, Report } from "./model.js";
 import { REPORT_STYLE } from "./style.js";
@@ -65,14 +57,14 @@ function tiles({ devices, status, countries, networks, clients, fingerprints }: 
   const { counted, seen_within_7_days, seen_within_30_days } = devices;
   const active = status.top.find(({ value }) => value === "active")?.count ?? 0;
   const rows: [string, number, string][] = [
-    ["Devices", counted, devices.total === null ? "read" : `of ${numberText(devices.total)} in the pool`],
+    ["Devices", counted, devices.total === null ? "read" : `of ${groupThousands(devices.total)} in the pool`],
     ["Active", active, shareText(active, counted)],
     ["Seen within 7 days", seen_within_7_days, shareText(seen_within_7_days, counted)],
     ["Within 30 days", seen_within_30_days, shareText(seen_within_30_days, counted)],
     ["Countries", countries.last_seen.distinct, countText(networks.distinct, "network")],
     ["Clients", clients.distinct, countText(fingerprints.distinct, "TLS fingerprint")],
   ];
-  return html`<dl class="tiles">${rows.map(([label, value, note]) => html`<div><dt>${label}</dt><dd>${numberText(value)}</dd><small>${note}</small></div>`)}</dl>`;
+  return html`<dl class="tiles">${rows.map(([label, value, note]) => html`<div><dt>${label}</dt><dd>${groupThousands(value)}</dd><small>${note}</small></div>`)}</dl>`;
 }
 
 /** The findings with their reasons and examples, and the rules without a finding. */
@@ -93,7 +85,7 @@ function findingCard(finding: Finding): Markup {
     return html`<tr><th scope="row">${name}</th><td>${isolated(client ?? "")}</td><td>${country ?? ""}</td><td>${isolated(detail)}</td></tr>`;
   });
   const table = html`<details class="examples"><summary>${countText(examples.length, "example")}</summary><table><thead><tr><th scope="col">Device</th><th scope="col">Client</th><th scope="col">Country</th><th scope="col">What was found</th></tr></thead><tbody>${rows}</tbody></table></details>`;
-  return html`<article class="card found"><p class="count">${numberText(count)}</p><h3>${title}</h3>
+  return html`<article class="card found"><p class="count">${groupThousands(count)}</p><h3>${title}</h3>
 <p class="of">${activeText(finding)}${notJudgedText(finding)}</p><p>${why}</p><p>What to do: ${action}</p>${examples.length > 0 ? table : ""}</article>
 `;
 }
@@ -114,7 +106,7 @@ function chartCard(chart: Chart, whole: number): Markup {
     return html`<tr class="rest"><th scope="row">${row.label}</th><td></td>${numberCells(row, whole)}</tr>`;
   });
   const hidden = rows.slice(MOST_ROWS);
-  const more = html`<details><summary>${numberText(hidden.length)} more</summary><table class="bars"><tbody>${hidden}</tbody></table></details>`;
+  const more = html`<details><summary>${groupThousands(hidden.length)} more</summary><table class="bars"><tbody>${hidden}</tbody></table></details>`;
   return html`<article class="card"><h3>${chart.title}</h3><p class="about">${chart.about}</p>
 <table class="bars"><thead><tr><th></th><td></td><th scope="col">Devices</th><th scope="col">Share</th></tr></thead>
 <tbody>${rows.slice(0, MOST_ROWS)}${rest}</tbody></table>${hidden.length > 0 ? more : ""}</article>
@@ -122,7 +114,7 @@ function chartCard(chart: Chart, whole: number): Markup {
 }
 
 function numberCells({ count }: ChartRow, whole: number): Markup {
-  return html`<td class="n">${numberText(count)}</td><td class="n">${shareText(count, whole)}</td>`;
+  return html`<td class="n">${groupThousands(count)}</td><td class="n">${shareText(count, whole)}</td>`;
 }
 
 /** A bar that is as long as its column for the greatest count: without a track, which would be read as all devices. */

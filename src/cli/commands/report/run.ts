@@ -11,10 +11,11 @@ import { requireScope, unusableHint } from "../../listing/scope.js";
 import { documentedValues, parseSort } from "../../listing/source.js";
 import { type ListEnding, readList } from "../../listing/summary.js";
 import { withPager } from "../../output/pager.js";
+import { groupThousands } from "../../output/value.js";
 import { printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { createAggregate } from "./aggregate.js";
-import { countText, numberText } from "./charts.js";
+import { countText } from "./charts.js";
 import { checkHtmlFile, writeHtmlFile } from "./html-file.js";
 import type { Report } from "./model.js";
 import { reportText } from "./text.js";
@@ -62,13 +63,14 @@ function isComplete({ failure, verdict }: Reading): boolean {
 function notesOf(reading: Reading, filter: Filter | undefined, options: ReportFlags): string[] {
   const { yielded: read, matched: counted, total, drift, left, verdict, failure } = reading;
   const notes: string[] = [];
-  const of = total === undefined ? "" : ` of the ${numberText(total)} of the pool`;
+  const of = total === undefined ? "" : ` of the ${groupThousands(total)} of the pool`;
   if (failure?.unusable) notes.push(`${countText(failure.unusable.count, "device")} without an id are not counted`);
   else if (failure) notes.push(`the list ended early: ${countText(read, "device")}${of} could be read`);
-  if (filter) notes.push(`${numberText(counted)} of ${countText(read, "device")} match ${filter.text}`);
-  if (options.offset) notes.push(`started at offset ${numberText(options.offset)}: earlier devices are not counted`);
+  if (filter) notes.push(`${groupThousands(counted)} of ${countText(read, "device")} match ${filter.text}`);
+  if (options.offset)
+    notes.push(`started at offset ${groupThousands(options.offset)}: earlier devices are not counted`);
   const isLimited = left !== undefined || (failure === undefined && verdict?.next !== undefined);
-  if (isLimited) notes.push(`ended at --limit ${numberText(options.limit ?? counted)}: the pool has more devices`);
+  if (isLimited) notes.push(`ended at --limit ${groupThousands(options.limit ?? counted)}: the pool has more devices`);
   if (drift.length > 0)
     notes.push("the list changed while it was read: devices that were added or removed may be missing");
   return notes;

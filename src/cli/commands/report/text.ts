@@ -6,7 +6,8 @@ import type { OutStream } from "../../io/stream.js";
 import { isAscii } from "../../io/terminal-features.js";
 import { cutText, textWidth, wrap } from "../../io/width.js";
 import { isolate } from "../../output/paint.js";
-import { type Chart, type ChartRow, chartsOf, countText, numberText, restOf, shareText } from "./charts.js";
+import { groupThousands } from "../../output/value.js";
+import { type Chart, type ChartRow, chartsOf, countText, restOf, shareText } from "./charts.js";
 import { activeText, notJudgedText } from "./findings.js";
 import type { Finding, Report } from "./model.js";
 
@@ -44,8 +45,8 @@ function headLines({ pool_id, pool_title, devices, ...report }: Report, width: n
   const { bold, yellow, dim } = stream.colors;
   const facts = [
     countText(devices.counted, "device"),
-    `${numberText(devices.seen_within_7_days)} seen within 7 days`,
-    `${numberText(devices.seen_within_30_days)} within 30 days`,
+    `${groupThousands(devices.seen_within_7_days)} seen within 7 days`,
+    `${groupThousands(devices.seen_within_30_days)} within 30 days`,
     `read ${report.generated_at.slice(0, 16).replace("T", " ")} UTC`,
     ...(pool_title === null ? [] : [escapeText(pool_id)]),
   ];
@@ -74,7 +75,7 @@ function chartLines(chart: Chart, whole: number, width: number, stream: Target):
     const cut = cutText(escapeText(label), labelWidth);
     const padding = " ".repeat(labelWidth - textWidth(cut) + 1);
     const name = bar === 0 ? dim(cut) : isolated(cut, stream);
-    const numbers = numberText(count).padStart(COUNT_WIDTH) + dim(shareText(count, whole).padStart(SHARE_WIDTH));
+    const numbers = groupThousands(count).padStart(COUNT_WIDTH) + dim(shareText(count, whole).padStart(SHARE_WIDTH));
     return `${name}${padding}${cyan("█".repeat(bar))}${" ".repeat(barWidth - bar)}${numbers}`;
   };
   return [
@@ -109,7 +110,7 @@ function oneFinding(finding: Finding, width: number, stream: Target): string[] {
     ),
     ...[...wrap(why, room), ...wrap(`What to do: ${action}`, room)].map((line) => INDENT + line),
     ...examples.map((example) => exampleLine(example, idWidth, room, stream)),
-    ...(more > 0 ? [`${INDENT}${dim(`… and ${numberText(more)} more`)}`] : []),
+    ...(more > 0 ? [`${INDENT}${dim(`… and ${groupThousands(more)} more`)}`] : []),
   ];
 }
 
