@@ -32,7 +32,7 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
   const print = (body: object) => printObject(format, body, options, context);
   if (!options.paginate) {
     await print(await readObject(await request(service, path, query, context)));
-    return undefined;
+    return;
   }
   let next: number | undefined = firstOffset(query);
   for (let pages = 0; next !== undefined; pages++) {
@@ -50,7 +50,6 @@ export async function runApi(options: ApiOptions, context: CommandContext): Prom
       throw pages === 0 ? thrown : partial(thrown, offset, context.argv);
     }
   }
-  return undefined;
 }
 
 function firstOffset(query: readonly [string, string][]): number {

@@ -93,14 +93,13 @@ async function printDocument(options: DocumentOptions, context: CommandContext):
   context.io.say(
     `publish it yourself at ${quote(url)}, as application/json; then: agentauth client document --check ${shellWord(url)}`,
   );
-  return undefined;
 }
 
 async function checkDocument(url: string, options: DocumentOptions, context: CommandContext): Promise<undefined> {
   const rows = await documentChecks(url, options, context);
   await printRows(rows, CHECKS, options, context);
   const [first, ...others] = rows.filter(({ state }) => state === "failed");
-  if (first === undefined) return undefined;
+  if (first === undefined) return;
   const more = others.length === 0 ? "" : `; also: ${others.map(({ check }) => check).join(", ")}`;
   const message = `issuers must refuse the client metadata document ${quote(url)}: ${first.check}: ${first.found}${more}`;
   const hint = OF_HOST.has(first.check)

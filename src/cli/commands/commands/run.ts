@@ -29,7 +29,6 @@ export async function runCommands(root: Command, options: CommandsOptions, { io 
   } else {
     await io.stdout.write(isJson ? json(tree) : listText(tree.commands));
   }
-  return undefined;
 }
 
 const LISTED = "agentauth commands lists them";

@@ -8,7 +8,6 @@ import { type EffectiveSetting, effectiveSettings, settingsWithOrigin } from "..
 import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
-import type { CommandRun } from "../../runtime/declaration.js";
 import { type ConfigOptions, valueToStore } from "./setting-input.js";
 
 const SETTINGS = rowColumns([
@@ -17,11 +16,12 @@ const SETTINGS = rowColumns([
   { path: "source", header: "SOURCE" },
 ]);
 
+type ConfigRun = (options: ConfigOptions, context: CommandContext) => Promise<undefined>;
+
 /** The verbs of `config`. */
-export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", CommandRun<ConfigOptions>>> = {
+export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "path", ConfigRun>> = {
   async list(options, context) {
     await printRows(rowsOf(options, context), SETTINGS, options, context);
-    return undefined;
   },
 
   async get(options, context) {
@@ -45,7 +45,6 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     // A program gets the value unchanged; for a terminal, control characters are escaped.
     const shown = context.io.stdout.isTTY ? line.split("\t").map(escapeText).join("\t") : line;
     await context.io.stdout.write(`${shown}\n`);
-    return undefined;
   },
 
   async set(options, context) {
@@ -59,7 +58,6 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     if (key === "api_token" && before.api_token !== value) removeOwnToken(home, name, before.api_token);
     context.io.say(`${key} is set in profile ${name}`);
     reportDropped(dropped, name, context);
-    return undefined;
   },
 
   async unset(options, context) {
@@ -67,18 +65,16 @@ export const CONFIG_RUNS: Readonly<Record<"get" | "set" | "unset" | "list" | "pa
     const { config: current, name } = chosenProfile(options, context);
     if (current.profiles[name]?.[key] === undefined) {
       context.io.say(`${key} was not set in profile ${name}`);
-      return undefined;
+      return;
     }
     const { before, dropped } = await changeProfile(name, ({ [key]: _removed, ...rest }) => rest, context);
     if (key === "api_token") removeOwnToken(context.home(), name, before.api_token);
     context.io.say(`${key} is no longer set in profile ${name}`);
     reportDropped(dropped, name, context);
-    return undefined;
   },
 
   async path(_options, context) {
     await context.io.stdout.write(`${configPath(context.home())}\n`);
-    return undefined;
   },
 };
 

@@ -32,7 +32,6 @@ export async function runDemo(_options: object, context: CommandContext): Promis
     rmSync(home, { recursive: true, force: true });
     await sandbox.close();
   }
-  return undefined;
 }
 
 const KINDS = {

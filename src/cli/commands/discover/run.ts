@@ -64,7 +64,6 @@ export async function runDiscover(
     if (warning !== undefined) await io.stdout.write(`warning: ${warning}\n`);
   }
   if (error) throw error;
-  return undefined;
 }
 
 /** The command that logs in at what was found. A flag that disables a check is the user's to add. */

@@ -49,7 +49,6 @@ export async function runExchange(options: ExchangeFlags, context: CommandContex
   const token = await agent.exchange(url, request);
   context.redactor.add(token.value);
   await context.io.stdout.write(textOf(token, format, context.now()));
-  return undefined;
 }
 
 const TYPE = "urn:ietf:params:oauth:token-type:";

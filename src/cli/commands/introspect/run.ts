@@ -8,5 +8,4 @@ export async function runIntrospect(options: StoredLoginFlags, context: CommandC
   const agent = await context.agent();
   const response = await agent.introspect(parseMcpUrlArgument(options.url ?? ""), { signal: context.signal });
   await printResult(response, options, context);
-  return undefined;
 }

@@ -34,5 +34,4 @@ export async function runGet(
     .finally(() => progress.stop());
   const format = formatOf(options, settings, context.io);
   await withPager(context, { ...options, format }, (paged) => printObject(format, item, options, paged, COLUMNS[noun]));
-  return undefined;
 }

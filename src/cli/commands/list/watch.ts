@@ -45,7 +45,6 @@ export async function runWatch(kind: ListKind, options: ListFlags, context: Comm
   } finally {
     end.release();
   }
-  return undefined;
 }
 
 function checkWatchFlags(options: ListFlags): asserts options is WatchedFlags {

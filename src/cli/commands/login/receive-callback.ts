@@ -28,13 +28,13 @@ export async function runReceiveCallback(_options: object, context: CommandConte
   };
   const answer = (message: object) => io.stdout.write(`${JSON.stringify(message)}\n`);
   const redirect = await next();
-  if (redirect === undefined) return undefined;
+  if (redirect === undefined) return;
   const loopback = await openLoopback({ ...(redirect as RedirectOptions), signal });
   await answer({ redirectUri: loopback.redirectUri });
   const order = (await next()) as CallbackOrder | undefined;
   if (order === undefined) {
     await loopback.close("received");
-    return undefined;
+    return;
   }
   checkLoginId(order.id);
   storeListener(order.id, { ...thisProcess(), until: context.now() + order.lifeMs }, context);
@@ -42,7 +42,6 @@ export async function runReceiveCallback(_options: object, context: CommandConte
   await lines.return?.();
   io.stdin.stream.destroy();
   await receive(loopback, order, context);
-  return undefined;
 }
 
 async function receive(loopback: Loopback, order: CallbackOrder, context: CommandContext): Promise<void> {

@@ -43,13 +43,12 @@ export async function beginLogin(url: string, options: TokenFlags, context: Comm
   const { io } = context;
   if (options.json || options.output === "json") {
     await io.stdout.write(`${escapeJson(JSON.stringify(report))}\n`);
-    return undefined;
+    return;
   }
   await io.stdout.write(`${report.url}\n`);
   const when =
     report.flow === "browser" && !report.listening ? " in another window before you open the URL to log in" : "";
   io.say(`run this${when}: ${report.finish}`);
-  return undefined;
 }
 
 /**

@@ -16,7 +16,7 @@ import type { GlobalFlags } from "../../flags/global.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { rowColumns } from "../../output/columns.js";
 import { printRows } from "../../output/writer.js";
-import type { CommandRun } from "../../runtime/declaration.js";
+import type { CommandContext } from "../../runtime/context.js";
 
 const PROFILES = rowColumns([
   { path: "name", header: "PROFILE" },
@@ -37,8 +37,10 @@ interface ProfileRow {
   source?: string;
 }
 
+type ProfileRun = (options: ProfileOptions, context: CommandContext) => Promise<undefined>;
+
 /** The verbs of `profile`. */
-export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", CommandRun<ProfileOptions>>> = {
+export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", ProfileRun>> = {
   async list(options, context) {
     const home = context.home();
     const config = readConfig(home);
@@ -58,7 +60,6 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", CommandRun
     // The settings of an unknown profile cannot be resolved.
     const settings = () => ({ output: output ? { value: output, source: "profile default" } : undefined });
     await printRows(rows, PROFILES, options, { ...context, settings });
-    return undefined;
   },
 
   async use(options, context) {
@@ -72,7 +73,6 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", CommandRun
     const inEnv = context.io.env["AGENTAUTH_PROFILE"];
     if (inEnv && inEnv !== options.name)
       context.io.warn(`AGENTAUTH_PROFILE is set to ${quote(inEnv)} and takes precedence`);
-    return undefined;
   },
 
   async delete(options, context) {
@@ -89,7 +89,6 @@ export const PROFILE_RUNS: Readonly<Record<"list" | "use" | "delete", CommandRun
     await changeConfig(home, change, context.signal);
     removeOwnToken(home, options.name, token);
     context.io.say(`profile ${options.name} ${isWritten ? "is deleted" : "has no settings to delete"}`);
-    return undefined;
   },
 };
 

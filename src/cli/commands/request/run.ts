@@ -18,7 +18,6 @@ export async function runRequest(options: RequestFlags, context: CommandContext)
   const request = await readRequest(options, context);
   const agent = await context.agent();
   await sendRequest(agent, request, options, context);
-  return undefined;
 }
 
 /**

@@ -47,7 +47,6 @@ const VENDORS = rowColumns(
 /** `sandbox vendors`. */
 export async function runVendors(options: GlobalFlags & OutputFlags, context: CommandContext): Promise<undefined> {
   await printRows(SERVER_SHAPES.map(rowOf), VENDORS, options, context);
-  return undefined;
 }
 
 /** Checks the value of `--like`. @throws AgentAuthError `usage` */

@@ -32,7 +32,7 @@ export async function runSchema({ type }: SchemaOptions, { io, now }: CommandCon
     const columns = io.stdout.isTTY ? TYPE_COLUMNS.filter(({ path }) => path !== "$id") : TYPE_COLUMNS;
     const rows = Object.entries(OUTPUT_TYPES).map(([name, type]) => ({ name, $id: idOf(name, type.version), ...type }));
     await printRows(rows, rowColumns(columns), {}, { io, now, settings: () => ({ output: undefined }) });
-    return undefined;
+    return;
   }
   if (!isOutputType(type)) {
     const names = Object.keys(OUTPUT_TYPES);
@@ -47,7 +47,6 @@ export async function runSchema({ type }: SchemaOptions, { io, now }: CommandCon
     ...SCHEMAS[type],
   };
   await io.stdout.write(`${JSON.stringify(schema, null, 2)}\n`);
-  return undefined;
 }
 
 function isOutputType(name: string): name is OutputTypeName {

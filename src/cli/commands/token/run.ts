@@ -13,13 +13,12 @@ import type { CommandContext } from "../../runtime/context.js";
 export async function runToken(options: TokenFlags, context: CommandContext): Promise<undefined> {
   const url = parseMcpUrlArgument(options.url);
   const request = await readCredentialRequest(url, options, context);
-  if (request === undefined) return undefined;
+  if (request === undefined) return;
   const agent = await context.agent();
   const { scope, minTtl, forceRefresh, format = "raw" } = options;
   const token = await tokenOf(agent, url, { scope, minTtl, forceRefresh, signal: context.signal });
   if (format !== "json") checkHandOver(token, `--format ${format}`);
   await context.io.stdout.write(formatToken(format, token, request));
-  return undefined;
 }
 
 const OPERATIONS = ["get", "store", "erase"];

@@ -49,7 +49,6 @@ export async function runTree(options: TreeOptions, context: CommandContext): Pr
     }
   });
   if (walk.unusable.length > 0) throw unusableItems(walk.unusable, settings);
-  return undefined;
 }
 
 /** The error of a tree in which lists have items without an id: everything else was printed. */

@@ -31,17 +31,16 @@ export async function runMcpAdd(options: McpAddFlags, context: CommandContext): 
   const present = presentName(made, settings, options);
   if (present !== undefined) {
     io.say(`${options.host} already has this server, as ${quoteName(present)} in ${path}: nothing was changed`);
-    return undefined;
+    return;
   }
   const { name, entry, otherStyles } = made;
   const verb = Object.hasOwn(settings.servers, name) ? "updated" : "added";
   const backup = await applyChange(settings, { name, entry, otherStyles }, options.dryRun === true, context);
-  if (options.dryRun === true) return undefined;
+  if (options.dryRun === true) return;
   const stored = backup === undefined ? "" : `; the old content is in ${backup}`;
   io.say(`${verb} ${quoteName(name)} in ${path}${stored}`);
   io.say(`restart ${options.host} if it does not show the server`);
   sayNextSteps(made, options, context);
-  return undefined;
 }
 
 /**
@@ -83,11 +82,10 @@ export async function runMcpRemove(options: McpRemoveFlags, context: CommandCont
   const name = nameToRemove(settings, options);
   if (name === undefined) {
     io.say(`${options.host} has no such server in ${path}: nothing was changed`);
-    return undefined;
+    return;
   }
   const backup = await applyChange(settings, { name }, options.dryRun === true, context);
   if (options.dryRun !== true) io.say(`removed ${quoteName(name)} from ${path}; the old content is in ${backup}`);
-  return undefined;
 }
 
 /**
@@ -202,7 +200,6 @@ export async function runMcpConfig(options: McpConfigFlags, context: CommandCont
     io.say(`merge this into ${host.file}`);
   }
   sayNextSteps(made, options, context);
-  return undefined;
 }
 
 function linkOf(options: McpConfigFlags, link: string | undefined): string {
