@@ -1,27 +1,22 @@
 import type { ChildProcess } from "node:child_process";
 import { usageError } from "../../../errors.js";
 import { runnableFileText, shellSyntax } from "../../../platform/shell.js";
-import { loadSpawn, system } from "../../../platform/system.js";
+import { loadSpawn, system, withVariable } from "../../../platform/system.js";
 import { quote } from "../../../redact.js";
+import type { Io } from "../../io/io.js";
 import { formatError } from "../../output/errors.js";
 import { agentMode } from "../../runtime/agent-mode.js";
 import type { AcquiredProcess, CommandContext, ProcessSignals } from "../../runtime/context.js";
-import { closeWriteEnds, type Masked, openStdio, passOutput } from "./stdio.js";
+import { closeWriteEnds, openStdio, passOutput } from "./stdio.js";
 
-/** The program to run. */
-export interface ChildOptions {
-  command: readonly string[];
-  /** Called once, after the signal handlers are installed, so that files made for the child are removed in any case. */
-  env(): NodeJS.ProcessEnv;
-  masked: Masked;
+/** What a command gets beside our environment. */
+export interface Handover {
+  /** Its variable, with the value. Called once the signal handlers are installed, so that what it makes is removed. */
+  variable(): [name: string, value: string];
+  /** Whether secrets are masked in the output; undefined masks each stream that is not a terminal. */
+  mask: boolean | undefined;
   /** The current secrets. */
   secrets(): readonly Buffer[];
-  /** Whether the terminal also sends keyboard signals to the child. */
-  onTerminal: boolean;
-  /** Called when a signal could not be sent to the child, which continues to run. */
-  onSignalFailure(error: NodeJS.ErrnoException): void;
-  own: AcquiredProcess;
-  signals: ProcessSignals;
 }
 
 /** The result of a run. */
@@ -41,32 +36,38 @@ const GRACE_MS = 2000;
  *
  * @throws the system's error if the program cannot be started
  */
-export async function runChild(options: ChildOptions): Promise<ChildResult> {
-  const { own } = options;
+export async function runChild(
+  command: readonly string[],
+  { variable, mask, secrets }: Handover,
+  { io, signals }: Pick<CommandContext, "io" | "signals">,
+  own: AcquiredProcess,
+): Promise<ChildResult> {
+  const masked = { stdout: mask ?? !io.stdout.isTTY, stderr: mask ?? !io.stderr.isTTY };
   const spawn = await loadSpawn();
   const readerTimeout = createReaderTimeout();
   let child: ChildProcess | undefined;
   const release = forwardSignals({
-    onTerminal: options.onTerminal,
+    onTerminal: io.stdin.isTTY || io.stdout.isTTY || io.stderr.isTTY,
     passOn: (signal) => child?.kill(signal),
     onTerminate: readerTimeout.signalled,
-    signals: options.signals,
+    signals,
   });
-  const pipes = openStdio(options.masked, own);
+  const pipes = openStdio(masked, own);
   try {
     try {
-      const [program = "", ...words] = options.command;
-      child = spawn(program, words, { env: options.env(), stdio: pipes.stdio, shell: false, windowsHide: true });
+      const [program = "", ...words] = command;
+      const env = withVariable(own.env, ...variable());
+      child = spawn(program, words, { env, stdio: pipes.stdio, shell: false, windowsHide: true });
     } finally {
       closeWriteEnds(pipes);
     }
-    const ending = endOf(child, options.onSignalFailure);
+    const ending = endOf(child, io);
     if (child.stdin !== null) own.stdin.on("error", () => {}).pipe(child.stdin.on("error", () => {}));
     const out = pipes.out?.readEnd ?? child.stdout;
     const err = pipes.err?.readEnd ?? child.stderr;
     const passed = Promise.all([
-      out && passOutput(out, own.stdout, options.masked.stdout ? options.secrets : () => []),
-      err && passOutput(err, own.stderr, options.masked.stderr ? options.secrets : () => []),
+      out && passOutput(out, own.stdout, masked.stdout ? secrets : () => []),
+      err && passOutput(err, own.stderr, masked.stderr ? secrets : () => []),
     ]);
     const exitCode = await ending;
     readerTimeout.childEnded();
@@ -84,13 +85,17 @@ export async function runChild(options: ChildOptions): Promise<ChildResult> {
  * Node reports a failed start and, much later, a failed signal with the same event. On Windows a program that is not
  * found can be reported after `cmd.exe` was started for it.
  */
-function endOf(child: ChildProcess, onSignalFailure: ChildOptions["onSignalFailure"]): Promise<number> {
+function endOf(child: ChildProcess, io: Io): Promise<number> {
   return new Promise((resolve, reject) => {
     let hasStarted = false;
     child.once("spawn", () => {
       hasStarted = true;
     });
-    child.on("error", (error) => (hasStarted && !isStartFailure(error) ? onSignalFailure(error) : reject(error)));
+    child.on("error", (error: NodeJS.ErrnoException) => {
+      if (!hasStarted || isStartFailure(error)) reject(error);
+      // It continues to run.
+      else io.warn(`the command could not be sent a signal: ${error.code ?? error.message}`);
+    });
     child.once("exit", (code, signal) => resolve(signal === null ? (code ?? 0) : signalExitCode(signal)));
   });
 }

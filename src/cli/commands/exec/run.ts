@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { usageError } from "../../../errors.js";
-import { system, withVariable } from "../../../platform/system.js";
+import { system } from "../../../platform/system.js";
 import { quote, shellWord } from "../../../redact.js";
 import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -10,7 +10,7 @@ import { checkHandOver } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
 import { outputError } from "../../io/write-all.js";
 import type { CommandContext } from "../../runtime/context.js";
-import { isStartFailure, reportStartFailure, runChild } from "./child.js";
+import { type Handover, isStartFailure, reportStartFailure, runChild } from "./child.js";
 import { tokenEncodings } from "./masker.js";
 import { keepTokenFileFresh, type RefreshedTokenFile } from "./token-file.js";
 
@@ -75,15 +75,11 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
     });
   const { kind, name } = options.as ?? DEFAULT_TARGET;
   let file: RefreshedTokenFile | undefined;
-  return runCommand(command, context, {
-    variable() {
-      file = kind === "file" ? createTokenFile() : undefined;
-      return [name, file?.path ?? first.value];
-    },
-    mask: options.mask,
-    secrets: forms.all,
-    stop: () => file?.stop(),
-  });
+  const variable = (): [string, string] => {
+    file = kind === "file" ? createTokenFile() : undefined;
+    return [name, file?.path ?? first.value];
+  };
+  return runCommand(command, { variable, mask: options.mask, secrets: forms.all }, context, () => file?.stop());
 }
 
 /** The flags for a command that gets the token itself, or logs in. */
@@ -114,55 +110,31 @@ async function runWithBroker(
     const own = folder === undefined ? "127.0.0.1:0" : `unix:${join(folder, "broker.sock")}`;
     const policy = policyOfFlags(grants, { listen: address ?? own }, "--broker");
     const { listeners, close } = await listen(await buildBroker(policy, flags, context));
-    return await runCommand(command, context, {
-      variable() {
-        context.signal.throwIfAborted();
-        const [{ socket, url } = { socket: undefined, url: "" }] = listeners;
-        return socket === undefined ? ["AGENTAUTH_BROKER_URL", url] : ["AGENTAUTH_BROKER_SOCKET", socket];
-      },
-      // It gets no secret.
-      mask: false,
-      secrets: () => [],
-      stop: () => close(0).finally(removeFolder),
-    });
+    const variable = (): [string, string] => {
+      context.signal.throwIfAborted();
+      const [{ socket, url } = { socket: undefined, url: "" }] = listeners;
+      return socket === undefined ? ["AGENTAUTH_BROKER_URL", url] : ["AGENTAUTH_BROKER_SOCKET", socket];
+    };
+    // It gets no secret.
+    const handover = { variable, mask: false, secrets: () => [] };
+    return await runCommand(command, handover, context, () => close(0).finally(removeFolder));
   } finally {
     removeFolder();
   }
 }
 
-/** What a command gets beside our environment. */
-interface Handover {
-  /** Its variable, with the value. Called once the signal handlers are installed, so that what it makes is removed. */
-  variable(): [name: string, value: string];
-  /** Whether secrets are masked in the output; undefined masks each stream that is not a terminal. */
-  mask: boolean | undefined;
-  /** The current secrets. */
-  secrets(): readonly Buffer[];
-  /** Called when the command has ended. */
-  stop(): Promise<void> | undefined;
-}
-
-/** Runs a command in our place. @returns its exit code */
+/** Runs a command in our place. @param stop called when it has ended @returns its exit code */
 async function runCommand(
   command: readonly string[],
+  handover: Handover,
   context: CommandContext,
-  { variable, mask, secrets, stop }: Handover,
+  stop: () => Promise<void> | undefined,
 ): Promise<number> {
-  const { io, signals, pendingSaves } = context;
   const own = context.acquireProcess();
   try {
-    const { exitCode, lost, isStuck } = await runChild({
-      command,
-      env: () => withVariable(own.env, ...variable()),
-      masked: { stdout: mask ?? !io.stdout.isTTY, stderr: mask ?? !io.stderr.isTTY },
-      secrets,
-      onTerminal: io.stdin.isTTY || io.stdout.isTTY || io.stderr.isTTY,
-      onSignalFailure: ({ code, message }) => io.warn(`the command could not be sent a signal: ${code ?? message}`),
-      own,
-      signals,
-    }).finally(stop);
+    const { exitCode, lost, isStuck } = await runChild(command, handover, context, own).finally(stop);
     if (isStuck) {
-      await pendingSaves.settled();
+      await context.pendingSaves.settled();
       own.exit(exitCode);
     }
     if (lost && exitCode === 0) throw outputError("the command's output cannot be passed on", lost);

@@ -10,7 +10,7 @@ import type { AcquiredProcess } from "../../runtime/context.js";
 import { createMasker } from "./masker.js";
 
 /** Which outputs of a child are masked. */
-export interface Masked {
+interface Masked {
   stdout: boolean;
   stderr: boolean;
 }

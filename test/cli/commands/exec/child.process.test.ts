@@ -3,10 +3,11 @@ import { EventEmitter } from "node:events";
 import { mkdtempSync } from "node:fs";
 import { PassThrough } from "node:stream";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { type ChildOptions, isStartFailure, runChild } from "../../../../src/cli/commands/exec/child.js";
+import { type Handover, isStartFailure, runChild } from "../../../../src/cli/commands/exec/child.js";
 import type { AcquiredProcess } from "../../../../src/cli/runtime/context.js";
 import { processSignals } from "../../../../src/cli/runtime/signals.js";
 import { collect, temporaryFolder, until } from "../../../helpers/cli.js";
+import { createMemoryIo } from "../../../helpers/memory-io.js";
 
 // Root without the right to signal others is what any user is to the programs of another user.
 const withoutKill = ["--bounding-set", "-kill", "--inh-caps", "-kill"];
@@ -16,23 +17,17 @@ if (!isRoot) process.stderr.write("SKIPPED: a command of another user needs root
 
 afterEach(() => vi.restoreAllMocks());
 
-function options(command: readonly string[], more: Partial<ChildOptions> = {}) {
+/** A run of a command, and what it prints, without a terminal. */
+function start(command: readonly string[], signals: EventEmitter = process, more: Partial<Handover> = {}) {
   const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
   const exit = (code: number): never => {
     throw new Error(`ended with ${code}`);
   };
   const own: AcquiredProcess = { stdin, stdout, stderr, env: process.env, release() {}, exit };
-  const masked = { stdout: true, stderr: true };
-  const rest = {
-    env: () => process.env,
-    signals: processSignals(process),
-    masked,
-    secrets: () => [],
-    onTerminal: false,
-    onSignalFailure() {},
-    own,
-  };
-  return { out: collect(stdout), options: { command, ...rest, ...more } };
+  const handover: Handover = { variable: () => ["X", "x"], mask: true, secrets: () => [], ...more };
+  const io = createMemoryIo();
+  const result = runChild(command, handover, { io, signals: processSignals(signals as typeof process) }, own);
+  return { out: collect(stdout), err: io.err, result };
 }
 
 describe("a command that may not be sent a signal", () => {
@@ -45,25 +40,20 @@ describe("a command that may not be sent a signal", () => {
       this.emit("error", Object.assign(new Error("kill EPERM"), { code: "EPERM", syscall: "kill" }));
       return false;
     });
-    const reported: unknown[] = [];
     // Not the process: the files of a worker share it, and the signals of another one would be counted here.
     const host = new EventEmitter();
-    const run = options([process.execPath, "-e", program], {
-      signals: processSignals(host),
-      onSignalFailure: ({ code }) => reported.push(code),
-    });
-    const result = runChild(run.options);
-    await until(() => run.out() === "ready\n");
+    const { result, out, err } = start([process.execPath, "-e", program], host);
+    await until(() => out() === "ready\n");
     for (const signal of ["SIGUSR2", "SIGUSR2"] as const) host.emit(signal, signal);
     expect(await result).toEqual({ exitCode: 7, lost: undefined, isStuck: false });
-    expect([run.out(), reported]).toEqual(["ready\ndone\n", ["EPERM", "EPERM"]]);
+    const warning = "warning: the command could not be sent a signal: EPERM\n";
+    expect([out(), err()]).toEqual(["ready\ndone\n", warning.repeat(2)]);
   });
 
   it("that cannot be started at all is another matter", async () => {
-    const reported: unknown[] = [];
-    const run = options(["/no/such/program"], { onSignalFailure: (error) => reported.push(error) });
-    await expect(runChild(run.options)).rejects.toMatchObject({ code: "ENOENT", syscall: "spawn /no/such/program" });
-    expect(reported).toEqual([]);
+    const { result, err } = start(["/no/such/program"]);
+    await expect(result).rejects.toMatchObject({ code: "ENOENT", syscall: "spawn /no/such/program" });
+    expect(err()).toBe("");
   });
 
   it.skipIf(!isRoot)("is what the system says of the program of another user", () => {
@@ -79,10 +69,8 @@ describe("a command that may not be sent a signal", () => {
 
 describe("a failure", () => {
   it("of ours on the way to the command is not taken for one of the command", async () => {
-    const run = options(["true"], {
-      env: () => ({ F: mkdtempSync("/no/such/folder/exec-") }),
-    });
-    const error: unknown = await runChild(run.options).catch((thrown: unknown) => thrown);
+    const { result } = start(["true"], process, { variable: () => ["F", mkdtempSync("/no/such/folder/exec-")] });
+    const error: unknown = await result.catch((thrown: unknown) => thrown);
     expect([(error as NodeJS.ErrnoException).code, isStartFailure(error)]).toEqual(["ENOENT", false]);
   });
 
@@ -91,7 +79,7 @@ describe("a failure", () => {
     ["is a folder", () => [temporaryFolder()]],
     ["gets more words than the system takes", () => [process.execPath, "x".repeat(10_000_000)]],
   ])("is one of the command where it %s", async (_what, command) => {
-    const error: unknown = await runChild(options(command()).options).catch((thrown: unknown) => thrown);
+    const error: unknown = await start(command()).result.catch((thrown: unknown) => thrown);
     expect(isStartFailure(error)).toBe(true);
   });
 });
