@@ -14,6 +14,11 @@ function atPaths(user: string, project: string): Pick<McpHost, "file" | "setting
 const CONFIG = "{XDG_CONFIG_HOME|~/.config}";
 const APPDATA = "{APPDATA|~/AppData/Roaming}";
 
+/** A file on Windows, and on the other platforms. */
+function onPlatforms(unix: string, win32: string): SettingsPaths {
+  return { linux: [unix], darwin: [unix], win32: [win32] };
+}
+
 /** A file in the folder of VS Code's default profile, after those that are preferred to it. */
 function inCode(file: string, ...preferred: string[]): SettingsPaths {
   return {
@@ -90,11 +95,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
     key: "mcp",
     file: "~/.config/crush/crush.json, or .crush.json in a project",
     settingsPaths: {
-      user: {
-        linux: [`${CONFIG}/crush/crush.json`],
-        darwin: [`${CONFIG}/crush/crush.json`],
-        win32: ["{LOCALAPPDATA|~/AppData/Local}/crush/crush.json"],
-      },
+      user: onPlatforms(`${CONFIG}/crush/crush.json`, "{LOCALAPPDATA|~/AppData/Local}/crush/crush.json"),
       project: [".crush.json", "crush.json"],
     },
     proxy: stdio,
@@ -110,13 +111,7 @@ export const MCP_HOSTS: Readonly<Record<string, McpHost>> = {
   "gemini-cli": { ...mcpServers, ...atPaths("~/.gemini/settings.json", ".gemini/settings.json") },
   goose: {
     file: "~/.config/goose/config.yaml, on Windows %APPDATA%\\Block\\goose\\config\\config.yaml",
-    settingsPaths: {
-      user: {
-        linux: ["~/.config/goose/config.yaml"],
-        darwin: ["~/.config/goose/config.yaml"],
-        win32: [`${APPDATA}/Block/goose/config/config.yaml`],
-      },
-    },
+    settingsPaths: { user: onPlatforms("~/.config/goose/config.yaml", `${APPDATA}/Block/goose/config/config.yaml`) },
     language: "yaml",
     key: "extensions",
     proxy: (name, { command, args, env }) => ({

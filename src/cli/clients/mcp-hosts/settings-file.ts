@@ -100,16 +100,11 @@ function checkFree(path: string): void {
 /** A file in a project may be a link that its author chose: it must not lead to the user's own files. */
 function targetOf(path: string, project: string | undefined): string {
   try {
-    const target = realpathSync.native(existingPart(path)) + path.slice(existingPart(path).length);
-    if (project !== undefined) {
-      if (isOutside(realpathSync.native(project), target)) {
-        throw usageError(
-          `the file ${path} leads out of the project, to ${target}`,
-          `remove the link: ${removeCommand(path)}`,
-        );
-      }
-    }
-    return target;
+    const existing = existingPart(path);
+    const target = realpathSync.native(existing) + path.slice(existing.length);
+    if (project === undefined || !isOutside(realpathSync.native(project), target)) return target;
+    const message = `the file ${path} leads out of the project, to ${target}`;
+    throw usageError(message, `remove the link: ${removeCommand(path)}`);
   } catch (cause) {
     if (cause instanceof AgentAuthError) throw cause;
     const { code } = cause as NodeJS.ErrnoException;
