@@ -56,14 +56,13 @@ export function memoryStore(): GrantStore {
       return found.flatMap((accounts) => [...accounts.values()]).filter((grant) => matchesFilter(grant, filter));
     },
     connections: (query = {}) => {
-      const places = [...servers].flatMap(([server, accounts]) => {
-        return [...accounts.keys()].map((account) => [JSON.stringify([server, account]), { server, account }] as const);
-      });
       const { cursor = "" } = query;
-      const after = new Map(places.filter(([place]) => place > cursor).sort(([a], [b]) => (a < b ? -1 : 1)));
-      return connectionPages(query, after.keys(), async (place) => {
-        const { server = "", account } = after.get(place) ?? {};
-        return servers.get(server)?.get(account);
+      const places = [...servers].flatMap(([server, accounts]) =>
+        [...accounts.keys()].map((account) => JSON.stringify([server, account])),
+      );
+      return connectionPages(query, places.filter((place) => place > cursor).sort(), async (place) => {
+        const [server, account] = JSON.parse(place);
+        return servers.get(server)?.get(account ?? undefined);
       });
     },
     readClient: async (issuer, form) => clients.get(nameOf(issuer, form)),

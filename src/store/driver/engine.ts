@@ -73,6 +73,12 @@ export function pause(ms: number): Promise<void> {
   });
 }
 
+/** Fails after some milliseconds, without keeping the process alive. */
+export async function lateIn(ms: number, late: () => Error): Promise<never> {
+  await pause(ms);
+  throw late();
+}
+
 /** Sentences; another value for each that does not hold. */
 type Findings = readonly (string | false | undefined)[];
 type Facts = Readonly<Record<string, string | null | undefined>>;

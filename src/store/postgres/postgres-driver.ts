@@ -1,6 +1,7 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
+import { OneAtATime } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
-import { unavailable } from "../driver/bounded-driver.js";
+import { unanswered, unavailable } from "../driver/bounded-driver.js";
 import type {
   LeaseBusy,
   LeaseClaim,
@@ -12,7 +13,7 @@ import type {
   StoredRecord,
   Version,
 } from "../driver/driver.js";
-import { pause, watchBy } from "../driver/engine.js";
+import { lateIn, watchBy } from "../driver/engine.js";
 import { adapterOf, type Parameter, type PostgresAccess, type Row } from "./client.js";
 import { checkedListen, engineError, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
 import { engineHealth } from "./engine-health.js";
@@ -68,7 +69,10 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   const call = statementCalls(query, location, timeoutMs);
   const sweep = sweeper(sql.sweep);
   const send = (message: string) => call(undefined, (run) => run(sql.notify, [message]));
-  const inTurn = turns(2 * timeoutMs);
+  const puts = new OneAtATime();
+  // A save that has no answer yet is not sent again, so that it cannot take one connection after the other.
+  const inTurn = <T>(name: string, work: () => Promise<T>) =>
+    puts.run(name, () => Promise.race([work(), lateIn(2 * timeoutMs, () => unanswered(location, 2 * timeoutMs))]));
   let hasQueued = false;
   const listening = notify && listen ? checkedListen(listen, send, timeoutMs) : undefined;
   const problems = () => [listening?.problem(), hasQueued ? QUEUED : undefined];
@@ -113,23 +117,6 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
       }),
     ...(listening && { watch: watchBy(listening.subscribe, names.channel, { keyOf: notifiedKey, failure }) }),
     health: (options) => call(options, (run) => engineHealth(run, names, problems())),
-  };
-}
-
-/**
- * Runs the works of one name one after the other: a save that has no answer yet is not sent again, so that it cannot take
- * one connection after the other.
- *
- * @param givenUpMs milliseconds after which an answer is not waited for any more
- */
-function turns(givenUpMs: number): <T>(name: string, work: () => Promise<T>) => Promise<T> {
-  const running = new Map<string, Promise<unknown>>();
-  return async (name, work) => {
-    while (running.has(name)) await running.get(name);
-    const result = work();
-    const ended = Promise.race([result.catch(() => {}), pause(givenUpMs)]).then(() => running.delete(name));
-    running.set(name, ended);
-    return result;
   };
 }
 

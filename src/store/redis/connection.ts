@@ -1,5 +1,5 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
-import { type Subscribe, untilFired } from "../driver/engine.js";
+import { lateIn, type Subscribe, untilFired } from "../driver/engine.js";
 
 /**
  * Sends a command and returns the reply.
@@ -164,11 +164,7 @@ function singleServer(client: Client, shape: Shape): Link {
 async function connectBeside(client: Client): Promise<void> {
   // An error without a listener would end the program.
   client.on("error", () => {});
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error("no answer")), CONNECT_MS);
-  });
-  await Promise.race([client.connect(), late]).finally(() => clearTimeout(timer));
+  await Promise.race([client.connect(), lateIn(CONNECT_MS, () => new Error("no answer"))]);
   // It must not keep the process alive.
   const { unref, stream } = client as { unref?: () => void; stream?: { unref?: () => void } };
   (unref ? unref.bind(client) : stream?.unref?.bind(stream))?.();
