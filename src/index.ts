@@ -6,13 +6,8 @@
  */
 export type { PlaceToken, TokenSource } from "./api/auth.js";
 export type { CallOptions, Check, SortingEncoding } from "./api/call-options.js";
-export {
-  ManagementClient,
-  type ManagementClientOptions,
-  type RawClient,
-  type ResourceOperations,
-} from "./api/client.js";
-export type { Listing, ListingResponse } from "./api/listing.js";
+export { ManagementClient, type ManagementClientOptions, type RawClient } from "./api/client.js";
+export type { Listing, ListingResponse, ResourceOperations } from "./api/listing.js";
 export type { Drift, IgnoredSorting, ListingSummary, ListOptions, Page } from "./api/page.js";
 export type { components, operations, paths } from "./api/schema.gen.js";
 export type {
@@ -47,7 +42,7 @@ export type { AddressClass, Exemptions, Network, NetworkConnection } from "./htt
 export type { HttpEvent } from "./http/buffered-response.js";
 export type { Clock } from "./http/deadline.js";
 export type { CallLimits, Logger, TransportOptions } from "./http/transport.js";
-export { AgentClient, type AgentClientOptions, keepAlive } from "./oauth/agent.js";
+export { AgentClient, type AgentClientOptions } from "./oauth/agent.js";
 export type {
   DisconnectAllOptions,
   DisconnectOptions,
@@ -56,18 +51,16 @@ export type {
 } from "./oauth/agent-disconnect.js";
 export type { ExchangeOptions } from "./oauth/agent-exchange.js";
 export type { AgentRequestInit } from "./oauth/agent-fetch.js";
-export type { AgentHealth } from "./oauth/agent-inspection.js";
+export type { AgentHealth, LoginException, LoginStatus } from "./oauth/agent-inspection.js";
 export type { DiscoveryReport, IdpOptions, StatusOptions } from "./oauth/agent-options.js";
-export type { AgentUser } from "./oauth/agent-users.js";
-export type { ClientKey, SigningAlgorithm } from "./oauth/client/client-auth.js";
+export type { AgentUser } from "./oauth/agent-tokens.js";
+export type { ClientKey, PreRegisteredClient, SigningAlgorithm } from "./oauth/client/client-auth.js";
 export type { IssuerQuestion } from "./oauth/client/issuer-binding.js";
-export type { PreRegisteredClient } from "./oauth/client/pre-registered-client.js";
 export type { Overrides } from "./oauth/discovery/overrides.js";
 export type { DpopPolicy } from "./oauth/dpop/dpop.js";
-export type { AccessToken } from "./oauth/grant/access-token.js";
 export type { LoginOptions, TokenOptions } from "./oauth/grant/grant-requirements.js";
 export type { Progress, Step, TraceEntry } from "./oauth/http/trace.js";
-export type { KeepAliveOptions, KeepAliveReport, KeepAliveResult } from "./oauth/keep-alive.js";
+export { type KeepAliveOptions, type KeepAliveReport, type KeepAliveResult, keepAlive } from "./oauth/keep-alive.js";
 export type {
   AuthorizePrompt,
   CompletedLogin,
@@ -88,7 +81,7 @@ export type {
   LoginStart,
   StartedLogin,
   StartLoginOptions,
-} from "./oauth/login/web-types.js";
+} from "./oauth/login/web-app.js";
 export { type LoginHandlers, type LoginHandlersOptions, loginHandlers } from "./oauth/login-handlers.js";
 export {
   type LoginMiddleware,
@@ -97,7 +90,6 @@ export {
   type LoginNodeResponse,
   loginMiddlewares,
 } from "./oauth/login-middleware.js";
-export type { LoginException, LoginStatus } from "./oauth/login-status.js";
 export type {
   McpAuthProvider,
   McpClientInformation,
@@ -111,6 +103,7 @@ export type { AuthorizationParams } from "./oauth/model/authorization-params.js"
 export type { BearerChallenge } from "./oauth/model/challenge.js";
 export type { Connection, ConnectionPage, ConnectionQuery, ConnectionState } from "./oauth/model/connection.js";
 export type {
+  AccessToken,
   AuthMethod,
   ClientRecord,
   Grant,

@@ -1,3 +1,4 @@
+import { AgentAuthError } from "../errors.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { type CallLimits, checkLimits } from "../http/transport.js";
 import { quote } from "../redact.js";
@@ -80,4 +81,15 @@ function expandParameter(name: string, value: unknown, encoding: SortingEncoding
 
 function isPresent(value: unknown): boolean {
   return value !== undefined && value !== null;
+}
+
+/** What a call sets in place of the limits of the client. */
+export function limitsOf({ timeoutMs, maxRetries }: CallOptions): CallLimits {
+  return { timeoutMs, maxRetries };
+}
+
+/** @throws `AgentAuthError` `usage`: a program that passes on an id of an item may not have one */
+export function requireId(name: string, id: unknown): void {
+  if (typeof id === "string" && id !== "") return;
+  throw new AgentAuthError("usage", `${name} must be a non-empty string, not ${quote(id)}`, { class: "usage" });
 }

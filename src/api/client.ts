@@ -1,4 +1,5 @@
-import createOpenApiClient, { type Client, type ClientOptions } from "openapi-fetch";
+import type { Client, ClientOptions } from "openapi-fetch";
+import createOpenApiClient from "openapi-fetch";
 import { AgentAuthError } from "../errors.js";
 import { parseBaseUrl } from "../http/address.js";
 import { forgetBody } from "../http/buffered-response.js";
@@ -6,20 +7,16 @@ import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
 import { bindMethods, checkOptionNames, type OptionNames } from "../http/public-class.js";
-import {
-  type CallLimits,
-  createTransport,
-  type Logger,
-  type Transport,
-  type TransportOptions,
-} from "../http/transport.js";
+import { createTransport, type Logger, type Transport, type TransportOptions } from "../http/transport.js";
 import { userAgent } from "../http/user-agent.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import {
   type CallOptions,
   callHeaders,
+  limitsOf,
   querySerializer,
+  requireId,
   type SortingEncoding,
   strictChecksOf,
 } from "./call-options.js";
@@ -30,12 +27,13 @@ import {
   type ListedKind,
   makeReadable,
   mayRetry,
+  ReceivedPage,
   readEnvelope,
   requireDocumented,
   serviceError,
 } from "./envelope.js";
-import { Listing } from "./listing.js";
-import { type IgnoredSorting, type ListOptions, ReceivedPage } from "./page.js";
+import { Listing, type ResourceOperations } from "./listing.js";
+import type { IgnoredSorting, ListOptions } from "./page.js";
 import { orderText } from "./page-checks.js";
 import { isUnusableItems, pageError } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
@@ -84,22 +82,6 @@ export const MANAGEMENT_OPTIONS: OptionNames<ManagementClientOptions> = {
 
 /** The raw client, typed by `openapi.yaml`; it shares token, retries, deadlines and caps with the lists. */
 export type RawClient = Client<paths>;
-
-/** The operations on one resource. */
-export interface ResourceOperations<Scope extends object, Sorting extends OpenSorting, Item extends object> {
-  /**
-   * A list that is read when it is iterated.
-   *
-   * @throws `AgentAuthError` `usage` where the id of the scope is missing
-   */
-  list(params: Scope, options?: ListOptions<Sorting>): Listing<Item>;
-  /**
-   * One item, found by listing its scope, because the service has no operation for it.
-   *
-   * @throws `AgentAuthError` `not_found` when the list ends without it, `usage` for a missing id
-   */
-  get(params: Scope & { id: string }, options?: Omit<ListOptions, "sort">): Promise<Item>;
-}
 
 /** The part of a call of openapi-fetch that the three list operations share. */
 interface PageCall<Sorting> {
@@ -286,11 +268,6 @@ export class ManagementClient {
   }
 }
 
-/** What a call sets in place of the limits of the client. */
-function limitsOf({ timeoutMs, maxRetries }: CallOptions): CallLimits {
-  return { timeoutMs, maxRetries };
-}
-
 type UntypedGet = (
   path: string,
   init: PageCall<never>["init"] & { params: { query: Record<string, never> }; querySerializer: () => string },
@@ -305,10 +282,4 @@ function withHiddenSecrets(client: RawClient): RawClient {
       return result;
     }) as Method;
   return { ...client, GET: hiding(client.GET), request: hiding(client.request) };
-}
-
-/** @throws `AgentAuthError` `usage`: a program that passes on an id of an item may not have one */
-function requireId(name: string, id: unknown): void {
-  if (typeof id === "string" && id !== "") return;
-  throw new AgentAuthError("usage", `${name} must be a non-empty string, not ${quote(id)}`, { class: "usage" });
 }

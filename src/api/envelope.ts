@@ -1,10 +1,11 @@
 import { SERVICE_ERROR_CODES } from "../error-codes.js";
 import { type Advice, AgentAuthError, type ErrorClass } from "../errors.js";
-import { badResponse } from "../http/body.js";
-import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
+import { shownUrl } from "../http/address.js";
+import { type BufferedResponse, badResponse } from "../http/buffered-response.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, hideClientSecret, quote } from "../redact.js";
 import type { Check } from "./call-options.js";
+import type { Page } from "./page.js";
 import { checkShape, SHAPES, type Shape } from "./shapes.js";
 import type { PaginationOutput, Sorting } from "./types.js";
 
@@ -237,4 +238,35 @@ export function hideSecrets<T>(body: T): T {
 export function hideSecretOf(item: object): void {
   const details = "dynamic_client_details" in item ? item.dynamic_client_details : undefined;
   if (typeof details === "object" && details !== null) hideClientSecret(details);
+}
+
+/** A page as it was read; the getters of its class are not enumerable. */
+export class ReceivedPage<T> implements Page<T> {
+  readonly items: T[];
+  readonly pagination: PaginationOutput;
+  readonly sorting: Sorting | undefined;
+  readonly offset: number;
+  duplicates = 0;
+  unusable: number[] = [];
+  readonly requestId: string | undefined;
+  readonly #address: string;
+  readonly #response: Response;
+
+  constructor({ summaries, pagination, sorting }: Envelope<T>, reply: BufferedResponse, offset: number) {
+    this.items = summaries;
+    this.pagination = pagination;
+    this.sorting = sorting;
+    this.offset = offset;
+    this.requestId = reply.requestId;
+    this.#address = reply.url;
+    this.#response = reply.response;
+  }
+
+  get url(): string {
+    return shownUrl(this.#address);
+  }
+
+  get response(): Response {
+    return this.#response;
+  }
 }

@@ -1,6 +1,7 @@
 import type { ListOptions, Page, ReadOptions } from "./page.js";
 import { readPages } from "./pages.js";
 import type { FetchPage, Pace } from "./prefetcher.js";
+import type { OpenSorting } from "./types.js";
 
 /** The first page of a listing, with its HTTP response. */
 export interface ListingResponse<T> {
@@ -144,4 +145,20 @@ function wholeNumber(value: number | undefined, minimum: number, name: string): 
   if (!Number.isSafeInteger(value) || value < minimum) {
     throw new TypeError(`${name} must be a whole number of at least ${minimum}, not ${String(value)}`);
   }
+}
+
+/** The operations on one resource. */
+export interface ResourceOperations<Scope extends object, Sorting extends OpenSorting, Item extends object> {
+  /**
+   * A list that is read when it is iterated.
+   *
+   * @throws `AgentAuthError` `usage` where the id of the scope is missing
+   */
+  list(params: Scope, options?: ListOptions<Sorting>): Listing<Item>;
+  /**
+   * One item, found by listing its scope, because the service has no operation for it.
+   *
+   * @throws `AgentAuthError` `not_found` when the list ends without it, `usage` for a missing id
+   */
+  get(params: Scope & { id: string }, options?: Omit<ListOptions, "sort">): Promise<Item>;
 }

@@ -85,3 +85,9 @@ export function parseBaseUrl(value: string, field: string): string {
   if (url.search !== "" || url.hash !== "") throw error("must not contain a query or a fragment");
   return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
 }
+
+/** An address for messages: without user, password, query and fragment. */
+export function shownUrl(url: string): string {
+  const parsed = parseUrl(url);
+  return parsed ? `${parsed.origin}${parsed.pathname}` : "";
+}

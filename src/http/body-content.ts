@@ -1,5 +1,4 @@
 import type { AbortSource } from "./deadline.js";
-import { wellFormed } from "./http-form-data.js";
 import { serializeForm } from "./multipart.js";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -187,7 +186,7 @@ export class BodyContent {
     if (typeof source === "string" && this.#stream === undefined) {
       this.check();
       this.#isUsed = true;
-      return wellFormed(source.startsWith("\ufeff") ? source.slice(1) : source);
+      return (source.startsWith("\ufeff") ? source.slice(1) : source).toWellFormed();
     }
     const decoder = new TextDecoder();
     let text = "";

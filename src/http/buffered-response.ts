@@ -1,5 +1,11 @@
-import { parseUrl } from "./address.js";
+import { type Advice, AgentAuthError } from "../errors.js";
+import { quote } from "../redact.js";
+import { shownUrl } from "./address.js";
+import { type ByteStream, readByteStream } from "./body-content.js";
 import type { FollowingController } from "./deadline.js";
+import { HttpResponse } from "./http-response.js";
+import { networkError } from "./network-error.js";
+import { isJsonObject, parseStrictJson, StrictJsonError } from "./strict-json.js";
 
 /** A whole response: headers and a body that has been read, capped and decoded. */
 export interface BufferedResponse {
@@ -64,8 +70,148 @@ export function requestIdOf(headers: Headers): string | undefined {
   return undefined;
 }
 
-/** An address for messages: without user, password, query and fragment. */
-export function shownUrl(url: string): string {
-  const parsed = parseUrl(url);
-  return parsed ? `${parsed.origin}${parsed.pathname}` : "";
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json[ \t]*(?:;|$)/i;
+
+/** Whether a response declares its body as JSON. */
+export function saysJson(headers: Headers): boolean {
+  return JSON_TYPE.test(headers.get("content-type") ?? "");
+}
+
+/**
+ * Reads a body to its end as text, but never more than `cap` bytes after decompression.
+ *
+ * Decoded part by part, because V8 is slow at decoding a whole page as soon as one character in it is not ASCII; and only
+ * when all parts are there, because they are outside the heap: many texts that are incomplete are copied by each collection.
+ *
+ * @param strict whether the body must be well-formed UTF-8, as JSON must; text that is only quoted may be anything
+ * @throws `AgentAuthError` `body_too_large`, `bad_content_type` (more than one content coding), `bad_json`, or a
+ * network error
+ */
+export async function readText(response: Response, url: string, cap: number, strict: boolean): Promise<string> {
+  const declared = Number(response.headers.get("content-length") ?? Number.NaN);
+  const coding = response.headers.get("content-encoding");
+  if (coding?.includes(",")) {
+    await discardBody(response);
+    const message = `the response is compressed more than once (content-encoding ${quote(coding)})`;
+    throw badResponse("bad_content_type", message, { response, url });
+  }
+  if (declared > cap) {
+    await discardBody(response);
+    throw tooLarge(response, url, cap);
+  }
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  const take = (part: Uint8Array) => {
+    length += part.byteLength;
+    if (length > cap) throw tooLarge(response, url, cap);
+    parts.push(part);
+  };
+  try {
+    if (response instanceof HttpResponse) await response.readTo(take);
+    else if (response.body !== null) await readByteStream(response.body as ByteStream, take);
+  } catch (thrown) {
+    throw networkError(thrown, url);
+  }
+  try {
+    return decodeText(parts, strict);
+  } catch (cause) {
+    // A response that was cut may end inside a character: as transient as cut JSON.
+    const message = "the body is not UTF-8, as JSON must be (RFC 8259 section 8.1)";
+    throw badResponse("bad_json", message, { response, url, cause, retryable: true });
+  }
+}
+
+/** By whether they reject what is not UTF-8. Kept, because to make one costs as much as to decode a short page. */
+const decoders = new Map<boolean, InstanceType<typeof TextDecoder>>();
+
+function decodeText(parts: readonly Uint8Array[], strict: boolean): string {
+  const decoder = decoders.get(strict) ?? new TextDecoder("utf-8", { fatal: strict });
+  // One that fails inside a text would begin the next text there.
+  decoders.delete(strict);
+  let text = "";
+  for (const part of parts) text += decoder.decode(part, { stream: true });
+  text += decoder.decode();
+  decoders.set(strict, decoder);
+  return text;
+}
+
+/**
+ * Parses a JSON body.
+ *
+ * @throws `AgentAuthError` `bad_json`, retryable, because a cut response is most often a transport fault
+ */
+export function parseJson(text: string, response: Response, url: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Quotes neither the parser's message nor the body: both may hold a secret that masking does not recognise when cut.
+    throw badResponse("bad_json", `the body is not JSON: ${whyNotJson(text)}`, { response, url, retryable: true });
+  }
+}
+
+function whyNotJson(text: string): string {
+  try {
+    parseStrictJson(text);
+  } catch (why) {
+    if (why instanceof StrictJsonError) return why.message;
+  }
+  return `${text.length} characters that cannot be parsed`;
+}
+
+/** Discards a body that is not read, so that its connection does not stay occupied. */
+export async function discardBody(response: Response): Promise<void> {
+  await response.body?.cancel().catch(() => undefined);
+}
+
+function tooLarge(response: Response, url: string, cap: number): AgentAuthError {
+  const message = `the response is larger than ${cap} bytes`;
+  const remedy = { action: "configure", option: "pageSize" } as const;
+  return badResponse("body_too_large", message, { response, url, hint: "ask for smaller pages", remedy });
+}
+
+interface RefusalContext extends Advice {
+  response: Response;
+  url: string;
+  cause?: unknown;
+  retryable?: boolean;
+}
+
+/** An error of class `refused` about one response. */
+export function badResponse(code: string, message: string, context: RefusalContext): AgentAuthError {
+  const { response, cause, retryable, hint, remedy } = context;
+  const url = shownUrl(context.url);
+  const about = { status: response.status, requestId: requestIdOf(response.headers), url, response };
+  return new AgentAuthError(code, `${url}: ${message}`, { class: "refused", ...about, cause, retryable, hint, remedy });
+}
+
+/**
+ * Parses an OAuth document: of a JSON media type, without duplicate names, not nested too deep.
+ *
+ * @throws `AgentAuthError` `bad_content_type`, `bad_json`, `bad_envelope`
+ */
+export function strictObject(reply: BufferedResponse): Record<string, unknown> {
+  if (!saysJson(reply.response.headers)) {
+    const type = reply.response.headers.get("content-type") ?? "nothing";
+    const message = `the response says it is ${type.slice(0, 80)}, not application/json`;
+    const hint = /\bhtml\b/i.test(type)
+      ? "a proxy or a login page may have answered instead"
+      : "the server's owner must send it as application/json (RFC 8259 section 11)";
+    throw badResponse("bad_content_type", message, { ...reply, hint });
+  }
+  let value: unknown;
+  try {
+    value = parseStrictJson(reply.text);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : "";
+    throw badResponse("bad_json", `not acceptable JSON: ${reason}`, { ...reply, cause });
+  }
+  if (!isJsonObject(value)) throw badResponse("bad_envelope", "the body is not a JSON object", reply);
+  return value;
+}
+
+/** The response, which must not be compressed: the request did not accept that. */
+export function requireUncompressed(reply: BufferedResponse): BufferedResponse {
+  const coding = reply.response.headers.get("content-encoding");
+  if (coding === null || coding === "identity") return reply;
+  throw badResponse("bad_content_type", "the response is compressed although that was not asked for", reply);
 }

@@ -89,6 +89,6 @@ function entryOf(name: string, value: unknown, fileName: string | undefined): Fo
 }
 
 /** A string with U+FFFD in place of each half of a surrogate pair (Infra Standard, scalar value string). */
-export function wellFormed(text: string): string {
-  return `${text}`.replace(/\p{Surrogate}/gu, "\ufffd");
+function wellFormed(text: string): string {
+  return `${text}`.toWellFormed();
 }

@@ -2,8 +2,7 @@ import type { ClientErrorCode } from "../error-codes.js";
 import { type Advice, AgentAuthError, isAgentAuthError } from "../errors.js";
 import { escapeText } from "../redact.js";
 import type { ConfigureOption, Remedy } from "../remedy.js";
-import { parseUrl } from "./address.js";
-import { shownUrl } from "./buffered-response.js";
+import { parseUrl, shownUrl } from "./address.js";
 
 const KINDS: readonly [RegExp, ClientErrorCode][] = [
   [/^(ENOTFOUND|EAI_[A-Z]+|ENODATA|ESERVFAIL)$/, "dns_failed"],

@@ -55,9 +55,16 @@ export function bindingPrototype(prototype: object): object {
 
 type Method = (...parameters: unknown[]) => unknown;
 
+/** The names of the methods of a class and of those that it extends. */
 function methodsOf(prototype: object): string[] {
-  const all = Object.entries(Object.getOwnPropertyDescriptors(prototype));
-  return all.flatMap(([name, { value }]) => (name === "constructor" || typeof value !== "function" ? [] : name));
+  const names: string[] = [];
+  for (let own = prototype; own !== Object.prototype; own = Object.getPrototypeOf(own) as object) {
+    const all = Object.entries(Object.getOwnPropertyDescriptors(own));
+    names.push(
+      ...all.flatMap(([name, { value }]) => (name === "constructor" || typeof value !== "function" ? [] : name)),
+    );
+  }
+  return names;
 }
 
 function bindMethod(instance: object, name: string, method: Method): Method {

@@ -1,7 +1,6 @@
 import { quote } from "../redact.js";
-import { parseUrl } from "./address.js";
-import { badResponse } from "./body.js";
-import { type Send, shownUrl } from "./buffered-response.js";
+import { parseUrl, shownUrl } from "./address.js";
+import { badResponse, type Send } from "./buffered-response.js";
 import { HttpRequest } from "./http-request.js";
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);

@@ -1,6 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { quote } from "../redact.js";
-import { type BufferedResponse, type HttpEvent, type Send, shownUrl } from "./buffered-response.js";
+import { shownUrl } from "./address.js";
+import type { BufferedResponse, HttpEvent, Send } from "./buffered-response.js";
 import type { Clock } from "./deadline.js";
 
 /** How often a request is retried, and after which delays. */

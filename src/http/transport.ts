@@ -1,14 +1,16 @@
 import { AgentAuthError, abortedError } from "../errors.js";
 import { quote } from "../redact.js";
-import { parseUrl } from "./address.js";
-import { discardBody, parseJson, readText, saysJson } from "./body.js";
+import { parseUrl, shownUrl } from "./address.js";
 import {
   type BufferedResponse,
   type Call,
+  discardBody,
   type HttpEvent,
+  parseJson,
+  readText,
   requestIdOf,
   type Send,
-  shownUrl,
+  saysJson,
 } from "./buffered-response.js";
 import { type AbortSource, type Clock, followSignal, systemClock, untilAborted } from "./deadline.js";
 import { maskError, networkError } from "./network-error.js";

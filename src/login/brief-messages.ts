@@ -1,6 +1,4 @@
-/** The texts of a login on a terminal that shows a short link, and the rest only on request. */
-
-import { formatSeconds } from "../oauth/login/login-timeout.js";
+import { formatSeconds } from "../oauth/login/login-method.js";
 import { escapeText } from "../redact.js";
 import { type OptionText, pasteText, sdkOption } from "./messages.js";
 import type { LoginEnvironment } from "./platform.js";

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../errors.js";
 import type { DevicePrompt } from "../oauth/login/login-method.js";
 import { escapeText, quote } from "../redact.js";
-import { checkBrowserUrl } from "./browser-url.js";
+import { checkBrowserUrl } from "./browser.js";
 import { type LoginDisplay, waitingText } from "./messages.js";
 
 /**

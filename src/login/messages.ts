@@ -1,5 +1,4 @@
-import type { EndpointsPrompt } from "../oauth/login/login-method.js";
-import { formatSeconds } from "../oauth/login/login-timeout.js";
+import { type EndpointsPrompt, formatSeconds } from "../oauth/login/login-method.js";
 import { escapeText } from "../redact.js";
 
 /** How texts for the user spell an option: a program with settings or flags of its own has other names. */

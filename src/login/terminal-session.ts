@@ -1,10 +1,10 @@
 import { abortedError } from "../errors.js";
 import { followSignal, untilAborted } from "../http/deadline.js";
 import type { AuthorizePrompt, LoginOutcome, LoginSession } from "../oauth/login/login-method.js";
-import { timeoutError } from "../oauth/login/login-timeout.js";
+import { timeoutError } from "../oauth/login/login-method.js";
 import { briefLinkText, briefLoginText, briefWaitingText, linkWithdrawnText, otherWaysText } from "./brief-messages.js";
 import type { BrowserResult } from "./browser.js";
-import { checkBrowserUrl } from "./browser-url.js";
+import { checkBrowserUrl } from "./browser.js";
 import type { Loopback } from "./loopback.js";
 import {
   BROWSER_FAILED,

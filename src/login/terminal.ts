@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { abortedError } from "../errors.js";
 import type { LoginMethod } from "../oauth/login/login-method.js";
-import { DEFAULT_LOGIN_TIMEOUT_MS } from "../oauth/login/login-timeout.js";
+import { DEFAULT_LOGIN_TIMEOUT_MS } from "../oauth/login/login-method.js";
 import { chosenByEnvironment, type OpenBrowser, openBrowser } from "./browser.js";
 import { commandWords } from "./command-words.js";
 import { showDeviceCode } from "./device-code.js";
+import { reserveRedirect } from "./listen.js";
 import { openLoopback } from "./loopback.js";
 import { endpointsText, type LoginDisplay, type OptionText, probeText } from "./messages.js";
 import type { PasteInput } from "./paste.js";
 import { detectEnvironment, type LoginEnvironment } from "./platform.js";
 import { planRedirect, type RedirectHost } from "./redirect-address.js";
-import { reserveRedirect } from "./reserve-port.js";
 import { TerminalSession } from "./terminal-session.js";
 
 /** How a user logs in at a terminal. */

@@ -1,4 +1,4 @@
-import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { networkError } from "../http/network-error.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
@@ -100,6 +100,25 @@ function internalRpcError(message: string, data?: unknown): RpcError {
 
 function toPrintable(text: string, mask: (text: string) => string): string {
   return escapeText(mask(text)).slice(0, 1000);
+}
+
+/** The error for a request that the server took and did not answer. */
+export function noResponseError(url: string): AgentAuthError {
+  const text = `the MCP server ${quote(url)} accepted the request and sent no response`;
+  return new AgentAuthError("mcp_failed", text, { class: "remote" });
+}
+
+/** The error for what a lost session leaves open. */
+export function sessionLostError(url: string): AgentAuthError {
+  const text = `the MCP server ${quote(url)} has ended the session, or was restarted, before the response arrived: the request may have been processed`;
+  return new AgentAuthError("connection_reset", text, { class: "unavailable" });
+}
+
+/** The error for a message that not every host can read. */
+export function tooDeepError(url: string): AgentAuthError {
+  return new AgentAuthError("mcp_failed", `the MCP server ${quote(url)} sent a message that is nested too deep`, {
+    class: "remote",
+  });
 }
 
 /** Whether a request timed out. */

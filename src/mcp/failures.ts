@@ -1,3 +1,5 @@
+import { AgentAuthError } from "../errors.js";
+import { escapeText, quote } from "../redact.js";
 import type { RpcError } from "./json-rpc.js";
 
 /** An HTTP error of an MCP server. */
@@ -34,4 +36,13 @@ export class RequestTimeout extends Error {
 /** The status and the body of an HTTP error; undefined for other errors. */
 export function httpFailureOf(error: unknown): { status: number; text: string } | undefined {
   return error instanceof HttpFailure ? error.data : undefined;
+}
+
+/** A stream that ended too early, and why. */
+export class StreamLost extends AgentAuthError {
+  constructor(url: string, reason: unknown) {
+    const why = reason instanceof Error ? `: ${escapeText(reason.message).slice(0, 300)}` : "";
+    const text = `the connection to the MCP server ${quote(url)} closed before the response arrived${why}`;
+    super("connection_reset", text, { class: "unavailable", cause: reason });
+  }
 }

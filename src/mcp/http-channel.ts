@@ -1,7 +1,6 @@
-import { AgentAuthError } from "../errors.js";
 import { systemClock } from "../http/deadline.js";
-import { escapeText, quote } from "../redact.js";
-import { readEvents, textParts } from "./event-stream.js";
+import { escapeText } from "../redact.js";
+import { StreamLost } from "./failures.js";
 import {
   bodyParts,
   httpFailure,
@@ -10,19 +9,22 @@ import {
   isTooLong,
   POST_HEADERS,
   type Ready,
+  readEvents,
   readResponseBody,
   type SendRequest,
   sendWithinOrigin,
+  sessionHeaders,
+  textParts,
   tooLong,
 } from "./http-exchange.js";
 import {
-  checkMessage,
   declareExtension,
   INITIALIZE,
   INITIALIZED,
   isRpcResponse,
   type RpcMessage,
   type RpcRequest,
+  readServerMessage,
 } from "./json-rpc.js";
 
 /** Attempts to resume a broken stream before it is lost, and the waits before them unless the server names one. */
@@ -141,7 +143,7 @@ export class HttpChannel {
   async terminate(): Promise<void> {
     if (this.sessionId === undefined) return;
     await this.#during(new AbortController(), async (abort) => {
-      const response = await this.#fetch({ method: "DELETE", headers: this.#headers() }, abort, true);
+      const response = await this.#fetch({ method: "DELETE", headers: sessionHeaders(this) }, abort, true);
       await response.body?.cancel();
     });
   }
@@ -259,7 +261,7 @@ export class HttpChannel {
     abort: AbortController,
   ): Promise<ReadableStream<Uint8Array> | undefined> {
     const from = lastEventId === undefined ? {} : { "last-event-id": lastEventId };
-    const headers = { ...this.#headers(), accept: "text/event-stream", ...from };
+    const headers = { ...sessionHeaders(this), accept: "text/event-stream", ...from };
     const response = await this.#fetch({ method: "GET", headers }, abort);
     if (response.ok) return response.body ?? undefined;
     if (response.status !== 405) throw await httpFailure(response);
@@ -276,7 +278,7 @@ export class HttpChannel {
     const begins = message.method === INITIALIZE;
     // A host that begins again offers its own revision, not the one of the session before.
     if (begins) this.revision = undefined;
-    const own = begins ? {} : this.#headers();
+    const own = begins ? {} : sessionHeaders(this);
     const headers = { ...own, ...more, ...POST_HEADERS };
     const init = { method: "POST", headers, body: JSON.stringify(declareExtension(this.#options.extension, message)) };
     const response = await this.#fetch(init, abort, isUnattended);
@@ -290,32 +292,9 @@ export class HttpChannel {
     return sendWithinOrigin(isUnattended ? unattended : fetch, url, { ...init, signal });
   }
 
-  #headers(): Record<string, string> {
-    const { sessionId, revision } = this;
-    return {
-      ...(sessionId !== undefined && { "mcp-session-id": sessionId }),
-      ...(revision !== undefined && { "mcp-protocol-version": revision }),
-    };
-  }
-
   #logFailure(error: unknown): void {
     const { onLog, mask } = this.#options;
     const text = error instanceof Error ? error.message : String(error);
     onLog(`connection: ${escapeText(mask(text)).slice(0, 300)}`);
   }
-}
-
-/** A stream that ended too early, and why. */
-class StreamLost extends AgentAuthError {
-  constructor(url: string, reason: unknown) {
-    const why = reason instanceof Error ? `: ${escapeText(reason.message).slice(0, 300)}` : "";
-    const text = `the connection to the MCP server ${quote(url)} closed before the response arrived${why}`;
-    super("connection_reset", text, { class: "unavailable", cause: reason });
-  }
-}
-
-function readServerMessage(value: unknown): RpcMessage {
-  const read = checkMessage(value);
-  if ("message" in read) return read.message;
-  throw new SyntaxError(`a message of the server is invalid: ${quote(read.failure.error?.message ?? "", 200)}`);
 }

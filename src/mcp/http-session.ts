@@ -1,7 +1,6 @@
 import { AgentAuthError } from "../errors.js";
 import { followSignal, systemClock } from "../http/deadline.js";
 import { isJsonObject } from "../http/strict-json.js";
-import { readEvents, textParts } from "./event-stream.js";
 import { RequestTimeout, RpcFailure } from "./failures.js";
 import {
   bodyParts,
@@ -10,14 +9,17 @@ import {
   isJsonResponse,
   isTooLong,
   POST_HEADERS,
+  readEvents,
   readResponseBody,
   type SendRequest,
   sendWithinOrigin,
+  sessionHeaders,
+  textParts,
   tooLong,
 } from "./http-exchange.js";
 import {
-  CANCELLED,
   CLIENT_CAPABILITIES,
+  cancelledMessage,
   declareExtension,
   INITIALIZE,
   isRpcRequest,
@@ -189,7 +191,7 @@ export class HttpSession {
       if (lastEventId === undefined || resumptions === MAX_RESUMPTIONS) throw broken;
       await systemClock.sleep(wait, signal);
       const headers = { accept: "text/event-stream", "last-event-id": lastEventId };
-      const resumed = await this.#fetch({ method: "GET", headers: { ...this.#headers(), ...headers }, signal });
+      const resumed = await this.#fetch({ method: "GET", headers: { ...sessionHeaders(this), ...headers }, signal });
       if (!resumed.ok || resumed.body === null) throw await httpFailure(resumed);
       body = resumed.body;
     }
@@ -224,19 +226,11 @@ export class HttpSession {
   }
 
   #cancel({ id }: RpcRequest): void {
-    const params = { requestId: id, reason: "cancelled" };
-    void this.notify({ jsonrpc: "2.0", method: CANCELLED, params }).catch(() => undefined);
-  }
-
-  #headers(): Record<string, string> {
-    return {
-      ...(this.sessionId !== undefined && { "mcp-session-id": this.sessionId }),
-      ...(this.revision !== undefined && { "mcp-protocol-version": this.revision }),
-    };
+    void this.notify(cancelledMessage(id, "cancelled")).catch(() => undefined);
   }
 
   async #post(message: RpcMessage, more: Record<string, string>, signal: AbortSignal): Promise<Response> {
-    const headers = { ...this.#headers(), ...more, ...POST_HEADERS };
+    const headers = { ...sessionHeaders(this), ...more, ...POST_HEADERS };
     const body = JSON.stringify(declareExtension(this.#options.extension, message));
     const response = await this.#fetch({ method: "POST", headers, body, signal });
     if (!response.ok) throw await httpFailure(response);

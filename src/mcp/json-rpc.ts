@@ -78,6 +78,11 @@ export function rpcErrorResponse(id: RpcId | null, error: RpcError): RpcResponse
   return { jsonrpc: "2.0", id, error };
 }
 
+/** The notification that a request is not waited for any more. */
+export function cancelledMessage(requestId: RpcId, reason: string): RpcMessage {
+  return { jsonrpc: "2.0", method: CANCELLED, params: { requestId, reason } };
+}
+
 /** Parsers of some hosts fail at a thousand levels. */
 const MAX_LEVELS = 500;
 
@@ -129,7 +134,7 @@ export function readMessage(line: string): { message: RpcMessage } | { failure: 
 }
 
 /** A parsed message. For an invalid one it returns the response to send. */
-export function checkMessage(value: unknown): { message: RpcMessage } | { failure: RpcResponse } {
+function checkMessage(value: unknown): { message: RpcMessage } | { failure: RpcResponse } {
   if (!isJsonObject(value)) return rejectMessage(null, "the message is not a JSON object");
   const { id } = value;
   const validId = typeof id === "string" || typeof id === "number" ? id : null;
@@ -141,6 +146,13 @@ export function checkMessage(value: unknown): { message: RpcMessage } | { failur
   const hasOutcome = "result" in value !== "error" in value;
   if (!hasOutcome) return rejectMessage(validId, "the message is neither a request nor a response");
   return { message: value as unknown as RpcResponse };
+}
+
+/** A parsed message of a server. @throws `SyntaxError` for an invalid one */
+export function readServerMessage(value: unknown): RpcMessage {
+  const read = checkMessage(value);
+  if ("message" in read) return read.message;
+  throw new SyntaxError(`a message of the server is invalid: ${quote(read.failure.error?.message ?? "", 200)}`);
 }
 
 function rejectMessage(id: RpcId | null, message: string): { failure: RpcResponse } {

@@ -31,6 +31,11 @@ export class ParamHeaders {
     }
   }
 
+  /** The headers of a request of a revision without sessions, which says of itself what a session would know. */
+  ofSessionless(request: RpcRequest, revision: string): Record<string, string> {
+    return { ...this.of(request), ...sessionlessHeaders(request, revision) };
+  }
+
   /** The headers of a request. */
   of(request: RpcRequest): Record<string, string> {
     if (request.method !== "tools/call") return {};

@@ -2,28 +2,28 @@ import { EventEmitter, once } from "node:events";
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { settledWithin } from "../http/deadline.js";
 import { quote } from "../redact.js";
-import { isSessionLost, toRpcError } from "./errors.js";
+import { isSessionLost, noResponseError, sessionLostError, tooDeepError, toRpcError } from "./errors.js";
 import type { HttpChannel } from "./http-channel.js";
 import {
   CANCELLED,
+  cancelledMessage,
   describeMessage,
   INITIALIZE,
   INITIALIZED,
   isRpcRequest,
   isRpcResponse,
   isTooDeep,
-  RPC_CODES,
   type RpcId,
   type RpcMessage,
   type RpcResponse,
   readParam,
   rpcErrorResponse,
 } from "./json-rpc.js";
-import { ParamHeaders, sessionlessHeaders } from "./param-headers.js";
+import { ParamHeaders } from "./param-headers.js";
 import { Handshake, type PendingRequest, PendingRequests, ProxyOutcome, UnsentMessages } from "./pending-requests.js";
 import { ServerSession, type ServerSessionOptions } from "./server-session.js";
 import type { StdioWriter } from "./stdio.js";
-import type { ToolPolicy } from "./tool-policy.js";
+import { refusedRpcError, type ToolPolicy } from "./tool-policy.js";
 
 /** How long to wait for the server to accept a notification. */
 const MAX_ACCEPT_MS = 5000;
@@ -95,12 +95,7 @@ export class McpProxy {
   #refuse(message: RpcMessage, why: string): void {
     const { host, onWarning } = this.#options;
     onWarning(`refused: ${why}`);
-    const error = {
-      code: RPC_CODES.params,
-      message: `refused by the tool policy: ${why}`,
-      data: { code: "tool_refused" },
-    };
-    if (isRpcRequest(message)) host.send(rpcErrorResponse(message.id, error));
+    if (isRpcRequest(message)) host.send(rpcErrorResponse(message.id, refusedRpcError(why)));
   }
 
   /** Resolves when at most `maxBytes` of the host's messages are not yet sent, or the signal fires. */
@@ -167,11 +162,11 @@ export class McpProxy {
 
   /** Resolves when the request has its response. */
   async #send(http: HttpChannel, pending: PendingRequest): Promise<void> {
-    const { request, abort } = pending;
+    const { request, abort, revision } = pending;
     try {
       await http.request(request, {
         abort,
-        headers: this.#headersOf(pending),
+        headers: revision === undefined ? {} : this.#headers.ofSessionless(request, revision),
         receive: (message) => {
           if (this.#session.isForwarded(http, message)) this.#fromServer(message, pending);
         },
@@ -181,14 +176,7 @@ export class McpProxy {
       this.#onSent(request);
     }
     if (!this.#pending.has(pending)) return;
-    const text = `the MCP server ${quote(this.#options.url)} accepted the request and sent no response`;
-    throw new AgentAuthError("mcp_failed", text, { class: "remote" });
-  }
-
-  /** A request without a session says of itself, in headers, what a session would know. */
-  #headersOf({ request, revision }: PendingRequest): Record<string, string> {
-    if (revision === undefined) return {};
-    return { ...this.#headers.of(request), ...sessionlessHeaders(request, revision) };
+    throw noResponseError(this.#options.url);
   }
 
   /** Whether a new session can make up for the lost one. A request that fails also in the new one is not sent again. */
@@ -228,19 +216,12 @@ export class McpProxy {
       () => this.#pending.all().every(({ state }) => state === "waiting"),
       AbortSignal.timeout(MAX_SETTLE_MS),
     );
-    const text = `the MCP server ${quote(url)} has ended the session, or was restarted, before the response arrived: the request may have been processed`;
-    const lost = new AgentAuthError("connection_reset", text, { class: "unavailable" });
+    const lost = sessionLostError(url);
     for (const pending of this.#pending.all()) if (pending.state !== "waiting") this.#fail(pending, lost);
     if (this.#pending.all().length === 0) {
       throw new AgentAuthError("aborted", "no request is left", { class: "aborted" });
     }
-    for (const requestId of open) {
-      host.send({
-        jsonrpc: "2.0",
-        method: CANCELLED,
-        params: { requestId, reason: "the server has ended the session" },
-      });
-    }
+    for (const requestId of open) host.send(cancelledMessage(requestId, "the server has ended the session"));
   }
 
   #fail(pending: PendingRequest, error: unknown): void {
@@ -295,10 +276,10 @@ export class McpProxy {
 
   #refuseTooDeep(message: RpcMessage, carrier: PendingRequest | undefined): void {
     const { url, onWarning } = this.#options;
-    const text = `the MCP server ${quote(url)} sent a message that is nested too deep`;
+    const error = tooDeepError(url);
     const pending = isRpcResponse(message) ? this.#pendingOf(message, carrier) : undefined;
-    if (pending) this.#fail(pending, new AgentAuthError("mcp_failed", text, { class: "remote" }));
-    else onWarning(text);
+    if (pending) this.#fail(pending, error);
+    else onWarning(error.message);
   }
 
   /** A response without an id belongs to the request whose HTTP response carries it. */

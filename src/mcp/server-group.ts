@@ -3,6 +3,7 @@ import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
 import {
   CANCELLED,
+  cancelledMessage,
   INITIALIZE,
   isRpcRequest,
   isRpcResponse,
@@ -238,8 +239,7 @@ export class ServerGroup<Server extends { name: string }> {
     this.#served.delete(requestId);
     for (const [id, name] of servers ?? []) {
       this.#asks.delete(id);
-      const params = { requestId: id, reason: "cancelled" };
-      this.#members.get(name)?.fromHost({ jsonrpc: "2.0", method: CANCELLED, params }, 0);
+      this.#members.get(name)?.fromHost(cancelledMessage(id, "cancelled"), 0);
     }
   }
 

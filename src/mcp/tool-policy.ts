@@ -1,6 +1,6 @@
 import { isJsonObject } from "../http/strict-json.js";
 import { quote } from "../redact.js";
-import { type RpcMessage, readParam } from "./json-rpc.js";
+import { RPC_CODES, type RpcError, type RpcMessage, readParam } from "./json-rpc.js";
 
 /** Globs of tool names: `*` stands for any characters, `?` for one. */
 export interface ToolPolicyOptions {
@@ -123,4 +123,9 @@ function matchesGlob(glob: string, text: string): boolean {
     } else return false;
   }
   return wanted.slice(at).every((rest) => rest === "*");
+}
+
+/** The JSON-RPC error for a message that the policy refuses. */
+export function refusedRpcError(why: string): RpcError {
+  return { code: RPC_CODES.params, message: `refused by the tool policy: ${why}`, data: { code: "tool_refused" } };
 }

@@ -1,7 +1,7 @@
 import { type AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
 import type { AgentContext } from "./agent-context.js";
 import { checkCall } from "./agent-options.js";
-import type { AgentUser, AgentUserView } from "./agent-users.js";
+import type { AgentUser, AgentUserView } from "./agent-tokens.js";
 import { bindUsedClient } from "./client/issuer-binding.js";
 import type { TokenOptions } from "./grant/grant-requirements.js";
 import { refreshLease } from "./grant/refresh.js";

@@ -1,9 +1,9 @@
 import { Lru } from "../http/lru.js";
 import { quote } from "../redact.js";
 import type { AgentContext } from "./agent-context.js";
-import { type IdpLogin, idpKeyOf } from "./agent-idp-login.js";
+import { IdpLogin, idpKeyOf } from "./agent-idp-login.js";
+import { isLoginNotRequired } from "./discovery/challenge-request.js";
 import { discoverIssuer } from "./discovery/discovery.js";
-import { isLoginNotRequired } from "./discovery/login-not-required.js";
 import { type GrantOptions, loginRequired } from "./grant/grant-requirements.js";
 import { fingerprintOf } from "./machine/machine-identity.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
@@ -23,15 +23,16 @@ type ServerClient = Pick<ConstructorParameters<typeof MachineTokenManager>[0], "
  */
 export class IdpTokens {
   readonly #agent: AgentContext;
-  readonly #login: IdpLogin;
+  /** The login itself. */
+  readonly login: IdpLogin;
   /**
    * The manager of each user and server, with the login that its tokens come from: a later call reads that login alone.
    */
   readonly #servers = new Lru<{ login: Grant; manager: MachineTokenManager }>(MAX_USERS);
 
-  constructor(agent: AgentContext, login: IdpLogin) {
+  constructor(agent: AgentContext) {
     this.#agent = agent;
-    this.#login = login;
+    this.login = new IdpLogin(agent);
   }
 
   /**
@@ -45,7 +46,7 @@ export class IdpTokens {
     const name = JSON.stringify([key.profile, key.server]);
     const latest = this.#servers.get(name);
     if (latest && (await store.read(latest.login))?.signedInAt === latest.login.signedInAt) return latest.manager;
-    const login = await this.#login.stored(key.profile);
+    const login = await this.login.stored(key.profile);
     if (login === undefined && typeof idp !== "object") return undefined;
     const known = login && (await this.#derived(login, key));
     const found = known ? undefined : await this.#announcing(key, challenge, signal);
@@ -63,13 +64,13 @@ export class IdpTokens {
 
   /** The stored grant of a server that came from the login. */
   async find(key: GrantKey): Promise<Grant | undefined> {
-    const login = await this.#login.stored(key.profile);
+    const login = await this.login.stored(key.profile);
     return login && this.#derived(login, key);
   }
 
   /** The login, then the grants of servers that came from it; none if no login is stored. */
   async withDerived(profile: string): Promise<Grant[]> {
-    const login = await this.#login.stored(profile);
+    const login = await this.login.stored(profile);
     if (login === undefined) return [];
     const { store } = this.#agent.options;
     const suffix = await this.#suffixOf(login);
@@ -157,7 +158,7 @@ export class IdpTokens {
       type: "id_jag",
       idp: { issuer, tokenEndpoint: endpoints.token, clientId, clientSecret, authMethod },
       idToken: async () => (await latest()).tokens.idToken?.reveal() ?? "",
-      subject: async () => this.#login.subjectOf(await latest()),
+      subject: async () => this.login.subjectOf(await latest()),
     };
   }
 }

@@ -1,12 +1,12 @@
 import { isAgentAuthError } from "../errors.js";
-import type { AgentContext } from "./agent-context.js";
+import { Lru } from "../http/lru.js";
+import { AgentContext } from "./agent-context.js";
 import { callForClient, ExchangeCache, type ExchangeOptions } from "./agent-exchange.js";
 import type { FetchContext } from "./agent-fetch.js";
 import { IdpTokens } from "./agent-idp.js";
-import { IdpLogin } from "./agent-idp-login.js";
-import { expectedIssuer } from "./agent-options.js";
+import { type AgentClientOptions, expectedIssuer } from "./agent-options.js";
+import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/challenge-request.js";
 import { requiresLogin } from "./discovery/discovery.js";
-import { isLoginNotRequired, requiredUnlessAbsent } from "./discovery/login-not-required.js";
 import type { GrantOptions, TokenOptions } from "./grant/grant-requirements.js";
 import { TokenManager } from "./login/token-manager.js";
 import { MachineTokenManager } from "./machine/machine-token-manager.js";
@@ -21,11 +21,9 @@ import type { ExchangedToken } from "./token/exchange.js";
 export class AgentTokens {
   readonly ofUser: TokenManager;
   readonly ofMachine: MachineTokenManager | undefined;
-  readonly idpLogin: IdpLogin;
-  /** Those that come from that login. */
-  readonly ofIdp: IdpTokens;
   readonly context: AgentContext;
-  readonly #exchanges = new ExchangeCache();
+  #exchanges: ExchangeCache | undefined;
+  #ofIdp: IdpTokens | undefined;
   readonly #openServers = new OpenServers();
 
   constructor(context: AgentContext) {
@@ -39,10 +37,14 @@ export class AgentTokens {
       requirements: { dpop, resource, expectedIssuer: expectedIssuer(options), preRegistered: client },
       acceptTokenType: options.acceptTokenType,
     });
-    this.idpLogin = new IdpLogin(context);
-    this.ofIdp = new IdpTokens(context, this.idpLogin);
     const machine = client ?? { clientId: "" };
     this.ofMachine = grant && new MachineTokenManager({ ...common, grant, client: machine });
+  }
+
+  /** Those that come from the login at an identity provider, which few clients have. */
+  get ofIdp(): IdpTokens {
+    this.#ofIdp ??= new IdpTokens(this.context);
+    return this.#ofIdp;
   }
 
   /** The stored grant: that of the user's login at the server comes before that of a login at an identity provider. */
@@ -82,6 +84,7 @@ export class AgentTokens {
   /** Exchanges the token of a server, or one from elsewhere, by the client of the login there or of the options. */
   exchange(key: GrantKey, options: ExchangeOptions): Promise<ExchangedToken> {
     const { context } = this;
+    this.#exchanges ??= new ExchangeCache();
     return this.#exchanges.get(key.server, options, {
       clock: context.clock,
       grant: (requested) => this.get(key, requested),
@@ -167,5 +170,79 @@ class OpenServers {
   /** Forgets a server, such as one that has rejected a request without a token. */
   forget(server: string): void {
     this.#servers.delete(server);
+  }
+}
+
+/** One of the many users of an agent client. */
+export interface AgentUser {
+  /** The tenant of the store, which must have tenants. Default: that of the store itself. */
+  tenant?: string | undefined;
+  /**
+   * The user that this program has authenticated. It is the profile that the user's logins are stored under, and is sent to no
+   * issuer and no server.
+   */
+  user: string;
+}
+
+const MAX_TENANTS = 1000;
+
+/** What the users of an agent client share: all of them what knows nothing of a login, those of a tenant its logins too. */
+export class AgentUsers {
+  readonly #own: AgentTokens;
+  readonly #tenants = new Lru<AgentTokens>(MAX_TENANTS);
+
+  constructor(options: AgentClientOptions) {
+    this.#own = new AgentTokens(new AgentContext(options));
+  }
+
+  /** The client's own logins: those of its profile. */
+  own(): AgentUserView {
+    return new AgentUserView(this, this.#own, this.#own.context);
+  }
+
+  /** @throws `TypeError` for a user, or a client, that cannot be distinguished from others */
+  view({ tenant, user }: AgentUser): AgentUserView {
+    const { grant, loginHint } = this.#own.context.options;
+    if (grant !== undefined) throw new TypeError("a machine grant has no users: leave out the option grant");
+    if (loginHint !== undefined) throw new TypeError("loginHint names the account of one user: leave it out");
+    if (typeof user !== "string" || user === "") throw new TypeError("user must be a text of at least one character");
+    const tokens = this.tokensOf(tenant);
+    return new AgentUserView(this, tokens, new AgentContext(tokens.context.options, user, this.#own.context));
+  }
+
+  /**
+   * What the users of a tenant share; undefined: of the store itself.
+   *
+   * @throws `TypeError` if the store has no tenants
+   */
+  tokensOf(tenant: string | undefined): AgentTokens {
+    if (tenant === undefined) return this.#own;
+    const known = this.#tenants.get(tenant);
+    if (known !== undefined) return known;
+    const { options, profile } = this.#own.context;
+    if (options.store.for === undefined)
+      throw new TypeError("this store has no tenants: leave out tenant, or use grantStore");
+    const store = options.store.for({ tenant });
+    const tokens = new AgentTokens(new AgentContext({ ...options, store }, profile, this.#own.context));
+    this.#tenants.set(tenant, tokens);
+    return tokens;
+  }
+}
+
+/** What an agent client of one user is made of. */
+export class AgentUserView {
+  readonly users: AgentUsers;
+  readonly tokens: AgentTokens;
+  readonly context: AgentContext;
+
+  constructor(users: AgentUsers, tokens: AgentTokens, context: AgentContext) {
+    this.users = users;
+    this.tokens = tokens;
+    this.context = context;
+  }
+
+  /** Whether the client is that of one user, not the one that all users come from. */
+  get isOfUser(): boolean {
+    return this.context !== this.tokens.context;
   }
 }

@@ -16,11 +16,12 @@ import {
   type AgentHealth,
   checkHealth,
   introspectStored,
+  type LoginStatus,
   listConnections,
   listLogins,
   reportDiscovery,
 } from "./agent-inspection.js";
-import { beginBrowserLogin, beginDeviceLogin, handleCallback, offerStart, startLogin } from "./agent-logins.js";
+import { AgentLogins, offerLogin } from "./agent-logins.js";
 import {
   type AgentClientOptions,
   checkCall,
@@ -29,23 +30,14 @@ import {
   type StatusOptions,
 } from "./agent-options.js";
 import type { AgentTokens } from "./agent-tokens.js";
-import { type AgentUser, AgentUsers, AgentUserView } from "./agent-users.js";
+import { type AgentUser, AgentUsers, AgentUserView } from "./agent-tokens.js";
 import { requestChallenge } from "./discovery/challenge-request.js";
-import { AccessToken } from "./grant/access-token.js";
-import type { GrantOptions, LoginOptions, TokenOptions } from "./grant/grant-requirements.js";
-import { type KeepAliveOptions, type KeepAliveReport, keepLoginsAlive } from "./keep-alive.js";
-import type { LoginContext } from "./login/login-context.js";
-import { finishDevice, finishInSession } from "./login/login-flow.js";
-import type { LoginSession } from "./login/login-method.js";
-import type { PreparedDeviceLogin, PreparedLogin } from "./login/prepared-login.js";
-import type { CallbackOptions, CallbackResult, StartedLogin, StartLoginOptions } from "./login/web-types.js";
-import { describeLogin, type LoginStatus } from "./login-status.js";
+import type { TokenOptions } from "./grant/grant-requirements.js";
 import { SdkProvider } from "./mcp-sdk/sdk-provider.js";
 import { type SdkTokenContext, SdkTokenSource } from "./mcp-sdk/token-source.js";
 import type { McpAuthProvider, McpOAuthClientProvider, ProviderOptions } from "./mcp-sdk/types.js";
 import type { ConnectionPage, ConnectionQuery } from "./model/connection.js";
-import type { GrantKey } from "./model/grant.js";
-import { IDP_ACCOUNT } from "./model/machine-grant.js";
+import { AccessToken } from "./model/grant.js";
 import type { ExchangedToken } from "./token/exchange.js";
 import type { Introspection } from "./token/introspection.js";
 import type { RemoteLogout } from "./token/revocation.js";
@@ -55,25 +47,12 @@ export type { AgentClientOptions } from "./agent-options.js";
 /** Longer than a refresh by the default timeouts. */
 const CLOSE_GRACE_MS = 30_000;
 
-let usersOf: (agent: AgentClient) => AgentUsers;
-
 /**
- * Keeps unused logins alive, whose refresh tokens would expire otherwise: each is refreshed once in a time, by
- * whichever of the workers that share the store comes first. A login that was refreshed for a use is left alone for that
- * time. Two logins of a tenant with a thousand users are as far apart as the time allows: no minute has more than twice as
- * many refreshes as the mean, or ten. A `Retry-After` of an issuer is kept.
+ * What the users of a client share.
  *
- * @returns how many logins had which outcome, once the signal has fired and what was in flight has ended; with `once`, as
- * soon as nothing is due
- * @throws `TypeError` for a wrong option; `AgentAuthError` if the store cannot be used, with `once` also if it does not
- * answer
- *
- * @example
- * await keepAlive(agents, { every: "24h", signal });
+ * @internal
  */
-export function keepAlive(agent: AgentClient, options: KeepAliveOptions): Promise<KeepAliveReport> {
-  return keepLoginsAlive(usersOf(agent), options);
-}
+export let usersOf: (agent: AgentClient) => AgentUsers;
 
 /**
  * Gets bearer tokens for MCP servers: uses the stored token, refreshes it, or logs the user in. Its methods are bound:
@@ -83,7 +62,7 @@ export function keepAlive(agent: AgentClient, options: KeepAliveOptions): Promis
  * const agent = new AgentClient({ store: memoryStore(), login });
  * const { value } = await agent.token("https://mcp.example/mcp");
  */
-export class AgentClient {
+export class AgentClient extends AgentLogins {
   readonly #context: AgentContext;
   readonly #tokens: AgentTokens;
   readonly #view: AgentUserView;
@@ -95,9 +74,10 @@ export class AgentClient {
   constructor(options: AgentClientOptions);
   constructor(given: AgentClientOptions | AgentUserView) {
     const isOfUser = given instanceof AgentUserView;
+    const view = isOfUser ? given : new AgentUsers(checkedOptions(given)).own();
+    super(view);
     if (isOfUser) Object.setPrototypeOf(this, OF_USERS);
     else bindMethods(this, AgentClient.prototype);
-    const view = isOfUser ? given : new AgentUsers(checkedOptions(given)).own();
     this.#context = view.context;
     this.#tokens = view.tokens;
     this.#view = view;
@@ -128,7 +108,7 @@ export class AgentClient {
   async token(mcpUrl: string, options: TokenOptions = {}): Promise<AccessToken> {
     checkCall(options);
     const grant = this.#tokens.get(this.#context.key(mcpUrl), options);
-    return new AccessToken(await this.#offerLogin(grant));
+    return new AccessToken(await offerLogin(this, grant));
   }
 
   /**
@@ -139,7 +119,7 @@ export class AgentClient {
    */
   async exchange(mcpUrl: string, options: ExchangeOptions): Promise<ExchangedToken> {
     checkCall(options);
-    return this.#offerLogin(this.#tokens.exchange(this.#context.key(mcpUrl), options));
+    return offerLogin(this, this.#tokens.exchange(this.#context.key(mcpUrl), options));
   }
 
   /**
@@ -152,7 +132,7 @@ export class AgentClient {
    * @throws `TypeError` for an address that is not below the option `server`
    */
   fetch(input: string | URL | Request, init: AgentRequestInit = {}): Promise<Response> {
-    return this.#offerLogin(fetchWithToken(this.#fetchContext(), input, init));
+    return offerLogin(this, fetchWithToken(this.#fetchContext(), input, init));
   }
 
   /**
@@ -169,7 +149,7 @@ export class AgentClient {
       clock: this.#context.clock,
       challenge: async (url, signal) =>
         (await requestChallenge(this.#context.loginContext(this.#context.key(url), undefined), url, signal)).challenge,
-      offerLogin: (work) => this.#offerLogin(work),
+      offerLogin: (work) => offerLogin(this, work),
     };
     const { server } = this.#context.key(String(mcpUrl));
     return new SdkProvider(new SdkTokenSource(context, String(mcpUrl), options), server);
@@ -201,24 +181,6 @@ export class AgentClient {
     return this.#tokens.fetchContext((url) => this.#context.key(url));
   }
 
-  /** Logs the user in, even if a valid token is stored. */
-  async login(mcpUrl: string, options: LoginOptions = {}): Promise<AccessToken> {
-    checkCall(options);
-    return this.#offerLogin(this.#login(this.#context.loginKey(mcpUrl), options));
-  }
-
-  /**
-   * Logs the user in at the company's identity provider, which the option `idp` names, even if a login is stored. Servers
-   * whose issuers take its assertions then need no login: {@link AgentClient.token} gets their tokens without the user.
-   *
-   * @returns the login, as `status` lists it
-   * @throws `AgentAuthError` `bad_token_answer` for an id token that cannot be verified, and as {@link AgentClient.login}
-   */
-  async loginIdp(options: LoginOptions = {}): Promise<LoginStatus> {
-    const { clock, profile, options: own } = this.#context;
-    return describeLogin(await this.#tokens.idpLogin.logIn(profile, options), clock.epoch(), own.store.location);
-  }
-
   /**
    * Removes the login at the identity provider, and all tokens of servers that came from it, then revokes them.
    *
@@ -226,126 +188,6 @@ export class AgentClient {
    */
   async logoutIdp(options: Pick<TokenOptions, "signal"> = {}): Promise<IdpLogout[]> {
     return logoutIdp(this.#view, options);
-  }
-
-  async #login(key: GrantKey, options: LoginOptions & Pick<GrantOptions, "challenge">): Promise<AccessToken> {
-    const seen = await this.#context.options.store.read(key);
-    return new AccessToken(await this.#tokens.ofUser.login(key, { ...options, seen, explicit: true }));
-  }
-
-  /** The result, or its error with a function that begins the login that is its remedy. */
-  async #offerLogin<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (error) {
-      offerStart(this.#context, error, {
-        atServer: (key, options) => this.#login(key, options),
-        atIdp: this.loginIdp,
-        webAtIdp: this.startIdpLogin,
-      });
-      throw error;
-    }
-  }
-
-  /**
-   * The first half of a login in two steps: everything up to the address that the user opens. The result holds secrets:
-   * store it as securely as a token until {@link AgentClient.finishLogin}.
-   *
-   * @param redirectUri where the callback will be received; a function gets the redirect address of an earlier
-   * registration, if there is one, for servers that accept no other
-   */
-  async beginLogin(
-    mcpUrl: string,
-    redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
-    options: LoginOptions = {},
-  ): Promise<PreparedLogin> {
-    return beginBrowserLogin(this.#context, mcpUrl, redirectUri, options);
-  }
-
-  /** As {@link AgentClient.beginLogin}, at the company's identity provider: {@link AgentClient.loginIdp} in two steps. */
-  async beginIdpLogin(
-    redirectUri: string | ((preferred: string | undefined) => string | Promise<string>),
-    options: LoginOptions = {},
-  ): Promise<PreparedLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
-    return beginBrowserLogin(context, issuer, redirectUri, wanted);
-  }
-
-  /**
-   * The first half of a login on another device in two steps (RFC 8628): requests the code that the user enters. The
-   * result holds a secret: store it as securely as a token until {@link AgentClient.finishDeviceLogin}.
-   *
-   * @throws `AgentAuthError` `no_device_flow`
-   */
-  async beginDeviceLogin(mcpUrl: string, options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
-    return beginDeviceLogin(this.#context, mcpUrl, options);
-  }
-
-  /** As {@link AgentClient.beginDeviceLogin}, at the company's identity provider. */
-  async beginIdpDeviceLogin(options: LoginOptions = {}): Promise<PreparedDeviceLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
-    return beginDeviceLogin(context, issuer, wanted);
-  }
-
-  /** The second half: polls the issuer at its interval until the user has entered the code, and stores the grant. */
-  async finishDeviceLogin(
-    login: PreparedDeviceLogin,
-    options: Pick<TokenOptions, "signal"> = {},
-  ): Promise<AccessToken> {
-    const signal = options.signal ?? new AbortController().signal;
-    return new AccessToken(await finishDevice(this.#contextOf(login), login, signal));
-  }
-
-  /**
-   * The second half: waits for the callback in a session that is open at the redirect address, and stores the grant for
-   * the account that the login began with, even if this client is for another account.
-   */
-  async finishLogin(
-    login: PreparedLogin,
-    session: LoginSession,
-    options: Pick<TokenOptions, "signal"> = {},
-  ): Promise<AccessToken> {
-    const signal = options.signal ?? new AbortController().signal;
-    return new AccessToken(await finishInSession(() => this.#contextOf(login), login, session, signal));
-  }
-
-  /**
-   * Starts a login in a web app: redirect the browser to `url` with the header `Set-Cookie: cookie`. The callback may
-   * reach another process with the same store, or the same `loginSecret`, and has to within ten minutes.
-   *
-   * @throws `AgentAuthError` `usage` for an unsafe `redirectUri` or `returnTo`, and as {@link AgentClient.login}
-   */
-  async startLogin(mcpUrl: string, options: StartLoginOptions): Promise<StartedLogin> {
-    return startLogin(this.#context, mcpUrl, options);
-  }
-
-  /**
-   * As {@link AgentClient.startLogin}, at the company's identity provider: {@link AgentClient.loginIdp} in a web app.
-   * {@link AgentClient.handleCallback} finishes it.
-   */
-  async startIdpLogin(options: StartLoginOptions): Promise<StartedLogin> {
-    const { context, issuer, options: wanted } = await this.#tokens.idpLogin.prepare(this.#context.profile, options);
-    return startLogin(context, issuer, wanted);
-  }
-
-  /**
-   * Finishes a login in a web app with the request, or the address, of the callback. Each login is finished once, by the
-   * browser, the profile and the account that it started with.
-   *
-   * @throws `AgentAuthError` `state_mismatch`, `browser_mismatch`, `login_not_found`, `bad_saved_login`, `iss_mismatch`,
-   * the issuer's own error such as `access_denied`, and as {@link AgentClient.login}
-   */
-  async handleCallback(callback: Request | URL | string, options: CallbackOptions = {}): Promise<CallbackResult> {
-    checkCall(options);
-    return handleCallback(this.#context, callback, { ...options, contextOf: (login) => this.#contextOf(login) });
-  }
-
-  /** The context that finishes a login, at a server or at the identity provider. */
-  #contextOf(login: PreparedLogin | PreparedDeviceLogin): LoginContext {
-    const { account } = login;
-    return account === IDP_ACCOUNT
-      ? this.#tokens.idpLogin.contextOf(this.#context.profile, login)
-      : this.#context.contextOf(login);
   }
 
   /**

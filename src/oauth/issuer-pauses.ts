@@ -1,15 +1,84 @@
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import type { Clock } from "../http/deadline.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { quote } from "../redact.js";
+import { hashOf } from "./keep-alive-plan.js";
 import type { ShortLivedRecords } from "./model/grant-store.js";
 
 /** That an issuer asked not to be asked. */
-export interface IssuerPause {
+interface IssuerPause {
   /** Unix milliseconds until when. */
   pausedUntil: number;
   /** Why a login that waits for it was not refreshed. */
   why?: AgentAuthError | undefined;
+}
+
+/** When a login can have its turn, if not now, and why if its issuer asked not to be asked. */
+export interface LaterTurn extends Pick<IssuerPause, "why"> {
+  /** Unix milliseconds. */
+  at: number;
+}
+
+/** What a worker knows about an issuer. */
+interface IssuerLoad extends IssuerPause {
+  /** How many refreshes are in flight there. */
+  active: number;
+  /** When the last login that waits for it has its turn. */
+  lastAt: number;
+}
+
+const BUSY_MS = 250;
+
+/** How much one worker asks of each issuer: so many refreshes at once, and none before its `Retry-After` has passed. */
+export class IssuerLoads {
+  readonly #loads = new Map<string, IssuerLoad>();
+  readonly #pauses: IssuerPauses;
+  readonly #clock: Clock;
+  readonly #perIssuer: number;
+
+  constructor(records: ShortLivedRecords | undefined, clock: Clock, perIssuer: number) {
+    this.#pauses = new IssuerPauses(records, clock);
+    this.#clock = clock;
+    this.#perIssuer = perIssuer;
+  }
+
+  /** Undefined if a login at this issuer can be refreshed now. @param gapMs the distance between those that wait */
+  async laterTurn(issuer: string, gapMs: number): Promise<LaterTurn | undefined> {
+    const load = this.#of(issuer);
+    const now = this.#clock.epoch();
+    if (load.pausedUntil <= now) {
+      if (load.active >= this.#perIssuer) return { at: now + Math.max(gapMs, BUSY_MS) };
+      Object.assign(load, await this.#pauses.of(issuer));
+      if (load.pausedUntil <= now) return undefined;
+    }
+    // Those that wait for it do not come at once either.
+    load.lastAt = Math.max(load.lastAt, load.pausedUntil) + gapMs;
+    return { at: load.lastAt, why: load.why };
+  }
+
+  /** Does work at an issuer, and notes its answer for all workers if that asks not to be asked. */
+  async during(issuer: string, work: () => Promise<void>): Promise<void> {
+    const load = this.#of(issuer);
+    load.active++;
+    try {
+      await work();
+    } catch (error) {
+      if (isAgentAuthError(error) && error.retryAfter !== undefined) {
+        load.pausedUntil = Math.max(load.pausedUntil, this.#clock.epoch() + error.retryAfter * 1000);
+        load.why = error;
+        await this.#pauses.set(issuer, load.pausedUntil);
+      }
+      throw error;
+    } finally {
+      load.active--;
+    }
+  }
+
+  #of(issuer: string): IssuerLoad {
+    const load = this.#loads.get(issuer) ?? { active: 0, pausedUntil: 0, lastAt: 0 };
+    this.#loads.set(issuer, load);
+    return load;
+  }
 }
 
 /** The longest pause that others keep: it outlives the process that was answered. */
@@ -71,13 +140,4 @@ function membersOf(text: string): Record<string, unknown> {
   } catch {
     return {};
   }
-}
-
-/** A number below 2^32 that is the same in every process (FNV-1a, with the finalizer of MurmurHash3). */
-export function hashOf(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
 }

@@ -1,9 +1,9 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import type { AgentClient } from "./agent.js";
+import type { StartedLogin } from "./login/web-app.js";
 import { checkRedirectUri, cookiePath, readCookie, readQueryParameters, setCookie } from "./login/web-app.js";
 import { abandonedCookies, cookieName, savedCookieName, stateOf, WEB_LOGIN_LIFE_MS } from "./login/web-login.js";
-import type { StartedLogin } from "./login/web-types.js";
 
 /** What the login pages of a web app need; `R` is the request of its framework. */
 export interface LoginHandlersOptions<R = Request> {

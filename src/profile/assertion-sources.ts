@@ -2,9 +2,8 @@
 
 import { closeSync, constants, fstatSync, openSync, readFileSync } from "node:fs";
 import { AgentAuthError, usageError } from "../errors.js";
-import { isLoopbackHost, parseUrl } from "../http/address.js";
+import { isLoopbackHost, parseUrl, shownUrl } from "../http/address.js";
 import { classifyHost } from "../http/address-class.js";
-import { shownUrl } from "../http/buffered-response.js";
 import { HttpRequest } from "../http/http-request.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { createTransport } from "../http/transport.js";
@@ -14,8 +13,7 @@ import { changingMode } from "../platform/shell.js";
 import type { Env } from "../platform/system.js";
 import { quote, Redactor } from "../redact.js";
 import { createFetch } from "../transport/network.js";
-import { commandOutput, secretLine, wordsOf } from "./secret-command.js";
-import { namedSecret, referencedSecret } from "./secrets.js";
+import { commandOutput, namedSecret, referencedSecret, secretLine, wordsOf } from "./secrets.js";
 
 /** What a source works with. */
 export interface AssertionSourceOptions {

@@ -3,10 +3,10 @@ import { usageError } from "../errors.js";
 import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
 import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
+import { type AuthorizationParams, checkAuthorizationParam } from "../oauth/model/authorization-params.js";
 import { quote } from "../redact.js";
-import { readAuthorizationParams } from "./authorization-params.js";
 import { isReference, REFERENCES } from "./secrets.js";
-import { FORMATS } from "./settings.js";
+import { FORMATS, type Settings } from "./settings.js";
 
 /** What a setting's value must be, as the end of a sentence that names the setting. */
 export type SettingRule = (value: string) => void;
@@ -198,4 +198,17 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
     const suggestion = suggest(value, PROFILE_KEYS[key].choices ?? []);
     throw usageError(`${where} ${quote(value)} ${rule}`, suggestion && `did you mean ${suggestion}?`, cause);
   }
+}
+
+/** The parameters of the setting `authorize_params`. @throws `TypeError` with the rule */
+function readAuthorizationParams(text: string): AuthorizationParams {
+  const pairs = [...new URLSearchParams(text)];
+  if (pairs.length === 0) throw new TypeError("must be name=value, with & between several");
+  for (const [name, value] of pairs) checkAuthorizationParam(name, value);
+  return Object.fromEntries(pairs);
+}
+
+/** The parameters that the settings name. */
+export function authorizationParamsOf({ authorizeParams }: Pick<Settings, "authorizeParams">): AuthorizationParams {
+  return authorizeParams === undefined ? {} : readAuthorizationParams(authorizeParams.value);
 }

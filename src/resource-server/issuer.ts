@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { shownUrl } from "../http/address.js";
 import { type AddressPolicy, checkAddress, classifyHost, policyFor } from "../http/address-class.js";
-import { requireUncompressed, saysJson, strictObject } from "../http/body.js";
-import { type BufferedResponse, shownUrl } from "../http/buffered-response.js";
+import { type BufferedResponse, requireUncompressed, saysJson, strictObject } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { networkError } from "../http/network-error.js";
 import { serverMetadataAddresses } from "../http/oauth-syntax.js";

@@ -5,7 +5,7 @@
  * @module
  */
 export { generateProofKey, proverOf } from "../oauth/dpop/dpop.js";
-export { Nonces, type Prover } from "../oauth/http/nonces.js";
+export { Nonces, type Prover } from "../oauth/http/http.js";
 export {
   clientCredentialsTokens,
   type IdJagRequest,

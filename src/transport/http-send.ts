@@ -4,10 +4,9 @@ import { isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { isAgentAuthError } from "../errors.js";
 import { withoutBrackets } from "../http/address.js";
-import type { ArrivingBody } from "../http/body-content.js";
 import { type AbortSource, startDeadline } from "../http/deadline.js";
 import { agentPool, httpModule, idleMs, isBlockedPort, type TunnelArgs } from "./agents.js";
-import { decodeContent } from "./content-coding.js";
+import { type PlainResponse, responseOf } from "./http-receive.js";
 import { explainProxyFailure, ProxyError, type ProxyOptions, proxyChooser } from "./proxies.js";
 import type { SsrfGuard } from "./ssrf-guard.js";
 
@@ -19,16 +18,6 @@ export interface PlainRequest {
   readonly headers: Iterable<readonly [name: string, value: string]>;
   readonly body?: string | Uint8Array | AsyncIterable<Uint8Array> | undefined;
   readonly signal?: AbortSource | undefined;
-}
-
-/** The head of a response, and its body as it arrives. */
-export interface PlainResponse {
-  readonly status: number;
-  readonly statusText: string;
-  /** In the order and number in which they came. */
-  readonly headers: readonly (readonly [name: string, value: string])[];
-  /** Null where HTTP allows none. */
-  readonly body: ArrivingBody | null;
 }
 
 /**
@@ -53,7 +42,6 @@ const CONNECT_MS = 10_000;
 /** A connection that was idle for less is as good as a new one. */
 const FRESH_MS = 1000;
 const REPEATABLE = new Set(["GET", "HEAD", "OPTIONS", "PUT", "DELETE"]);
-const WITHOUT_BODY = new Set([204, 205, 304]);
 /** They would change how the message is framed, or what is spoken on the connection. */
 const REFUSED_HEADERS = new Set(["transfer-encoding", "keep-alive", "upgrade", "expect", "trailer", "te"]);
 
@@ -246,44 +234,6 @@ function headersOf({ headers, body, method }: PlainRequest, { host }: URL): Reco
   if (typeof body === "string" || body instanceof Uint8Array) all["content-length"] = String(Buffer.byteLength(body));
   else if (body === undefined && method !== "GET" && method !== "HEAD") all["content-length"] = "0";
   return all;
-}
-
-function responseOf(message: IncomingMessage, method: string): PlainResponse {
-  const { statusCode: status = 0, statusMessage: statusText = "", rawHeaders } = message;
-  const headers: [string, string][] = [];
-  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
-    headers.push([String(rawHeaders[at]).toLowerCase(), String(rawHeaders[at + 1])]);
-  }
-  const head = { status, statusText, headers };
-  if (method === "HEAD" || WITHOUT_BODY.has(status)) {
-    message.resume();
-    return { ...head, body: null };
-  }
-  const codings = headers.flatMap(([name, value]) => (name === "content-encoding" ? [value] : []));
-  const body = decodeContent(message, codings.join(","));
-  return { ...head, body: Object.assign(body, { readTo: readerOf(body) }) };
-}
-
-function readerOf(body: Readable): NonNullable<ArrivingBody["readTo"]> {
-  return (take) =>
-    new Promise((resolve, reject) => {
-      const onClose = () => {
-        if (!body.readableEnded) resolve(body.errored ?? Object.assign(new Error("aborted"), { code: "ECONNRESET" }));
-      };
-      // It broke before anyone listened.
-      if (body.destroyed) onClose();
-      body.on("data", (part: Uint8Array) => {
-        try {
-          take(part);
-        } catch (error) {
-          reject(error);
-          body.destroy();
-        }
-      });
-      body.once("end", () => resolve(undefined));
-      body.on("error", resolve);
-      body.once("close", onClose);
-    });
 }
 
 function timedOut(message: string): Error {

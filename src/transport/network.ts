@@ -4,7 +4,8 @@ import { HttpHeaders } from "../http/http-headers.js";
 import { checkMethod, HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
 import { isRequest, ownFetch } from "../http/own-fetch.js";
-import { type ConnectOptions, createSend, type PlainRequest, type PlainResponse, type PlainSend } from "./http-send.js";
+import type { PlainResponse } from "./http-receive.js";
+import { type ConnectOptions, createSend, type PlainRequest, type PlainSend } from "./http-send.js";
 import { proxyChooser } from "./proxies.js";
 import { createSsrfGuard, type Lookup, type SsrfGuard } from "./ssrf-guard.js";
 

@@ -1,5 +1,5 @@
 import { isAgentAuthError } from "../errors.js";
-import { readText, saysJson } from "../http/body.js";
+import { readText, saysJson } from "../http/buffered-response.js";
 import { isJsonObject, parseStrictJson } from "../http/strict-json.js";
 import { isSameText } from "../oauth/login/sealed-text.js";
 import { readCookie, setCookie } from "../oauth/login/web-app.js";

@@ -2,7 +2,7 @@ import { isAgentAuthError } from "../errors.js";
 import { type Clock, systemClock } from "../http/deadline.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
 import type { AgentClient } from "../oauth/agent.js";
-import type { AgentUser } from "../oauth/agent-users.js";
+import type { AgentUser } from "../oauth/agent-tokens.js";
 import { checkRedirectUri, checkReturnTo } from "../oauth/login/web-app.js";
 import { callbackPage, cookiesOfStart, describeFailure, isOffered } from "../oauth/login-handlers.js";
 import type { ConnectionState } from "../oauth/model/connection.js";

@@ -1,5 +1,6 @@
 import { createClient } from "redis";
-import { AgentClient, keepAlive } from "../../src/oauth/agent.js";
+import { AgentClient } from "../../src/oauth/agent.js";
+import { keepAlive } from "../../src/oauth/keep-alive.js";
 import { grantStore } from "../../src/store/driver/grant-store.js";
 import { redisDriver } from "../../src/store/redis/redis-driver.js";
 

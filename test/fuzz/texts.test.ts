@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseStrictJson, StrictJsonError } from "../../src/http/strict-json.js";
-import { checkPaste } from "../../src/login/paste-check.js";
+import { checkPaste } from "../../src/login/paste.js";
 import { checkCallback, type PendingAuthorization } from "../../src/oauth/login/authorization.js";
 import { decodeLogin, encodeLogin } from "../../src/oauth/login/login-codec.js";
 import { bearerChallenge, parseChallenges } from "../../src/oauth/model/challenge.js";

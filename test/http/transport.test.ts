@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
+import { shownUrl } from "../../src/http/address.js";
 import type { HttpEvent } from "../../src/http/buffered-response.js";
-import { requestIdOf, shownUrl } from "../../src/http/buffered-response.js";
+import { requestIdOf } from "../../src/http/buffered-response.js";
 import { FollowingController } from "../../src/http/deadline.js";
 import { ownFetch } from "../../src/http/own-fetch.js";
 import { createTransport, type Logger, type TransportOptions } from "../../src/http/transport.js";

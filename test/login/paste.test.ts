@@ -1,7 +1,6 @@
 import { PassThrough } from "node:stream";
 import { describe, expect, test } from "vitest";
-import { readPaste } from "../../src/login/paste.js";
-import { checkPaste, type PasteRules } from "../../src/login/paste-check.js";
+import { checkPaste, type PasteRules, readPaste } from "../../src/login/paste.js";
 import { fc } from "../helpers/properties.js";
 import { rejection } from "../helpers/service.js";
 import { STATE } from "./support.js";

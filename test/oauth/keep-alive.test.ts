@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
-import { AgentClient, keepAlive } from "../../src/oauth/agent.js";
-import type { KeepAliveOptions, KeepAliveResult } from "../../src/oauth/keep-alive.js";
+import { AgentClient } from "../../src/oauth/agent.js";
+import { type KeepAliveOptions, type KeepAliveResult, keepAlive } from "../../src/oauth/keep-alive.js";
 import type { Grant } from "../../src/oauth/model/grant.js";
 import { Secret } from "../../src/redact.js";
 import { grantStore } from "../../src/store/driver/grant-store.js";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { createIntrospect } from "../../src/resource-server/introspection.js";
 import { digestOf, TokenCache } from "../../src/resource-server/token-cache.js";
+import { createIntrospect } from "../../src/resource-server/verifier.js";
 import { FakeClock } from "../helpers/clock.js";
 import { INTROSPECTION, startSigner } from "./support.js";
 

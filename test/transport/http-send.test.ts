@@ -12,7 +12,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { HttpRequest } from "../../src/http/http-request.js";
 import type { HttpResponse } from "../../src/http/http-response.js";
 import { networkError } from "../../src/http/network-error.js";
-import { decodeContent } from "../../src/transport/content-coding.js";
+import { decodeContent } from "../../src/transport/http-receive.js";
 import { publish } from "../../src/transport/http-send.js";
 import { createFetch } from "../../src/transport/network.js";
 import { sendJson, startServer, startSocketServer, until } from "../helpers/server.js";

@@ -1,9 +1,8 @@
 import { AgentClient, type AgentClientOptions } from "../../oauth/agent.js";
 import type { TraceEntry } from "../../oauth/http/trace.js";
 import { bothReceivers } from "../../profile/audit.js";
-import { authorizationParamsOf } from "../../profile/authorization-params.js";
 import { agentNetwork } from "../../profile/network.js";
-import { checkSetting } from "../../profile/profile-settings.js";
+import { authorizationParamsOf, checkSetting } from "../../profile/profile-settings.js";
 import { quote } from "../../redact.js";
 import type { Io } from "../io/io.js";
 import { type AgentUse, type CommandContext, type ContextFlags, mayLogin } from "../runtime/context.js";

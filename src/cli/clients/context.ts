@@ -1,5 +1,5 @@
 import { openAudit } from "../../profile/audit.js";
-import { homeFolder } from "../../profile/home.js";
+import { homeFolder } from "../../profile/settings.js";
 import { storeChoiceOf } from "../../profile/store-choice.js";
 import { settingsOf } from "../config/settings.js";
 import { type CommandContext, type ContextFlags, mayLogin, once, type RunContext } from "../runtime/context.js";

@@ -1,6 +1,6 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
 import type { IdpOptions } from "../../oauth/agent-options.js";
-import type { PreRegisteredClient } from "../../oauth/client/pre-registered-client.js";
+import type { PreRegisteredClient } from "../../oauth/client/client-auth.js";
 import type { GrantFlag } from "../../oauth/machine/grant-strategies.js";
 import type { AssertionRequest, MachineGrant } from "../../oauth/model/machine-grant.js";
 import { networkFetch } from "../../profile/network.js";

@@ -1,6 +1,7 @@
 import type { ClientErrorCode } from "../../error-codes.js";
 import { AgentAuthError, type ErrorClass } from "../../errors.js";
-import { requestIdOf, shownUrl } from "../../http/buffered-response.js";
+import { shownUrl } from "../../http/address.js";
+import { requestIdOf } from "../../http/buffered-response.js";
 import { quote } from "../../redact.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
 

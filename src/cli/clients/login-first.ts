@@ -5,9 +5,9 @@ import {
   isLoginNotRequired,
   loginNotRequiredError,
   requiredUnlessAbsent,
-} from "../../oauth/discovery/login-not-required.js";
-import type { AccessToken } from "../../oauth/grant/access-token.js";
+} from "../../oauth/discovery/challenge-request.js";
 import type { TokenOptions } from "../../oauth/grant/grant-requirements.js";
+import type { AccessToken } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { shellWord } from "../../redact.js";
 

@@ -1,5 +1,5 @@
 import type { AgentAuthError } from "../../errors.js";
-import type { LoginStatus } from "../../oauth/login-status.js";
+import type { LoginStatus } from "../../oauth/agent-inspection.js";
 import { IDP_ACCOUNT } from "../../oauth/model/machine-grant.js";
 import type { CommandContext } from "../runtime/context.js";
 import { cliHint } from "../runtime/hints.js";

@@ -1,5 +1,5 @@
 import { usageError } from "../../errors.js";
-import type { AccessToken } from "../../oauth/grant/access-token.js";
+import type { AccessToken } from "../../oauth/model/grant.js";
 import { quotedForPowershell } from "../../platform/shell.js";
 import { posixWord, quote, shellWord } from "../../redact.js";
 import type { TokenFlags } from "../flags/agent.js";

@@ -1,8 +1,8 @@
 /** What -v and --debug log of every request. */
 
-import { isLoopbackHost, parseUrl } from "../../http/address.js";
+import { isLoopbackHost, parseUrl, shownUrl } from "../../http/address.js";
 import type { Network } from "../../http/address-class.js";
-import { type HttpEvent, requestIdOf, shownUrl } from "../../http/buffered-response.js";
+import { type HttpEvent, requestIdOf } from "../../http/buffered-response.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { isRequest, ownFetch } from "../../http/own-fetch.js";
 import { parseChallenges } from "../../oauth/model/challenge.js";

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Env } from "../../platform/system.js";
-import { homeFolder } from "../../profile/home.js";
+import { homeFolder } from "../../profile/settings.js";
 import { GRANTS } from "../../store/file/file-grants.js";
 
 const FIRST_STEPS = [

@@ -1,7 +1,7 @@
 import type { Env } from "../../platform/system.js";
-import { homeFolder } from "../../profile/home.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
 import type { SettingFlags, Settings } from "../../profile/settings.js";
+import { homeFolder } from "../../profile/settings.js";
 import { readConfig } from "../../profile/settings-file.js";
 import { flagText } from "../runtime/pasted-words.js";
 

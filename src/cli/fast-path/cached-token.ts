@@ -1,11 +1,10 @@
 import { Writable } from "node:stream";
-import { AccessToken } from "../../oauth/grant/access-token.js";
-import { coversScope, isFresh } from "../../oauth/model/grant.js";
+import { AccessToken, coversScope, isFresh } from "../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../oauth/model/resource.js";
 import { lookupByPlatform } from "../../platform/system.js";
-import { homeFolder } from "../../profile/home.js";
 import { outletOf } from "../../profile/network.js";
 import { resolveSettings } from "../../profile/resolve-settings.js";
+import { homeFolder } from "../../profile/settings.js";
 import { readConfig, writtenProfile } from "../../profile/settings-file.js";
 import { Redactor } from "../../redact.js";
 import { fileStore } from "../../store/file/file.js";

@@ -1,7 +1,7 @@
 import { lstatSync, mkdirSync } from "node:fs";
 import { isAbsolute, join, relative } from "node:path";
 import { type Env, system } from "../../platform/system.js";
-import { homeFolder, userFolder } from "../../profile/home.js";
+import { homeFolder, userFolder } from "../../profile/settings.js";
 import { accessOf } from "../config/home-access.js";
 
 /** What `node:module` has since 22.8: the types are those of Node 20, where a named import fails. */

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import type { Env } from "../../platform/system.js";
-import { homeFolder } from "../../profile/home.js";
+import { homeFolder } from "../../profile/settings.js";
 import { readPrivateFile, writePrivateFile } from "../../store/private/private-file.js";
 import type { Io } from "../io/io.js";
 

@@ -6,7 +6,7 @@ import type { Grant } from "../model/grant.js";
 import type { BoundBy, ClientBinding, GrantStore } from "../model/grant-store.js";
 import { isMachineAccount } from "../model/machine-grant.js";
 import { isSameIssuer } from "../model/metadata.js";
-import type { PreRegisteredClient } from "./pre-registered-client.js";
+import type { PreRegisteredClient } from "./client-auth.js";
 
 /** The question to the user before the secret of a client is sent to an issuer for the first time. */
 export interface IssuerQuestion {

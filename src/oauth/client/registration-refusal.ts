@@ -2,7 +2,8 @@ import { type Advice, AgentAuthError } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { quote } from "../../redact.js";
 import type { Remedy } from "../../remedy.js";
-import { type OAuthHttp, secretsSentBefore } from "../http/http.js";
+import type { OAuthHttp } from "../http/http.js";
+import { secretsSentBefore } from "../http/normalize-response.js";
 import { errorCodeOf } from "../http/oauth-error.js";
 import { bearerChallenge } from "../model/challenge.js";
 

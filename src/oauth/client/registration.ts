@@ -12,13 +12,8 @@ import type { AuthMethod, ClientRecord } from "../model/grant.js";
 import type { GrantStore } from "../model/grant-store.js";
 import { HEARTBEAT_MS } from "../model/lease.js";
 import { type IssuerMetadata, listsExchange, type ServerMetadata, TOKEN_EXCHANGE } from "../model/metadata.js";
+import { type PreRegisteredClient, preferredMethod, preRegisteredClient, SUPPORTED_METHODS } from "./client-auth.js";
 import { findDocumentUrlProblem, usesDocument } from "./metadata-document.js";
-import {
-  type PreRegisteredClient,
-  preferredMethod,
-  preRegisteredClient,
-  SUPPORTED_METHODS,
-} from "./pre-registered-client.js";
 import { adviseWithoutRegistration, registrationRefused } from "./registration-refusal.js";
 
 /** Input of {@link obtainClient}. */

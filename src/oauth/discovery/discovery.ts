@@ -6,12 +6,16 @@ import { isUnavailable } from "../http/http.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { Discovered, IssuerMetadata, ServerMetadata } from "../model/metadata.js";
 import { NO_RESOURCE, parseMcpUrl } from "../model/resource.js";
-import { mayWantSession, requestChallenge } from "./challenge-request.js";
-import { loginOption } from "./first-endpoint.js";
+import {
+  isLoginNotRequired,
+  isNothingThere,
+  loginNotRequiredError,
+  mayWantSession,
+  requestChallenge,
+} from "./challenge-request.js";
 import { findIssuer, isWithoutMetadata, type ReadMetadata } from "./issuer-search.js";
-import { isLoginNotRequired, isNothingThere, loginNotRequiredError } from "./login-not-required.js";
 import { readOnce, traceOnce, withEveryOption } from "./look-ahead.js";
-import { hasOverride } from "./overrides.js";
+import { hasOverride, loginOption } from "./overrides.js";
 import { type DiscoveryContext, examineServer, type Search } from "./server-examination.js";
 import { findIssuerMetadata, findServerMetadata } from "./server-metadata.js";
 import { withUnseen } from "./unseen-by-login.js";

@@ -1,12 +1,12 @@
 import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
 import type { IssuerMetadata, ServerMetadata } from "../model/metadata.js";
+import { nothingThereError } from "./challenge-request.js";
 import {
   type IssuerCandidate,
   type IssuerExpectation,
   issuerCandidates,
   issuerMismatchError,
 } from "./issuer-choice.js";
-import { nothingThereError } from "./login-not-required.js";
 import type { ForeignMetadata, ServerDiscovery } from "./metadata-rules.js";
 import { overridesFor, trustedNames } from "./overrides.js";
 import { namesNoIssuer, noResourceMetadata } from "./resource-metadata.js";

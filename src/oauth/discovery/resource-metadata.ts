@@ -1,8 +1,8 @@
 import { type Advice, AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
-import { strictObject } from "../../http/body.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
+import { strictObject } from "../../http/buffered-response.js";
 import { resourceMetadataAddress } from "../../http/oauth-syntax.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote } from "../../redact.js";

@@ -5,12 +5,16 @@ import type { TraceEntry } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { ResourceMetadata } from "../model/metadata.js";
 import { parseMcpUrl } from "../model/resource.js";
-import { opennessOf, requestChallenge, type UnauthenticatedResponse } from "./challenge-request.js";
-import type { LoginFlowOptions } from "./first-endpoint.js";
+import {
+  loginNotRequiredError,
+  opennessOf,
+  requestChallenge,
+  type UnauthenticatedResponse,
+} from "./challenge-request.js";
 import type { IssuerExpectation } from "./issuer-choice.js";
-import { loginNotRequiredError } from "./login-not-required.js";
 import { readOnce } from "./look-ahead.js";
 import type { ServerDiscovery } from "./metadata-rules.js";
+import type { LoginFlowOptions } from "./overrides.js";
 import { chosenResource, hasOverride, type OverrideContext } from "./overrides.js";
 import { findResourceMetadata, rememberedMetadata } from "./resource-metadata.js";
 

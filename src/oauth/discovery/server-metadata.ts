@@ -1,5 +1,5 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { strictObject } from "../../http/body.js";
+import { strictObject } from "../../http/buffered-response.js";
 import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
 import { quote } from "../../redact.js";
 import { serverFailure } from "../http/http.js";

@@ -1,7 +1,7 @@
 import { calculateThumbprint, generateKeyPair, generateProof, type KeyPair } from "dpop";
 import { refusalError } from "../../http/refuse.js";
 import { Secret } from "../../redact.js";
-import { Nonces, type Prover } from "../http/nonces.js";
+import { Nonces, type Prover } from "../http/http.js";
 import type { Grant } from "../model/grant.js";
 import type { Discovered, IssuerMetadata } from "../model/metadata.js";
 

@@ -1,7 +1,7 @@
 import { AgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type { LoginRemedy } from "../../remedy.js";
-import type { PreRegisteredClient } from "../client/pre-registered-client.js";
+import type { PreRegisteredClient } from "../client/client-auth.js";
 import { type DpopPolicy, fitsPolicy } from "../dpop/dpop.js";
 import { type AuthorizationParams, knownIssuer } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";

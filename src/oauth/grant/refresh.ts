@@ -1,29 +1,23 @@
 import { AgentAuthError } from "../../errors.js";
 import type { Clock } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
-import {
-  type Grant,
-  hasExpired,
-  hasSameTokens,
-  mergeAnswer,
-  noteRefusal,
-  retire,
-  tokenGeneration,
-} from "../model/grant.js";
+import { type Grant, hasExpired, hasSameTokens, mergeAnswer, retire, tokenGeneration } from "../model/grant.js";
 import { type GrantStore, isStoreFailure, type Reservation, withReservation } from "../model/grant-store.js";
 import { holderText, type Lease, rethrowRecentFailure } from "../model/lease.js";
 import { LOGIN_HINT, loginRemedy, loginRequired, missingParams } from "./grant-requirements.js";
-import type { PendingRefreshes } from "./pending-refreshes.js";
-import { observeRefresh, type RefreshEnd } from "./refresh-event.js";
 import {
   describeLoss,
   isLastToken,
   markLost,
   mayHaveBeenUsed,
+  observeRefresh,
+  type RefreshEnd,
   type SaveContext,
   saveNext,
   unsavedFor,
 } from "./refresh-outcome.js";
+import { noteRefusal } from "./rejected-token.js";
+import type { PendingRefreshes } from "./send-refresh.js";
 import { refreshDurationMs, reportRefresh, type SendContext, sendRefresh } from "./send-refresh.js";
 
 /** What a refresh needs. */

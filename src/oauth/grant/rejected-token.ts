@@ -108,3 +108,21 @@ async function tryRefresh(
     throw error;
   }
 }
+
+const MINUTE_MS = 60_000;
+const MAX_REFUSALS_PER_MINUTE = 3;
+
+/** The grant with one more refresh after a rejection; entries older than a minute are dropped. */
+export function noteRefusal(grant: Grant, now: number): Grant {
+  return { ...grant, refusals: [...grant.refusals.filter((at) => now - at < MINUTE_MS && at <= now), now] };
+}
+
+/**
+ * Whether a server rejects the tokens of a grant as fast as the issuer refreshes them, so that another refresh would not
+ * help. Each login counts by itself: many users may get a 401 within one minute, for example after a server has lost
+ * its keys.
+ */
+export function isStorm({ refusals }: Grant, now: number): boolean {
+  const recent = refusals.filter((at) => now - at < MINUTE_MS && at <= now);
+  return recent.length >= MAX_REFUSALS_PER_MINUTE;
+}

@@ -1,16 +1,12 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
-import { requireUncompressed } from "../../http/body.js";
-import type { BufferedResponse, HttpEvent } from "../../http/buffered-response.js";
+import { type BufferedResponse, type HttpEvent, requireUncompressed } from "../../http/buffered-response.js";
 import { type Clock, systemClock } from "../../http/deadline.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpRequest } from "../../http/http-request.js";
 import { maskError } from "../../http/network-error.js";
-import { isResponse } from "../../http/own-fetch.js";
 import { createTransport, type Transport, type TransportOptions } from "../../http/transport.js";
 import { userAgent } from "../../http/user-agent.js";
-import { Redactor } from "../../redact.js";
-import type { Prover } from "./nonces.js";
-import { asUnavailable, normalizeResponse } from "./normalize-response.js";
+import { asUnavailable, normalizeResponse, secretsIn } from "./normalize-response.js";
 
 /** Options for the HTTP requests of the flow. */
 export interface OAuthHttpOptions extends Pick<TransportOptions, "fetch" | "clock" | "random" | "onEvent" | "logger"> {
@@ -104,9 +100,7 @@ export class OAuthHttp {
       try {
         const reply = await this.#once(request, signal, { mask }).catch(rethrowTruncated);
         prover?.nonces.learn(url, reply.response.headers);
-        const answer = normalizeResponse(requireUncompressed(reply), lenient === true, sent);
-        secretsByResponse.set(answer, sent);
-        return answer;
+        return normalizeResponse(requireUncompressed(reply), lenient === true, sent);
       } catch (error) {
         throw isAgentAuthError(error) ? maskError(error, mask) : error;
       }
@@ -152,60 +146,6 @@ function computeFreshSeconds(headers: Headers): number {
   return Math.min(MAX_LIFE_S, maxAge) - (Number.isFinite(age) && age > 0 ? age : 0);
 }
 
-/** A part of a JWT that is long enough that no word has it by chance. */
-const MIN_PART = 16;
-
-/** Form members with secrets (RFC 6749, 7009, 7521, 7636, 8628, 8693). */
-const SECRET_MEMBERS = [
-  "code",
-  "code_verifier",
-  "client_secret",
-  "client_assertion",
-  "assertion",
-  "refresh_token",
-  "device_code",
-  "subject_token",
-  "actor_token",
-  "token",
-];
-
-/** The secrets of a request, which its server may repeat in the response. */
-function secretsIn(headers: Headers, body: unknown): Redactor {
-  const secrets = new Redactor();
-  const form = new URLSearchParams(body == null ? "" : String(body));
-  for (const name of SECRET_MEMBERS) for (const value of form.getAll(name)) addForms(secrets, value);
-  const [scheme = "", credentials = ""] = headers.get("authorization")?.split(" ") ?? [];
-  addForms(secrets, credentials);
-  addForms(secrets, headers.get("dpop") ?? "");
-  if (scheme.toLowerCase() === "basic") {
-    const [, secret = ""] = atob(credentials).split(":");
-    secrets.add(secret);
-    addForms(secrets, decodeURIComponent(secret.replaceAll("+", " ")));
-  }
-  return secrets;
-}
-
-/** Adds a secret in each form in which a server may repeat it: as it is, encoded for an address or a form, in base64. */
-function addForms(secrets: Redactor, value: string): void {
-  const base64 = btoa(
-    Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte)).join(""),
-  ).replace(/=+$/, "");
-  secrets.add(value);
-  secrets.add(encodeURIComponent(value));
-  secrets.add(new URLSearchParams([["", value]]).toString().slice(1));
-  secrets.add(base64);
-  secrets.add(base64.replaceAll("+", "-").replaceAll("/", "_"));
-  // The parts of a JWT.
-  for (const part of value.split(".")) if (part.length >= MIN_PART) secrets.add(part);
-}
-
-const secretsByResponse = new WeakMap<Response, Redactor>();
-
-/** The redactor for the secrets that were sent in the request of a response. */
-export function secretsSentBefore(answer: unknown): Redactor {
-  return (isResponse(answer) ? secretsByResponse.get(answer) : undefined) ?? new Redactor();
-}
-
 /** Queries of the flow hold `id_token_hint` and `state`, which must not be traced. */
 function withoutQueries(onEvent: OAuthHttpOptions["onEvent"]): OAuthHttpOptions["onEvent"] {
   return onEvent && ((event: HttpEvent) => onEvent(event.type === "request" ? { ...event, query: "" } : event));
@@ -244,4 +184,39 @@ export function isUnavailable(error: unknown): error is AgentAuthError {
 export function serverFailure(url: string, status: number): AgentAuthError {
   const code = status === 429 ? "rate_limited" : "server_error";
   return new AgentAuthError(code, `${url}: HTTP ${status}`, { class: "unavailable", status, url });
+}
+
+/** A nonce by RFC 9449 section 8.1, limited in length so that servers accept the proof. */
+const NONCE = /^[\x21\x23-\x5b\x5d-\x7e]{1,2048}$/;
+const MAX_ORIGINS = 256;
+
+/** The last nonce that each server sent for our proofs (RFC 9449 sections 8 and 9), for all requests of a client. */
+export class Nonces {
+  readonly #byOrigin = new Map<string, string>();
+
+  /** The nonce for a request. */
+  get(url: string): string | undefined {
+    return this.#byOrigin.get(new URL(url).origin);
+  }
+
+  /** Stores the nonce of a response, if it has one. */
+  learn(url: string, headers: Headers): void {
+    const nonce = headers.get("dpop-nonce");
+    if (nonce === null || !NONCE.test(nonce)) return;
+    const { origin } = new URL(url);
+    this.#byOrigin.delete(origin);
+    this.#byOrigin.set(origin, nonce);
+    const [oldest] = this.#byOrigin.keys();
+    if (this.#byOrigin.size > MAX_ORIGINS && oldest !== undefined) this.#byOrigin.delete(oldest);
+  }
+}
+
+/** Signs a proof for each request that we have the key that a token is bound to (RFC 9449 section 4). */
+export interface Prover {
+  /** The hash of the public key (RFC 7638), which identifies it at the issuer. */
+  thumbprint(): Promise<string>;
+  /** A proof for one request. Each is new: a server accepts none twice. */
+  proof(request: { method: string; url: string }, accessToken?: string): Promise<string>;
+  /** The nonces that servers require in proofs. */
+  readonly nonces: Nonces;
 }

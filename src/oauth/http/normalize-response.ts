@@ -1,17 +1,25 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
-import { strictObject } from "../../http/body.js";
-import type { BufferedResponse } from "../../http/buffered-response.js";
+import { type BufferedResponse, strictObject } from "../../http/buffered-response.js";
 import { HttpHeaders } from "../../http/http-headers.js";
 import { HttpResponse } from "../../http/http-response.js";
+import { isResponse } from "../../http/own-fetch.js";
 import { refusalError } from "../../http/refuse.js";
-import type { Redactor } from "../../redact.js";
+import { Redactor } from "../../redact.js";
 
 /**
  * Normalizes the response of an endpoint to the form of the specifications, so that the same checks apply to what real
  * servers send: form-encoded bodies (usual before RFC 6749 was final), errors with status 200, tokens with 201,
  * `expires_in` as a string of digits, a secret without its expiry.
+ *
+ * @param secrets those of the request: see {@link secretsSentBefore}
  */
 export function normalizeResponse(reply: BufferedResponse, lenient: boolean, secrets: Redactor): Response {
+  const answer = normalize(reply, lenient, secrets);
+  secretsByResponse.set(answer, secrets);
+  return answer;
+}
+
+function normalize(reply: BufferedResponse, lenient: boolean, secrets: Redactor): Response {
   const { response, text } = reply;
   if (text === "") return withBody(response.status, response, null);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(response.headers.get("content-type") ?? "");
@@ -126,4 +134,58 @@ function withBody(status: number, response: Response, body: string | null, type?
 export function asUnavailable(error: AgentAuthError): AgentAuthError {
   const { code, message, status, url, hint, remedy } = error;
   return new AgentAuthError(code, message, { class: "unavailable", status, url, hint, remedy, cause: error });
+}
+
+/** A part of a JWT that is long enough that no word has it by chance. */
+const MIN_PART = 16;
+
+/** Form members with secrets (RFC 6749, 7009, 7521, 7636, 8628, 8693). */
+const SECRET_MEMBERS = [
+  "code",
+  "code_verifier",
+  "client_secret",
+  "client_assertion",
+  "assertion",
+  "refresh_token",
+  "device_code",
+  "subject_token",
+  "actor_token",
+  "token",
+];
+
+/** The secrets of a request, which its server may repeat in the response. */
+export function secretsIn(headers: Headers, body: unknown): Redactor {
+  const secrets = new Redactor();
+  const form = new URLSearchParams(body == null ? "" : String(body));
+  for (const name of SECRET_MEMBERS) for (const value of form.getAll(name)) addForms(secrets, value);
+  const [scheme = "", credentials = ""] = headers.get("authorization")?.split(" ") ?? [];
+  addForms(secrets, credentials);
+  addForms(secrets, headers.get("dpop") ?? "");
+  if (scheme.toLowerCase() === "basic") {
+    const [, secret = ""] = atob(credentials).split(":");
+    secrets.add(secret);
+    addForms(secrets, decodeURIComponent(secret.replaceAll("+", " ")));
+  }
+  return secrets;
+}
+
+/** Adds a secret in each form in which a server may repeat it: as it is, encoded for an address or a form, in base64. */
+function addForms(secrets: Redactor, value: string): void {
+  const base64 = btoa(
+    Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte)).join(""),
+  ).replace(/=+$/, "");
+  secrets.add(value);
+  secrets.add(encodeURIComponent(value));
+  secrets.add(new URLSearchParams([["", value]]).toString().slice(1));
+  secrets.add(base64);
+  secrets.add(base64.replaceAll("+", "-").replaceAll("/", "_"));
+  // The parts of a JWT.
+  for (const part of value.split(".")) if (part.length >= MIN_PART) secrets.add(part);
+}
+
+const secretsByResponse = new WeakMap<Response, Redactor>();
+
+/** The redactor for the secrets that were sent in the request of a response. */
+export function secretsSentBefore(answer: unknown): Redactor {
+  return (isResponse(answer) ? secretsByResponse.get(answer) : undefined) ?? new Redactor();
 }

@@ -5,7 +5,7 @@ import { isResponse } from "../../http/own-fetch.js";
 import { retryAfter } from "../../http/retry.js";
 import { escapeText, MASK, quote, Redactor } from "../../redact.js";
 import { NO_RESOURCE } from "../model/resource.js";
-import { secretsSentBefore } from "./http.js";
+import { secretsSentBefore } from "./normalize-response.js";
 
 const AUTH_ERRORS = new Set([
   "invalid_grant",

@@ -11,7 +11,7 @@ import { resourceParameter } from "../model/resource.js";
 import { answerOf, prepareCall, type TokenCall, withOAuthErrors } from "../token/token.js";
 import { isScopeRefusal, reportReducedScope, withoutAddedScope } from "./authorize-step.js";
 import type { LoginContext } from "./login-context.js";
-import { timeoutError } from "./login-timeout.js";
+import { timeoutError } from "./login-method.js";
 import type { DeviceAuthorization, PreparedDeviceLogin } from "./prepared-login.js";
 import { isInvalidClient, withClientRefusal, withScopeHint } from "./token-step.js";
 

@@ -1,12 +1,11 @@
 import type { Clock } from "../../http/deadline.js";
 import type { Events } from "../../telemetry/emit.js";
-import type { ClientKey } from "../client/client-auth.js";
+import type { ClientKey, PreRegisteredClient } from "../client/client-auth.js";
 import type { IssuerTrust } from "../client/issuer-binding.js";
-import type { PreRegisteredClient } from "../client/pre-registered-client.js";
 import type { DiscoveryContext } from "../discovery/server-examination.js";
 import type { DpopPolicy } from "../dpop/dpop.js";
 import type { LoginOptions } from "../grant/grant-requirements.js";
-import type { Nonces } from "../http/nonces.js";
+import type { Nonces } from "../http/http.js";
 import type { Progress } from "../http/trace.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { GrantStore } from "../model/grant-store.js";

@@ -1,22 +1,27 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { quote } from "../../redact.js";
+import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../../telemetry/emit.js";
+import type { EventFields } from "../../telemetry/events.js";
+import { bindUsedClient } from "../client/issuer-binding.js";
 import { newProofKey } from "../dpop/dpop.js";
 import { withResourceHint } from "../http/oauth-error.js";
-import type { Grant, GrantKey } from "../model/grant.js";
+import { type Grant, type GrantKey, type TokenAnswer, tokensOf } from "../model/grant.js";
 import { type Reservation, withReservation } from "../model/grant-store.js";
+import { listsExchange } from "../model/metadata.js";
+import { scopesBeyond } from "../model/scope.js";
+import { verifyIdToken } from "../token/id-token.js";
+import { asksForConsent } from "./authorization.js";
 import { authorize } from "./authorize-step.js";
 import { noDeviceFlowError, pollDeviceLogin, secondsToPoll, startDeviceLogin } from "./device.js";
 import type { LoginContext, LoginRequest } from "./login-context.js";
-import { observeLogin } from "./login-event.js";
 import type { LoginSession } from "./login-method.js";
-import { type Preparation, planLogin } from "./login-plan.js";
-import { preferredRedirect, prepareLogin } from "./login-preparation.js";
+import { type Preparation, planLogin, preferredRedirect, prepareLogin } from "./login-plan.js";
 import {
   type AuthorizedLogin,
   type PreparedDeviceLogin,
   type PreparedLogin,
   requireSecrets,
 } from "./prepared-login.js";
-import { grantOf, saveGrant } from "./save-grant.js";
 import { tokensOfLogin } from "./token-step.js";
 
 /** Logs the user in and stores the grant, which is read back before the caller gets it. */
@@ -144,4 +149,101 @@ export function rethrowWithResourceHint(resource: string): (error: unknown) => n
 
 function internalError(cause: unknown): AgentAuthError {
   return new AgentAuthError("internal_error", "the login failed", { class: "internal", cause });
+}
+
+type LoginFields = Omit<EventFields<"login">, "durationMs">;
+
+/**
+ * Runs a login and emits one event for it; none for one that the user is to begin once more.
+ *
+ * @param login its server, how the user logs in, and the issuer if it is known
+ */
+export function observeLogin<T extends Grant | { again: unknown }>(
+  events: Events,
+  { server, flow, issuer }: { server: string; flow: LoginFields["flow"]; issuer?: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  return observe(events, "login", work, (ended): LoginFields | undefined => {
+    const about = { flow, issuer, server: serverOriginOf(server) };
+    if ("result" in ended)
+      return "again" in ended.result ? undefined : { outcome: "completed", ...about, issuer: ended.result.issuer };
+    const { error } = ended;
+    const isAborted = isAgentAuthError(error) && error.class === "aborted";
+    return { outcome: isAborted ? "aborted" : "failed", reason: reasonOf(error), code: knownCodeOf(error), ...about };
+  });
+}
+
+/** The grant of a login from the answer of the token endpoint. */
+function grantOf(
+  context: LoginContext,
+  login: Omit<PreparedLogin, "pending" | "account" | "addedScope"> & Partial<Pick<PreparedLogin, "pending">>,
+  answer: TokenAnswer,
+): Grant {
+  const { server, issuer, client, scope, resource, overrides, acceptedTokenType, proofKey, pending } = login;
+  const isTrial = pending !== undefined && scope.includes("offline_access") && !asksForConsent(pending);
+  const requestedScope = scope.length > 0 ? scope.join(" ") : undefined;
+  return {
+    profile: context.profile,
+    server,
+    account: context.loginHint,
+    resource,
+    issuer: issuer.issuer,
+    namedIssuer: issuer.namedIssuer,
+    endpoints: {
+      token: issuer.tokenEndpoint,
+      introspection: issuer.introspectionEndpoint,
+      revocation: issuer.revocationEndpoint,
+      endSession: issuer.endSessionEndpoint,
+      jwks: issuer.jwksUri,
+    },
+    client,
+    requestedScope,
+    overrides,
+    acceptedTokenType,
+    authorizationParams: login.authorizationParams,
+    needsConsent: isTrial ? answer.refreshToken === undefined : login.needsConsent,
+    exchanges: listsExchange(issuer),
+    proofKey,
+    tokens: tokensOf(answer, requestedScope),
+    signedInAt: answer.at,
+    refusals: context.refusals,
+    generation: 0,
+    retired: undefined,
+  };
+}
+
+const SAVE_TRIES = 5;
+
+/** Stores a new grant in place of any other, and reads it back: a login counts only if its grant is stored. */
+async function saveGrant(context: LoginContext, reservation: Reservation, grant: Grant): Promise<Grant> {
+  const { store, onProgress } = context;
+  if (context.requiresIdToken)
+    await verifyIdToken(grant, { ...context, now: context.clock.epoch(), signal: undefined });
+  for (let tries = 0; tries < SAVE_TRIES; tries++) {
+    const stored = await store.read(grant);
+    const next = { ...grant, generation: (stored?.generation ?? 0) + 1 };
+    const target = tries === 0 ? reservation : store;
+    if (!(await target.save(next, stored?.generation))) {
+      // Another process changed the stored grant, and a plain save needs the reserved disk space.
+      await reservation.release();
+      continue;
+    }
+    const saved = await store.read(grant);
+    if (saved && saved.generation >= next.generation) {
+      await bindUsedClient(context, next);
+      const extra = scopesBeyond(grant.requestedScope, grant.tokens.scope);
+      if (extra.length > 0) onProgress?.({ about: "login", text: widerScopeWarning(grant, extra) });
+      return saved;
+    }
+    break;
+  }
+  const message = `the login succeeded, but its tokens could not be stored in ${quote(store.location)}`;
+  const hint = "status() lists the stored logins";
+  const remedy = { action: "inspect", subject: "logins" } as const;
+  throw new AgentAuthError("store_failed", message, { class: "store", hint, remedy });
+}
+
+function widerScopeWarning({ issuer, requestedScope }: Grant, extra: readonly string[]): string {
+  const what = `the token has more scopes than requested: ${quote(issuer)} granted ${quote(extra.join(" "))}`;
+  return `warning: ${what} beside ${quote(requestedScope)} (RFC 6749 section 3.3)`;
 }

@@ -1,4 +1,7 @@
 import { AgentAuthError, type AgentAuthErrorJson, isAgentAuthError, withHint } from "../../errors.js";
+import type { Clock } from "../../http/deadline.js";
+import { Lru } from "../../http/lru.js";
+import { SingleFlight } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { refuseDocument } from "../client/metadata-document.js";
 import { unseenByLogin } from "../discovery/unseen-by-login.js";
@@ -8,20 +11,124 @@ import {
   type LoginParameters,
   loginRemedy,
   loginRequired,
+  machineAccountError,
 } from "../grant/grant-requirements.js";
+import { isStorm, noteRefusal } from "../grant/rejected-token.js";
 import type { Progress } from "../http/trace.js";
-import type { AuthorizationParams } from "../model/authorization-params.js";
+import { type AuthorizationParams, paramsText } from "../model/authorization-params.js";
 import type { BearerChallenge } from "../model/challenge.js";
-import { coversScope, type Grant, type GrantKey, hasSameTokens, noteRefusal } from "../model/grant.js";
+import { coversScope, type Grant, type GrantKey, hasSameTokens } from "../model/grant.js";
+import type { GrantStore } from "../model/grant-store.js";
 import { failureOf, HEARTBEAT_MS, holderText, type Lease } from "../model/lease.js";
+import { IDP_ACCOUNT, isMachineAccount } from "../model/machine-grant.js";
 import { splitScope } from "../model/scope.js";
 import { type LoginContext, withParams } from "./login-context.js";
-import { observeLogin } from "./login-event.js";
-import { loginWith } from "./login-flow.js";
+import { loginWith, observeLogin } from "./login-flow.js";
 import type { LoginMethod } from "./login-method.js";
+
+/** How long no other login is requested after one that did not help. */
+const REPEAT_LOGIN_MS = 5 * 60_000;
+/** The logins of which this process knows more than the store. */
+const MAX_LOGINS = 10_000;
+
+/** What this process knows about the logins at one server, beside the stored grant. */
+interface LoginState {
+  /** The grant that its server rejected and a login is replacing now. */
+  replacing?: Grant | undefined;
+  /** The last login that replaced a rejected grant, and when. */
+  replaced?: { at: number; grant: Grant };
+  /** The result of a login whose token only this process may use, until its server rejects it. */
+  own?: Grant | undefined;
+}
+
+/** The logins of a client: one at a time for each server and scope, and what this process knows about them. */
+export class ClientLogins {
+  readonly #context: SharedLoginContext;
+  readonly #inFlight = new SingleFlight<Grant>();
+  /** By lock name. */
+  readonly #logins = new Lru<LoginState>(MAX_LOGINS);
+
+  constructor(context: SharedLoginContext) {
+    this.#context = context;
+  }
+
+  /** Logs the user in; concurrent calls with the same key and scope share the result. */
+  run(key: GrantKey, request: Omit<SharedLoginRequest, "key">): Promise<Grant> {
+    const { scope, refused, authorizationParams = {} } = request;
+    if (isMachineAccount(key.account) && key.account !== IDP_ACCOUNT) throw machineAccountError(key.account);
+    const name = lockNameOf(key);
+    const work = async (signal: AbortSignal) => {
+      if (refused) await rejectStorm(this.#context, refused);
+      if (refused && scope === undefined) this.#note(name, { replacing: refused, own: undefined });
+      try {
+        const grant = await shareLogin(this.#context, { ...request, key, signal });
+        if (refused) this.#note(name, { replaced: { at: this.#context.clock.epoch(), grant } });
+        if (isForOneProcess(grant)) this.#note(name, { own: grant });
+        return grant;
+      } finally {
+        if (this.#logins.get(name)) this.#note(name, { replacing: undefined });
+      }
+    };
+    const what = `login ${name} ${scope ?? ""} ${paramsText(authorizationParams)}`;
+    return this.#inFlight.run(what, work, request.signal);
+  }
+
+  /** Whether a login is replacing the token of a grant now, because its server rejected it. */
+  isReplacing(grant: Grant): boolean {
+    const refused = this.#logins.get(lockNameOf(grant))?.replacing;
+    return refused !== undefined && hasSameTokens(refused, grant);
+  }
+
+  /** Whether a grant comes from a login after a rejection, so recent that another login would not help. */
+  followsRefusal(grant: Grant): boolean {
+    const last = this.#logins.get(lockNameOf(grant))?.replaced;
+    if (last === undefined || this.#context.clock.epoch() - last.at >= REPEAT_LOGIN_MS) return false;
+    return grant.signedInAt === last.grant.signedInAt && grant.generation >= last.grant.generation;
+  }
+
+  /** Whether a grant is that of a login whose token only this process may use, until its server rejects it. */
+  isOwn(grant: Grant): boolean {
+    const own = this.#logins.get(lockNameOf(grant))?.own;
+    return own !== undefined && hasSameTokens(own, grant);
+  }
+
+  #note(name: string, change: LoginState): void {
+    this.#logins.set(name, { ...this.#logins.get(name), ...change });
+  }
+}
+
+/** Throws if requests to the issuer, or to the user, would repeat without end. */
+export async function rejectStorm(
+  { store, clock }: Pick<SharedLoginContext, "store" | "clock">,
+  grant: Grant,
+): Promise<void> {
+  const stored = await store.read(grant);
+  if (stored && isStorm(stored, clock.epoch())) throw refreshStormError(grant);
+}
+
+function refreshStormError(grant: Grant): AgentAuthError {
+  const message = `${quote(grant.server)} has rejected three new tokens within a minute; no other one is requested`;
+  const hint = "wait a minute, or log in again";
+  return new AgentAuthError("renewal_storm", message, { class: "auth", hint, remedy: loginRemedy(grant) });
+}
+
+/** What distinguishes the logins, and the refreshes, of a client. */
+export function lockNameOf({ profile, server, account }: GrantKey): string {
+  return JSON.stringify([profile, server, account]);
+}
+
+/**
+ * Whether the access token expired when it was issued (`expires_in` 0) and nothing refreshes it. Only the process that
+ * logged in uses it: otherwise each of its requests would need a login.
+ */
+function isForOneProcess({ tokens }: Grant): boolean {
+  return tokens.refreshToken === undefined && tokens.expiresAt === tokens.obtainedAt;
+}
 
 /** What a login of the user needs. */
 export interface SharedLoginContext {
+  store: GrantStore;
+  clock: Pick<Clock, "epoch">;
   /** How the user logs in; undefined if no login is allowed. */
   method: LoginMethod | undefined;
   /** Everything else that a login needs; the overrides of the earlier login remain in force for its issuer. */
@@ -56,7 +163,7 @@ const NEW_LOGIN_MS = 10 * 60_000;
  * Logs the user in: one login at a time across all processes that share the store. The others wait for its result, so
  * that only one browser opens.
  */
-export function shareLogin(
+function shareLogin(
   context: SharedLoginContext,
   request: SharedLoginRequest & { signal: AbortSignal },
 ): Promise<Grant> {

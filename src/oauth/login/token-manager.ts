@@ -13,10 +13,9 @@ import {
   missingParams,
   type TokenOptions,
 } from "../grant/grant-requirements.js";
-import type { PendingRefreshes } from "../grant/pending-refreshes.js";
 import { noRefreshTokenText, type RefreshContext, type RefreshReason, refreshGrant } from "../grant/refresh.js";
-import { observeToken, type Served } from "../grant/refresh-event.js";
-import { isLastToken, unsavedFor } from "../grant/refresh-outcome.js";
+import { isLastToken, observeToken, type Served, unsavedFor } from "../grant/refresh-outcome.js";
+import type { PendingRefreshes } from "../grant/send-refresh.js";
 import type { OAuthHttp } from "../http/http.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import { coversScope, type Grant, type GrantKey, hasSameTokens, isFresh } from "../model/grant.js";
@@ -24,8 +23,8 @@ import type { GrantStore } from "../model/grant-store.js";
 import { isPeerFailure } from "../model/lease.js";
 import { IDP_ACCOUNT, isMachineAccount } from "../model/machine-grant.js";
 import { splitScope, unionScopes } from "../model/scope.js";
-import { ClientLogins, lockNameOf, rejectStorm } from "./client-logins.js";
 import type { SharedLoginContext, SharedLoginRequest } from "./shared-login.js";
+import { ClientLogins, lockNameOf, rejectStorm } from "./shared-login.js";
 
 /** What a token manager needs. */
 export interface TokenManagerContext

@@ -1,6 +1,6 @@
 import { type AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import { alternateAuthMethod } from "../client/client-auth.js";
 import { refuseDocument } from "../client/metadata-document.js";
-import { alternateAuthMethod } from "../client/pre-registered-client.js";
 import { redirectForm, refuseClient } from "../client/registration.js";
 import { adviseWithoutRegistration } from "../client/registration-refusal.js";
 import { proverFor } from "../dpop/dpop.js";

@@ -8,12 +8,11 @@ import { IDP_ACCOUNT } from "../model/machine-grant.js";
 import { judgeCallback } from "./authorize-step.js";
 import { loginMembers, loginOf } from "./login-codec.js";
 import type { LoginContext } from "./login-context.js";
-import { observeLogin } from "./login-event.js";
-import { exchangeLogin, grantKeyFor, rethrowWithResourceHint } from "./login-flow.js";
+import { exchangeLogin, grantKeyFor, observeLogin, rethrowWithResourceHint } from "./login-flow.js";
 import type { PreparedLogin } from "./prepared-login.js";
 import { hashOfTexts, isSameText, openText, sealText } from "./sealed-text.js";
+import type { StartedLogin } from "./web-app.js";
 import { cookieNames, readCookie, setCookie } from "./web-app.js";
-import type { StartedLogin } from "./web-types.js";
 
 /** Milliseconds in which the user has to finish a login. */
 export const WEB_LOGIN_LIFE_MS = 10 * 60_000;

@@ -1,14 +1,13 @@
 import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
+import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from "../client/client-auth.js";
 import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
-import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from "../client/pre-registered-client.js";
 import { discoverIssuer } from "../discovery/discovery.js";
 import { acceptedTypeFor, overridesFor, resourceFor } from "../discovery/overrides.js";
 import type { DiscoveryContext } from "../discovery/server-examination.js";
 import { type DpopPolicy, newProofKey, proverFor } from "../dpop/dpop.js";
 import { LOGIN_HINT, loginRemedy } from "../grant/grant-requirements.js";
-import type { OAuthHttp } from "../http/http.js";
-import type { Nonces } from "../http/nonces.js";
+import type { Nonces, OAuthHttp } from "../http/http.js";
 import { withResourceHint } from "../http/oauth-error.js";
 import type { BearerChallenge } from "../model/challenge.js";
 import type { ClientRecord, Grant, GrantKey, GrantTokens } from "../model/grant.js";

@@ -5,19 +5,11 @@ import { type Events, knownCodeOf, observe, reasonOf, serverOriginOf } from "../
 import type { EventFields } from "../../telemetry/events.js";
 import { fitsPolicy } from "../dpop/dpop.js";
 import type { GrantOptions } from "../grant/grant-requirements.js";
-import { observeToken, type Served } from "../grant/refresh-event.js";
+import { observeToken, type Served } from "../grant/refresh-outcome.js";
 import type { ServerTokens } from "../grant/rejected-token.js";
+import { isStorm, noteRefusal } from "../grant/rejected-token.js";
 import type { Progress } from "../http/trace.js";
-import {
-  coversScope,
-  type Grant,
-  type GrantKey,
-  hasExpired,
-  hasSameTokens,
-  isFresh,
-  isStorm,
-  noteRefusal,
-} from "../model/grant.js";
+import { coversScope, type Grant, type GrantKey, hasExpired, hasSameTokens, isFresh } from "../model/grant.js";
 import { type GrantStore, isStoreFailure } from "../model/grant-store.js";
 import { HEARTBEAT_MS, holderText, isPeerFailure, rethrowRecentFailure } from "../model/lease.js";
 import { isSameIssuer } from "../model/metadata.js";

@@ -1,4 +1,4 @@
-import { Secret } from "../../redact.js";
+import { SECRET_MASK, Secret } from "../../redact.js";
 import type { AuthorizationParams } from "./authorization-params.js";
 import { splitScope } from "./scope.js";
 
@@ -177,24 +177,6 @@ export function mergeAnswer(grant: Grant, answer: TokenAnswer): Grant {
   };
 }
 
-const MINUTE_MS = 60_000;
-const MAX_REFUSALS_PER_MINUTE = 3;
-
-/** The grant with one more refresh after a rejection; entries older than a minute are dropped. */
-export function noteRefusal(grant: Grant, now: number): Grant {
-  return { ...grant, refusals: [...grant.refusals.filter((at) => now - at < MINUTE_MS && at <= now), now] };
-}
-
-/**
- * Whether a server rejects the tokens of a grant as fast as the issuer refreshes them, so that another refresh would not
- * help. Each login counts by itself: many users may get a 401 within one minute, for example after a server has lost
- * its keys.
- */
-export function isStorm({ refusals }: Grant, now: number): boolean {
-  const recent = refusals.filter((at) => now - at < MINUTE_MS && at <= now);
-  return recent.length >= MAX_REFUSALS_PER_MINUTE;
-}
-
 /** The grant, marked as rejected by its issuer. */
 export function retire(grant: Grant, reason: string, at: number): Grant {
   return { ...grant, generation: grant.generation + 1, lostRefresh: undefined, retired: { at, reason } };
@@ -222,14 +204,6 @@ export function hasExpired(
   now: number,
 ): boolean {
   return expiresAt !== undefined && (expiresAt <= now || now < obtainedAt - CLOCK_SLACK_MS);
-}
-
-/**
- * Whether the access token expired when it was issued (`expires_in` 0) and nothing refreshes it. Only the process that
- * logged in uses it: otherwise each of its requests would need a login.
- */
-export function isForOneProcess({ tokens }: Grant): boolean {
-  return tokens.refreshToken === undefined && tokens.expiresAt === tokens.obtainedAt;
 }
 
 /** Default minimum remaining lifetime in seconds. */
@@ -264,4 +238,46 @@ export interface GrantKey {
   readonly server: string;
   /** The account that the login requested; undefined if none was named. */
   readonly account?: string | undefined;
+}
+
+/** A token for one MCP server. Printing it shows a mask: only {@link AccessToken.value} returns the token. */
+export class AccessToken {
+  readonly #value: string;
+  /** The MCP server that it is for, canonical. */
+  readonly server: string;
+  /** The account that the login requested; undefined if none was named. */
+  readonly account: string | undefined;
+  /**
+   * The token type: a `DPoP` token is valid only with a proof of its key in every request, which `agent.fetch` sends.
+   */
+  readonly tokenType: "Bearer" | "DPoP";
+  /** The `resource` that was sent to the issuer (RFC 8707); `none` if none was sent, by the choice of the user. */
+  readonly resource: string;
+  /** Who issued it. */
+  readonly issuer: string;
+  /** When it expires; undefined if the issuer did not say. */
+  readonly expiresAt: Date | undefined;
+  /** The scopes granted; undefined if neither requested nor returned. */
+  readonly scope: string | undefined;
+
+  constructor(grant: Grant) {
+    this.#value = grant.tokens.accessToken.reveal();
+    this.server = grant.server;
+    this.account = grant.account;
+    this.tokenType = grant.proofKey === undefined ? "Bearer" : "DPoP";
+    this.resource = grant.resource;
+    this.issuer = grant.issuer;
+    this.expiresAt = grant.tokens.expiresAt === undefined ? undefined : new Date(grant.tokens.expiresAt);
+    this.scope = grant.tokens.scope;
+  }
+
+  /** The token itself. */
+  get value(): string {
+    return this.#value;
+  }
+
+  /** A mask, so that a token in a text is not shown. */
+  toString(): string {
+    return SECRET_MASK;
+  }
 }

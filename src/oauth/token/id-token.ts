@@ -1,6 +1,6 @@
 import type { JSONWebKeySet } from "jose";
 import { isAgentAuthError } from "../../errors.js";
-import { strictObject } from "../../http/body.js";
+import { strictObject } from "../../http/buffered-response.js";
 import { refusalError } from "../../http/refuse.js";
 import { quote, type Secret } from "../../redact.js";
 import { type OAuthHttp, serverFailure } from "../http/http.js";

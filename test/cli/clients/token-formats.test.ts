@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { formatToken, type TokenFormat, UNKNOWN_ASKER } from "../../../src/cli/clients/token-formats.js";
 import { readCredentialRequest } from "../../../src/cli/commands/token/run.js";
 import type { TokenFlags } from "../../../src/cli/flags/agent.js";
-import { AccessToken } from "../../../src/oauth/grant/access-token.js";
+import { AccessToken } from "../../../src/oauth/model/grant.js";
 import { Secret } from "../../../src/redact.js";
 import { madeGrant } from "../../helpers/grant.js";
 import type { MemoryIoOptions } from "../../helpers/memory-io.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { generateProofKey, proverOf } from "../../../src/oauth/dpop/dpop.js";
-import { Nonces } from "../../../src/oauth/http/nonces.js";
+import { Nonces } from "../../../src/oauth/http/http.js";
 import { SECRET_MASK, Secret } from "../../../src/redact.js";
 import { plainGrant } from "../../helpers/grant.js";
 import { type Handler, type Reply, type Scene, startScene } from "../../helpers/issuer.js";

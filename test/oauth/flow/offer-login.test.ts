@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { describe, expect, expectTypeOf } from "vitest";
 import type { AgentAuthError } from "../../../src/errors.js";
 import type { AgentClientOptions } from "../../../src/oauth/agent.js";
-import type { StartedLogin } from "../../../src/oauth/login/web-types.js";
+import type { StartedLogin } from "../../../src/oauth/login/web-app.js";
 import type { GrantStore } from "../../../src/oauth/model/grant-store.js";
 import type { LoginRemedy } from "../../../src/remedy.js";
 import { memoryStore } from "../../../src/store/memory.js";

@@ -1,5 +1,5 @@
 import type { AgentClient } from "../../../src/oauth/agent.js";
-import type { StartedLogin } from "../../../src/oauth/login/web-types.js";
+import type { StartedLogin } from "../../../src/oauth/login/web-app.js";
 
 export const REDIRECT_URI = "https://app.example/oauth/callback";
 export const SECRET = "0123456789abcdef0123456789abcdef";

@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
-import type { PreRegisteredClient } from "../../../src/oauth/client/pre-registered-client.js";
+import type { PreRegisteredClient } from "../../../src/oauth/client/client-auth.js";
 import type { TraceEntry } from "../../../src/oauth/http/trace.js";
 import { type Reply, reset, type Scene, silence, startScene } from "../../helpers/issuer.js";
 import { fc } from "../../helpers/properties.js";

@@ -1,6 +1,6 @@
 import type { AgentAuthError, AgentAuthErrorJson } from "../../../errors.js";
 import type { DiscoveryReport } from "../../../oauth/agent-options.js";
-import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
+import { isLoginNotRequired } from "../../../oauth/discovery/challenge-request.js";
 import type { TraceEntry } from "../../../oauth/http/trace.js";
 import type { Discovered, ResourceMetadata, ServerMetadata } from "../../../oauth/model/metadata.js";
 import { coversServer, parseMcpUrl } from "../../../oauth/model/resource.js";

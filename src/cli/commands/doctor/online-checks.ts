@@ -1,7 +1,7 @@
 import { SORTING_ENCODINGS } from "../../../api/call-options.js";
 import { isAgentAuthError } from "../../../errors.js";
 import { followSignal } from "../../../http/deadline.js";
-import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
+import { isLoginNotRequired } from "../../../oauth/discovery/challenge-request.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { shellWord } from "../../../redact.js";
 import { type Check, type CheckFinding, failed, ok, skipped, warning } from "./check.js";

@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { AccessToken } from "../../../oauth/grant/access-token.js";
+import type { AccessToken } from "../../../oauth/model/grant.js";
 import { codeOf, statOf } from "../../../platform/files.js";
 import { changingMode, removeCommand } from "../../../platform/shell.js";
 import {

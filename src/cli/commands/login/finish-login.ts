@@ -1,14 +1,14 @@
 import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
 import { followSignal } from "../../../http/deadline.js";
 import { loginText, waitingText } from "../../../login/messages.js";
-import { checkPaste } from "../../../login/paste-check.js";
+import { checkPaste } from "../../../login/paste.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import type { AccessToken } from "../../../oauth/grant/access-token.js";
 import { withoutAddedScope } from "../../../oauth/login/authorize-step.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import type { AuthorizePrompt, LoginSession } from "../../../oauth/login/login-method.js";
-import { DEFAULT_LOGIN_TIMEOUT_MS, timeoutError } from "../../../oauth/login/login-timeout.js";
+import { DEFAULT_LOGIN_TIMEOUT_MS, timeoutError } from "../../../oauth/login/login-method.js";
 import type { PreparedLogin } from "../../../oauth/login/prepared-login.js";
+import type { AccessToken } from "../../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { quote, shellWord } from "../../../redact.js";
 import { isListening } from "../../clients/callback-listener.js";

@@ -1,10 +1,10 @@
 import { type AgentAuthError, usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/address.js";
 import type { AgentClient } from "../../../oauth/agent.js";
-import { isLoginNotRequired } from "../../../oauth/discovery/login-not-required.js";
-import type { AccessToken } from "../../../oauth/grant/access-token.js";
-import type { LoginStatus } from "../../../oauth/login-status.js";
+import type { LoginStatus } from "../../../oauth/agent-inspection.js";
+import { isLoginNotRequired } from "../../../oauth/discovery/challenge-request.js";
 import { knownIssuer } from "../../../oauth/model/authorization-params.js";
+import type { AccessToken } from "../../../oauth/model/grant.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { escapeText, quote, shellWord } from "../../../redact.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { deviceText } from "../../../login/device-code.js";
+import { reserveRedirect } from "../../../login/listen.js";
 import { codeTakerText } from "../../../login/messages.js";
-import { reserveRedirect } from "../../../login/reserve-port.js";
 import type { AgentClient } from "../../../oauth/agent.js";
 import type { StoredLogin } from "../../../oauth/login/login-codec.js";
 import { IDP_ACCOUNT } from "../../../oauth/model/machine-grant.js";

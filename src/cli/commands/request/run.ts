@@ -1,5 +1,5 @@
 import { abortedError } from "../../../errors.js";
-import { shownUrl } from "../../../http/buffered-response.js";
+import { shownUrl } from "../../../http/address.js";
 import { followSignal } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";

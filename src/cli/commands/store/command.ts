@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import { millisecondsOf } from "../../../oauth/keep-alive.js";
+import { millisecondsOf } from "../../../oauth/keep-alive-plan.js";
 import { CONNECTION_STATES } from "../../../oauth/model/connection.js";
 import { addOutputFlags } from "../../flags/output.js";
 import { addFlags, repeatable, wholeNumber } from "../../flags/values.js";

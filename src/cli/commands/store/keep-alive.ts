@@ -1,6 +1,6 @@
 import { usageError } from "../../../errors.js";
-import { keepAlive } from "../../../oauth/agent.js";
 import type { KeepAliveOptions, KeepAliveReport, KeepAliveResult } from "../../../oauth/keep-alive.js";
+import { keepAlive } from "../../../oauth/keep-alive.js";
 import { quote } from "../../../redact.js";
 import type { OutputFlags } from "../../flags/output.js";
 import { printResult } from "../../output/writer.js";

@@ -3,7 +3,7 @@ import type { OutgoingRequest, RequestFlags } from "../../../../src/cli/commands
 import { sendRequest } from "../../../../src/cli/commands/request/run.js";
 import { AgentAuthError } from "../../../../src/errors.js";
 import { isRequest, withOwnClasses } from "../../../../src/http/own-fetch.js";
-import { AccessToken } from "../../../../src/oauth/grant/access-token.js";
+import { AccessToken } from "../../../../src/oauth/model/grant.js";
 import { madeGrant } from "../../../helpers/grant.js";
 import { CLOSED_PORT } from "../../../helpers/port.js";
 import { loginAt } from "../../../helpers/remedy.js";

@@ -1,5 +1,5 @@
 import { usageError } from "../../../../errors.js";
-import { userFolder } from "../../../../profile/home.js";
+import { userFolder } from "../../../../profile/settings.js";
 import { quote } from "../../../../redact.js";
 import { changeServer, type SettingsChange, serversIn } from "../../../clients/mcp-hosts/edit.js";
 import {

@@ -2,7 +2,7 @@ import { inspect } from "node:util";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import type { AgentAuthError } from "../../src/errors.js";
-import { saysJson } from "../../src/http/body.js";
+import { saysJson } from "../../src/http/buffered-response.js";
 import { createTransport, type TransportOptions } from "../../src/http/transport.js";
 import { FakeClock } from "../helpers/clock.js";
 import { type Answer, sendJson, startServer, startSocketServer, until } from "../helpers/server.js";

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { exceptionsOf } from "../../src/oauth/login-status.js";
+import { exceptionsOf } from "../../src/oauth/agent-inspection.js";
 import { madeGrant } from "../helpers/grant.js";
 
 it("lists what a login was made with, with values", () => {

@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
 import { describe, expect, it } from "vitest";
-import { reserveRedirect } from "../../src/login/reserve-port.js";
+import { reserveRedirect } from "../../src/login/listen.js";
 
 const portOf = (uri: string) => Number(new URL(uri).port);
 

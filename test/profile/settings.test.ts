@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { locateHome } from "../../src/profile/home.js";
+import { locateHome } from "../../src/profile/settings.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { onSystem } from "../platform/support.js";
 

@@ -1,5 +1,58 @@
+import type { IncomingMessage } from "node:http";
 import { pipeline, type Readable, Transform, type TransformCallback } from "node:stream";
 import type { Inflate, InflateRaw, ZlibOptions } from "node:zlib";
+import type { ArrivingBody } from "../http/body-content.js";
+
+/** The head of a response, and its body as it arrives. */
+export interface PlainResponse {
+  readonly status: number;
+  readonly statusText: string;
+  /** In the order and number in which they came. */
+  readonly headers: readonly (readonly [name: string, value: string])[];
+  /** Null where HTTP allows none. */
+  readonly body: ArrivingBody | null;
+}
+
+const WITHOUT_BODY = new Set([204, 205, 304]);
+
+/** The response that a message of Node is. @param method of its request */
+export function responseOf(message: IncomingMessage, method: string): PlainResponse {
+  const { statusCode: status = 0, statusMessage: statusText = "", rawHeaders } = message;
+  const headers: [string, string][] = [];
+  for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
+    headers.push([String(rawHeaders[at]).toLowerCase(), String(rawHeaders[at + 1])]);
+  }
+  const head = { status, statusText, headers };
+  if (method === "HEAD" || WITHOUT_BODY.has(status)) {
+    message.resume();
+    return { ...head, body: null };
+  }
+  const codings = headers.flatMap(([name, value]) => (name === "content-encoding" ? [value] : []));
+  const body = decodeContent(message, codings.join(","));
+  return { ...head, body: Object.assign(body, { readTo: readerOf(body) }) };
+}
+
+function readerOf(body: Readable): NonNullable<ArrivingBody["readTo"]> {
+  return (take) =>
+    new Promise((resolve, reject) => {
+      const onClose = () => {
+        if (!body.readableEnded) resolve(body.errored ?? Object.assign(new Error("aborted"), { code: "ECONNRESET" }));
+      };
+      // It broke before anyone listened.
+      if (body.destroyed) onClose();
+      body.on("data", (part: Uint8Array) => {
+        try {
+          take(part);
+        } catch (error) {
+          reject(error);
+          body.destroy();
+        }
+      });
+      body.once("end", () => resolve(undefined));
+      body.on("error", resolve);
+      body.once("close", onClose);
+    });
+}
 
 const MAX_CODINGS = 5;
 

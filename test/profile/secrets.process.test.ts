@@ -1,8 +1,14 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { secretLine, secretLineSync, wordsOf } from "../../src/profile/secret-command.js";
-import { namedSecret, referencedSecret, secretOrReferenced } from "../../src/profile/secrets.js";
+import {
+  namedSecret,
+  referencedSecret,
+  secretLine,
+  secretLineSync,
+  secretOrReferenced,
+  wordsOf,
+} from "../../src/profile/secrets.js";
 import { unsignedJwt } from "../helpers/client-keys.js";
 import { temporaryFolder } from "../helpers/folder.js";
 
