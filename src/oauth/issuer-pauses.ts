@@ -25,9 +25,13 @@ interface IssuerLoad extends IssuerPause {
   active: number;
   /** When the last login that waits for it has its turn. */
   lastAt: number;
+  /** When the answers to other workers were read. */
+  readAt: number;
 }
 
 const BUSY_MS = 250;
+/** What other workers were answered is read once for all logins of an issuer whose turn comes within this time. */
+const BATCH_MS = 2000;
 
 /** How much one worker asks of each issuer: so many refreshes at once, and none before its `Retry-After` has passed. */
 export class IssuerLoads {
@@ -48,7 +52,10 @@ export class IssuerLoads {
     const now = this.#clock.epoch();
     if (load.pausedUntil <= now) {
       if (load.active >= this.#perIssuer) return { at: now + Math.max(gapMs, BUSY_MS) };
-      Object.assign(load, await this.#pauses.of(issuer));
+      if (now - load.readAt >= BATCH_MS) {
+        load.readAt = now;
+        Object.assign(load, await this.#pauses.of(issuer));
+      }
       if (load.pausedUntil <= now) return undefined;
     }
     // Those that wait for it do not come at once either.
@@ -75,7 +82,7 @@ export class IssuerLoads {
   }
 
   #of(issuer: string): IssuerLoad {
-    const load = this.#loads.get(issuer) ?? { active: 0, pausedUntil: 0, lastAt: 0 };
+    const load = this.#loads.get(issuer) ?? { active: 0, pausedUntil: 0, lastAt: 0, readAt: Number.NEGATIVE_INFINITY };
     this.#loads.set(issuer, load);
     return load;
   }

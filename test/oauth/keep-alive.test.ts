@@ -140,6 +140,24 @@ it.each([
   expect(requests[1]).toBeGreaterThanOrEqual(start + 10 * MINUTE);
 });
 
+it("asks the store once in two seconds whether other workers were told to wait", async () => {
+  const store = memoryStore();
+  const { shortLived } = store;
+  if (shortLived?.read === undefined) throw new TypeError("the store has no short-lived records");
+  const { read } = shortLived;
+  let reads = 0;
+  shortLived.read = (id) => {
+    reads++;
+    return read(id);
+  };
+  const { refreshes, requests, fill, once } = fleet(300, { store, ageMs: 2 * DAY, issuers: 2 });
+  await fill();
+  await once({ every: "1h", perIssuer: 16 });
+  expect(refreshes.size).toBe(300);
+  const seconds = ((requests.at(-1) ?? 0) - (requests[0] ?? 0)) / 1000;
+  expect(reads).toBeLessThanOrEqual(2 * (seconds / 2 + 1));
+});
+
 it("once says that the issuer asked another worker to wait", async () => {
   const { issuer, requests, results, fill, once } = fleet(3, { ageMs: DAY });
   await fill();
