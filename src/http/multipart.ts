@@ -51,8 +51,9 @@ export function serializeMimeType(type: MimeType | undefined): string {
   return `${type?.essence ?? ""}${parameters.join("")}`;
 }
 
-const LINE = encodeText("\r\n");
-const EMPTY_LINE = encodeText("\r\n\r\n");
+const UTF8 = new TextEncoder();
+const LINE = UTF8.encode("\r\n");
+const EMPTY_LINE = UTF8.encode("\r\n\r\n");
 const HEADER = /^[\t ]*([^\t :]+)[\t ]*:[\t ]*([^\0\r\n]*?)[\t ]*$/;
 const DISPOSITION = /^form-data(?=[\t ]*(?:;|$))/i;
 const PARAMETER = /[\t ]*;[\t ]*([^\t ;=]+)=(?:"([^"]*)"|([^\t ;"]+))|[\t ]*;?$/gy;
@@ -100,7 +101,7 @@ export function readFormBody(bytes: Uint8Array<ArrayBuffer>, given: string | nul
 
 function parseForm(bytes: Uint8Array<ArrayBuffer>, boundary: string): HttpFormData {
   const form = new HttpFormData();
-  const delimiter = encodeText(`\r\n--${boundary}`);
+  const delimiter = UTF8.encode(`\r\n--${boundary}`);
   // The first one begins the body.
   let at = delimiter.length - LINE.length;
   if (boundary === "" || indexOf(bytes, delimiter.subarray(LINE.length), 0) !== 0) throw malformedFormError();
@@ -154,10 +155,6 @@ function indexOf(bytes: Uint8Array, wanted: Uint8Array, from: number): number {
     if (wanted.every((byte, index) => bytes[at + index] === byte)) return at;
   }
   return -1;
-}
-
-function encodeText(text: string): Uint8Array {
-  return new TextEncoder().encode(text);
 }
 
 function decodeBytes(bytes: Uint8Array): string {

@@ -17,8 +17,6 @@ import type {
 // section 6.4 reserves `.invalid`.
 const ISSUER = "https://agentauth.invalid/";
 const CLIENT = { client_id: "agentauth", issuer: ISSUER };
-const REGISTRATION = buildDataUrl({ client_id: CLIENT.client_id, redirect_uris: [] });
-const TOKEN_RESPONSE = buildDataUrl({ access_token: "placeholder", token_type: "Bearer" });
 
 function buildDataUrl(document: object): string {
   return `data:application/json,${encodeURIComponent(JSON.stringify(document))}`;
@@ -66,7 +64,7 @@ export class SdkProvider implements McpAuthProvider {
 
   addClientAuthentication(_headers: Headers, _parameters: URLSearchParams, url: string | URL): void {
     // Both SDKs send the request to this object. 2.x accepts no `data:` address in the metadata.
-    if (typeof url !== "string") url.href = TOKEN_RESPONSE;
+    if (typeof url !== "string") url.href = buildDataUrl({ access_token: "placeholder", token_type: "Bearer" });
   }
 
   get redirectUrl(): undefined {
@@ -101,7 +99,7 @@ export class SdkProvider implements McpAuthProvider {
         issuer: ISSUER,
         authorization_endpoint: `${ISSUER}authorize`,
         token_endpoint: `${ISSUER}token`,
-        registration_endpoint: REGISTRATION,
+        registration_endpoint: buildDataUrl({ client_id: CLIENT.client_id, redirect_uris: [] }),
         response_types_supported: ["code"],
       },
     };
