@@ -1,4 +1,5 @@
 import { type AgentAuthError, isAgentAuthError } from "../errors.js";
+import { discardBody } from "../http/buffered-response.js";
 import { HttpRequest } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
 import type { ToolPolicy } from "../mcp/tool-policy.js";
@@ -198,7 +199,7 @@ async function answer({ request, client, policy, routes, options, seen }: Call):
       ...(body instanceof ReadableStream && { duplex: "half" }),
     } as AgentRequestInit);
     if (response.status === 401 || isStepUp(response)) {
-      await response.body?.cancel().catch(() => undefined);
+      await discardBody(response);
       return requireLogin();
     }
     return (await passedOn(response, route)) ?? refuse("unavailable", 502, { sent });

@@ -180,6 +180,14 @@ export class BodyContent {
     if (error !== undefined) throw this.#broken(error);
   }
 
+  /** Ends the body, whatever was read of it. */
+  async discard(): Promise<void> {
+    if (this.#stream) return this.#stream.cancel().catch(() => undefined);
+    const source = this.#source;
+    this.#isUsed = source !== null;
+    if (source !== null && isArriving(source)) source.destroy();
+  }
+
   /** The text of a body, which needs no decoder where it is made of text. */
   async readText(): Promise<string> {
     const source = this.#source;

@@ -160,6 +160,7 @@ function whyNotJson(text: string): string {
 
 /** Discards a body that is not read, so that its connection does not stay occupied. */
 export async function discardBody(response: Response): Promise<void> {
+  if (response instanceof HttpResponse) return response.discard();
   await response.body?.cancel().catch(() => undefined);
 }
 

@@ -123,6 +123,11 @@ export class HttpResponse extends HttpBody implements Response {
     return this.#content.readTo(take);
   }
 
+  /** Ends the body, unread: for less than to cancel its stream costs, for which Node has to load the class of streams. */
+  discard(): Promise<void> {
+    return this.#content.discard();
+  }
+
   /** A copy, before the body is read; the parts of a body that arrives are in memory until both have read them. */
   clone(): HttpResponse {
     const copy = new HttpResponse(this.#content.clone(), { headers: this.headers });

@@ -1,3 +1,4 @@
+import { discardBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { escapeText } from "../redact.js";
 import { StreamLost } from "./failures.js";
@@ -103,7 +104,7 @@ export class HttpChannel {
   async notify(message: RpcMessage): Promise<void> {
     await this.#during(new AbortController(), async (abort) => {
       const response = await this.#post(message, {}, abort);
-      await response.body?.cancel();
+      await discardBody(response);
       if (message.method === INITIALIZED && response.status === 202) void this.#listen();
     });
   }
@@ -127,7 +128,7 @@ export class HttpChannel {
       } else if (isEventStream(response) && response.body !== null) {
         await this.#readStream(response.body, { abort, receive, isNotifications: false });
       } else {
-        await response.body?.cancel();
+        await discardBody(response);
         if (response.status === 202) return;
         throw new SyntaxError(`Unexpected content type: ${response.headers.get("content-type")}`);
       }
@@ -144,7 +145,7 @@ export class HttpChannel {
     if (this.sessionId === undefined) return;
     await this.#during(new AbortController(), async (abort) => {
       const response = await this.#fetch({ method: "DELETE", headers: sessionHeaders(this) }, abort, true);
-      await response.body?.cancel();
+      await discardBody(response);
     });
   }
 
@@ -265,7 +266,7 @@ export class HttpChannel {
     const response = await this.#fetch({ method: "GET", headers }, abort);
     if (response.ok) return response.body ?? undefined;
     if (response.status !== 405) throw await httpFailure(response);
-    await response.body?.cancel();
+    await discardBody(response);
     return undefined;
   }
 

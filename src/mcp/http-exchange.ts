@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../errors.js";
+import { discardBody } from "../http/buffered-response.js";
 import type { HttpRequestInit } from "../http/http-request.js";
 import { HttpResponse } from "../http/http-response.js";
 import { HttpFailure } from "./failures.js";
@@ -45,7 +46,7 @@ export async function sendWithinOrigin(fetch: SendRequest, server: string, init:
     const location = response.headers.get("location");
     const next = location === null || !URL.canParse(location, url) ? undefined : new URL(location, url);
     if (next?.origin !== new URL(server).origin || redirects === MAX_REDIRECTS) return response;
-    await response.body?.cancel();
+    await discardBody(response);
     url = next.href;
   }
 }

@@ -1,4 +1,5 @@
 import { AgentAuthError } from "../errors.js";
+import { discardBody } from "../http/buffered-response.js";
 import { followSignal, systemClock } from "../http/deadline.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { RequestTimeout, RpcFailure } from "./failures.js";
@@ -120,7 +121,7 @@ export class HttpSession {
   /** Sends a message without a response; resolves when the server has accepted it. */
   async notify(message: RpcMessage, signal: AbortSignal = this.#closing.signal): Promise<void> {
     const response = await this.#post(message, {}, signal);
-    await response.body?.cancel();
+    await discardBody(response);
   }
 
   /** Ends the messages without a waiting caller. */

@@ -1,5 +1,6 @@
 import { AgentAuthError, isAgentAuthError } from "../errors.js";
 import { isRepeatable } from "../http/body-content.js";
+import { discardBody } from "../http/buffered-response.js";
 import { HttpHeaders } from "../http/http-headers.js";
 import { HttpRequest, normalizeMethod } from "../http/http-request.js";
 import { isRequest, isResponse } from "../http/own-fetch.js";
@@ -57,7 +58,7 @@ export async function fetchWithToken(
     const rejection = { status: response.status, challenge, grant, tried };
     const recovery = chooseRecovery(rejection, context);
     if (recovery === undefined) return response;
-    await response.body?.cancel().catch(() => undefined);
+    await discardBody(response);
     replay.require();
     grant = await recoverToken(context, recovery, { ...rejection, signal });
   }
@@ -83,7 +84,7 @@ async function sendWithout(
       : error;
   });
   if (grant === undefined) return response;
-  await response.body?.cancel().catch(() => undefined);
+  await discardBody(response);
   replay.require();
   return grant;
 }
@@ -168,7 +169,7 @@ async function sendWithinOrigin(
     } else if (prover && !hasNonce && isNonceChallenge(response) && prover.nonces.get(url) !== previousNonce)
       hasNonce = true;
     else return response;
-    await response.body?.cancel().catch(() => undefined);
+    await discardBody(response);
     replay.require();
   }
 }

@@ -1,4 +1,5 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { discardBody } from "../../src/http/buffered-response.js";
 import { HttpResponse } from "../../src/http/http-response.js";
 import {
   decode,
@@ -331,5 +332,43 @@ describe("a response that arrives", () => {
     }
     const reason = new Error("enough");
     await expect(new HttpResponse(broken(), { signal: AbortSignal.abort(reason) }).text()).rejects.toBe(reason);
+  });
+});
+
+describe("a body that is discarded", () => {
+  const arriving = () => {
+    const destroy = vi.fn();
+    const source = Object.assign(
+      (async function* () {
+        yield new Uint8Array(1);
+      })(),
+      { destroy },
+    );
+    return { destroy, response: new HttpResponse(source as never) };
+  };
+
+  it("ends its connection, without a stream of it", async () => {
+    const { destroy, response } = arriving();
+    const streams = vi.spyOn(globalThis, "ReadableStream");
+    await discardBody(response);
+    expect(streams).not.toHaveBeenCalled();
+    streams.mockRestore();
+    expect(destroy).toHaveBeenCalledOnce();
+    expect(response.bodyUsed).toBe(true);
+    await expect(response.text()).rejects.toThrow(TypeError);
+  });
+
+  it("ends its connection also where its stream was opened", async () => {
+    const { destroy, response } = arriving();
+    const { body } = response;
+    await discardBody(response);
+    expect(destroy).toHaveBeenCalledOnce();
+    expect(await body?.getReader().read()).toEqual({ done: true, value: undefined });
+  });
+
+  it("is nothing where there is none", async () => {
+    const response = new HttpResponse(null);
+    await discardBody(response);
+    expect([response.bodyUsed, await response.text()]).toEqual([false, ""]);
   });
 });

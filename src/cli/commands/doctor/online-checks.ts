@@ -1,5 +1,6 @@
 import { SORTING_ENCODINGS } from "../../../api/call-options.js";
 import { isAgentAuthError } from "../../../errors.js";
+import { discardBody } from "../../../http/buffered-response.js";
 import { followSignal } from "../../../http/deadline.js";
 import { isLoginNotRequired } from "../../../oauth/discovery/challenge-request.js";
 import { parseMcpUrl } from "../../../oauth/model/resource.js";
@@ -125,7 +126,7 @@ async function checkServerClock(url: string, { options, server: context }: Subje
     const network = await context.network();
     const connection = network.connectTo(new URL(url), allowPrivateNetwork ? "all" : new Set());
     const response = await connection.fetch(url, { redirect: "manual", signal: limit.signal });
-    await response.body?.cancel();
+    await discardBody(response);
     return judgeClock("the MCP server", { date: dateOf(response), now: context.now() });
   } catch {
     return skipped("the MCP server did not respond");

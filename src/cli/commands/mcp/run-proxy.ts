@@ -1,4 +1,5 @@
 import { usageError } from "../../../errors.js";
+import { discardBody } from "../../../http/buffered-response.js";
 import { HttpRequest, type HttpRequestInit } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import type { SendRequest } from "../../../mcp/http-exchange.js";
@@ -161,7 +162,7 @@ function withToken(url: string, { options, headers, context, sender, withoutLogi
     if (!response.ok) await redactCurrentToken(withoutLogin, url, context);
     // With a machine grant, the server's own message is more useful.
     if (response.status !== 401 || options.grant !== undefined) return response;
-    await response.body?.cancel().catch(() => undefined);
+    await discardBody(response);
     throw withHint(loginRequired(key, "the server rejected the token (HTTP 401)"));
   };
 }
