@@ -58,6 +58,9 @@ export const INITIALIZED = "notifications/initialized";
 /** The notification that ends a request. */
 export const CANCELLED = "notifications/cancelled";
 
+/** A request whose response arrives only when the subscription ends. */
+export const SUBSCRIPTION = "subscriptions/listen";
+
 /** Whether a message is a request. */
 export function isRpcRequest(message: RpcMessage): message is RpcRequest {
   return message.method !== undefined && message.id !== undefined;

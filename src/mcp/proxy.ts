@@ -18,6 +18,7 @@ import {
   type RpcResponse,
   readParam,
   rpcErrorResponse,
+  SUBSCRIPTION,
 } from "./json-rpc.js";
 import { ParamHeaders } from "./param-headers.js";
 import { Handshake, type PendingRequest, PendingRequests, ProxyOutcome, UnsentMessages } from "./pending-requests.js";
@@ -29,8 +30,6 @@ import { refusedRpcError, type ToolPolicy } from "./tool-policy.js";
 const MAX_ACCEPT_MS = 5000;
 /** How long the other requests of a lost session may take to fail as well. */
 const MAX_SETTLE_MS = 1000;
-/** A request whose response arrives only when the subscription ends. */
-const SUBSCRIPTION = "subscriptions/listen";
 
 /** The two sides of an {@link McpProxy}, and its callbacks. */
 export interface McpProxyOptions extends Omit<ServerSessionOptions, "onMessage"> {
@@ -111,10 +110,9 @@ export class McpProxy {
 
   /** Answers each pending request with an error. */
   abortPending(): void {
-    const waiting = this.#handshake.clear().filter(isRpcRequest);
-    for (const { request } of this.#pending.all()) waiting.push(request);
+    const sent = this.#pending.all().map(({ request }) => request);
     const ended = new AgentAuthError("aborted", "the proxy has ended", { class: "aborted" });
-    for (const { id } of waiting) {
+    for (const { id } of [...this.#handshake.clear().filter(isRpcRequest), ...sent]) {
       this.#pending.remove(id)?.abort.abort(ended);
       this.#options.host.send(rpcErrorResponse(id, toRpcError(ended, this.#context())));
     }
