@@ -7,8 +7,7 @@ import { systemClock } from "../http/deadline.js";
 import { HttpRequest } from "../http/http-request.js";
 import { takesOwnClasses } from "../http/own-fetch.js";
 import { bindMethods, checkOptionNames, type OptionNames } from "../http/public-class.js";
-import { createTransport, type Logger, type Transport, type TransportOptions } from "../http/transport.js";
-import { userAgent } from "../http/user-agent.js";
+import { createTransport, type Logger, type Transport, type TransportOptions, userAgent } from "../http/transport.js";
 import { quote, Redactor } from "../redact.js";
 import { bearerAuth, type PlaceToken, type TokenSource } from "./auth.js";
 import {

@@ -1,4 +1,4 @@
-import { VERSION } from "../http/user-agent.js";
+import { VERSION } from "../http/version.js";
 import { firstSteps } from "./config/first-steps.js";
 import { enableCompileCache } from "./fast-path/compile-cache.js";
 import { printAtOnce, printRootHelp } from "./fast-path/root-help.js";

@@ -1,6 +1,6 @@
 import type { Command, Option, OptionValues } from "commander";
 import { type AgentAuthError, isAgentAuthError, usageError } from "../errors.js";
-import { VERSION } from "../http/user-agent.js";
+import { VERSION } from "../http/version.js";
 import type { AuthorizationParams } from "../oauth/model/authorization-params.js";
 import type { Env } from "../platform/system.js";
 import { quote } from "../redact.js";

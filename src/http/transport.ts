@@ -17,6 +17,7 @@ import { maskError, networkError } from "./network-error.js";
 import { withOwnClasses } from "./own-fetch.js";
 import { followSameOrigin } from "./redirect.js";
 import { withRetry } from "./retry.js";
+import { VERSION } from "./version.js";
 
 /** How requests are sent: each option has a default. */
 export interface TransportOptions {
@@ -242,4 +243,9 @@ function lineOf(event: HttpEvent): string {
     case "retry":
       return `${event.url}: attempt ${event.attempt} in ${event.waitMs} ms (${event.reason})`;
   }
+}
+
+/** The `User-Agent` of requests; a program puts its own name in front. */
+export function userAgent(program?: string): string {
+  return program ? `${program} agentauth/${VERSION}` : `agentauth/${VERSION}`;
 }

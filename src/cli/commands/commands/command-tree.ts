@@ -1,7 +1,7 @@
 /** The commands as data: the output of `agentauth commands`, and the source of the manual page and docs/cli.md. */
 
 import type { Argument, Command, Option } from "commander";
-import { VERSION } from "../../../http/user-agent.js";
+import { VERSION } from "../../../http/version.js";
 import { ENVIRONMENT } from "../../runtime/environment.js";
 import { EXIT_CODE_MEANINGS, EXIT_CODES, type Outcome } from "../../runtime/exit-codes.js";
 import { visibleCommands } from "../../runtime/help/page.js";

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { abortedError } from "../../../errors.js";
-import { VERSION } from "../../../http/user-agent.js";
+import { VERSION } from "../../../http/version.js";
 import { terminalLogin } from "../../../login/terminal.js";
 import { openMcp } from "../../../mcp/session.js";
 import { AgentClient } from "../../../oauth/agent.js";

@@ -1,5 +1,5 @@
 import { release } from "node:os";
-import { VERSION } from "../../../http/user-agent.js";
+import { VERSION } from "../../../http/version.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type AreaChecks, type CheckResult, runChecks } from "./check.js";

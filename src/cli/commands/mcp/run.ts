@@ -3,7 +3,7 @@ import { followSignal } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
-import { VERSION } from "../../../http/user-agent.js";
+import { VERSION } from "../../../http/version.js";
 import { connectionError, isTimeout, serverMessage } from "../../../mcp/errors.js";
 import { type McpOptions, type McpSession, openMcp } from "../../../mcp/session.js";
 import type { AgentClient } from "../../../oauth/agent.js";

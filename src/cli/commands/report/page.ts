@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { VERSION } from "../../../http/user-agent.js";
+import { VERSION } from "../../../http/version.js";
 import { escapeHtml } from "../../../redact.js";
 import { groupThousands } from "../../output/value.js";
 import { type Chart, type ChartRow, type ChartSection, chartsOf, countText, restOf, shareText } from "./charts.js";
