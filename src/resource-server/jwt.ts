@@ -99,7 +99,7 @@ export function readJwt(token: string, { algorithms, legacyTyp }: ResourceServer
 /**
  * Checks the signature with the issuer's keys; key locations in the token are ignored. A missing key may be new, and an
  * unusable one may have been repaired: the keys are read again, once a minute at most.
- * Until then a token of an unknown key may be valid.
+ * Until then a token of an unknown key may be valid. {@link readJwt} has accepted the algorithm.
  *
  * @param before the key set when the token came
  * @returns the key set that it was checked with
@@ -111,16 +111,15 @@ export async function verifySignature(
   token: string,
   { alg, kid }: JsonObject,
   keys: Keys,
-  algorithms: string[],
   signal: AbortSignal | undefined,
   before: KeySet | undefined = keys.cache.current,
 ): Promise<KeySet> {
   const set = await keys.cache.get(signal);
-  const failure = await tryKeys(token, kid, set, algorithms);
+  const failure = await tryKeys(token, kid, set);
   if (!failure) return set;
   if (failure instanceof TokenRefusal && failure.reason === "signature") throw failure;
   const fresh = await keys.cache.refresh(signal);
-  const again = fresh === set ? failure : await tryKeys(token, kid, fresh, algorithms);
+  const again = fresh === set ? failure : await tryKeys(token, kid, fresh);
   if (!again) return fresh;
   if (!(again instanceof TokenRefusal) || again.reason !== "key") throw again;
   const key = JSON.stringify([alg, kid]);
@@ -140,12 +139,11 @@ async function tryKeys(
   token: string,
   kid: unknown,
   { find, isEmpty }: KeySet,
-  algorithms: string[],
 ): Promise<TokenRefusal | AgentAuthError | undefined> {
   if (isEmpty) return unusable("the key set has no keys");
   const { compactVerify } = await loadVerifier();
   try {
-    const { key } = await compactVerify(token, find, { algorithms });
+    const { key } = await compactVerify(token, find);
     return shortened(token, key);
   } catch (error) {
     if (!isMultipleKeys(error)) return failureOf(error, kid);
@@ -155,7 +153,7 @@ async function tryKeys(
     let tried = 0;
     for await (const key of error) {
       if (++tried > MAX_CANDIDATES) break;
-      const found = await compactVerify(token, key, { algorithms }).then(
+      const found = await compactVerify(token, key).then(
         () => shortened(token, key),
         (keyError: unknown) => failureOf(keyError, kid),
       );
@@ -184,7 +182,6 @@ const REASONS: Readonly<Record<string, "key" | "signature">> = {
   ERR_JWKS_NO_MATCHING_KEY: "key",
   ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "signature",
   ERR_JWS_INVALID: "signature",
-  ERR_JOSE_ALG_NOT_ALLOWED: "signature",
 };
 
 /** The refusal of a token, or the error of an unusable key, which says nothing about the token. */

@@ -70,13 +70,11 @@ export function createTokenVerifier(
     const keys = typeof issuer === "string" ? known.get(issuer) : undefined;
     if (!keys || typeof issuer !== "string")
       throw new TokenRefusal("issuer", `iss ${quote(issuer)} is not an accepted issuer`);
-    const keySet = await verifySignature(token, header, keys, settings.algorithms, signal, before).catch(
-      (error: unknown) => {
-        // The key of an expired token does not matter: its client must not wait for the keys.
-        if (isAgentAuthError(error) && error.code === "unknown_key") checkClaims(token, claims, rulesOf(issuer));
-        return asUnavailable(issuer)(error);
-      },
-    );
+    const keySet = await verifySignature(token, header, keys, signal, before).catch((error: unknown) => {
+      // The key of an expired token does not matter: its client must not wait for the keys.
+      if (isAgentAuthError(error) && error.code === "unknown_key") checkClaims(token, claims, rulesOf(issuer));
+      return asUnavailable(issuer)(error);
+    });
     return { issuer, claims: freeze(claims), keys, keySet };
   };
   const introspectToken = async (token: string, digest: string, signal: AbortSignal | undefined) => {
