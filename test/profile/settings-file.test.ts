@@ -54,6 +54,15 @@ describe("a setting", () => {
   });
 });
 
+it("a wrong base address is named as it was given, once", () => {
+  expect(() => checkSetting("base_url", "ftp://x.example", "base_url of profile p")).toThrow(
+    expect.objectContaining({
+      code: "usage",
+      message: expect.stringMatching(/^base_url of profile p "ftp:[^"]*" must /),
+    }),
+  );
+});
+
 describe("a change of the settings file", () => {
   const live = () => new AbortController().signal;
 

@@ -1,9 +1,22 @@
 import { mkdirSync } from "node:fs";
+import { homedir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { locateHome } from "../../src/profile/settings.js";
+import { locateHome, userFolder } from "../../src/profile/settings.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { onSystem } from "../platform/support.js";
+
+describe("the folder of the user", () => {
+  it.each([
+    ["linux", "/home/ada"],
+    ["darwin", "/home/ada"],
+    ["win32", "C:\\Users\\ada"],
+  ] as const)("on %s is what its variable says", (name, folder) => {
+    onSystem({ name });
+    expect(userFolder({ HOME: "/home/ada", USERPROFILE: "C:\\Users\\ada" })).toBe(folder);
+    expect(userFolder({})).toBe(homedir());
+  });
+});
 
 describe("the home folder", () => {
   it.each([

@@ -16,6 +16,7 @@ describe("requests without a token (V1)", () => {
     ["another scheme", { authorization: "Basic YTpi" }],
     ["the scheme of bound tokens alone", { authorization: "DPoP" }],
     ["a scheme that only begins like it", { authorization: "BearerX abc" }],
+    ["a scheme that only ends like it", { authorization: "XBearer abc" }],
   ])("are asked for one and get no error: %s", async ([_what, headers], { server }) => {
     const response = await server.ask(headers);
     expect(outcome(response)).toEqual([401, ASKED]);

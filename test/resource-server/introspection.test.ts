@@ -50,6 +50,14 @@ describe("asking the issuer", () => {
     expect(requested()).toBe(0);
   });
 
+  it.for(["good.token.parts", "e30.e30.x", "good..", "good"])(
+    "is for %s, which is no JWT",
+    async (token, { signer }) => {
+      createService(signer, { [token]: signer.claims() });
+      expect((await signer.server({ introspection: INTROSPECTION, tokens: "both" }).ask(token)).status).toBe(200);
+    },
+  );
+
   it("is for JWTs too where the options say so, and then they may be of any kind", async ({ signer, requested }) => {
     const token = await signer.sign({}, { typ: "JWT" });
     createService(signer, { [token]: signer.claims() });

@@ -127,4 +127,9 @@ it("a digest is the same without the crypto module of Node", async () => {
   onTestFinished(() => builtin.mockRestore());
   expect(await digestOf("tökén")).toBe(expected);
   expect(builtin).toHaveBeenCalled();
+  onTestFinished(() => void vi.unstubAllGlobals());
+  for (const other of [{}, undefined]) {
+    vi.stubGlobal("process", other);
+    expect(await digestOf("tökén")).toBe(expected);
+  }
 });

@@ -261,7 +261,10 @@ describe("a setting", () => {
 
   it.for([
     ["https://issuer.example/path?x=1"],
+    ["https://issuer.example/path#part"],
     ["https://user:word@issuer.example"],
+    ["https://user@issuer.example"],
+    ["https://:word@issuer.example"],
     ["http://issuer.example"],
     ["issuer.example"],
   ] as const)("refuses the issuer %s", async ([value], { run }) => {
