@@ -1,4 +1,4 @@
-import { jwtVerify } from "jose";
+import { generateKeyPair, jwtVerify } from "jose";
 import { describe, expect } from "vitest";
 import { cliHint } from "../../../src/cli/runtime/hints.js";
 import type { AgentAuthError } from "../../../src/errors.js";
@@ -322,17 +322,28 @@ describe("a client's private key", () => {
     },
   );
 
-  it("that is for another algorithm than is said is the program's mistake", async ({
-    scene,
-    machine,
-    tokenRequests,
-  }) => {
-    const { key } = await clientKey("ES256");
-    scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
-    const client = { clientId: "machine", privateKey: { ...key, algorithm: "RS256" } as const };
-    await expect(machine({ client }).token(scene.mcp.url)).rejects.toThrow(TypeError);
-    expect(tokenRequests()).toBe(0);
-  });
+  it.for([
+    ["ES256", "RS256"],
+    ["RS256", "PS256"],
+    ["PS256", "RS256"],
+    ["RS384", "RS256"],
+    ["PS384", "PS256"],
+    ["ES256", "ES384"],
+    ["ES384", "ES256"],
+    ["RS256", "EdDSA"],
+    ["ES256", "Ed25519"],
+  ] as const)(
+    "that is for %s, and said to be for %s, is the program's mistake",
+    async ([own, algorithm], { scene, machine, tokenRequests }) => {
+      const { privateKey } = await generateKeyPair(own);
+      scene.issuer.metadata["token_endpoint_auth_methods_supported"] = ["private_key_jwt"];
+      const client = { clientId: "machine", privateKey: { key: privateKey, algorithm } };
+      await expect(machine({ client }).token(scene.mcp.url)).rejects.toThrow(
+        new TypeError(`privateKey.key must be a private key for ${algorithm}`),
+      );
+      expect(tokenRequests()).toBe(0);
+    },
+  );
 
   it.for<[string, Record<string, unknown>, string]>([
     [
