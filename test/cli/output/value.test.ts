@@ -17,6 +17,20 @@ describe("a time that came as text", () => {
   });
 });
 
+describe("a list of values", () => {
+  it.each<[string, unknown, string | undefined, string]>([
+    ["of texts and numbers", ["a", 1, true], ", ", "a, 1, true"],
+    ["of nothing", [], ", ", ""],
+    ["of objects", [{ a: 1 }, "b"], ", ", '[{"a":1},"b"]'],
+    ["of lists", [["a"], ["b"]], ", ", '[["a"],["b"]]'],
+    ["without a separator", ["a", "b"], undefined, '["a","b"]'],
+    ["that is an object", { a: [1] }, ", ", '{"a":[1]}'],
+  ])("%s is a text", (_what, value, listSeparator, text) => {
+    const style = { reveal: false, ...(listSeparator !== undefined && { listSeparator }) };
+    expect(valueText("scopes", value, undefined, style)).toBe(text);
+  });
+});
+
 describe("a name", () => {
   const columns = [
     { path: "server", header: "SERVER", kind: "name" },

@@ -194,6 +194,27 @@ describe("store export and store import", () => {
     expect(older).toMatchObject({ generation: 10, signedInAt: 1_700_000_000_000 });
   });
 
+  it.each<[string, number[] | undefined, number[] | undefined, number]>([
+    ["registered later", [2], [1], 0],
+    ["registered at the same time", [1], [1], 0],
+    ["of an unknown time, as the other", undefined, undefined, 0],
+    ["registered earlier", [1], [1, 2], 1],
+  ])("keep another client that was %s, and else replace it", async (_what, there, imported, clients) => {
+    const { home, keys } = await madeHome();
+    const clientOf = (clientId: string, times?: number[]) =>
+      madeClient({ clientId, ...(times && { registeredAt: times }) });
+    await fileStore(home).saveClient(clientOf("imported", imported), FORM);
+    const path = join(temporaryFolder(), "logins.ndjson");
+    await over(home, keys)(["store", "export", path]);
+    const target = temporaryFolder();
+    await fileStore(target).saveClient(clientOf("there", there), FORM);
+    const { stdout, stderr } = await over(target, keys)(["store", "import", path, "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ clients });
+    expect(stderr.includes('skipped the client "imported": the store has a newer one')).toBe(clients === 0);
+    const kept = await fileStore(target).readClient(madeClient().issuer, FORM);
+    expect(kept?.clientId).toBe(clients === 0 ? "there" : "imported");
+  });
+
   it.each<[string, (lines: string[]) => string[], RegExp]>([
     ["without its end", (lines) => lines.slice(0, -1), /its end is missing/],
     ["without a line", (lines) => lines.slice(1), /line 1: it cannot be opened|line 1: /],
