@@ -114,6 +114,27 @@ it("refuses to finish the login of another server, one that is not stored, and o
   expect([damaged.code, damaged.stderr]).toEqual([8, expect.stringContaining("start the login again")]);
 });
 
+it("lists by status the started logins of the choice alone", async ({ desk, user, begin }) => {
+  await user.run(["config", "set", "pool", "p", "--profile", "work"]);
+  const own = (await begin()).login_id;
+  const alice = (await begin("--account-hint", "alice")).login_id;
+  const work = (await begin("--profile", "work")).login_id;
+  const listed = async (...args: string[]) => {
+    const { stderr } = await user.run(["status", ...args]);
+    expect(stderr.match(/ is pending until /g)).toHaveLength(
+      [own, alice, work].filter((id) => stderr.includes(id)).length,
+    );
+    return [own, alice, work].filter((id) => stderr.includes(id));
+  };
+  expect(await listed()).toEqual([own, alice]);
+  expect(await listed(desk.url)).toEqual([own, alice]);
+  expect(await listed("--account-hint", "alice")).toEqual([alice]);
+  expect(await listed("--profile", "work")).toEqual([work]);
+  expect(await listed("--all")).toEqual([own, alice, work]);
+  const { stderr } = await user.run(["status", "https://other.example/mcp"]);
+  expect(stderr).not.toContain("is pending until");
+});
+
 it("removes the files of logins that have expired", async ({ desk, user, begin }) => {
   const { login_id } = await begin();
   const later = Date.now() + 11 * 60_000;
