@@ -121,9 +121,8 @@ export class HttpChannel {
       onAccepted?.();
       // JSON comes first: to ask for the stream of a body makes one.
       if (isJsonResponse(response)) {
-        const parsed: unknown = JSON.parse(
-          await readResponseBody(response, this.#options.maxBytes, this.#options.ready),
-        );
+        const { maxBytes, ready } = this.#options;
+        const parsed: unknown = JSON.parse(await readResponseBody(response, maxBytes, ready));
         for (const one of Array.isArray(parsed) ? parsed : [parsed]) receive(readServerMessage(one));
       } else if (isEventStream(response) && response.body !== null) {
         await this.#readStream(response.body, { abort, receive, isNotifications: false });
