@@ -140,7 +140,7 @@ it.each([
   expect(requests[1]).toBeGreaterThanOrEqual(start + 10 * MINUTE);
 });
 
-it("asks the store once in two seconds whether other workers were told to wait", async () => {
+it("reads the pause of an issuer from the store once in two seconds", async () => {
   const store = memoryStore();
   const { shortLived } = store;
   if (shortLived?.read === undefined) throw new TypeError("the store has no short-lived records");
