@@ -1,4 +1,4 @@
-import { basename, dirname, extname, join } from "node:path";
+import { join, parse } from "node:path";
 import type { ManagementClient } from "../../../api/client.js";
 import { type AgentAuthError, isAgentAuthError, usageError, withHint } from "../../../errors.js";
 import type { Format, Settings } from "../../../profile/settings.js";
@@ -60,35 +60,32 @@ function isComplete({ failure, verdict }: Reading): boolean {
 }
 
 /** How the numbers were collected. */
-function notesOf(reading: Reading, filter: Filter | undefined, options: ReportFlags): string[] {
-  const { yielded: read, matched: counted, total, drift, left, verdict, failure } = reading;
-  const notes: string[] = [];
+function notesOf(reading: Reading, filter: Filter | undefined, { limit, offset }: ReportFlags): string[] {
+  const { yielded, matched, total, drift, left, verdict, failure } = reading;
+  const read = countText(yielded, "device");
   const of = total === undefined ? "" : ` of the ${groupThousands(total)} of the pool`;
-  if (failure?.unusable) notes.push(`${countText(failure.unusable.count, "device")} without an id are not counted`);
-  else if (failure) notes.push(`the list ended early: ${countText(read, "device")}${of} could be read`);
-  if (filter) notes.push(`${groupThousands(counted)} of ${countText(read, "device")} match ${filter.text}`);
-  if (options.offset)
-    notes.push(`started at offset ${groupThousands(options.offset)}: earlier devices are not counted`);
   const isLimited = left !== undefined || (failure === undefined && verdict?.next !== undefined);
-  if (isLimited) notes.push(`ended at --limit ${groupThousands(options.limit ?? counted)}: the pool has more devices`);
-  if (drift.length > 0)
-    notes.push("the list changed while it was read: devices that were added or removed may be missing");
-  return notes;
+  return [
+    failure?.unusable && `${countText(failure.unusable.count, "device")} without an id are not counted`,
+    failure && !failure.unusable && `the list ended early: ${read}${of} could be read`,
+    filter && `${groupThousands(matched)} of ${read} match ${filter.text}`,
+    offset && `started at offset ${groupThousands(offset)}: earlier devices are not counted`,
+    isLimited && `ended at --limit ${groupThousands(limit ?? matched)}: the pool has more devices`,
+    drift.length > 0 && "the list changed while it was read: devices that were added or removed may be missing",
+  ].filter((note) => typeof note === "string");
 }
 
 /** The format on stdout beside the page; undefined if no format was requested. */
-function formatOf(options: ReportFlags, settings: Settings): Format | undefined {
-  const { html, force, output, json, jq } = options;
+function formatOf({ html, force, output, json, jq }: ReportFlags, settings: Settings): Format | undefined {
   const requested = output ?? (json || jq !== undefined ? "json" : undefined);
   if (force && (html === undefined || html === STDOUT)) {
     throw usageError("--force needs --html <file>", "add --html <file>, or leave --force out");
   }
-  if (html !== undefined && requested === undefined) return undefined;
-  if (html === STDOUT) {
+  if (html === STDOUT && requested !== undefined) {
     const hint = "give a file for --html, or leave out -o, --json and --jq";
     throw usageError("--html - and an output format both write to standard output", hint);
   }
-  if (requested !== undefined) return requested;
+  if (html !== undefined || requested !== undefined) return requested;
   // A report does not support every list format that a profile may name.
   return DOCUMENT_FORMATS.find((format) => format === settings.output?.value) ?? "table";
 }
@@ -123,25 +120,22 @@ function withContinuation(
   failure: AgentAuthError,
   { matched }: Reading,
   poolId: string,
-  { limit, html }: ReportFlags,
+  { limit, html = STDOUT }: ReportFlags,
   { argv, settings }: CommandContext,
 ): AgentAuthError {
-  if (failure.resume === undefined) {
-    return failure.unusable ? withHint(failure, unusableHint("devices", "pool", poolId, settings())) : failure;
-  }
+  const { resume, unusable } = failure;
+  if (resume === undefined)
+    return unusable ? withHint(failure, unusableHint("devices", "pool", poolId, settings())) : failure;
+  const words = html === STDOUT ? argv : withOtherFile(argv, html, resume);
   const left = limit === undefined ? undefined : limit - matched;
-  const words = html === undefined || html === STDOUT ? argv : withOtherFile(argv, html, failure.resume);
-  return withHint(failure, `continue with: ${resumeCommand(words, failure.resume, left)}`);
+  return withHint(failure, `continue with: ${resumeCommand(words, resume, left)}`);
 }
 
 /** The command line with another file for the page, so that the rest does not overwrite the first page. */
 function withOtherFile(argv: readonly string[], path: string, offset: number): string[] {
-  const extension = extname(path);
-  const other = join(dirname(path), `${basename(path, extension)}-from-${offset}${extension}`);
-  return argv.map((word, index) => {
-    if (word === `--html=${path}`) return `--html=${other}`;
-    return argv[index - 1] === "--html" ? other : word;
-  });
+  const { dir, name, ext } = parse(path);
+  const other = join(dir, `${name}-from-${offset}${ext}`);
+  return argv.map((word) => (word === path || word === `--html=${path}` ? word.replace(path, () => other) : word));
 }
 
 /** The result of reading a pool. */
@@ -188,7 +182,7 @@ async function readPool(
   return { ...end, total, domainId, failure };
 }
 
-/** Pools among which the title is looked for. */
+/** Pools among which the title is looked for, in one request. */
 const MOST_POOLS = 1000;
 
 /**
