@@ -1,4 +1,4 @@
-import { countText, DAY_SECONDS, dateOf } from "./charts.js";
+import { DAY_SECONDS, dateOf } from "./charts.js";
 import { type Facts, readFacts } from "./fields.js";
 import { createFindings } from "./findings.js";
 import type { Report, Tally, TimeSeries } from "./model.js";
@@ -14,7 +14,7 @@ const COUNTED = {
   status: ({ status }: Facts) => status,
   session_type: ({ sessionType }: Facts) => sessionType,
   auth_profile: ({ authProfile }: Facts) => authProfile,
-  networks: ({ last }: Facts) => (last.asn === undefined ? undefined : `AS${last.asn}`),
+  networks: ({ last }: Facts) => last.network,
   clients: ({ client }: Facts) => client,
   fingerprints: ({ last }: Facts) => last.fingerprint,
 };
@@ -33,62 +33,58 @@ export function createAggregate(now: number) {
   return {
     add(device: object): void {
       const facts = readFacts(device, seconds);
+      const { first, last } = facts;
+      const age = seconds - (last.at ?? Number.NEGATIVE_INFINITY);
       counts.counted++;
-      const age = facts.last.at === undefined ? Number.POSITIVE_INFINITY : seconds - facts.last.at;
       if (age <= 7 * DAY_SECONDS) counts.seen_within_7_days++;
       if (age <= 30 * DAY_SECONDS) counts.seen_within_30_days++;
       for (const { read, counter } of fields) counter.add(read(facts));
-      seen.first.add(facts.first);
-      seen.last.add(facts.last);
+      seen.first.add(first);
+      seen.last.add(last);
       findings.add(facts);
     },
     /** @param about how the devices were read: what the report says beside the numbers */
     report(
       about: Pick<Report, "pool_id" | "pool_title" | "complete" | "notes"> & Pick<Report["devices"], "read" | "total">,
     ): Report {
-      const { read, total, notes, ...pool } = about;
+      const { read, total, ...others } = about;
       const tallies = fields.map(({ name, counter }) => [name, counter.tally(MOST_VALUES)] as const);
-      const full = tallies.flatMap(([name, { uncounted }]) => fullNote(name.replace("_", " "), uncounted));
-      const found = findings.report();
       return {
         type: "device_report",
-        ...pool,
+        ...others,
         generated_at: new Date(now).toISOString(),
-        notes: [...notes, ...full, ...fullNote("addresses with a fingerprint", found.uncounted)],
         devices: { read, total, ...counts },
         ...(Object.fromEntries(tallies) as Record<keyof typeof COUNTED, Tally>),
         countries: { first_seen: seen.first.countries(), last_seen: seen.last.countries() },
         first_seen: seen.first.days(),
         last_seen: seen.last.days(),
-        findings: found.findings,
+        findings: findings.report(),
       };
     },
   };
 }
 
-function fullNote(what: string, uncounted: number): string[] {
-  if (uncounted === 0) return [];
-  return [`too many distinct ${what}: ${countText(uncounted, "device")} could not be counted`];
-}
-
-/** Counts how often each value comes, exactly, in bounded memory. An undefined value is not known. */
+/**
+ * Counts how often each value comes, in bounded memory: values after the first `mostDistinct` ones are counted together.
+ * An undefined value is not known.
+ */
 export function createCounter(mostDistinct = MOST_DISTINCT) {
   const counts = new Map<string, number>();
   let unknown = 0;
-  let uncounted = 0;
+  let surplus = 0;
   return {
     add(value: string | undefined): void {
       if (value === undefined) unknown++;
       else if (counts.has(value) || counts.size < mostDistinct) counts.set(value, (counts.get(value) ?? 0) + 1);
-      else uncounted++;
+      else surplus++;
     },
     /** The counts so far, with at most `most` of the values. */
     tally(most: number): Tally {
       const all = [...counts].map(([value, count]) => ({ value, count }));
       // Equal counts by the code units of their values, so that the same devices yield the same report.
       all.sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
-      const others = all.slice(most).reduce((sum, { count }) => sum + count, 0);
-      return { distinct: counts.size, unknown, uncounted, top: all.slice(0, most), others };
+      const others = all.slice(most).reduce((sum, { count }) => sum + count, surplus);
+      return { distinct: counts.size, unknown, top: all.slice(0, most), others };
     },
   };
 }
@@ -100,16 +96,13 @@ function createMomentCounts() {
   return {
     add({ country, at }: Facts["last"]): void {
       countries.add(country);
-      // A date is made once for a day, not once for a device.
-      days.add(at === undefined ? undefined : String(Math.floor(at / DAY_SECONDS)));
+      days.add(at === undefined ? undefined : dateOf(at));
     },
     countries: () => countries.tally(MOST_COUNTRIES),
     days(): TimeSeries {
       const { top, unknown } = days.tally(Number.POSITIVE_INFINITY);
-      const sorted = top
-        .map(({ value, count }) => ({ date: dateOf(Number(value) * DAY_SECONDS), count }))
-        .sort((a, b) => (a.date < b.date ? -1 : 1));
-      return { earliest: sorted[0]?.date ?? null, latest: sorted.at(-1)?.date ?? null, unknown, days: sorted };
+      const sorted = top.map(({ value: date, count }) => ({ date, count })).sort((a, b) => (a.date < b.date ? -1 : 1));
+      return { unknown, days: sorted };
     },
   };
 }

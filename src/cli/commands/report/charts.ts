@@ -4,97 +4,81 @@ import { groupThousands } from "../../output/value.js";
 import type { Report, Tally, TimeSeries } from "./model.js";
 
 /** A list of values with a bar for each. */
-export interface Chart extends Omit<Tally, "top"> {
+export interface Chart extends Tally {
   title: string;
   about: string;
-  rows: ChartRow[];
 }
 
-/** A value and the number of its devices. */
-export interface ChartRow {
-  label: string;
-  count: number;
-}
+/** A line of a chart: a value and the number of its devices. */
+export type ChartRow = Tally["top"][number];
 
-/** Some charts under a heading. */
-export interface ChartSection {
-  title: string;
-  charts: Chart[];
-}
-
-/** A series of more stretches than this is counted by longer ones. */
-const MOST_STRETCHES = 31;
-
-/** The charts of a report, in the order in which they are shown. */
-export function chartsOf(report: Report): ChartSection[] {
-  const { countries } = report;
+/** The charts of a report below their headings, in the order in which they are shown. */
+export function chartsOf(report: Report): [heading: string, charts: Chart[]][] {
+  const { first_seen: first, last_seen: last } = report.countries;
   return [
-    {
-      title: "When",
-      charts: [timeChart("First seen", report.first_seen), timeChart("Last seen", report.last_seen)],
-    },
-    {
-      title: "Where",
-      charts: [
-        tallyChart("Countries, last seen", "Where devices were last seen", countries.last_seen, countryName),
-        tallyChart("Countries, first seen", "Where devices were first seen", countries.first_seen, countryName),
+    ["When", [timeChart("First seen", report.first_seen), timeChart("Last seen", report.last_seen)]],
+    [
+      "Where",
+      [
+        { title: "Countries, last seen", about: "Where devices were last seen", ...withNames(last) },
+        { title: "Countries, first seen", about: "Where devices were first seen", ...withNames(first) },
       ],
-    },
-    {
-      title: "What",
-      charts: [
-        tallyChart("Clients", "By the titles that they registered with", report.clients),
-        tallyChart("Networks", "Autonomous systems, last seen", report.networks),
-        tallyChart("TLS fingerprints", "JA4, last seen: it names a program, not a machine", report.fingerprints),
-        tallyChart("Status", "Whether a device may still log in", report.status),
-        tallyChart("Session types", "How devices reach the service", report.session_type),
-        tallyChart("Authentication profiles", "Of the registered clients", report.auth_profile),
+    ],
+    [
+      "What",
+      [
+        { title: "Clients", about: "By the titles that they registered with", ...report.clients },
+        { title: "Networks", about: "Autonomous systems, last seen", ...report.networks },
+        {
+          title: "TLS fingerprints",
+          about: "JA4, last seen: it names a program, not a machine",
+          ...report.fingerprints,
+        },
+        { title: "Status", about: "Whether a device may still log in", ...report.status },
+        { title: "Session types", about: "How devices reach the service", ...report.session_type },
+        { title: "Authentication profiles", about: "Of the registered clients", ...report.auth_profile },
       ],
-    },
+    ],
   ];
 }
 
-function tallyChart(title: string, about: string, tally: Tally, nameOf = (value: string) => value): Chart {
-  const { top, ...others } = tally;
-  return { title, about, rows: top.map(({ value, count }) => ({ label: nameOf(value), count })), ...others };
-}
-
-/** What a chart counts beside its first rows, so that the counts add up. */
-export function restOf({ rows, distinct, others, unknown, uncounted }: Chart, shown: number): ChartRow[] {
-  const hidden = rows.slice(shown).reduce((sum, { count }) => sum + count, others);
+/** What a chart counts beside its first values, so that the counts add up. */
+export function restOf({ top, distinct, others, unknown }: Tally, shown: number): ChartRow[] {
+  const hidden = top.slice(shown).reduce((sum, { count }) => sum + count, others);
   const rest = [
-    { label: countText(distinct - Math.min(shown, rows.length), "other"), count: hidden },
-    { label: "unknown", count: unknown },
-    { label: "not counted", count: uncounted },
+    { value: countText(distinct - Math.min(shown, top.length), "other"), count: hidden },
+    { value: "unknown", count: unknown },
   ].filter(({ count }) => count > 0);
-  return rows.length + rest.length > 0 ? rest : [{ label: "none", count: 0 }];
+  return top.length + rest.length > 0 ? rest : [{ value: "none", count: 0 }];
 }
 
 let regions: Intl.DisplayNames | undefined;
 
-/** The code of a country and its English name, if it has one. */
-function countryName(code: string): string {
+/** Countries by their code and their English name, if they have one. */
+function withNames(countries: Tally): Tally {
   regions ??= new Intl.DisplayNames(["en"], { type: "region", fallback: "none" });
-  return `${code} ${regions.of(code) ?? ""}`.trimEnd();
+  const nameOf = (code: string) => `${code} ${regions?.of(code) ?? ""}`.trimEnd();
+  return { ...countries, top: countries.top.map(({ value, count }) => ({ value: nameOf(value), count })) };
 }
 
-/** Days, months or years, the latest first; those without a device are shown too. */
-function timeChart(title: string, { earliest, latest, days, unknown }: TimeSeries): Chart {
-  const dates = datesBetween(earliest, latest);
-  // 2026-01-31 begins with its month and its year.
-  const lengths = { day: 10, month: 7, year: 4 } as const;
-  const fits = (length: number) => new Set(dates.map((date) => date.slice(0, length))).size <= MOST_STRETCHES;
-  const unit = fits(lengths.day) ? "day" : fits(lengths.month) ? "month" : "year";
-  const stretchOf = (date: string) => date.slice(0, lengths[unit]);
-  const counts = new Map(dates.map((date) => [stretchOf(date), 0]));
-  for (const { date, count } of days) counts.set(stretchOf(date), (counts.get(stretchOf(date)) ?? 0) + count);
-  const rows = [...counts].map(([label, count]) => ({ label, count })).reverse();
-  return { title, about: `Devices by ${unit}, UTC`, rows, distinct: rows.length, others: 0, unknown, uncounted: 0 };
+/** A series of more days than this is counted by months. */
+const MOST_DAYS = 31;
+
+/** Days or months, the latest first; those without a device are shown too. */
+function timeChart(title: string, { days, unknown }: TimeSeries): Chart {
+  const dates = datesBetween(days[0]?.date, days.at(-1)?.date);
+  const unit = dates.length <= MOST_DAYS ? "day" : "month";
+  // 2026-01-31 begins with its month.
+  const unitOf = (date: string) => (unit === "day" ? date : date.slice(0, "2026-01".length));
+  const counts = new Map(dates.map((date) => [unitOf(date), 0]));
+  for (const { date, count } of days) counts.set(unitOf(date), (counts.get(unitOf(date)) ?? 0) + count);
+  const top = [...counts].map(([value, count]) => ({ value, count })).reverse();
+  return { title, about: `Devices by ${unit}, UTC`, distinct: top.length, unknown, top, others: 0 };
 }
 
 /** The days since 1970 are few enough to list them all. */
-function datesBetween(earliest: string | null, latest: string | null): string[] {
-  if (earliest === null || latest === null) return [];
+function datesBetween(earliest: string | undefined, latest: string | undefined): string[] {
+  if (earliest === undefined || latest === undefined) return [];
   const [from, to] = [Date.parse(earliest) / 1000, Date.parse(latest) / 1000];
   return Array.from({ length: (to - from) / DAY_SECONDS + 1 }, (_, index) => dateOf(from + index * DAY_SECONDS));
 }

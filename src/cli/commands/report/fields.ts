@@ -19,7 +19,7 @@ export function readFacts(device: object, now: number) {
   const moment = (path: "first_seen" | "last_seen") => ({
     at: timeOf(readPath(device, `${path}.at`), now),
     country: /^[A-Z]{2}$/.exec(text(`${path}.country_code`) ?? "")?.[0],
-    asn: asnOf(readPath(device, `${path}.asn`)),
+    network: networkOf(readPath(device, `${path}.asn`)),
     point: pointOf(readPath(device, `${path}.lat_long`)),
     address: text(`${path}.remote_ip`),
     fingerprint: text(`${path}.ja4_fingerprint`),
@@ -43,8 +43,9 @@ function timeOf(value: unknown, now: number): number | undefined {
   return typeof value === "number" && value > 0 && value <= now + CLOCK_SKEW_SECONDS ? value : undefined;
 }
 
-function asnOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? value : undefined;
+/** An autonomous system by its number. */
+function networkOf(value: unknown): string | undefined {
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 1 ? `AS${value}` : undefined;
 }
 
 /** A place on earth, in degrees. */

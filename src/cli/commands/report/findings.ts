@@ -140,13 +140,11 @@ export function createFindings(now: number, mostOrigins = MOST_ORIGINS) {
       for (const { judge, finding } of rules) addJudgement(finding, judge(facts, now), facts);
       origins.add(facts);
     },
-    /** The findings, the most urgent first, and the devices whose origin came after the origins were full. */
-    report(): { findings: Finding[]; uncounted: number } {
-      const { finding, uncounted } = origins.report();
+    /** The most urgent first; those of one severity stay in the order of the rules. */
+    report(): Finding[] {
       const rank = { high: 0, medium: 1, low: 2 };
-      const findings = [...rules.map(({ finding }) => finding), finding];
-      // Those of one severity stay in the order of the rules.
-      return { findings: findings.sort((a, b) => rank[a.severity] - rank[b.severity]), uncounted };
+      const findings = [...rules.map(({ finding }) => finding), origins.report()];
+      return findings.sort((a, b) => rank[a.severity] - rank[b.severity]);
     },
   };
 }
@@ -175,31 +173,29 @@ function addJudgement(finding: Finding, judgement: Judgement, facts: Facts, most
  */
 function createSharedOrigins(mostOrigins: number) {
   const origins = new Map<string, Finding>();
-  let uncounted = 0;
-  let unknown = 0;
+  const all = emptyFinding(SHARED_FINGERPRINT);
   return {
     add(facts: Facts): void {
       const { address, fingerprint } = facts.last;
-      const key = JSON.stringify([address, fingerprint]);
-      if (address === undefined || fingerprint === undefined) unknown++;
-      else if (!origins.has(key) && origins.size >= mostOrigins) uncounted++;
-      else {
-        const origin = origins.get(key) ?? emptyFinding(SHARED_FINGERPRINT);
-        origins.set(key, origin);
-        addJudgement(origin, `from ${address} with ${fingerprint}`, facts, 1);
+      const detail = `from ${address} with ${fingerprint}`;
+      const isKnown = address !== undefined && fingerprint !== undefined;
+      // Once there are too many origins, a device of a further one cannot be judged.
+      if (!isKnown || (origins.size >= mostOrigins && !origins.has(detail))) {
+        all.not_judged++;
+        return;
       }
+      all.judged++;
+      const origin = origins.get(detail) ?? emptyFinding(SHARED_FINGERPRINT);
+      origins.set(detail, origin);
+      addJudgement(origin, detail, facts, 1);
     },
-    report() {
+    report(): Finding {
       const shared = [...origins.values()].filter(({ count }) => count >= MANY).sort((a, b) => b.count - a.count);
-      const finding = emptyFinding(SHARED_FINGERPRINT);
-      for (const { count } of origins.values()) finding.judged += count;
-      finding.not_judged = unknown + uncounted;
-      for (const { count, active, examples } of shared) {
-        finding.count += count;
-        finding.active += active;
-        finding.examples.push(...examples.map((one) => ({ ...one, detail: `${count} ${one.detail}` })));
-      }
-      return { finding: { ...finding, examples: finding.examples.slice(0, MOST_EXAMPLES) }, uncounted };
+      const sum = (key: "count" | "active") => shared.reduce((total, origin) => total + origin[key], 0);
+      const examples = shared.flatMap(({ count, examples }) =>
+        examples.map((example) => ({ ...example, detail: `${count} ${example.detail}` })),
+      );
+      return { ...all, count: sum("count"), active: sum("active"), examples: examples.slice(0, MOST_EXAMPLES) };
     },
   };
 }

@@ -2,12 +2,10 @@
 
 /** How often each value of a field came. */
 export interface Tally {
-  /** Distinct values that were counted. */
+  /** Distinct values; after 10,000 of them, further ones are not told apart. */
   distinct: number;
   /** Devices without a valid value. */
   unknown: number;
-  /** Devices whose value came after the counter was full: no count includes them. */
-  uncounted: number;
   /** The most frequent values, in order. */
   top: {
     /** A value. */
@@ -21,15 +19,11 @@ export interface Tally {
 
 /** When devices were seen, by days in UTC. */
 export interface TimeSeries {
-  /** The first day, such as 2026-01-31; null if no device has a time. */
-  earliest: string | null;
-  /** The last day; null if no device has a time. */
-  latest: string | null;
   /** Devices without a valid time. */
   unknown: number;
   /** The days on which devices were seen, in order; days without one are left out. */
   days: {
-    /** A day. */
+    /** A day, such as 2026-01-31. */
     date: string;
     /** The number of devices seen on it. */
     count: number;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { VERSION } from "../../../http/version.js";
 import { escapeHtml } from "../../../redact.js";
 import { groupThousands } from "../../output/value.js";
-import { type Chart, type ChartRow, type ChartSection, chartsOf, countText, restOf, shareText } from "./charts.js";
+import { type Chart, type ChartRow, chartsOf, countText, restOf, shareText } from "./charts.js";
 import { activeText, notJudgedText } from "./findings.js";
 import type { Finding, Report } from "./model.js";
 import { REPORT_STYLE } from "./style.js";
@@ -22,7 +22,7 @@ const MOST_ROWS = 12;
 /** The report as one self-contained HTML page. */
 export function reportPage(report: Report): string {
   const { pool_id, pool_title, devices, findings } = report;
-  const sections = chartsOf(report).map((section) => chartSection(section, devices.counted));
+  const sections = chartsOf(report).map(([heading, charts]) => chartSection(heading, charts, devices.counted));
   const page = html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">
@@ -90,20 +90,20 @@ function findingCard(finding: Finding): Markup {
 `;
 }
 
-function chartSection({ title, charts }: ChartSection, whole: number): Markup {
-  const id = title.toLowerCase();
-  return html`<section aria-labelledby="${id}"><h2 id="${id}">${title}</h2><div class="two">${charts.map((chart) => chartCard(chart, whole))}</div></section>
+function chartSection(heading: string, charts: readonly Chart[], whole: number): Markup {
+  const id = heading.toLowerCase();
+  return html`<section aria-labelledby="${id}"><h2 id="${id}">${heading}</h2><div class="two">${charts.map((chart) => chartCard(chart, whole))}</div></section>
 `;
 }
 
 /** A card with a table of bars: the table is the chart. */
 function chartCard(chart: Chart, whole: number): Markup {
-  const greatest = Math.max(1, ...chart.rows.map(({ count }) => count));
-  const rows = chart.rows.map((row) => {
-    return html`<tr><th scope="row">${isolated(row.label)}</th><td>${bar(row.count, greatest)}</td>${numberCells(row, whole)}</tr>`;
+  const greatest = Math.max(1, ...chart.top.map(({ count }) => count));
+  const rows = chart.top.map((row) => {
+    return html`<tr><th scope="row">${isolated(row.value)}</th><td>${bar(row.count, greatest)}</td>${numberCells(row, whole)}</tr>`;
   });
   const rest = restOf(chart, rows.length).map((row) => {
-    return html`<tr class="rest"><th scope="row">${row.label}</th><td></td>${numberCells(row, whole)}</tr>`;
+    return html`<tr class="rest"><th scope="row">${row.value}</th><td></td>${numberCells(row, whole)}</tr>`;
   });
   const hidden = rows.slice(MOST_ROWS);
   const more = html`<details><summary>${groupThousands(hidden.length)} more</summary><table class="bars"><tbody>${hidden}</tbody></table></details>`;

@@ -31,7 +31,7 @@ const ASCII_SIGNS: Readonly<Record<string, string>> = { "→": "->", "…": "~",
 /** The text of a report, no line wider than the stream where that has at least 40 columns. */
 export function reportText(report: Report, stream: Target, env: Env): string {
   const width = Math.max(NARROWEST, Math.min(WIDEST, stream.columns));
-  const charts = chartsOf(report).flatMap(({ charts }) => charts);
+  const charts = chartsOf(report).flatMap(([, charts]) => charts);
   const sections = [
     headLines(report, width, stream),
     ...charts.map((chart) => chartLines(chart, report.devices.counted, width, stream)),
@@ -67,12 +67,12 @@ function isolated(text: string, { isTTY }: Target): string {
 /** A heading, and one line per value: its name, bar, count and share. */
 function chartLines(chart: Chart, whole: number, width: number, stream: Target): string[] {
   const { bold, cyan, dim } = stream.colors;
-  const rows = chart.rows.slice(0, MOST_ROWS);
+  const rows = chart.top.slice(0, MOST_ROWS);
   const labelWidth = Math.floor(width * 0.45);
   const barWidth = width - labelWidth - COUNT_WIDTH - SHARE_WIDTH - 1;
   const greatest = Math.max(...rows.map(({ count }) => count));
-  const line = ({ label, count }: ChartRow, bar: number) => {
-    const cut = cutText(escapeText(label), labelWidth);
+  const line = ({ value, count }: ChartRow, bar: number) => {
+    const cut = cutText(escapeText(value), labelWidth);
     const padding = " ".repeat(labelWidth - textWidth(cut) + 1);
     const name = bar === 0 ? dim(cut) : isolated(cut, stream);
     const numbers = groupThousands(count).padStart(COUNT_WIDTH) + dim(shareText(count, whole).padStart(SHARE_WIDTH));

@@ -130,15 +130,14 @@ describe("devices over time", () => {
   const rowsOf = (...dates: string[]) => {
     const report = reportOn(dates.map((date) => device({ last_seen: { at: Date.parse(date) / 1000 } })));
     const last = chartsOf(report)
-      .flatMap(({ charts }) => charts)
+      .flatMap(([, charts]) => charts)
       .find(({ title }) => title === "Last seen");
-    return [last?.about, last?.rows.map(({ label, count }) => `${label} ${count}`)];
+    return [last?.about, last?.top.map(({ value, count }) => `${value} ${count}`)];
   };
 
   it.each([
     ["day", ["2026-01-30", "2026-01-28"], ["2026-01-30 1", "2026-01-29 0", "2026-01-28 1"]],
     ["month", ["2026-01-30", "2025-11-02", "2025-11-30"], ["2026-01 1", "2025-12 0", "2025-11 2"]],
-    ["year", ["2026-01-01", "2023-01-31"], ["2026 1", "2025 0", "2024 0", "2023 1"]],
   ])("are counted by %s", (unit, dates, rows) => {
     expect(rowsOf(...dates)).toEqual([`Devices by ${unit}, UTC`, rows]);
   });
@@ -146,7 +145,6 @@ describe("devices over time", () => {
   it("lose no device, whatever the days", () => {
     const days = Array.from({ length: 400 }, (_, n) => new Date(n * 37 * 86_400_000 + 1e9).toISOString());
     const [, rows] = rowsOf(...days);
-    expect(rows).toHaveLength(41);
     expect([...(rows ?? [])].reduce((sum, row) => sum + Number(row.split(" ")[1]), 0)).toBe(400);
   });
 });
