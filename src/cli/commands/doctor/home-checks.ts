@@ -16,6 +16,7 @@ import { readSandboxState } from "../../../profile/sandbox-state.js";
 import { nameOnce } from "../../../store/private/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
+import { groupThousands } from "../../output/value.js";
 import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
 import type { Checks } from "./subject.js";
 
@@ -126,36 +127,37 @@ function linkFinding(path: string, link: typeof nameOnce): CheckFinding {
     link(path, `${path}-2`);
     if (statSync(path).nlink === 2) return ok("files can be written and linked");
   } catch (error) {
-    return folderFinding(path, codeOf(error) ?? String(error));
+    const without = `there are no hard links (${codeOf(error) ?? error})`;
+    if (folderKeepsItsName(path)) return ok(`files can be written; ${without}, so each login is a folder`);
+    return failed(`${without}, and a folder can replace another one: logins could be lost`, LINKS_HINT);
   }
   return failed("hard links do not work here, and the store of logins needs them", LINKS_HINT);
 }
 
 /** Whether the store can do without hard links here: a name in use must be refused. */
-function folderFinding(path: string, why: string): CheckFinding {
-  const without = `there are no hard links (${why})`;
+function folderKeepsItsName(path: string): boolean {
   nameOnce(path, `${path}-3`);
   writeFileSync(path, "probe", { mode: 0o600 });
   try {
     nameOnce(path, `${path}-3`);
+    return false;
   } catch (error) {
-    if (codeOf(error) === "EEXIST") return ok(`files can be written; ${without}, so each login is a folder`);
+    return codeOf(error) === "EEXIST";
   }
-  return failed(`${without}, and a folder can replace another one: logins could be lost`, LINKS_HINT);
 }
-
-/** The part of `statfs` with the free space. */
-export type ReadFreeSpace = (path: string) => { bavail: number; bsize: number; blocks: number };
 
 const MEBIBYTE = 2 ** 20;
 
 /** Whether the disk has space for the store: a few files of some kilobytes. */
-export function checkDisk(home: string, read: ReadFreeSpace = statfsSync): CheckFinding {
+export function checkDisk(
+  home: string,
+  read: (path: string) => Record<"bavail" | "bsize" | "blocks", number> = statfsSync,
+): CheckFinding {
   const { bavail, bsize, blocks } = read(nearestFolder(home));
   // Some file systems report no size.
   if (blocks === 0) return ok("this file system does not report its free space");
   const free = bavail * bsize;
-  const space = `${Math.floor(free / MEBIBYTE).toLocaleString("en")} MiB are free`;
+  const space = `${groupThousands(Math.floor(free / MEBIBYTE))} MiB are free`;
   if (free < MEBIBYTE) return failed(`the disk is full: ${space}`, FREE_SPACE);
   return free < 50 * MEBIBYTE ? warning(space, FREE_SPACE) : ok(space);
 }

@@ -5,6 +5,7 @@ import { suggest } from "../../../http/suggest.js";
 import { chosenByEnvironment } from "../../../login/browser.js";
 import { commandWords } from "../../../login/command-words.js";
 import { detectEnvironment } from "../../../login/platform.js";
+import { codeOf } from "../../../platform/files.js";
 import { type Env, system } from "../../../platform/system.js";
 import type { Config } from "../../../profile/settings-file.js";
 import { quote } from "../../../redact.js";
@@ -26,29 +27,22 @@ export const MACHINE_CHECKS = {
     return warning(remarks.join("; "), unknownHint(unknownNames));
   },
 
-  /** Node's switch that disables certificate checks. */
-  tls({ env }) {
-    if (env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return ok("certificates are verified");
-    return failed(
-      "NODE_TLS_REJECT_UNAUTHORIZED is 0: certificates are not verified, and anyone on the network path can read every token",
-      "unset NODE_TLS_REJECT_UNAUTHORIZED; trust your own certificate authority with --ca-file <file> or NODE_EXTRA_CA_CERTS",
-    );
-  },
-
   /** Whether a login can open a browser for the user. */
   browser({ env, noInput }) {
     if (noInput !== undefined) return ok(`not opened: ${noInput}`);
-    const { places, hasBrowser } = surroundings(env);
+    const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
+    const here = PLACES.filter(([place]) => environment[place]).map(([, text]) => text);
+    const places = here.length === 0 ? "" : ` (${here.join(", ")})`;
     const command = chosenByEnvironment(env);
     if (command === "none") return ok(`not opened: BROWSER is none${places}`);
-    if (command !== undefined) {
-      const [program = ""] = commandWords(command, isFile);
-      if (isProgram(program, env)) return ok(`${program} (BROWSER)${places}`);
-      return warning(`BROWSER names ${quote(program)}, which is not found${places}`, "correct or unset BROWSER");
+    if (command === undefined) {
+      if (environment.hasBrowser) return ok(`the system's default${places}`);
+      const otherFlows = "log in with --flow paste, or --flow device if the issuer supports it";
+      return warning(`no browser can be opened here${places}`, otherFlows);
     }
-    if (hasBrowser) return ok(`the system's default${places}`);
-    const otherFlows = "log in with --flow paste, or --flow device if the issuer supports it";
-    return warning(`no browser can be opened here${places}`, otherFlows);
+    const [program = ""] = commandWords(command, isFile);
+    if (isProgram(program, env)) return ok(`${program} (BROWSER)${places}`);
+    return warning(`BROWSER names ${quote(program)}, which is not found${places}`, "correct or unset BROWSER");
   },
 
   "jq-wasm": () => checkPackage(OPTIONAL_PACKAGES.jq, false),
@@ -99,21 +93,14 @@ function unknownHint(unknownNames: readonly string[]): string | undefined {
   return "agentauth help environment lists the variables and their values";
 }
 
-const PLACES = {
-  ssh: "over SSH",
-  wsl: "WSL",
-  container: "in a container",
-  ci: "in CI",
-  headless: "no display",
-} as const;
-
-/** Where the program runs, as the end of a finding, and whether a browser is visible to the user there. */
-function surroundings(env: Env): { places: string; hasBrowser: boolean } {
-  const environment = detectEnvironment({ env, exists: existsSync, platform: process.platform });
-  const here = (Object.keys(PLACES) as (keyof typeof PLACES)[]).filter((place) => environment[place]);
-  const places = here.length === 0 ? "" : ` (${here.map((place) => PLACES[place]).join(", ")})`;
-  return { places, hasBrowser: environment.hasBrowser };
-}
+/** Where the program may run, as the end of a finding. */
+const PLACES = [
+  ["ssh", "over SSH"],
+  ["wsl", "WSL"],
+  ["container", "in a container"],
+  ["ci", "in CI"],
+  ["headless", "no display"],
+] as const;
 
 /** Whether the program exists: by its path, else in PATH. */
 function isProgram(program: string, env: Env): boolean {
@@ -130,20 +117,11 @@ function isFile(path: string): boolean {
   }
 }
 
-/** An optional package. */
-export interface OptionalPackage {
-  name: string;
-  /** The supported release; a test compares it with package.json. */
-  version: string;
-  /** The feature that needs it. */
-  serves: string;
-}
-
-/** The optional packages. */
+/** The optional packages: the supported release, which a test compares with package.json, and the feature that needs it. */
 export const OPTIONAL_PACKAGES = {
   jq: { name: "jq-wasm", version: "3.0.0-jq-1.8.2", serves: "--jq" },
   keyring: { name: "@napi-rs/keyring", version: "2.1.2", serves: "AGENTAUTH_STORE=keyring" },
-} as const satisfies Record<string, OptionalPackage>;
+} as const;
 
 /**
  * Whether an optional package can be loaded.
@@ -152,7 +130,7 @@ export const OPTIONAL_PACKAGES = {
  * @param load throws where it cannot be
  */
 export function checkPackage(
-  { name, version, serves }: OptionalPackage,
+  { name, version, serves }: Record<"name" | "version" | "serves", string>,
   wanted: boolean,
   load: (name: string) => unknown = createRequire(import.meta.url),
 ): CheckFinding {
@@ -160,7 +138,7 @@ export function checkPackage(
     load(name);
     return ok("installed");
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
+    const code = codeOf(error);
     const missing = code === "MODULE_NOT_FOUND";
     const found = missing
       ? `not installed: ${serves} needs it`

@@ -25,6 +25,15 @@ const EXTRA = "NODE_EXTRA_CA_CERTS";
 
 /** What requests leave through and trust, as it is set. */
 export const NETWORK_CHECKS = {
+  /** Node's switch that disables certificate checks. */
+  tls({ env }) {
+    if (env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0") return ok("certificates are verified");
+    return failed(
+      "NODE_TLS_REJECT_UNAUTHORIZED is 0: certificates are not verified, and anyone on the network path can read every token",
+      "unset NODE_TLS_REJECT_UNAUTHORIZED; trust your own certificate authority with --ca-file <file> or NODE_EXTRA_CA_CERTS",
+    );
+  },
+
   /** Whether the files of certificate authorities can be read and contain certificates. */
   authorities({ options: { caFile }, known, env }) {
     const { useSystemCa: system } = known.settings;

@@ -7,16 +7,16 @@ import { parseMcpUrl } from "../../../oauth/model/resource.js";
 import { shellWord } from "../../../redact.js";
 import { type Check, type CheckFinding, failed, ok, skipped, warning } from "./check.js";
 import { checkCertificate } from "./network-checks.js";
-import { dateOf, type ServiceReply, smallestList } from "./service-reply.js";
+import { type ServiceReply, smallestList } from "./service-reply.js";
 import type { Checks, Subject } from "./subject.js";
 
 /** The service, which needs `--online`, and the MCP server, where one is given. */
 export const ONLINE_CHECKS = {
-  service: ofService(({ error, result }) => {
+  service: ofService(({ error, result }, { service }) => {
     if (error) throw error;
-    return ok(result);
+    return ok(`${service.settings().baseUrl?.value}: ${result}`);
   }),
-  clock: ofService((reply) => judgeClock("the service", reply)),
+  clock: ofService(({ response, now }) => judgeClock("the service", response, now)),
   sorting: ofService(checkSorting),
   "service certificate": (subject) =>
     subject.options.online ? checkCertificate(subject.known.settings.baseUrl?.value, subject) : undefined,
@@ -67,21 +67,18 @@ function ofServer(check: (url: string, subject: Subject) => Promise<CheckFinding
  * Finds out how the service reads the order of a list, which it does not document: by the order that its answers name. Asks
  * for the reverse of the order that it has by itself, first as the settings have it.
  */
-async function checkSorting(
-  { error, sorting: usual }: ServiceReply,
-  { service: context }: Subject,
-): Promise<CheckFinding> {
+async function checkSorting({ error, page }: ServiceReply, { service: context }: Subject): Promise<CheckFinding> {
   if (error) return skipped("the service cannot be asked");
-  const settings = context.settings();
-  const { account, domain, pool } = settings;
-  if (!account && !domain && !pool) return skipped("no account, domain or pool is set to list");
+  if (page === undefined) return skipped("no account, domain or pool is set to list");
+  const usual = page.sorting;
   if (usual?.field == null) return skipped("the service does not name the order of its lists");
+  const settings = context.settings();
   const order = { field: usual.field, direction: usual.direction === "desc" ? "asc" : "desc" } as const;
   const set = settings.sorting?.value ?? "deep";
   for (const encoding of [set, ...SORTING_ENCODINGS.filter((one) => one !== set)]) {
     const other = context.with({ settings: { ...settings, sorting: { value: encoding, source: "doctor" } } });
-    const { page } = await smallestList(await other.management(), settings, context.signal, order).catch(notRead);
-    const { field, direction } = page?.sorting ?? {};
+    const sorted = await smallestList(await other.management(), settings, context.signal, order).catch(notRead);
+    const { field, direction } = sorted.page?.sorting ?? {};
     if (field !== order.field || direction !== order.direction) continue;
     const found = `the service applies an order that is sent as ${encoding}`;
     return encoding === set
@@ -108,8 +105,9 @@ const HARMLESS_S = 30;
 const HARMFUL_S = 300;
 
 /** The difference between this machine's clock and a server's. */
-function judgeClock(whose: string, { date, now }: Pick<ServiceReply, "date" | "now">): CheckFinding {
-  if (date === undefined) return skipped(`${whose} did not send its time`);
+function judgeClock(whose: string, response: Response | undefined, now: number): CheckFinding {
+  const date = Date.parse(response?.headers.get("date") ?? "");
+  if (Number.isNaN(date)) return skipped(`${whose} did not send its time`);
   const ahead = Math.round((now - date) / 1000);
   const result = `${Math.abs(ahead)} s ${ahead < 0 ? "behind" : "ahead of"} ${whose}`;
   const hint = "set the clock of this machine, preferably by NTP";
@@ -127,7 +125,7 @@ async function checkServerClock(url: string, { options, server: context }: Subje
     const connection = network.connectTo(new URL(url), allowPrivateNetwork ? "all" : new Set());
     const response = await connection.fetch(url, { redirect: "manual", signal: limit.signal });
     await discardBody(response);
-    return judgeClock("the MCP server", { date: dateOf(response), now: context.now() });
+    return judgeClock("the MCP server", response, context.now());
   } catch {
     return skipped("the MCP server did not respond");
   } finally {

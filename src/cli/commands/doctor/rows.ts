@@ -14,9 +14,6 @@ export interface SettingRow {
   source: string;
 }
 
-/** A value, which may not be set, and its source. */
-type Candidate = Parameters<typeof firstSet>[number];
-
 const NOT_USABLE = "(invalid)";
 
 /**
@@ -28,70 +25,64 @@ export function settingRows(
   { known, env, home, store }: Pick<Subject, "known" | "env" | "home" | "store">,
   flags: DoctorFlags,
 ): SettingRow[] {
-  const { config, settings: found, wrongBaseUrl } = known;
+  const { config, problems } = known;
   const asJson = flags.json && !flags.output ? { value: "json", source: "--json" } : undefined;
   const usualOutput = { value: "table on a terminal, plain in a pipe", source: "default" };
-  const settings = {
-    ...found,
-    output: asJson ?? found.output ?? usualOutput,
-    ...(wrongBaseUrl !== undefined && { baseUrl: { value: NOT_USABLE, source: wrongBaseUrl } }),
-  };
+  const settings = { ...known.settings, output: asJson ?? known.settings.output ?? usualOutput };
+  // The URL is not shown, since it may contain a password.
+  if (problems.baseUrl)
+    settings.baseUrl = { value: NOT_USABLE, source: flags.baseUrl ? "--base-url" : "AGENTAUTH_BASE_URL" };
   // A profile's entries were checked when the settings file was read: only the variable can be wrong.
   const shownStore = store ?? { value: NOT_USABLE, source: "AGENTAUTH_STORE" };
-  const effective = effectiveSettings({ settings, config, home: home.value, store: shownStore, env });
-  const written = effective.map(({ key, ...setting }) => [key, [of(setting)]] as const);
-  const { client_cert, client_key, ...others } = Object.fromEntries(written);
-  const table = {
-    home: [of(home)],
-    ...others,
+  return [
+    row("home", [home.value, home.source]),
+    ...effectiveSettings({ settings, config, home: home.value, store: shownStore, env }).map(
+      ({ key, value, source = "default" }) => row(key, [value, source]),
+    ),
     ...networkRows(flags, env),
-    client_cert,
-    client_key,
     ...runRows(flags, env),
-  };
-  return Object.entries(table).map(([name, candidates = []]) => {
-    const { value, source } = firstSet(...candidates) ?? { value: null, source: "default" };
-    return { name, value, source };
-  });
+  ];
 }
 
-function of(setting: Partial<Sourced> | undefined): Candidate {
-  return [setting?.value, setting?.source ?? "default"];
+/** A row of the first candidate that has a value. */
+function row(name: string, ...candidates: [value: string | undefined, source: string][]): SettingRow {
+  return { name, value: null, source: "default", ...firstSet(...candidates) };
 }
 
-function usually(value: string): Candidate {
-  return [value, "default"];
-}
-
-function networkRows(flags: DoctorFlags, env: Subject["env"]): Record<string, Candidate[]> {
+function networkRows(flags: DoctorFlags, env: Subject["env"]): SettingRow[] {
   const { https, http, except } = proxiesOf(flags, env);
-  const shown = (one: Sourced | undefined) => of(one && { ...one, value: shownProxy(one.value) ?? NOT_USABLE });
-  return {
-    timeout: [[flags.timeout?.toString(), "--timeout"], usually("30")],
-    retries: [[flags.retries?.toString(), "--retries"], usually("2")],
-    https_proxy: [shown(https)],
-    http_proxy: [shown(http)],
-    no_proxy: [of(except)],
-    ca_file: [[flags.caFile, "--ca-file"]],
-  };
+  const proxyRow = (name: string, proxy: Sourced | undefined) =>
+    row(name, [proxy && (shownProxy(proxy.value) ?? NOT_USABLE), proxy?.source ?? ""]);
+  return [
+    row("timeout", [flags.timeout?.toString(), "--timeout"], ["30", "default"]),
+    row("retries", [flags.retries?.toString(), "--retries"], ["2", "default"]),
+    proxyRow("https_proxy", https),
+    proxyRow("http_proxy", http),
+    row("no_proxy", [except?.value, except?.source ?? ""]),
+    row("ca_file", [flags.caFile, "--ca-file"]),
+    row("extra_ca_certs", [env["NODE_EXTRA_CA_CERTS"], "NODE_EXTRA_CA_CERTS"]),
+  ];
 }
 
-function runRows(flags: DoctorFlags, env: Subject["env"]): Record<string, Candidate[]> {
-  const isSet = (name: string, value: string): Candidate => [env[name] && value, name];
+function runRows(flags: DoctorFlags, env: Subject["env"]): SettingRow[] {
+  const ifSet = (name: string, value: string): [string | undefined, string] => [env[name] && value, name];
   const force = env["FORCE_COLOR"];
-  return {
-    extra_ca_certs: [[env["NODE_EXTRA_CA_CERTS"], "NODE_EXTRA_CA_CERTS"]],
-    client_secret: [isSet("AGENTAUTH_CLIENT_SECRET", "(set)")],
-    browser: [[chosenByEnvironment(env), "BROWSER"], usually("the system's default")],
-    no_input: [[flags.input === false ? "yes" : "", "--no-input"], isSet("AGENTAUTH_NO_INPUT", "yes"), usually("no")],
-    errors: [[env["AGENTAUTH_ERRORS"] === "json" ? "json" : "", "AGENTAUTH_ERRORS"], usually("text")],
+  return [
+    row("client_secret", ifSet("AGENTAUTH_CLIENT_SECRET", "(set)")),
+    row("browser", [chosenByEnvironment(env), "BROWSER"], ["the system's default", "default"]),
+    row("no_input", [flags.input === false ? "yes" : "", "--no-input"], ifSet("AGENTAUTH_NO_INPUT", "yes"), [
+      "no",
+      "default",
+    ]),
+    row("errors", [env["AGENTAUTH_ERRORS"] === "json" ? "json" : "", "AGENTAUTH_ERRORS"], ["text", "default"]),
     // In the order of precedence of the output streams.
-    color: [
+    row(
+      "color",
       [flags.color === false ? "no" : "", "--no-color"],
-      isSet("NO_COLOR", "no"),
-      isSet("FORCE_COLOR", force === "0" || force === "false" ? "no" : "yes"),
+      ifSet("NO_COLOR", "no"),
+      ifSet("FORCE_COLOR", force === "0" || force === "false" ? "no" : "yes"),
       [env["TERM"] === "dumb" ? "no" : "", "TERM"],
-      usually("on a terminal"),
-    ],
-  };
+      ["on a terminal", "default"],
+    ),
+  ];
 }

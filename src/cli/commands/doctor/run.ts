@@ -13,13 +13,10 @@ import { STORE_CHECKS } from "./store-checks.js";
 import { type DoctorFlags, type Subject, subjectOf } from "./subject.js";
 import { doctorText, redactReport } from "./text.js";
 
-const { node, variables, tls, ...machine } = MACHINE_CHECKS;
-const { sandbox, ...home } = HOME_CHECKS;
-
 /** In the order of the report. */
 const CHECKS: AreaChecks<Subject> = [
-  ["settings", { node, variables, tls, ...NETWORK_CHECKS, ...machine, ...SETTINGS_CHECKS }],
-  ["store", { ...home, ...STORE_CHECKS, sandbox }],
+  ["settings", { ...MACHINE_CHECKS, ...NETWORK_CHECKS, ...SETTINGS_CHECKS }],
+  ["store", { ...HOME_CHECKS, ...STORE_CHECKS }],
   ["online", ONLINE_CHECKS],
   ["store", LOGIN_CHECKS],
 ];

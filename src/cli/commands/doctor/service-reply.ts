@@ -1,38 +1,37 @@
 import type { ManagementClient } from "../../../api/client.js";
 import type { Listing } from "../../../api/listing.js";
 import type { ListOptions, Page } from "../../../api/page.js";
-import type { OpenSorting, Sorting } from "../../../api/types.js";
+import type { OpenSorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import type { Settings } from "../../../profile/settings.js";
 import { requireScope } from "../../listing/scope.js";
 import type { CommandContext } from "../../runtime/context.js";
 
-/** The outcome of the one request to the service. */
-export interface ServiceReply {
-  /** The request and its result, as text. */
+/** The response to a small request. */
+interface SmallResponse {
+  /** What was requested, and its result, as text. */
   result: string;
-  /** The order that the list has by itself. */
-  sorting?: Sorting | undefined;
+  response: Response | undefined;
+  /** The page of the list; undefined if there is nothing to list. */
+  page?: Page<object>;
+}
+
+/** The outcome of the one request to the service. */
+export interface ServiceReply extends Partial<SmallResponse> {
   /** Set if the request failed. */
   error?: AgentAuthError;
-  /** The service's clock, from its `Date` header: milliseconds since the epoch. */
-  date: number | undefined;
   /** This machine's clock at the response. */
   now: number;
 }
 
 /** Sends the one request to the service. */
 export async function fetchOnce(context: CommandContext): Promise<ServiceReply> {
-  const settings = context.settings();
   const service = await context.management();
   try {
-    const { result, response, page } = await smallestList(service, settings, context.signal);
-    const { value = "" } = settings.baseUrl ?? {};
-    const sorting = page?.sorting;
-    return { result: `${value}: ${result}`, sorting, date: dateOf(response), now: context.now() };
+    return { ...(await smallestList(service, context.settings(), context.signal)), now: context.now() };
   } catch (error) {
     if (!isAgentAuthError(error)) throw error;
-    return { result: "", error, date: dateOf(error.response), now: context.now() };
+    return { error, response: error.response, now: context.now() };
   }
 }
 
@@ -42,7 +41,7 @@ export async function smallestList(
   settings: Settings,
   signal: AbortSignal,
   sort?: OpenSorting,
-): Promise<{ result: string; response: Response | undefined; page?: Page<object> }> {
+): Promise<SmallResponse> {
   const options = { pageSize: 1, limit: 1, signal, sort };
   const id = (name: "account" | "domain" | "pool") => requireScope(name, settings, "doctor --online");
   const { account, domain, pool } = settings;
@@ -60,10 +59,7 @@ export async function smallestList(
 const INCOMPLETE: ReadonlySet<string> = new Set(["bad_request", "required_value", "invalid_value"]);
 
 /** Without an account, a domain or a pool there is nothing to list; an error about the missing parameter is a response too. */
-async function withoutScope(
-  service: ManagementClient,
-  signal: AbortSignal,
-): Promise<{ result: string; response: Response | undefined }> {
+async function withoutScope(service: ManagementClient, signal: AbortSignal): Promise<SmallResponse> {
   const result = "responds; no account, domain or pool is set to list";
   try {
     return { result, response: await service.get("/api/v1/domain", [], { signal }) };
@@ -71,10 +67,4 @@ async function withoutScope(
     if (isAgentAuthError(error) && INCOMPLETE.has(error.code)) return { result, response: error.response };
     throw error;
   }
-}
-
-/** The clock of a server, in milliseconds since the epoch. */
-export function dateOf(response: Response | undefined): number | undefined {
-  const time = Date.parse(response?.headers.get("date") ?? "");
-  return Number.isNaN(time) ? undefined : time;
 }

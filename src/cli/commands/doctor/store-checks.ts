@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import { isAgentAuthError } from "../../../errors.js";
 import { decodeStoredLogin } from "../../../oauth/login/login-codec.js";
 import { CodecError, decodeClient, decodeGrant } from "../../../oauth/model/codec.js";
-import { statOf } from "../../../platform/files.js";
+import { codeOf, statOf } from "../../../platform/files.js";
 import { moveAway } from "../../../platform/shell.js";
 import type { EngineReport } from "../../../profile/engine/health.js";
 import type { StoreChoice } from "../../../profile/store-choice.js";
@@ -17,7 +17,7 @@ import { checkPrivateFolder, readPublishedFile } from "../../../store/private/pr
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
 import { type Check, type CheckFinding, failed, ok, skipped, warning } from "./check.js";
-import { type Checks, type Subject, storeOf } from "./subject.js";
+import type { Checks, Subject } from "./subject.js";
 
 /** The folders of private files, each with the decoder of its files; a token may be any text. */
 const FOLDERS: Readonly<Record<string, (text: string) => unknown>> = {
@@ -38,8 +38,9 @@ const CLOCK_SLACK_MS = 10_000;
 /** The store of logins: its files, its engine or its keychain. */
 export const STORE_CHECKS = {
   /** The kind of store, its location, and its number of logins. A folder of secrets that others can enter has failed. */
-  async store({ engine, store, known, env, home: { value: home } }) {
-    const { value, source, fallback } = store ?? storeOf(known, env);
+  async store({ engine, store, known, home: { value: home } }) {
+    if (store === undefined) throw known.problems.store;
+    const { value, source, fallback } = store;
     const profile = known.settings.profile.value;
     const name = `${value} (${source})`;
     if (engine) {
@@ -90,18 +91,21 @@ export const STORE_CHECKS = {
 
   /** Whether each stored file can be used: its mode, its owner and its format. */
   files({ home: { value: home }, store }) {
-    const paths = Object.keys(FOLDERS).flatMap((folder) => filesIn(home, folder).map((name) => ({ folder, name })));
-    const results = paths.map(({ folder, name }) => examineFile(join(home, folder, name), FOLDERS[folder]));
+    const results = Object.entries(FOLDERS).flatMap(([folder, decode]) =>
+      filesIn(home, folder).map((name) => examineFile(join(home, folder, name), decode)),
+    );
+    const count = `${results.length} file${results.length === 1 ? "" : "s"}`;
     const unusable = results.filter((result) => typeof result === "object");
-    const sealed = results.filter((result) => result === "sealed").length;
-    const count = `${paths.length} file${paths.length === 1 ? "" : "s"}`;
     if (unusable.length > 0) return unusableFinding(unusable, count);
+    const sealed = results.filter((result) => result === "sealed").length;
     // Without the key in the keychain, a sealed file cannot be checked.
     if (sealed > 0 && store?.value !== "keyring") {
       const found = `${sealed} of ${count} are sealed, and only the keyring store can open them`;
       return warning(found, "set AGENTAUTH_STORE=keyring");
     }
-    return ok(paths.length === 0 ? "none yet" : `${count}, all can be used${sealed > 0 ? ` (${sealed} sealed)` : ""}`);
+    return ok(
+      results.length === 0 ? "none yet" : `${count}, all can be used${sealed > 0 ? ` (${sealed} sealed)` : ""}`,
+    );
   },
 
   /** The partial files of killed processes. */
@@ -156,30 +160,27 @@ function unusableFinding(unusable: readonly Problem[], count: string): CheckFind
   );
 }
 
-function examineFile(path: string, decode: ((text: string) => unknown) | undefined): Problem | "sealed" | "usable" {
-  const aside = moveAway(path, `${path}.broken`);
+function examineFile(path: string, decode: (text: string) => unknown): Problem | "sealed" | "usable" {
   try {
     const text = readPublishedFile(path);
-    if (text === undefined) return "usable";
-    if (sealedWith(text) !== undefined) return "sealed";
-    decode?.(text);
+    if (text !== undefined && sealedWith(text) !== undefined) return "sealed";
+    if (text !== undefined) decode(text);
     return "usable";
   } catch (error) {
+    const aside = moveAway(path, `${path}.broken`);
     if (error instanceof CodecError || error instanceof CipherError)
       return { why: `${path}: ${error.message}`, remedy: aside };
     if (!isAgentAuthError(error)) throw error;
     // Some hints are sentences, and only commands can be joined.
-    const remedy = error.hint !== undefined && /^(?:chmod|chown|icacls|takeown) /.test(error.hint) ? error.hint : aside;
-    return { why: error.message, remedy };
+    const isCommand = /^(?:chmod|chown|icacls|takeown) /.test(error.hint ?? "");
+    return { why: error.message, remedy: (isCommand && error.hint) || aside };
   }
 }
 
-/** The names of our files in a folder; none if the folder does not exist. */
+/** The names of our files in a folder; none if the folder does not exist. A token may have any name. */
 function filesIn(home: string, folder: string): string[] {
-  const names = namesIn(join(home, folder));
-  return folder === "tokens"
-    ? names.filter((name) => !TEMPORARY.test(name))
-    : names.filter((name) => name.endsWith(".json"));
+  const isOurs = (name: string) => (folder === "tokens" ? !TEMPORARY.test(name) : name.endsWith(".json"));
+  return namesIn(join(home, folder)).filter(isOurs);
 }
 
 function namesIn(folder: string): string[] {
@@ -187,8 +188,7 @@ function namesIn(folder: string): string[] {
     // Each of these logins has a folder of its own.
     return readdirSync(folder, { recursive: basename(folder) === GRANTS, encoding: "utf8" }).sort();
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === "ENOENT" || code === "ENOTDIR") return [];
+    if (["ENOENT", "ENOTDIR"].includes(codeOf(error) ?? "")) return [];
     throw storeError(`the folder ${folder} cannot be read`, error);
   }
 }

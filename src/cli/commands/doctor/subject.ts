@@ -3,8 +3,7 @@ import type { Env } from "../../../platform/system.js";
 import { type EngineReport, engineReport } from "../../../profile/engine/health.js";
 import { type EngineStore, openEngine } from "../../../profile/engine/open-engine.js";
 import { resolveSettings } from "../../../profile/resolve-settings.js";
-import type { SettingFlags, Settings, Sourced } from "../../../profile/settings.js";
-import { locateHome } from "../../../profile/settings.js";
+import { locateHome, type SettingFlags, type Settings, type Sourced } from "../../../profile/settings.js";
 import { type Config, profileOf, readConfig, writtenProfile } from "../../../profile/settings-file.js";
 import { chooseStore, isEngine, type StoreChoice } from "../../../profile/store-choice.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
@@ -58,29 +57,32 @@ export function subjectOf(options: DoctorFlags, context: CommandContext): Subjec
   const url = options.url === undefined ? undefined : parseMcpUrlArgument(options.url);
   const home = locateHome(env);
   const known = knownSettings(options, env, home.value);
-  const store = unlessError(
-    () => storeOf(known, env),
-    () => {},
-  );
   // If a server does not respond, each request is sent once, with a short timeout.
   const flags = { ...options, timeout: options.timeout ?? 10, retries: options.retries ?? 0 };
   const service = context.with({ flags, settings: known.settings });
   const noInput = options.input === false ? "--no-input" : env["AGENTAUTH_NO_INPUT"] && "AGENTAUTH_NO_INPUT is set";
   return {
-    ...{ options: flags, env, known, home, noInput, store, url, context, service },
-    engine: engineOf(store, context),
+    ...{ options: flags, env, known, home, noInput, store: known.store, url, context, service },
+    engine: engineOf(known.store, context),
     server: context.with({ flags }),
     reply: once(() => fetchOnce(service)),
   };
+}
+
+function engineOf(store: StoreChoice | undefined, context: CommandContext): Subject["engine"] {
+  if (store === undefined || !isEngine(store.value)) return undefined;
+  const { value, engine } = store;
+  const open = once(() => openEngine(value, engine, engineHost(context)));
+  return { open, report: once(async () => engineReport(open(), context.signal)) };
 }
 
 /** The settings of this run as far as they can be read, and the problems with the others. */
 export interface KnownSettings {
   settings: Settings;
   config: Config;
-  /** The source of an invalid base URL; the URL is not shown, since it may contain a password. */
-  wrongBaseUrl: string | undefined;
-  problems: { file?: AgentAuthError; profile?: AgentAuthError; baseUrl?: AgentAuthError };
+  /** Undefined if the choice is invalid. */
+  store: StoreChoice | undefined;
+  problems: Partial<Record<"file" | "profile" | "baseUrl" | "store", AgentAuthError>>;
 }
 
 const EMPTY: Config = { schema: 1, profile: "default", profiles: {} };
@@ -88,42 +90,20 @@ const EMPTY: Config = { schema: 1, profile: "default", profiles: {} };
 /** Resolves every setting as `resolveSettings` does, but reports a wrong setting without hiding the others. */
 export function knownSettings(flags: SettingFlags, env: Env, home: string): KnownSettings {
   const problems: KnownSettings["problems"] = {};
-  const report = (setting: keyof typeof problems, error: AgentAuthError) => {
-    problems[setting] = error;
-  };
-  const config =
-    unlessError(
-      () => readConfig(home),
-      (error) => report("file", error),
-    ) ?? EMPTY;
-  const settings = resolveSettings(flags, env, config, home, flagText, report);
-  const wrongBaseUrl = problems.baseUrl && (flags.baseUrl ? "--base-url" : "AGENTAUTH_BASE_URL");
-  return { settings: { ...settings, profile: profileOf(settings.profile, home) }, config, wrongBaseUrl, problems };
-}
-
-/**
- * The store that the settings choose.
- *
- * @throws `AgentAuthError` `usage` for an invalid choice
- */
-export function storeOf({ settings, config }: KnownSettings, env: Env): StoreChoice {
-  return chooseStore(env, writtenProfile(settings.profile.value, config));
-}
-
-function engineOf(store: StoreChoice | undefined, context: CommandContext): Subject["engine"] {
-  if (store === undefined) return undefined;
-  const { value, engine } = store;
-  if (!isEngine(value)) return undefined;
-  const open = once(() => openEngine(value, engine, engineHost(context)));
-  return { open, report: once(async () => engineReport(open(), context.signal)) };
-}
-
-function unlessError<T>(read: () => T, onError: (error: AgentAuthError) => void): T | undefined {
-  try {
-    return read();
-  } catch (error) {
+  const report = (what: keyof typeof problems, error: unknown) => {
     if (!isAgentAuthError(error)) throw error;
-    onError(error);
-    return undefined;
-  }
+    problems[what] = error;
+  };
+  const unlessWrong = <T>(what: keyof typeof problems, read: () => T): T | undefined => {
+    try {
+      return read();
+    } catch (error) {
+      report(what, error);
+      return undefined;
+    }
+  };
+  const config = unlessWrong("file", () => readConfig(home)) ?? EMPTY;
+  const settings = resolveSettings(flags, env, config, home, flagText, report);
+  const store = unlessWrong("store", () => chooseStore(env, writtenProfile(settings.profile.value, config)));
+  return { settings: { ...settings, profile: profileOf(settings.profile, home) }, config, store, problems };
 }

@@ -276,11 +276,11 @@ describe("variables", () => {
   });
 
   it("NODE_TLS_REJECT_UNAUTHORIZED=0 is a failure with its remedy", () => {
-    expect(look(MACHINE_CHECKS.tls, { env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } })).toMatchObject({
+    expect(look(NETWORK_CHECKS.tls, { env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } })).toMatchObject({
       state: "failed",
       hint: expect.stringMatching(/^unset NODE_TLS_REJECT_UNAUTHORIZED; .*--ca-file/),
     });
-    expect(look(MACHINE_CHECKS.tls, { env: { NODE_TLS_REJECT_UNAUTHORIZED: "1" } }).state).toBe("ok");
+    expect(look(NETWORK_CHECKS.tls, { env: { NODE_TLS_REJECT_UNAUTHORIZED: "1" } }).state).toBe("ok");
   });
 });
 
