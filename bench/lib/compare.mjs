@@ -12,8 +12,8 @@ export function median(values) {
  *
  * @param sides each with a name and a `measure()` that returns an object of numbers
  * @param rounds how often each is measured
- * @returns by side: `median(key)` over its rounds, and `ratio(key)`, the median of its ratios to the first side in the
- * same round
+ * @returns by side: `median(key)` over its rounds; `ratio(key)` and `difference(key)`, the medians of its ratios to the
+ * first side in the same round, and of what it has above that
  */
 export async function compare(sides, rounds) {
   const results = sides.map(() => []);
@@ -28,6 +28,7 @@ export async function compare(sides, rounds) {
     name: side.name,
     median: (key) => median(results[at].map((result) => result[key])),
     ratio: (key) => median(results[at].map((result, round) => result[key] / results[0][round][key])),
+    difference: (key) => median(results[at].map((result, round) => result[key] - results[0][round][key])),
   }));
 }
 

@@ -6,23 +6,28 @@ export const title = "Start of the command";
 export const start = "in every figure";
 export const shows =
   "CPU of a process that starts, prints and exits, against `node -e 0` on the same Node; and of importing an entry point, " +
-  "against one of an empty file. Newer majors start in less time themselves, so the same command has a higher " +
-  "ratio there. It does not show a cold disk.";
+  "against one of an empty file. Node 20 has its goals as ratios; later majors, which start in less time themselves, as " +
+  "milliseconds above that start. It does not show a cold disk.";
 
-/** Without a login and without a network: nothing is asked. The goals are those of Node 20. */
+/** Without a login and without a network. */
 const COMMANDS = [
-  { words: ["--version"], goal: 1.3 },
-  { words: ["--help"], goal: 1.3 },
-  { words: ["devices", "list", "--help"], goal: 1.9 },
-  { words: ["devices", "list", "--unknown"], codes: [2], goal: 1.9 },
-  { words: ["wrong-word"], codes: [2], goal: 1.9 },
-  { words: ["config", "list"], goal: 1.9 },
-  { words: ["status", "--json"], codes: [0, 4], goal: 2.2 },
+  { words: ["--version"], ratio: 1.3, more: 10 },
+  { words: ["--help"], ratio: 1.3, more: 10 },
+  { words: ["devices", "list", "--help"], ratio: 1.9, more: 50 },
+  { words: ["devices", "list", "--unknown"], codes: [2], ratio: 1.9, more: 50 },
+  { words: ["wrong-word"], codes: [2], ratio: 1.9, more: 50 },
+  { words: ["config", "list"], ratio: 1.9, more: 50 },
+  { words: ["status", "--json"], codes: [0, 4], ratio: 2.2, more: 80 },
 ];
 
 const EMPTY = new URL("../sides/empty.mjs", import.meta.url).href;
-/** The entry points, against a file that has nothing. The goals are those of Node 24, whose own start is the shortest. */
-const ENTRIES = { agentauth: 2.3, "agentauth/node": 3, "agentauth/resource-server": 2.2, "agentauth/sandbox": 3.6 };
+/** The entry points, against a file that has nothing. */
+const ENTRIES = {
+  agentauth: { ratio: 2.3, more: 45 },
+  "agentauth/node": { ratio: 3, more: 70 },
+  "agentauth/resource-server": { ratio: 2.2, more: 40 },
+  "agentauth/sandbox": { ratio: 3.6, more: 90 },
+};
 
 export function unavailable() {
   return missingShell() ?? missingCli();
@@ -38,8 +43,8 @@ export async function measure({ quick }) {
     const module = (text) => ["--input-type=module", "-e", text];
     const imports = [
       starts("import an empty file", module(`import ${JSON.stringify(EMPTY)}`), env),
-      ...Object.entries(ENTRIES).map(([name, goal]) =>
-        starts(`import "${name}"`, module(`import ${JSON.stringify(name)}`), env, { goal }),
+      ...Object.entries(ENTRIES).map(([name, goals]) =>
+        starts(`import "${name}"`, module(`import ${JSON.stringify(name)}`), env, goals),
       ),
     ];
     return [
