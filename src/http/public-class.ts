@@ -7,13 +7,12 @@ export type OptionNames<Options> = Readonly<Record<keyof Options, true>>;
 /**
  * Rejects an option that does not exist: a misspelt one would be ignored.
  *
+ * @param known an object with the names of all options
  * @param of what has the options
  * @throws `TypeError` that names the nearest option
  */
-export function checkOptionNames<Options>(given: object, known: OptionNames<Options>, of: string): void {
-  const unknown = Object.entries(given).find(
-    ([name, value]) => value !== undefined && Reflect.get(known, name) !== true,
-  );
+export function checkOptionNames(given: object, known: object, of: string): void {
+  const unknown = Object.entries(given).find(([name, value]) => value !== undefined && !Object.hasOwn(known, name));
   if (unknown === undefined) return;
   const suggestion = suggest(unknown[0], Object.keys(known));
   const correction = suggestion === undefined ? "" : `; did you mean ${suggestion}?`;

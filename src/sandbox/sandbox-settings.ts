@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { AgentAuthError, usageError } from "../errors.js";
 import { parseUrl } from "../http/address.js";
-import { checkOptionNames, type OptionNames } from "../http/public-class.js";
+import { checkOptionNames } from "../http/public-class.js";
 import { quote } from "../redact.js";
 import type { DataSize } from "./data/data.js";
 import { MAX_POOLS } from "./data/seeded.js";
@@ -10,10 +10,12 @@ import { isLoopback } from "./http/requests.js";
 import type { CreateMcpServer } from "./mcp/own-server.js";
 import {
   invalidOption,
-  OAUTH_OPTIONS,
+  OAUTH_READERS,
   type OAuthOptions,
-  type OAuthSettings,
+  type OptionReaders,
+  readFlag,
   readOAuthSettings,
+  readOptions,
   readWholeNumber,
 } from "./oauth/issuer-settings.js";
 import type { ServerShape } from "./vendors/shape.js";
@@ -73,38 +75,7 @@ export interface SandboxOptions extends OAuthOptions {
 }
 
 /** {@link SandboxOptions}, validated and with defaults. */
-export interface SandboxSettings
-  extends Required<
-    Omit<SandboxOptions, keyof OAuthOptions | keyof DataSize | "allowNonLoopback" | "like" | "mcpServer" | "signal">
-  > {
-  mcpServer: CreateMcpServer | undefined;
-  size: DataSize;
-  like: string | ServerShape | undefined;
-  oauth: OAuthSettings;
-}
-
-const OPTIONS: OptionNames<SandboxOptions> = {
-  ...OAUTH_OPTIONS,
-  seed: true,
-  host: true,
-  allowNonLoopback: true,
-  port: true,
-  accounts: true,
-  domains: true,
-  pools: true,
-  devices: true,
-  latencyMs: true,
-  pageSize: true,
-  maxPageSize: true,
-  apiToken: true,
-  controlToken: true,
-  allowOrigins: true,
-  faults: true,
-  now: true,
-  mcpServer: true,
-  like: true,
-  signal: true,
-};
+export type SandboxSettings = ReturnType<typeof readSandboxSettings>;
 
 /** The most devices of a pool, and of a page. */
 const MAX_DEVICES = 1_000_000;
@@ -112,40 +83,42 @@ const MAX_DEVICES = 1_000_000;
 /** The most accounts, domains of an account and pools of a domain. */
 const MAX_PER_PARENT = 100_000;
 
+const READERS = {
+  seed: readWholeNumber(1, 0, 2 ** 32 - 1),
+  host: (value = "127.0.0.1") => value,
+  allowNonLoopback: readFlag,
+  allowOrigins: readOrigins,
+  port: readWholeNumber(0, 0, 65_535),
+  accounts: readWholeNumber(2, 1, MAX_PER_PARENT),
+  domains: readWholeNumber(3, 1, MAX_PER_PARENT),
+  pools: readWholeNumber(4, 1, MAX_PER_PARENT),
+  devices: readWholeNumber(120, 0, MAX_DEVICES),
+  latencyMs: readWholeNumber(0, 0, 3_600_000),
+  pageSize: readWholeNumber(50, 1, MAX_DEVICES),
+  maxPageSize: readWholeNumber(1000, 1, MAX_DEVICES),
+  apiToken: readToken("sandbox_"),
+  controlToken: readToken("sandbox_control_"),
+  faults: (value: readonly Fault[] = []) => value,
+  now: (value = Date.now) => value,
+  mcpServer: (value?: CreateMcpServer) => value,
+  like: (value?: string | ServerShape) => value,
+  signal: (value?: AbortSignal) => value,
+} satisfies OptionReaders<Omit<SandboxOptions, keyof OAuthOptions>>;
+
 /** Validates the options and applies the defaults. @throws AgentAuthError `usage`, `TypeError` for an unknown option */
-export function readSandboxSettings(options: SandboxOptions): SandboxSettings {
-  checkOptionNames(options, OPTIONS, "startSandbox");
-  const size: DataSize = {
-    accounts: readWholeNumber("accounts", options.accounts, 2, 1, MAX_PER_PARENT),
-    domains: readWholeNumber("domains", options.domains, 3, 1, MAX_PER_PARENT),
-    pools: readWholeNumber("pools", options.pools, 4, 1, MAX_PER_PARENT),
-    devices: readWholeNumber("devices", options.devices, 120, 0, MAX_DEVICES),
-  };
-  const pools = size.accounts * size.domains * size.pools;
-  if (pools > MAX_POOLS) throw invalidOption("pools", pools, `at most ${MAX_POOLS} in all accounts together`);
-  const maxPageSize = readWholeNumber("maxPageSize", options.maxPageSize, 1000, 1, MAX_DEVICES);
-  return {
-    seed: readWholeNumber("seed", options.seed, 1, 0, 2 ** 32 - 1),
-    host: readHost(options),
-    allowOrigins: readOrigins(options.allowOrigins),
-    port: readWholeNumber("port", options.port, 0, 0, 65_535),
-    size,
-    latencyMs: readWholeNumber("latencyMs", options.latencyMs, 0, 0, 3_600_000),
-    pageSize: Math.min(readWholeNumber("pageSize", options.pageSize, 50, 1, MAX_DEVICES), maxPageSize),
-    maxPageSize,
-    apiToken: readToken("apiToken", options.apiToken, "sandbox_"),
-    controlToken: readToken("controlToken", options.controlToken, "sandbox_control_"),
-    faults: options.faults ?? [],
-    like: options.like,
-    now: options.now ?? Date.now,
-    mcpServer: options.mcpServer,
-    oauth: readOAuthSettings(options),
-  };
+export function readSandboxSettings(options: SandboxOptions) {
+  checkOptionNames(options, { ...OAUTH_READERS, ...READERS }, "startSandbox");
+  const { accounts, domains, pools, devices, ...settings } = readOptions(options, READERS);
+  const { host, allowNonLoopback, pageSize, maxPageSize } = settings;
+  const allPools = accounts * domains * pools;
+  if (allPools > MAX_POOLS) throw invalidOption("pools", allPools, `at most ${MAX_POOLS} in all accounts together`);
+  if (!isLoopback(host) && !allowNonLoopback) throw hostRefused(host);
+  const size: DataSize = { accounts, domains, pools, devices };
+  return { ...settings, pageSize: Math.min(pageSize, maxPageSize), size, oauth: readOAuthSettings(options) };
 }
 
-function readHost({ host = "127.0.0.1", allowNonLoopback = false }: SandboxOptions): string {
-  if (isLoopback(host) || allowNonLoopback) return host;
-  throw new AgentAuthError("usage", `the sandbox does not listen on ${quote(host)}: other machines could reach it`, {
+function hostRefused(host: string): AgentAuthError {
+  return new AgentAuthError("usage", `the sandbox does not listen on ${quote(host)}: other machines could reach it`, {
     class: "usage",
     hint: "use 127.0.0.1, or set allowNonLoopback",
     remedy: { action: "allow", option: "allowNonLoopback" },
@@ -158,9 +131,11 @@ function readOrigins(origins: readonly string[] = []): readonly string[] {
   throw invalidOption("allowOrigins", bad, "exact origins such as http://localhost:5173");
 }
 
-function readToken(name: string, value: string | undefined, prefix: string): string {
-  if (value === undefined) return prefix + randomBytes(24).toString("base64url");
-  if (/^[\w\-.~+/]+=*$/.test(value)) return value;
-  const message = `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`;
-  throw usageError(message, "use letters, digits and - . _ ~ + /");
+function readToken(prefix: string) {
+  return (value: string | undefined, name: string): string => {
+    if (value === undefined) return prefix + randomBytes(24).toString("base64url");
+    if (/^[\w\-.~+/]+=*$/.test(value)) return value;
+    const message = `sandbox: ${name} has a character that a bearer token cannot have (RFC 6750 section 2.1)`;
+    throw usageError(message, "use letters, digits and - . _ ~ + /");
+  };
 }

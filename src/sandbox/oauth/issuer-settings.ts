@@ -1,6 +1,5 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
 import { isScopeToken } from "../../http/oauth-syntax.js";
-import type { OptionNames } from "../../http/public-class.js";
 import { quote } from "../../redact.js";
 
 /** A user who can log in without a password. */
@@ -81,64 +80,59 @@ export interface OAuthOptions {
   dpopNonces?: boolean;
 }
 
-/** {@link OAuthOptions}, validated and with defaults. */
-export interface OAuthSettings
-  extends Required<Omit<OAuthOptions, "autoApprove" | "scopesSupported" | "exchangeAudiences">> {
-  /** The account that is logged in at once. */
-  autoApprove: string | undefined;
-  scopesSupported: readonly string[] | undefined;
-  exchangeAudiences: readonly string[] | undefined;
+/** How each option of a type is checked, and its default; the compiler finds one that is missing. */
+export type OptionReaders<Options> = {
+  readonly [Name in keyof Options]-?: (value: Options[Name], name: string) => unknown;
+};
+
+/** What the readers of options return. */
+export type SettingsOf<Readers> = {
+  -readonly [Name in keyof Readers]: Readers[Name] extends (...given: never[]) => infer Setting ? Setting : never;
+};
+
+/** Reads the options of a caller. @throws AgentAuthError `usage` */
+export function readOptions<Readers extends object>(options: object, readers: Readers): SettingsOf<Readers> {
+  const all: [string, (value: never, name: string) => unknown][] = Object.entries(readers);
+  const settings = all.map(([name, read]) => [name, read(Reflect.get(options, name) as never, name)]);
+  return Object.fromEntries(settings) as SettingsOf<Readers>;
 }
 
+/** Reads an option that is off by default. */
+export const readFlag = (value = false) => value;
+
 /**
- * The names of {@link OAuthOptions}.
+ * How {@link OAuthOptions} are read.
  *
  * @internal
  */
-export const OAUTH_OPTIONS: OptionNames<OAuthOptions> = {
-  metadata: true,
-  autoApprove: true,
-  iss: true,
-  deviceFlow: true,
-  clientMetadataDocuments: true,
-  revocation: true,
-  opaque: true,
-  accessTokenTtlSeconds: true,
-  refreshTokenTtlSeconds: true,
-  refreshReuseGraceSeconds: true,
-  requireOfflineAccess: true,
-  scopesSupported: true,
-  machineGrants: true,
-  exchangeAudiences: true,
-  dpop: true,
-  dpopNonces: true,
-};
+export const OAUTH_READERS = {
+  metadata: readOneOf("both", ["appended", "rfc8414", "both"]),
+  autoApprove: readAccount,
+  iss: readFlag,
+  deviceFlow: readFlag,
+  clientMetadataDocuments: readFlag,
+  revocation: readFlag,
+  opaque: readFlag,
+  accessTokenTtlSeconds: readSeconds(3600, 1),
+  refreshTokenTtlSeconds: readSeconds(2_592_000, 1),
+  refreshReuseGraceSeconds: readSeconds(0, 0),
+  requireOfflineAccess: readFlag,
+  scopesSupported: readScopes,
+  machineGrants: readFlag,
+  exchangeAudiences: (value?: readonly string[]) => value && [...value],
+  dpop: readOneOf("off", ["off", "supported", "required"]),
+  dpopNonces: readFlag,
+} satisfies OptionReaders<OAuthOptions>;
 
-const MAX_SECONDS = 315_360_000;
+/** {@link OAuthOptions}, validated and with defaults. `autoApprove` is the account that is logged in at once. */
+export type OAuthSettings = SettingsOf<typeof OAUTH_READERS>;
 
 /** Validates the options and applies the defaults. @throws AgentAuthError `usage` */
 export function readOAuthSettings(options: OAuthOptions): OAuthSettings {
-  const { iss = false, deviceFlow = false, revocation = false, opaque = false, dpopNonces = false } = options;
-  const { requireOfflineAccess = false, machineGrants = false, clientMetadataDocuments = false } = options;
-  const { exchangeAudiences } = options;
-  return {
-    metadata: readOneOf("metadata", options.metadata ?? "both", ["appended", "rfc8414", "both"]),
-    autoApprove: readAccount(options.autoApprove),
-    iss,
-    deviceFlow,
-    clientMetadataDocuments,
-    revocation,
-    opaque,
-    accessTokenTtlSeconds: readSeconds("accessTokenTtlSeconds", options.accessTokenTtlSeconds, 3600, 1),
-    refreshTokenTtlSeconds: readSeconds("refreshTokenTtlSeconds", options.refreshTokenTtlSeconds, 2_592_000, 1),
-    refreshReuseGraceSeconds: readSeconds("refreshReuseGraceSeconds", options.refreshReuseGraceSeconds, 0, 0),
-    requireOfflineAccess,
-    scopesSupported: readScopes(options.scopesSupported),
-    machineGrants,
-    exchangeAudiences: exchangeAudiences && [...exchangeAudiences],
-    dpop: readDpop(options),
-    dpopNonces,
-  };
+  const settings = readOptions(options, OAUTH_READERS);
+  if (settings.dpop === "off" && settings.dpopNonces)
+    throw invalidOption("dpop", "off", "supported or required where dpopNonces is set");
+  return settings;
 }
 
 function readAccount(value: boolean | string | undefined): string | undefined {
@@ -148,14 +142,12 @@ function readAccount(value: boolean | string | undefined): string | undefined {
   throw invalidOption("autoApprove", value, `true or one of ${USERS.map(({ id }) => id).join(", ")}`);
 }
 
-function readDpop({ dpop = "off", dpopNonces }: OAuthOptions): OAuthSettings["dpop"] {
-  if (dpop === "off" && dpopNonces) throw invalidOption("dpop", dpop, "supported or required where dpopNonces is set");
-  return readOneOf("dpop", dpop, ["off", "supported", "required"]);
-}
-
-function readOneOf<T extends string>(name: string, value: T, values: readonly T[]): T {
-  if (values.includes(value)) return value;
-  throw invalidOption(name, value, values.join(", ").replace(/, (\w+)$/, " or $1"));
+function readOneOf<T extends string>(preset: T, values: readonly T[]) {
+  return (value: T | undefined, name: string): T => {
+    if (value === undefined) return preset;
+    if (values.includes(value)) return value;
+    throw invalidOption(name, value, values.join(", ").replace(/, (\w+)$/, " or $1"));
+  };
 }
 
 function readScopes(value: readonly string[] | undefined): readonly string[] | undefined {
@@ -164,22 +156,17 @@ function readScopes(value: readonly string[] | undefined): readonly string[] | u
   return value && [...value];
 }
 
-function readSeconds(name: string, value: number | undefined, preset: number, min: number): number {
-  return readWholeNumber(name, value, preset, min, MAX_SECONDS, "whole seconds");
+function readSeconds(preset: number, min: number) {
+  return readWholeNumber(preset, min, 315_360_000, "whole seconds");
 }
 
-/** A whole number in a range, or its default. @throws AgentAuthError `usage` */
-export function readWholeNumber(
-  name: string,
-  value: number | undefined,
-  preset: number,
-  min: number,
-  max: number,
-  kind = "an integer",
-): number {
-  if (value === undefined) return preset;
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw invalidOption(name, value, `${kind} from ${min} to ${max}`);
+/** Reads a whole number in a range. */
+export function readWholeNumber(preset: number, min: number, max: number, kind = "an integer") {
+  return (value: number | undefined, name: string): number => {
+    if (value === undefined) return preset;
+    if (Number.isInteger(value) && value >= min && value <= max) return value;
+    throw invalidOption(name, value, `${kind} from ${min} to ${max}`);
+  };
 }
 
 /** The error for an invalid option. */
