@@ -32,8 +32,11 @@ export interface ManagementSettings {
 
 /** How a kind of list differs from its siblings. */
 interface Resource {
+  /** The query parameter with the id of the parent: a domain, an account or a pool. */
   scope: string;
+  /** The prefix of these ids. */
   prefix: string;
+  /** The fields that can be sorted by; the first is the default. */
   fields: readonly string[];
   find(data: SandboxData, scope: string): SortedList<Summary> | undefined;
 }
@@ -95,33 +98,33 @@ export function managementPart(settings: ManagementSettings): SandboxPart {
 
 function answerList(settings: ManagementSettings, name: ResourceName, { query, faults }: RoundTrip): SandboxResponse {
   const resource = RESOURCES[name];
-  const listQuery = readListingQuery(query, { ...settings, ...resource });
-  const list = resource.find(settings.data, listQuery.scope);
+  const scope = readScope(query, resource);
+  const sorting: SandboxSorting = {
+    direction: readOneOf(query, "sorting[direction]", ["asc", "desc"]) as Direction,
+    field: readOneOf(query, "sorting[field]", resource.fields),
+  };
+  const offset = readInteger(query, "pagination[offset]", 0) ?? 0;
+  const requestedSize = readInteger(query, "pagination[page_size]", 1) ?? settings.pageSize;
+  const list = resource.find(settings.data, scope);
   if (!list) throw new Refusal(404, "not_found", `there is no such ${resource.scope}`);
-  if (list instanceof PoolDevices) changeDevices(list, listQuery.sorting, faults);
-  const size = findFault(faults, "page-size")?.size ?? listQuery.size;
-  const window = windowOf(
-    settings.faults,
-    `${name} ${listQuery.scope}`,
-    { ...listQuery, size, count: list.count },
-    faults,
-  );
+  if (list instanceof PoolDevices) changeDevices(list, sorting, faults);
+  const size = findFault(faults, "page-size")?.size ?? Math.min(requestedSize, settings.maxPageSize);
+  const page = { offset, size, count: list.count };
+  const window = windowOf(settings.faults, `${name} ${scope}`, page, faults);
   const envelope: ListEnvelope<Summary> = {
     status: "success",
     pagination: paginationOf(window),
-    sorting: listQuery.sorting,
-    summaries: list.slice(listQuery.sorting, window.start, window.end),
+    sorting,
+    summaries: list.slice(sorting, window.start, window.end),
   };
   reshape(envelope, faults);
   return jsonResponse(envelope);
 }
 
-type PageRequest = Pick<PageWindow, "offset" | "size" | "count">;
-
 function windowOf(
   { emptyPages }: FaultController,
   list: string,
-  { offset, size, count }: PageRequest,
+  { offset, size, count }: Pick<PageWindow, "offset" | "size" | "count">,
   faults: readonly Fault[],
 ): PageWindow {
   const fault = findFault(faults, "empty-page");
@@ -145,48 +148,13 @@ function changeDevices(devices: PoolDevices, order: SandboxSorting, faults: read
   }
 }
 
-/** The validated parameters of a list request. */
-interface ListingQuery {
-  /** The id of the parent: a domain, an account or a pool. */
-  scope: string;
-  sorting: SandboxSorting;
-  offset: number;
-  /** Items per page, at most the largest page size. */
-  size: number;
-}
-
-/** The parameters that a list accepts. */
-interface ListingRules {
-  /** The query parameter with the id of the parent. */
-  scope: string;
-  /** The prefix of these ids. */
-  prefix: string;
-  /** The fields that can be sorted by; the first is the default. */
-  fields: readonly string[];
-  pageSize: number;
-  maxPageSize: number;
-}
-
 /** Reads the offset of a request that is not validated yet: faults select requests by it. */
 function peekOffset(query: URLSearchParams): number {
   const offset = Number(query.get("pagination[offset]") ?? 0);
   return Number.isSafeInteger(offset) ? offset : 0;
 }
 
-/** Reads and validates the query of a list request; unknown parameters are ignored. */
-function readListingQuery(query: URLSearchParams, rules: ListingRules): ListingQuery {
-  return {
-    scope: readScope(query, rules),
-    sorting: {
-      direction: readOneOf(query, "sorting[direction]", ["asc", "desc"]) as Direction,
-      field: readOneOf(query, "sorting[field]", rules.fields),
-    },
-    offset: readInteger(query, "pagination[offset]", 0) ?? 0,
-    size: Math.min(readInteger(query, "pagination[page_size]", 1) ?? rules.pageSize, rules.maxPageSize),
-  };
-}
-
-function readScope(query: URLSearchParams, { scope, prefix }: ListingRules): string {
+function readScope(query: URLSearchParams, { scope, prefix }: Resource): string {
   const id = readOnce(query, scope);
   if (id === undefined || id === "") throw new Refusal(400, "required_value", `${scope} is required`);
   if (!id.startsWith(prefix)) {
