@@ -1,19 +1,9 @@
 import { splitScope } from "../../oauth/model/scope.js";
+import { DEVICE_CODE, describeResource, JWT_BEARER, TOKEN_EXCHANGE_GRANT } from "./configuration.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { openJwt, SIGNING_ALG, signJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
-import {
-  type OidcContext,
-  type OidcErrors,
-  type OidcProofs,
-  type OidcProvider,
-  paramOf,
-  type ResourceServerInfo,
-} from "./oidc.js";
-import { TOKEN_EXCHANGE_GRANT } from "./token-exchange.js";
-
-/** RFC 7523, section 2.1. */
-export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+import { type OidcContext, type OidcErrors, type OidcProofs, type OidcProvider, paramOf } from "./oidc.js";
 
 /** The `typ` of an identity assertion (ID-JAG). */
 const ID_JAG_TYP = "oauth-id-jag+jwt";
@@ -22,11 +12,11 @@ const ID_JAG_TYP = "oauth-id-jag+jwt";
 export interface JwtBearerSettings {
   errors: OidcErrors;
   proofs: OidcProofs;
+  oauth: OAuthSettings;
   machines: Machines;
   issuer: string;
   /** The resources of the tokens; the first is the default. */
   resources: readonly [string, ...string[]];
-  describeResource(audience: string, scope: string): ResourceServerInfo;
 }
 
 /** Adds the JWT bearer grant (RFC 7523) for assertions of the trusted platform and of the identity provider. */
@@ -41,7 +31,7 @@ export function addJwtBearer(provider: OidcProvider, settings: JwtBearerSettings
       const grant = new provider.Grant({ accountId, clientId: client.clientId });
       if (scope !== "") grant.addResourceScope(resource, scope);
       const token = new provider.AccessToken({ accountId, client, grantId: await grant.save(), gty: "jwt_bearer" });
-      token.resourceServer = new provider.ResourceServer(resource, settings.describeResource(resource, scope));
+      token.resourceServer = new provider.ResourceServer(resource, describeResource(settings.oauth, resource, scope));
       token.scope = scope;
       await settings.proofs.bind(provider, ctx, proof, token);
       ctx.oidc.entity("AccessToken", token);
@@ -108,7 +98,6 @@ function readScope(ctx: OidcContext, allowed: unknown, errors: OidcErrors): stri
 
 const TYPE = "urn:ietf:params:oauth:token-type:";
 const ID_JAG = `${TYPE}id-jag`;
-const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
 const LIFE_S = 300;
 
 /** The clients of the identity provider, in the form of oidc-provider. */

@@ -4,7 +4,7 @@ import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
 import type { MovableClock } from "../http/clock.js";
 import { readBody, readForm } from "../http/requests.js";
 import { jsonResponse, READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
-import { JWT_BEARER } from "./assertions.js";
+import { JWT_BEARER } from "./configuration.js";
 import {
   idpMetadataAnswer,
   idTokenAnswer,

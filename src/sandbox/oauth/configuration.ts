@@ -4,7 +4,6 @@ import type { JsonObject } from "../../http/strict-json.js";
 import { splitScope } from "../../oauth/model/scope.js";
 import { findFault } from "../faults/controller.js";
 import type { MovableClock } from "../http/clock.js";
-import { JWT_BEARER } from "./assertions.js";
 import { faultsOf } from "./in-process-request.js";
 import { devicePages, errorPage, logoutPage, messagePage } from "./issuer-pages.js";
 import { findUser, type OAuthSettings } from "./issuer-settings.js";
@@ -13,7 +12,13 @@ import type { LoginDevices } from "./login-devices.js";
 import type { Machines } from "./machine.js";
 import type { OAuthStore } from "./oauth-store.js";
 import type { OidcClient, OidcContext, OidcErrors, ResourceServerInfo } from "./oidc.js";
-import { TOKEN_EXCHANGE_GRANT } from "./token-exchange.js";
+
+/** The JWT bearer grant (RFC 7523, section 2.1). */
+export const JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/** The token exchange grant (RFC 8693, section 2.1). */
+export const TOKEN_EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
+/** The device authorization grant (RFC 8628, section 3.4). */
+export const DEVICE_CODE = "urn:ietf:params:oauth:grant-type:device_code";
 
 /** The scope of a request that names none (RFC 6749, section 3.3). */
 const DEFAULT_SCOPE = "mcp";

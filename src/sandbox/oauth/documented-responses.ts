@@ -1,8 +1,7 @@
 import { parseUrl } from "../../http/address.js";
 import type { JsonObject } from "../../http/strict-json.js";
 import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
-import { JWT_BEARER } from "./assertions.js";
-import { MACHINE_AUTH_METHODS } from "./configuration.js";
+import { DEVICE_CODE, JWT_BEARER, MACHINE_AUTH_METHODS, TOKEN_EXCHANGE_GRANT } from "./configuration.js";
 import type { OAuthSettings } from "./issuer-settings.js";
 import { introspectionOf, isMachine, openJwt, SIGNING_ALG, signJwt } from "./keys.js";
 import type { Machines } from "./machine.js";
@@ -37,8 +36,8 @@ const METADATA = [
 const GRANT_TYPES = [
   "authorization_code",
   "refresh_token",
-  "urn:ietf:params:oauth:grant-type:token-exchange",
-  "urn:ietf:params:oauth:grant-type:device_code",
+  TOKEN_EXCHANGE_GRANT,
+  DEVICE_CODE,
   "client_credentials",
   JWT_BEARER,
 ] as const;

@@ -1,3 +1,4 @@
+import { Lru } from "../../http/lru.js";
 import type { SandboxData } from "../data/data.js";
 import { CLIENTS } from "../data/sample-device.js";
 import type { SandboxInteraction } from "../data/wire-types.js";
@@ -22,7 +23,7 @@ export class LoginDevices {
   readonly #data: SandboxData;
   readonly #clock: MovableClock;
   readonly #poolId: string;
-  readonly #devices = new Map<string, string>();
+  readonly #devices = new Lru<string>(MAX_KNOWN);
 
   constructor(data: SandboxData, clock: MovableClock, poolId: string) {
     this.#data = data;
@@ -50,8 +51,6 @@ export class LoginDevices {
       title,
     });
     this.#devices.set(keyOf(client.clientId, accountId), device.id);
-    if (this.#devices.size > MAX_KNOWN)
-      for (const oldest of this.#devices.keys()) return void this.#devices.delete(oldest);
   }
 
   /** Updates `last_seen` of a device; returns whether there is one. */

@@ -1,8 +1,9 @@
+import { Lru } from "../../http/lru.js";
 import { splitScope } from "../../oauth/model/scope.js";
 import type { SandboxData } from "../data/data.js";
 import type { SandboxResponse } from "../http/sandbox-response.js";
 import { addIdJag, addJwtBearer, type IssuerList, idpClients } from "./assertions.js";
-import { type ConfigurationSettings, configurationOf, describeResource, machineClients } from "./configuration.js";
+import { type ConfigurationSettings, configurationOf, machineClients } from "./configuration.js";
 import { type ForwardedRequest, inProcessRequest } from "./in-process-request.js";
 import { type AccessTokenFacts, createSigningKey, readAccessToken, type SigningKey } from "./keys.js";
 import { LoginDevices } from "./login-devices.js";
@@ -48,7 +49,7 @@ export class PoolServer {
   readonly #key: SigningKey;
   readonly #loginDevices: LoginDevices;
   /** The grants of the issued JWTs by `jti`. */
-  readonly #grants = new Map<string, string>();
+  readonly #grants = new Lru<string>(MAX_TOKENS);
   #running: Promise<RunningServer> | undefined;
 
   constructor(settings: PoolServerSettings) {
@@ -116,27 +117,20 @@ export class PoolServer {
   #extend(provider: OidcProvider, store: OAuthStore, parts: { errors: OidcErrors; proofs: OidcProofs }): void {
     // Koa prints errors that have no listener.
     provider.on("error", () => {});
-    provider.on("access_token.issued", ({ jti, grantId }: OidcAccessToken) => {
-      this.#grants.set(jti, grantId);
-      if (this.#grants.size > MAX_TOKENS)
-        for (const oldest of this.#grants.keys()) return void this.#grants.delete(oldest);
-    });
+    provider.on("access_token.issued", ({ jti, grantId }: OidcAccessToken) => this.#grants.set(jti, grantId));
     const { oauth, machines, resources, vouchesAt } = this.#settings;
     if (vouchesAt && machines) {
       addIdJag(provider, { ...parts, machines, servers: vouchesAt });
       return;
     }
     provider.on("grant.success", (ctx: OidcContext) => this.#recordLogin(ctx));
-    const describe = (audience: string, scope: string) => describeResource(oauth, audience, scope);
     addTokenExchange(provider, {
       ...parts,
+      oauth,
       inspect: (token) => this.inspect(token),
       hasGrant: (id) => store.hasGrant(id),
-      audiences: oauth.exchangeAudiences,
-      describeResource: describe,
     });
-    if (machines)
-      addJwtBearer(provider, { ...parts, machines, issuer: this.issuer, resources, describeResource: describe });
+    if (machines) addJwtBearer(provider, { ...parts, oauth, machines, issuer: this.issuer, resources });
   }
 
   #recordLogin({ req, oidc }: OidcContext): void {

@@ -1,16 +1,8 @@
 import { parseUrl } from "../../http/address.js";
+import { describeResource, TOKEN_EXCHANGE_GRANT } from "./configuration.js";
+import type { OAuthSettings } from "./issuer-settings.js";
 import { type AccessTokenFacts, isMachine } from "./keys.js";
-import {
-  type OidcContext,
-  type OidcErrors,
-  type OidcProofs,
-  type OidcProvider,
-  paramOf,
-  type ResourceServerInfo,
-} from "./oidc.js";
-
-/** RFC 8693, section 2.1. */
-export const TOKEN_EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
+import { type OidcContext, type OidcErrors, type OidcProofs, type OidcProvider, paramOf } from "./oidc.js";
 
 const ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token";
 const SUBJECT_TYPES: readonly unknown[] = [ACCESS_TOKEN_TYPE, "urn:ietf:params:oauth:token-type:jwt"];
@@ -20,12 +12,10 @@ const PARAMETERS = ["subject_token", "subject_token_type", "requested_token_type
 export interface ExchangeSettings {
   errors: OidcErrors;
   proofs: OidcProofs;
+  oauth: OAuthSettings;
   /** The facts of an access token that this server issued, if it is valid. */
   inspect(token: string): Promise<AccessTokenFacts | undefined>;
   hasGrant(id: string): boolean;
-  /** The allowed audiences; `undefined` allows every audience. */
-  audiences: readonly string[] | undefined;
-  describeResource(audience: string, scope: string): ResourceServerInfo;
 }
 
 /**
@@ -47,7 +37,7 @@ export function addTokenExchange(provider: OidcProvider, settings: ExchangeSetti
         grantId === undefined
           ? new provider.ClientCredentials({ client })
           : new provider.AccessToken({ accountId, client, grantId, gty: "token_exchange" });
-      token.resourceServer = new provider.ResourceServer(audience, settings.describeResource(audience, scope));
+      token.resourceServer = new provider.ResourceServer(audience, describeResource(settings.oauth, audience, scope));
       token.scope = scope;
       await proofs.bind(provider, ctx, proof, token);
       ctx.oidc.entity(grantId === undefined ? "ClientCredentials" : "AccessToken", token);
@@ -81,7 +71,7 @@ async function readSubject(ctx: OidcContext, { errors, inspect, hasGrant }: Exch
   return subject;
 }
 
-function readAudience(ctx: OidcContext, { errors, audiences }: ExchangeSettings): string {
+function readAudience(ctx: OidcContext, { errors, oauth }: ExchangeSettings): string {
   const [audience, resource] = [paramOf(ctx.oidc.params, "audience"), paramOf(ctx.oidc.params, "resource")];
   if (audience !== undefined && resource !== undefined && audience !== resource) {
     throw new errors.InvalidTarget("audience and resource must name the same target");
@@ -91,7 +81,8 @@ function readAudience(ctx: OidcContext, { errors, audiences }: ExchangeSettings)
   }
   const target = resource ?? audience;
   if (target === undefined) throw new errors.InvalidTarget("audience or resource is required");
-  if (audiences && !audiences.includes(target)) throw new errors.InvalidTarget("the target is not an allowed audience");
+  if (oauth.exchangeAudiences?.includes(target) === false)
+    throw new errors.InvalidTarget("the target is not an allowed audience");
   return target;
 }
 
