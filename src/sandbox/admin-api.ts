@@ -7,7 +7,7 @@ import type { Fault } from "./faults/faults.js";
 import type { RoundTrip, SandboxPart } from "./faults/round-trip.js";
 import type { SandboxClock } from "./http/clock.js";
 import type { RequestLog } from "./http/request-log.js";
-import { readBody, tokenGuard } from "./http/requests.js";
+import { parseJson, readBody, tokenGuard } from "./http/requests.js";
 import { jsonResponse, Refusal, requireMethod, type SandboxResponse } from "./http/sandbox-response.js";
 import type { SandboxMachine } from "./oauth/machine.js";
 
@@ -118,10 +118,7 @@ async function readJson(request: IncomingMessage): Promise<unknown> {
   if (!/^application\/json *(;|$)/i.test(request.headers["content-type"] ?? "")) {
     throw new Refusal(415, "bad_request", "send the body as application/json");
   }
-  const body = await readBody(request, MAX_BODY);
-  try {
-    return JSON.parse(body.toString("utf8"));
-  } catch {
-    throw new Refusal(400, "bad_request", "the body is not JSON");
-  }
+  const value = parseJson((await readBody(request, MAX_BODY)).toString("utf8"));
+  if (value === undefined) throw new Refusal(400, "bad_request", "the body is not JSON");
+  return value;
 }

@@ -2,6 +2,7 @@ import { type AgentAuthError, usageError } from "../../errors.js";
 import { isJsonObject } from "../../http/strict-json.js";
 import { suggest } from "../../http/suggest.js";
 import { quote } from "../../redact.js";
+import { parseJson } from "../http/requests.js";
 import { FAULT_ENDPOINTS, FAULT_KINDS, type Fault, type FaultKind } from "./faults.js";
 
 /** What a field of a fault may hold. */
@@ -34,13 +35,7 @@ function textField(expects: string, pattern: RegExp): FaultField {
 const jsonField: FaultField = {
   expects: "JSON",
   accepts: (value) => value !== undefined,
-  read(written) {
-    try {
-      return JSON.parse(written);
-    } catch {
-      return undefined;
-    }
-  },
+  read: parseJson,
 };
 
 const namesField: FaultField = {
@@ -135,20 +130,23 @@ export function checkFault(value: unknown): Fault {
     }
   }
   const present = Object.entries(given).filter(([, entry]) => entry !== undefined);
-  for (const [name, entry] of present) {
-    const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
-    if (!field) throw unknownField(name, String(kind), shape);
-    if (!field.accepts(entry)) throw faultError(name, entry, field.expects, `give ${name} as ${field.expects}`);
-  }
+  for (const [name, entry] of present) checkField(name, entry, fieldOf(shape, name, name, kind));
   return structuredClone({ kind, ...Object.fromEntries(present) }) as Fault;
 }
 
-/** The error for a field that a kind does not have. */
-function unknownField(name: string, kind: string, shape: FaultShape): AgentAuthError {
-  const names = Object.keys(shape.fields);
-  const suggestion = suggest(name, names);
+/** A field of a kind. @throws AgentAuthError `usage` that quotes its name as written where the kind has none */
+function fieldOf({ fields }: FaultShape, name: string, written: string, kind: unknown): FaultField {
+  const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+  if (field) return field;
+  const names = Object.keys(fields);
+  const suggestion = suggest(written, names);
   const more = suggestion === undefined ? ` of ${kind}` : `; did you mean ${suggestion}?`;
-  return usageError(`fault: unknown field ${quote(name)}${more}`, `use one of: ${names.join(", ")}`);
+  throw usageError(`fault: unknown field ${quote(written)}${more}`, `use one of: ${names.join(", ")}`);
+}
+
+/** @param shown the value as messages quote it */
+function checkField(name: string, value: unknown, { accepts, expects }: FaultField, shown = value): void {
+  if (!accepts(value)) throw faultError(name, shown, expects, `give ${name} as ${expects}`);
 }
 
 /** The error for a field of a fault. */
@@ -191,10 +189,8 @@ export function parseFault(text: string): Fault {
 
 function setField(fault: Record<string, unknown>, shape: FaultShape, written: string, value: string): void {
   const name = written.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  const field = Object.hasOwn(shape.fields, name) ? shape.fields[name] : undefined;
-  if (!field) throw unknownField(written, String(fault["kind"]), shape);
-  const read = field.read(value);
-  // The check of an unreadable value quotes the text as written.
-  if (!field.accepts(read)) throw faultError(written, value, field.expects, `give ${written} as ${field.expects}`);
-  fault[name] = read;
+  const field = fieldOf(shape, name, written, fault["kind"]);
+  fault[name] = field.read(value);
+  // An unreadable value is quoted as it was written.
+  checkField(written, fault[name], field, value);
 }

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import { withoutBrackets } from "../../http/address.js";
+import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
 import { Refusal, type SandboxResponse } from "./sandbox-response.js";
 
 /** Whether only this machine can reach a host to bind to. */
@@ -116,6 +117,21 @@ export async function readBody(request: IncomingMessage, max: number): Promise<B
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** Parsed JSON; undefined for any other text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A JSON object; undefined for any other text. */
+export function parseJsonObject(text: string): JsonObject | undefined {
+  const value = parseJson(text);
+  return isJsonObject(value) ? value : undefined;
 }
 
 /** The parameters of a form. */

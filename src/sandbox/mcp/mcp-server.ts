@@ -4,7 +4,7 @@ import { type ResourceServer, resourceServerOf } from "../../resource-server/res
 import { findFault } from "../faults/controller.js";
 import type { RoundTrip, SandboxPart } from "../faults/round-trip.js";
 import type { MovableClock } from "../http/clock.js";
-import { readBody } from "../http/requests.js";
+import { parseJson, readBody } from "../http/requests.js";
 import { READ_METHODS, Refusal, requireMethod, type SandboxResponse } from "../http/sandbox-response.js";
 import type { OAuthSettings } from "../oauth/issuer-settings.js";
 import { introspectionOf } from "../oauth/keys.js";
@@ -146,10 +146,6 @@ interface Message {
 
 /** The messages in a body, not validated: the SDK does that. */
 function messagesOf({ body }: RoundTrip): Message[] {
-  try {
-    const parsed: unknown = JSON.parse(body?.toString("utf8") ?? "");
-    return [parsed].flat().filter((entry): entry is Message => typeof entry === "object" && entry !== null);
-  } catch {
-    return [];
-  }
+  const parsed = [parseJson(body?.toString("utf8") ?? "")].flat();
+  return parsed.filter((entry): entry is Message => typeof entry === "object" && entry !== null);
 }

@@ -1,6 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign, verify } from "node:crypto";
-import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
+import type { JsonObject } from "../../http/strict-json.js";
 import { splitScope } from "../../oauth/model/scope.js";
+import { parseJsonObject } from "../http/requests.js";
 
 /** The signing key of an authorization server. */
 export interface SigningKey {
@@ -52,15 +53,7 @@ export function openJwt(
 }
 
 const encodePart = (value: JsonObject) => Buffer.from(JSON.stringify(value)).toString("base64url");
-
-function decodePart(part: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(part, "base64url").toString("utf8"));
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
+const decodePart = (part: string) => parseJsonObject(Buffer.from(part, "base64url").toString("utf8"));
 
 /** The facts of an access token. */
 export interface AccessTokenFacts {

@@ -1,7 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { isJsonObject, type JsonObject } from "../../http/strict-json.js";
 import type { SandboxClock } from "../http/clock.js";
-import { clientCredentials } from "../http/requests.js";
+import { clientCredentials, parseJsonObject } from "../http/requests.js";
 import { jsonResponse, type SandboxResponse } from "../http/sandbox-response.js";
 import { type ServerShape, SHAPE_CLIENT, type ShapeRefusal } from "./shape.js";
 import { type ShapeClientRecord, type ShapeToken, ShapeTokens } from "./shape-tokens.js";
@@ -41,7 +40,7 @@ export class ShapeAuthorization {
 
   /** Registers a client (RFC 7591). */
   register(body: string): SandboxResponse {
-    const metadata = readObject(body);
+    const metadata = parseJsonObject(body);
     const redirects = urlsOf(metadata?.["redirect_uris"]);
     if (!metadata || redirects.length === 0)
       return jsonResponse(
@@ -134,15 +133,6 @@ function isRedirectOf({ redirects }: ShapeClientRecord, uri: string): boolean {
 
 function withoutPort(uri: string): string {
   return uri.replace(/^(http:\/\/[^/:]+):\d+/, "$1");
-}
-
-function readObject(body: string): JsonObject | undefined {
-  try {
-    const value: unknown = JSON.parse(body);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 function urlsOf(value: unknown): string[] {
