@@ -1,6 +1,14 @@
 import type { AgentAuthError } from "../../errors.js";
 import { inTime, unanswered } from "./bounded-driver.js";
-import type { DriverCallOptions, DriverHealth, RecordKey, StoreDriver } from "./driver.js";
+import type {
+  DriverCallOptions,
+  DriverHealth,
+  LeaseBusy,
+  LeaseHeld,
+  LeaseTrace,
+  RecordKey,
+  StoreDriver,
+} from "./driver.js";
 
 /** Carries out a call of one or more commands with one time limit for all of them. */
 export type EngineCall<S> = <T>(options: DriverCallOptions | undefined, work: (session: S) => Promise<T>) => Promise<T>;
@@ -24,6 +32,36 @@ export function engineCalls<S>(engine: {
       throw engine.failure(thrown, signal);
     }
   };
+}
+
+/** What an engine returned, in the order of the statement or the script: texts, whatever a client makes of numbers. */
+export type Row = readonly (string | null)[];
+
+/**
+ * The answer to a claim: `1` if the caller has the lease, the attempt, the milliseconds left, and the newest claim before
+ * or the one that holds the lease, if there is one.
+ *
+ * @param textOf the owner or the note that was stored as this text
+ */
+export function claimAnswer([held, attempt, leftMs, ...trace]: Row, textOf: (stored: string) => string) {
+  const newest = traceOf(trace, textOf);
+  const answer: LeaseHeld | LeaseBusy =
+    held === "1" || newest === undefined
+      ? { held: true, attempt: Number(attempt), before: newest }
+      : { held: false, by: newest, leftMs: Math.max(0, Number(leftMs)) };
+  return answer;
+}
+
+function traceOf([attempt, owner, at, now, releasedAt, note]: Row, textOf: (stored: string) => string) {
+  if (attempt == null) return undefined;
+  const times = { at: Number(at), now: Number(now), releasedAt: releasedAt ? Number(releasedAt) : undefined };
+  const trace: LeaseTrace = {
+    attempt: Number(attempt),
+    owner: textOf(owner ?? ""),
+    ...times,
+    note: textOf(note ?? ""),
+  };
+  return trace;
 }
 
 /** What a client threw, as far as it is text: a client may throw anything. */

@@ -1,6 +1,6 @@
 import { usageError } from "../../errors.js";
 import { escapeText } from "../../redact.js";
-import { pause, type Subscribe, untilFired } from "../driver/engine.js";
+import { pause, type Row, type Subscribe, untilFired } from "../driver/engine.js";
 
 /** A value of a statement. Everything is text, whose conversion the statement names, so that no client has to guess a type. */
 export type Parameter = string | null;
@@ -33,9 +33,6 @@ export interface PostgresAccess {
   /** A function. */
   readonly query?: PostgresQuery | undefined;
 }
-
-/** A row: its columns in the order of the statement. A client may be set to rename columns. */
-export type Row = readonly Parameter[];
 
 const EXPECTED =
   "pass client: a Pool or Client of pg, sql of postgres, or a PGlite; or query: (text, values) => Promise<{ rows }>";
@@ -171,7 +168,7 @@ function listenBeside(pool: Pool): Subscribe {
   };
 }
 
-/** The rows in what a client resolved to. */
+/** The rows in what a client resolved to, each by the order of its columns, which a client may be set to rename. */
 export function rowsOf(result: unknown): readonly Row[] {
   const rows = Array.isArray(result) ? result : (result as { rows?: unknown } | null | undefined)?.rows;
   if (!Array.isArray(rows)) throw usageError("the client of PostgreSQL returned no rows", EXPECTED);

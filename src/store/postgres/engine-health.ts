@@ -1,6 +1,5 @@
 import type { DriverHealth } from "../driver/driver.js";
-import { healthReport } from "../driver/engine.js";
-import type { Row } from "./client.js";
+import { healthReport, type Row } from "../driver/engine.js";
 import type { RunStatement } from "./engine.js";
 import { SCHEMA_VERSION, type TableNames } from "./store-sql.js";
 

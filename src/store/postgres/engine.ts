@@ -2,8 +2,8 @@ import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js"
 import { quote } from "../../redact.js";
 import { unavailable } from "../driver/bounded-driver.js";
 import type { RecordKey } from "../driver/driver.js";
-import { type EngineCall, engineCalls, pause, type Subscribe, thrownTexts } from "../driver/engine.js";
-import { type Parameter, type PostgresQuery, type Row, rowsOf } from "./client.js";
+import { type EngineCall, engineCalls, pause, type Row, type Subscribe, thrownTexts } from "../driver/engine.js";
+import { type Parameter, type PostgresQuery, rowsOf } from "./client.js";
 import { fromHex } from "./store-sql.js";
 
 /** Appendix A of PostgreSQL's manual: five digits or upper-case letters. System errors such as `EPIPE` look the same. */

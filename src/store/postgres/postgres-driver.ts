@@ -6,15 +6,14 @@ import type {
   LeaseBusy,
   LeaseClaim,
   LeaseHeld,
-  LeaseTrace,
   RecordKey,
   ScanPage,
   StoreDriver,
   StoredRecord,
   Version,
 } from "../driver/driver.js";
-import { lateIn, watchBy } from "../driver/engine.js";
-import { adapterOf, type Parameter, type PostgresAccess, type Row } from "./client.js";
+import { claimAnswer, lateIn, type Row, watchBy } from "../driver/engine.js";
+import { adapterOf, type Parameter, type PostgresAccess } from "./client.js";
 import { checkedListen, engineError, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
 import { engineHealth } from "./engine-health.js";
 import { statementsFor } from "./statements.js";
@@ -128,23 +127,10 @@ async function claimed(
   claim: LeaseClaim,
 ): Promise<LeaseHeld | LeaseBusy> {
   for (let tries = 0; tries < MAX_CLAIMS; tries++) {
-    const [[result, number, ...trace] = []] = await run(statement, claimOf(key, claim));
-    const before = trace[0] == null ? undefined : traceOf(trace);
-    if (result === "taken") return { held: true, attempt: Number(number), before };
-    if (before) return { held: false, by: before, leftMs: Math.max(0, Number(trace[6]) - before.now) };
+    const [row] = await run(statement, claimOf(key, claim));
+    if (row) return claimAnswer(row, fromText);
   }
   throw unavailable(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
-}
-
-function traceOf([attempt, owner, claimedAt, readAt, releasedAt, note]: Row): LeaseTrace {
-  return {
-    attempt: Number(attempt),
-    owner: fromText(textOf(owner)),
-    at: Number(claimedAt),
-    now: Number(readAt),
-    releasedAt: releasedAt == null ? undefined : Number(releasedAt),
-    note: fromText(textOf(note)),
-  };
 }
 
 /** Removes what has expired, when it is due. It comes after an operation that nothing urgent waits for, and its failure is not that of the operation. */

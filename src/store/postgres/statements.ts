@@ -119,9 +119,9 @@ ORDER BY stored.partition, stored.id LIMIT $6::text::int`,
 
 function leaseStatements({ lease, sequence }: TableNames, { durable }: TransactionSettings) {
   const trace = `old.attempt::text AS attempt, old.owner, ${epoch("old.claimed_at")} AS claimed, ${epoch("old.read_at")} AS read,
-${epoch("old.released_at")} AS released, old.note, ${epoch("old.held_until")} AS until`;
+${epoch("old.released_at")} AS released, old.note`;
   return {
-    /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns who has it, the attempt and the trace; no row: try again. */
+    /** The key, `$4` owner, `$5` milliseconds, `$6` note. Returns what `claimAnswer` reads; no row: try again. */
     // "old" is the lease as this statement sees it. If it is held, nothing is written, so that waiting costs no write.
     // If it is free, the claim succeeds only if the row is still the one in "old", on which the trace of the result is
     // based: the owner before may have extended it, with another note, and others may have claimed it. Then no row is
@@ -141,9 +141,9 @@ ${epoch("old.released_at")} AS released, old.note, ${epoch("old.held_until")} AS
     IS NOT DISTINCT FROM (current.attempt, current.owner, current.note, current.held_until, current.released_at))
   RETURNING attempt
 )
-SELECT 'taken' AS result, taken.attempt::text AS number, ${trace} FROM taken LEFT JOIN old ON old.owner IS NOT NULL
+SELECT '1' AS held, taken.attempt::text AS number, '0' AS left_ms, ${trace} FROM taken LEFT JOIN old ON old.owner IS NOT NULL
 UNION ALL
-SELECT 'busy', NULL, ${trace} FROM old WHERE is_held`,
+SELECT '0', NULL, ${epoch("old.held_until - old.read_at")}, ${trace} FROM old WHERE is_held`,
     /** As `claim`. Returns a row if the lease is extended. */
     extend: `WITH settings AS MATERIALIZED (${durable})
 UPDATE ${lease} SET held_until = ${later("clock_timestamp()", "$5")}, note = $6::text FROM settings
@@ -172,7 +172,7 @@ function later(time: string, milliseconds: string): string {
   return `${time} + ${milliseconds}::text::float8 * interval '1 millisecond'`;
 }
 
-/** A time as Unix milliseconds. */
+/** A time as Unix milliseconds, or an interval as milliseconds. */
 function epoch(time: string): string {
   return `floor(extract(epoch from ${time}) * 1000)::bigint::text`;
 }

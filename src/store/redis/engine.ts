@@ -1,7 +1,7 @@
 import { AgentAuthError, isAgentAuthError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { isUnanswered, unanswered, unavailable } from "../driver/bounded-driver.js";
-import { type EngineCall, engineCalls, thrownTexts } from "../driver/engine.js";
+import { type EngineCall, engineCalls, type Row, thrownTexts } from "../driver/engine.js";
 import type { Link } from "./connection.js";
 
 /** Replies that another moment or another node would not have: the same call may succeed later. */
@@ -48,8 +48,8 @@ function serverAt(location: string): string {
 
 /** The commands of one call of the driver. None is sent after the call has ended. */
 export interface Session {
-  /** Runs a script; its first key decides which node of a cluster runs it. */
-  run(script: string, keys: readonly string[], args?: readonly (string | number)[]): Promise<unknown>;
+  /** Runs a script, and returns its list, or its only value; its first key decides which node of a cluster runs it. */
+  run(script: string, keys: readonly string[], args?: readonly (string | number)[]): Promise<Row>;
   /** Sends a command that some services forbid to the nodes that {@link Link} names; undefined if one of them fails. */
   tryKeyless(args: readonly (string | number)[], key: string): Promise<unknown[] | undefined>;
 }
@@ -63,11 +63,11 @@ export function scriptCalls({ location, send, sendKeyless, renew }: Link, timeou
       const digest = await digestOf(script);
       signal.throwIfAborted();
       try {
-        return await send(["EVALSHA", digest, ...rest], key, signal);
+        return rowOf(await send(["EVALSHA", digest, ...rest], key, signal));
       } catch (thrown) {
         if (!thrownTexts(thrown).message.startsWith("NOSCRIPT")) throw thrown;
         signal.throwIfAborted();
-        return await send(["EVAL", script, ...rest], key, signal);
+        return rowOf(await send(["EVAL", script, ...rest], key, signal));
       }
     },
     async tryKeyless(args, key) {
@@ -99,6 +99,11 @@ export function leaseScriptCalls(link: Link, timeoutMs: number): EngineCall<Sess
     if (performance.now() - startedAt > timeoutMs) throw unanswered(serverAt(link.location), timeoutMs);
     return answer;
   };
+}
+
+/** A client may be set to return numbers as texts, and texts as buffers. */
+function rowOf(reply: unknown): Row {
+  return [reply].flat().map((part) => (part === null || part === undefined || part === false ? null : String(part)));
 }
 
 const digests = new Map<string, Promise<string>>();

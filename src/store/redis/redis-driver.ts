@@ -2,7 +2,6 @@ import { type AgentAuthError, usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type {
   LeaseClaim,
-  LeaseTrace,
   RecordKey,
   RecordKind,
   ScanFilter,
@@ -11,7 +10,7 @@ import type {
   StoredRecord,
   Version,
 } from "../driver/driver.js";
-import { watchBy } from "../driver/engine.js";
+import { claimAnswer, type Row, watchBy } from "../driver/engine.js";
 import { linkOf, type RedisConnection } from "./connection.js";
 import { leaseScriptCalls, redisError, type Session, scriptCalls } from "./engine.js";
 import { healthOf, weakestSync } from "./health.js";
@@ -88,7 +87,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
         const expiry = Number.isFinite(expiresInMs) ? Math.ceil(expiresInMs) : "";
         const put = async (isRegistered: "1" | "") => {
           const args = [encodeName(id), expected ?? "", value, expiry, kind, isRegistered, channel, encodeKey(key)];
-          return texts(await run(scripts.PUT, keys, args));
+          return run(scripts.PUT, keys, args);
         };
         let reply = await put("");
         if (reply[0] === "register") {
@@ -106,7 +105,8 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
       call(options, async ({ run }) => {
         if (expected === "") return false;
         const keys = [names.record(key), names.index(key.kind, key.partition)];
-        return isOne(await run(scripts.DELETE, keys, [encodeName(key.id), expected ?? "", channel, encodeKey(key)]));
+        const args = [encodeName(key.id), expected ?? "", channel, encodeKey(key)];
+        return isOne(await run(scripts.DELETE, keys, args));
       }),
     scan: (filter, page, options) =>
       call(options, ({ run }) => {
@@ -117,10 +117,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     claim: (key, claim, options) =>
       leaseCall(options, async ({ run }) => {
         const keys = [names.lease(key), names.state(key.partition), names.leases(key.partition)];
-        const [held, attempt, now, leftMs, ...trace] = texts(await run(scripts.CLAIM, keys, claimArgs(claim)));
-        const newest = trace.length > 0 ? traceOf(trace, Number(now)) : undefined;
-        if (held === "1" || newest === undefined) return { held: true, attempt: Number(attempt), before: newest };
-        return { held: false, by: newest, leftMs: Number(leftMs) };
+        return claimAnswer(await run(scripts.CLAIM, keys, claimArgs(claim)), String);
       }),
     extend: (key, claim, options) =>
       leaseCall(options, async ({ run }) => isOne(await run(scripts.EXTEND, [names.lease(key)], claimArgs(claim)))),
@@ -133,37 +130,26 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     health: (options) =>
       call(options, async ({ run, tryKeyless }) => {
         const askedAt = Date.now();
-        const [now, info, ...refused] = (await run(scripts.HEALTH, [names.probe])) as unknown[];
+        const [now, info, ...refused] = await run(scripts.HEALTH, [names.probe]);
         const clockAheadMs = Math.floor((askedAt + Date.now()) / 2) - Number(now);
         // A script must not run CONFIG.
         const appendfsync = weakestSync((await tryKeyless(["CONFIG", "GET", "appendfsync"], names.probe)) ?? []);
-        const known = { info: info ? String(info) : undefined, appendfsync, refused: refused.map(String) };
+        const known = { info: info ?? undefined, appendfsync, refused: refused.map(String) };
         return healthOf(known, clockAheadMs, allowEviction);
       }),
   };
 }
 
-function recordOf(key: RecordKey, reply: unknown): StoredRecord | undefined {
-  const [version, value] = reply as unknown[];
-  return version == null ? undefined : { key, version: String(version) as Version, value: String(value) };
+function recordOf(key: RecordKey, [version, value]: Row): StoredRecord | undefined {
+  return version == null ? undefined : { key, version: version as Version, value: value ?? "" };
 }
 
 function claimArgs({ owner, ttlMs, note }: LeaseClaim): (string | number)[] {
   return [owner, Math.ceil(ttlMs), note];
 }
 
-function traceOf([attempt, owner = "", at, releasedAt, note = ""]: readonly string[], now: number): LeaseTrace {
-  const released = releasedAt ? Number(releasedAt) : undefined;
-  return { attempt: Number(attempt), owner, at: Number(at), now, releasedAt: released, note };
-}
-
-/** A client may be set to return numbers as texts, and texts as buffers. */
-function texts(reply: unknown): string[] {
-  return (reply as unknown[]).map(String);
-}
-
-function isOne(reply: unknown): boolean {
-  return Number(reply) === 1;
+function isOne([reply]: Row): boolean {
+  return reply === "1";
 }
 
 function positive(name: string, value: number): void {
@@ -191,8 +177,7 @@ async function scanPartition(
   { limit, cursor, valueLength }: Part,
 ): Promise<ScanPage> {
   const keys = [names.records(kind, partition), names.index(kind, partition), ...names.tags(kind, partition, tags)];
-  const reply = (await run(SCAN, keys, [after(cursor), limit, valueLength ?? -1])) as unknown[];
-  const [last = "", ...parts] = reply.map(String);
+  const [last = "", ...parts] = (await run(SCAN, keys, [after(cursor), limit, valueLength ?? -1])).map(String);
   const items: StoredRecord[] = [];
   for (let at = 0; at + 2 < parts.length; at += 3) {
     const [id = "", version, value = ""] = parts.slice(at, at + 3);
@@ -215,8 +200,7 @@ async function scanAll(run: Run, names: Names, kind: RecordKind, page: Part): Pr
     return { items: page.items, cursor: page.cursor === undefined ? name : `${name} ${page.cursor}` };
   }
   const wanted = Math.min(limit, PARTITIONS_AT_ONCE);
-  const found = (await run(PARTITIONS, [names.partitions(kind)], [after(cursor), wanted])) as unknown[];
-  const partitions = found.map(String);
+  const partitions = (await run(PARTITIONS, [names.partitions(kind)], [after(cursor), wanted])).map(String);
   const share = Math.floor(limit / Math.max(1, partitions.length));
   const pages = await Promise.all(partitions.map((each) => scanOne(each, { limit: share })));
   // What follows a partition that is not complete would be returned again.

@@ -133,8 +133,8 @@ export const REGISTER = "return redis.call('ZADD', KEYS[1], 0, ARGV[1])";
 
 /**
  * KEYS: lease, state, leases. ARGV: owner, milliseconds, note.
- * Returns '1' or '0', the attempt, the engine's time, the milliseconds left, and the trace: that of the claim before, or of
- * the one that holds the lease.
+ * Returns '1' or '0', the attempt, the milliseconds left, and the trace: that of the claim before, or of the one that holds
+ * the lease.
  *
  * A lease has no expiry of the engine's, which could evict it. Each claim forgets up to ten leases that ended 30 days ago.
  */
@@ -151,13 +151,13 @@ for _, key in ipairs(redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now - month, '
   end
 end
 local lease = redis.call('HMGET', KEYS[1], 'n', 'o', 'a', 'r', 't', 'u')
-local trace = lease[1] and {lease[1], lease[2], lease[3], lease[4] or '', lease[5]} or {}
-if lease[1] and not lease[4] and lease[6] - now > 0 then return {'0', lease[1], now, lease[6] - now, unpack(trace)} end
+local trace = lease[1] and {lease[1], lease[2], lease[3], now, lease[4] or '', lease[5]} or {}
+if lease[1] and not lease[4] and lease[6] - now > 0 then return {'0', lease[1], lease[6] - now, unpack(trace)} end
 local attempt = tick(KEYS[2])
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'n', attempt, 'o', ARGV[1], 'a', now, 'u', now + ARGV[2], 't', ARGV[3])
 redis.call('ZADD', KEYS[3], now, KEYS[1])
-return {'1', attempt, now, 0, unpack(trace)}
+return {'1', attempt, 0, unpack(trace)}
 `;
 
 const HELD = `
