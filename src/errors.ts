@@ -158,6 +158,11 @@ export function isAgentAuthError(value: unknown): value is AgentAuthError {
   return typeof value === "object" && value !== null && (value as { [BRAND]?: unknown })[BRAND] === true;
 }
 
+/** The message of what was thrown, which can be anything. */
+export function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
 /** The error for something that the user gave wrongly, with what to give instead. */
 export function usageError(message: string, hint?: string, cause?: unknown): AgentAuthError {
   return new AgentAuthError("usage", message, { class: "usage", hint, cause });

@@ -1,4 +1,4 @@
-import { type Advice, AgentAuthError } from "../errors.js";
+import { type Advice, AgentAuthError, messageOf } from "../errors.js";
 import { quote } from "../redact.js";
 import { shownUrl } from "./address.js";
 import { type ByteStream, readByteStream } from "./body-content.js";
@@ -203,7 +203,7 @@ export function strictObject(reply: BufferedResponse): Record<string, unknown> {
   try {
     value = parseStrictJson(reply.text);
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : "";
+    const reason = messageOf(cause);
     throw badResponse("bad_json", `not acceptable JSON: ${reason}`, { ...reply, cause });
   }
   if (!isJsonObject(value)) throw badResponse("bad_envelope", "the body is not a JSON object", reply);

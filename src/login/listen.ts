@@ -1,6 +1,6 @@
 import type { RequestListener, Server } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, messageOf } from "../errors.js";
 import { planRedirect, type RedirectOptions, type RedirectPlan, redirectUri } from "./redirect-address.js";
 
 /** Ample for the headers of a browser's redirect. */
@@ -150,10 +150,6 @@ function bindError(cause: unknown): AgentAuthError {
   const hint = "log in without a listener: by the flow paste or device";
   const remedy = { action: "configure", option: "flow" } as const;
   return new AgentAuthError("usage", message, { class: "usage", hint, remedy, cause });
-}
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /**

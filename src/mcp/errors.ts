@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, isAgentAuthError, messageOf } from "../errors.js";
 import { networkError } from "../http/network-error.js";
 import { isJsonObject } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
@@ -32,7 +32,7 @@ export function toRpcError(error: unknown, { url, hasSession, mask }: RpcErrorCo
     };
   }
   if (httpFailureOf(error) !== undefined) return explainStatus(error, { url, hasSession, mask });
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = messageOf(error);
   return internalRpcError(`the MCP server ${quote(url)}: ${toPrintable(reason, mask)}`);
 }
 

@@ -1,3 +1,4 @@
+import { messageOf } from "../errors.js";
 import { discardBody } from "../http/buffered-response.js";
 import { systemClock } from "../http/deadline.js";
 import { escapeText } from "../redact.js";
@@ -294,7 +295,7 @@ export class HttpChannel {
 
   #logFailure(error: unknown): void {
     const { onLog, mask } = this.#options;
-    const text = error instanceof Error ? error.message : String(error);
+    const text = messageOf(error);
     onLog(`connection: ${escapeText(mask(text)).slice(0, 300)}`);
   }
 }

@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError, isAgentAuthError } from "../errors.js";
+import { AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../errors.js";
 import type { Network } from "../http/address-class.js";
 import type { HttpEvent } from "../http/buffered-response.js";
 import { checkOptionNames, type OptionNames } from "../http/public-class.js";
@@ -210,7 +210,7 @@ function checkParams(params: AuthorizationParams = {}): void {
     try {
       checkAuthorizationParam(name, value);
     } catch (cause) {
-      throw new TypeError(`authorizationParams ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      throw new TypeError(`authorizationParams ${messageOf(cause)}`, { cause });
     }
   }
 }

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync, renameSync, type Stats, writeSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { isAgentAuthError } from "../errors.js";
+import { isAgentAuthError, messageOf } from "../errors.js";
 import type { HttpEvent } from "../http/buffered-response.js";
 import { linkStatOf, retryWhileBusy } from "../platform/files.js";
 import { randomHex } from "../platform/system.js";
@@ -47,7 +47,7 @@ export function openAudit(
     try {
       append(path, lineOf(event), maxBytes);
     } catch (error) {
-      if (!hasFailed) warn(`events cannot be written into ${path}: ${error instanceof Error ? error.message : ""}`);
+      if (!hasFailed) warn(`events cannot be written into ${path}: ${messageOf(error)}`);
       hasFailed = true;
     }
   };

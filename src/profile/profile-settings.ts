@@ -1,5 +1,5 @@
 import { SORTING_ENCODINGS } from "../api/call-options.js";
-import { usageError } from "../errors.js";
+import { messageOf, usageError } from "../errors.js";
 import { isLoopbackHost, parseBaseUrl, parseUrl } from "../http/address.js";
 import { suggest } from "../http/suggest.js";
 import { findDocumentUrlProblem } from "../oauth/client/metadata-document.js";
@@ -191,7 +191,7 @@ export function checkSetting(key: keyof Profile, value: string, where: string = 
   try {
     PROFILE_KEYS[key].check(value);
   } catch (cause) {
-    const rule = cause instanceof Error ? cause.message : String(cause);
+    const rule = messageOf(cause);
     if (key === "base_url") throw usageError(where + rule.slice(BASE_URL_FIELD.length), undefined, cause);
     const safeWay = SAFE_WAYS[key];
     if (safeWay !== undefined) throw usageError(`${where} ${rule}`, safeWay, cause);

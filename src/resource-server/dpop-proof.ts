@@ -1,4 +1,5 @@
 import type { JWK } from "jose";
+import { messageOf } from "../errors.js";
 import { parseUrl } from "../http/address.js";
 import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject } from "../http/strict-json.js";
@@ -102,7 +103,7 @@ function notOneJwt(): TokenRefusal {
 }
 
 function unusable(error: unknown): never {
-  throw invalidProof(escapeText(error instanceof Error ? error.message : "the signature is not good"));
+  throw invalidProof(escapeText(messageOf(error)));
 }
 
 function readKey({ typ, alg, crit, jwk }: JsonObject): JWK {

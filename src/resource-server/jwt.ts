@@ -1,5 +1,5 @@
 import type { CryptoKey, errors, JSONWebKeySet, LocalJWKSet } from "jose";
-import { AgentAuthError } from "../errors.js";
+import { AgentAuthError, messageOf } from "../errors.js";
 import { fromBase64url, isBase64url } from "../http/base64url.js";
 import { isJsonObject, type JsonObject, parseStrictJson } from "../http/strict-json.js";
 import { escapeText, quote } from "../redact.js";
@@ -186,7 +186,7 @@ const REASONS: Readonly<Record<string, "key" | "signature">> = {
 
 /** The refusal of a token, or the error of an unusable key, which says nothing about the token. */
 function failureOf(error: unknown, kid: unknown): TokenRefusal | AgentAuthError {
-  const detail = escapeText(error instanceof Error ? error.message : "the signature is not good");
+  const detail = escapeText(messageOf(error));
   const reason = REASONS[codeOf(error)];
   if (reason) return new TokenRefusal(reason, detail);
   return unusable(`the key ${quote(kid ?? "")} cannot be used: ${detail}`, error);

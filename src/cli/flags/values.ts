@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import { messageOf } from "../../errors.js";
 import { checkAuthorizationParam, type FlowOption } from "../../oauth/model/authorization-params.js";
 import { escapeText } from "../../redact.js";
 
@@ -94,7 +95,7 @@ export function authorizeParam(text: string, before: Record<string, string> = {}
   try {
     checkAuthorizationParam(name, value, (option) => FLAG_OF[option]);
   } catch (error) {
-    throw new InvalidArgumentError(error instanceof Error ? error.message : String(error));
+    throw new InvalidArgumentError(messageOf(error));
   }
   return { ...before, [name]: value };
 }

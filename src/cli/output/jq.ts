@@ -1,7 +1,7 @@
 /** `--jq`: a jq expression over the output, by the optional package jq-wasm. */
 
 import { createRequire } from "node:module";
-import { type AgentAuthError, usageError } from "../../errors.js";
+import { type AgentAuthError, messageOf, usageError } from "../../errors.js";
 import type { Format } from "../../profile/settings.js";
 import { escapeText } from "../../redact.js";
 import type { Io } from "../io/io.js";
@@ -113,7 +113,7 @@ const OF_ARRAY = /Cannot index array with/;
 const EACH = "split the array with .[] as in '.[] | .id'; a list is one array, or with -o ndjson item by item";
 
 function refused(error: unknown, flag: string): AgentAuthError {
-  const said = error instanceof Error ? error.message : String(error);
+  const said = messageOf(error);
   return usageError(
     `${flag}: ${escapeText(said.replace(/^jq: error(?: \(at [^)]*\))?: /, "").split("\n")[0] ?? "")}`,
     OF_ARRAY.test(said) ? EACH : "the syntax is that of jq 1.8: https://jqlang.org/manual/v1.8/",

@@ -1,5 +1,5 @@
 import * as oauth from "oauth4webapi";
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
 import { isLoopbackHost, parseUrl } from "../../http/address.js";
 import { HttpResponse } from "../../http/http-response.js";
 import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
@@ -223,7 +223,7 @@ async function registerOnce(registration: Registration): Promise<ClientRecord> {
       response && isDecision
         ? registrationRefused(failure, { response, text, url, redirectUri, takesClientIdDocuments })
         : failure;
-    trace({ ...entry, status, used: false, why: error instanceof Error ? error.message : String(error) });
+    trace({ ...entry, status, used: false, why: messageOf(error) });
     throw error;
   }
 }

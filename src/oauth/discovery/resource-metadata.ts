@@ -1,4 +1,4 @@
-import { type Advice, AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { type Advice, AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
 import { checkAddress, type PeerPolicy } from "../../http/address-class.js";
 import type { BufferedResponse } from "../../http/buffered-response.js";
@@ -145,7 +145,7 @@ function checkNamed(value: string, discovery: ResourceDiscovery): string {
   try {
     return checkChallenged(value, discovery);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     discovery.trace({ step: "resource metadata", method: "GET", url: value, used: false, why });
     throw error;
   }
@@ -180,7 +180,7 @@ async function readResourceDocument(url: string, discovery: ResourceDiscovery): 
     trace({ ...entry, status, used: own === undefined, why });
     return own ?? metadata;
   } catch (error) {
-    trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
+    trace({ ...entry, used: false, why: messageOf(error) });
     // A page in place of a document comes from a server that returns its front page for every path.
     const page = error instanceof AgentAuthError && error.code === "bad_content_type" && !isUnavailable(error);
     const isDocument = reply?.text.trimStart().startsWith("{");

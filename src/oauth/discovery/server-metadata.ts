@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
 import { strictObject } from "../../http/buffered-response.js";
 import { serverMetadataAddresses } from "../../http/oauth-syntax.js";
 import { quote } from "../../redact.js";
@@ -120,7 +120,7 @@ async function readServerDocument<T extends IssuerMetadata>(
     }
     return { url, status, metadata: check(strictObject(reply), url, discovery) };
   } catch (error) {
-    trace({ ...entry, status, used: false, why: error instanceof Error ? error.message : String(error) });
+    trace({ ...entry, status, used: false, why: messageOf(error) });
     throw error;
   }
 }

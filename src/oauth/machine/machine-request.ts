@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError, withHint } from "../../errors.js";
+import { AgentAuthError, isAgentAuthError, messageOf, withHint } from "../../errors.js";
 import { quote } from "../../redact.js";
 import { clientSecretOf, type PreRegisteredClient, preRegisteredClient } from "../client/client-auth.js";
 import { type BindingContext, bindUsedClient, credentialOf, holdToIssuer } from "../client/issuer-binding.js";
@@ -215,7 +215,7 @@ async function sendTokenRequest(
     return created;
   } catch (thrown) {
     const error = withResourceHint(machineFailure(thrown, { grant: context.grant, client }), resource);
-    login.trace({ ...entry, used: false, why: error instanceof Error ? error.message : String(error) });
+    login.trace({ ...entry, used: false, why: messageOf(error) });
     throw error;
   }
 }

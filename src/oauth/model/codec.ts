@@ -1,3 +1,4 @@
+import { messageOf } from "../../errors.js";
 import { parseUrl } from "../../http/address.js";
 import { isJsonObject, parseStrictJson } from "../../http/strict-json.js";
 import { quote, Secret } from "../../redact.js";
@@ -154,7 +155,7 @@ function parse(text: string): unknown {
   try {
     return parseStrictJson(text);
   } catch (cause) {
-    throw new CodecError(`it is not valid JSON: ${cause instanceof Error ? cause.message : ""}`);
+    throw new CodecError(`it is not valid JSON: ${messageOf(cause)}`);
   }
 }
 

@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { messageOf } from "../../errors.js";
 import { decodeClient } from "../../oauth/model/codec.js";
 import type { ClientRecord } from "../../oauth/model/grant.js";
 import type { GrantStore } from "../../oauth/model/grant-store.js";
@@ -65,7 +66,7 @@ async function engineClients(driver: StoreDriver, ring: KeyRing | "none"): Promi
     try {
       return decodeClient(ring === "none" ? value : await ring.open(value, sealedName(key)));
     } catch (cause) {
-      const reason = cause instanceof Error ? cause.message : String(cause);
+      const reason = messageOf(cause);
       throw storeError(`a registered client in ${driver.location} cannot be used: ${reason}`, undefined);
     }
   };

@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError, isAgentAuthError } from "../../errors.js";
+import { AgentAuthError, abortedError, isAgentAuthError, messageOf } from "../../errors.js";
 import { decodeGrant } from "../../oauth/model/codec.js";
 import { quote } from "../../redact.js";
 import type { KeyRing } from "../seal/key-ring.js";
@@ -95,7 +95,7 @@ function keyOf(value: string): string | undefined {
 }
 
 function unusable({ location }: StoreDriver, { key }: StoredRecord, cause: unknown): AgentAuthError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = messageOf(cause);
   const message = `the record ${key.kind} ${quote(key.id)} in ${location} cannot be opened: ${reason}`;
   return new AgentAuthError("store_failed", message, { class: "store", cause });
 }

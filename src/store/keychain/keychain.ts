@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { basename } from "node:path";
-import { type AgentAuthError, isAgentAuthError } from "../../errors.js";
+import { type AgentAuthError, isAgentAuthError, messageOf } from "../../errors.js";
 import { followSignal, untilAborted } from "../../http/deadline.js";
 import { quote } from "../../redact.js";
 import { storeError } from "../store-error.js";
@@ -61,7 +61,7 @@ export function limitKeychain(keychain: Keychain, timeout = KEYCHAIN_TIMEOUT): K
 /** The typed error for what a keychain threw. */
 export function keychainError(cause: unknown): AgentAuthError {
   if (isAgentAuthError(cause)) return cause;
-  return storeError(`the keychain cannot be used: ${quote(cause instanceof Error ? cause.message : cause)}`, cause);
+  return storeError(`the keychain cannot be used: ${quote(messageOf(cause))}`, cause);
 }
 
 function findPackage(): string {

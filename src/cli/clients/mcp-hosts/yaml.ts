@@ -1,4 +1,5 @@
 import { isScalar, isMap as isYamlMap, type Pair, parseDocument, stringify, type YAMLMap } from "#packages/yaml";
+import { messageOf } from "../../../errors.js";
 import { isMap, lineAt, lineEnd, lineStart, type SettingsLanguage, SettingsSyntaxError, spliceLines } from "./host.js";
 
 /** YAML with the servers as a block; the parser finds the lines, and the text around them stays. */
@@ -114,6 +115,6 @@ function toPlain(document: ReturnType<typeof parseDocument>): unknown {
   try {
     return document.toJS();
   } catch (error) {
-    throw new SettingsSyntaxError(`it is not valid YAML: ${error instanceof Error ? error.message : String(error)}`);
+    throw new SettingsSyntaxError(`it is not valid YAML: ${messageOf(error)}`);
   }
 }

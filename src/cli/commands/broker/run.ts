@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeSync } from "node:fs";
 import type { Broker } from "../../../broker/broker.js";
 import { type BrokerListener, listen } from "../../../broker/listen.js";
 import { type BrokerGrant, type BrokerPolicy, checkPolicy } from "../../../broker/policy.js";
-import { AgentAuthError, usageError } from "../../../errors.js";
+import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
 import { parseStrictJson } from "../../../http/strict-json.js";
 import { changingMode } from "../../../platform/shell.js";
 import { writeSecretFile } from "../../../profile/secrets.js";
@@ -138,10 +138,6 @@ function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags):
     if (error instanceof AgentAuthError) throw error;
     throw usageError(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema broker-policy", error);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function count(members: object, noun: string): string {

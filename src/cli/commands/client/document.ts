@@ -1,4 +1,4 @@
-import { AgentAuthError, isAgentAuthError, usageError } from "../../../errors.js";
+import { AgentAuthError, isAgentAuthError, messageOf, usageError } from "../../../errors.js";
 import { isLoopbackHost, parseUrl } from "../../../http/address.js";
 import type { BufferedResponse } from "../../../http/buffered-response.js";
 import { HttpRequest } from "../../../http/http-request.js";
@@ -179,7 +179,7 @@ function readDocument(text: string): Record<string, unknown> | string {
     const value = parseStrictJson(text);
     return isJsonObject(value) ? value : "must be an object";
   } catch (error) {
-    return `is not valid: ${error instanceof Error ? error.message : String(error)}`;
+    return `is not valid: ${messageOf(error)}`;
   }
 }
 

@@ -1,4 +1,4 @@
-import { abortedError, type ErrorClass, isAgentAuthError } from "../../../errors.js";
+import { abortedError, type ErrorClass, isAgentAuthError, messageOf } from "../../../errors.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 import { cliHint } from "../../runtime/hints.js";
 
@@ -96,7 +96,7 @@ async function attempt(
     return { found: await run(), area };
   } catch (thrown) {
     if (!isAgentAuthError(thrown)) {
-      const why = thrown instanceof Error ? thrown.message : "?";
+      const why = messageOf(thrown);
       return { found: failed(`the check failed: ${why}`, "this is a bug in agentauth: please report it"), area };
     }
     const { message, hint } = cliHint(thrown);

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { usageError } from "../../../errors.js";
+import { messageOf, usageError } from "../../../errors.js";
 import { system } from "../../../platform/system.js";
 import { quote, shellWord } from "../../../redact.js";
 import { tokenOf } from "../../clients/login-first.js";
@@ -66,7 +66,7 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
       getToken: (signal) => agent.token(url, { scope, minTtl, signal, login: false }),
       onToken: remember,
       onFailure: (error) => {
-        const reason = context.redactor.redact(error instanceof Error ? error.message : String(error));
+        const reason = context.redactor.redact(messageOf(error));
         context.io.warn(`the token file cannot be refreshed; trying again: ${reason}`);
       },
       minTtl: minTtl ?? 60,

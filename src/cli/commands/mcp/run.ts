@@ -1,4 +1,4 @@
-import { AgentAuthError, abortedError, isAgentAuthError, usageError } from "../../../errors.js";
+import { AgentAuthError, abortedError, isAgentAuthError, messageOf, usageError } from "../../../errors.js";
 import { followSignal } from "../../../http/deadline.js";
 import { HttpRequest } from "../../../http/http-request.js";
 import { networkError } from "../../../http/network-error.js";
@@ -114,7 +114,7 @@ async function readArgs({ args }: McpFlags, { io }: CommandContext): Promise<Rec
   try {
     value = parseStrictJson(text);
   } catch (cause) {
-    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`);
+    throw complain(`is not JSON: ${messageOf(cause)}`);
   }
   if (!isJsonObject(value)) throw complain("is not a JSON object");
   return value;

@@ -1,4 +1,4 @@
-import { AgentAuthError } from "../../../errors.js";
+import { AgentAuthError, messageOf } from "../../../errors.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { redirectForm } from "../../../oauth/client/registration.js";
 import {
@@ -182,7 +182,7 @@ async function readRecords(path: string, ring: KeyRing | "none"): Promise<StoreR
       if (isEnded) throw new Error("it is behind the end of the export");
       isEnded = add(records, ring === "none" ? line : await ring.open(line, nameAt(at)), at);
     } catch (cause) {
-      throw unusable(path, `line ${at + 1}: ${cause instanceof Error ? cause.message : String(cause)}`);
+      throw unusable(path, `line ${at + 1}: ${messageOf(cause)}`);
     }
   }
   if (!isEnded) throw unusable(path, "its end is missing");

@@ -1,4 +1,4 @@
-import { AgentAuthError, usageError } from "../../../errors.js";
+import { AgentAuthError, messageOf, usageError } from "../../../errors.js";
 import { parseUrl } from "../../../http/address.js";
 import { isJsonObject, parseStrictJson } from "../../../http/strict-json.js";
 import { quote, shellWord } from "../../../redact.js";
@@ -144,6 +144,6 @@ function memberOf(text: string, name: string, complain: Complain): unknown {
     const value = parseStrictJson(text);
     return isJsonObject(value) ? value[name] : undefined;
   } catch (cause) {
-    throw complain(`is not JSON: ${cause instanceof Error ? cause.message : ""}`, cause);
+    throw complain(`is not JSON: ${messageOf(cause)}`, cause);
   }
 }
