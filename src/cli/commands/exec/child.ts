@@ -153,19 +153,13 @@ export async function reportStartFailure(
 
 /** With the exit codes that `env` and shells use. */
 function explain(code: string): { exitCode: number; what: string; hint?: string } {
-  switch (code) {
-    case "ENOENT":
-    case "ENOTDIR": {
-      const hint = `give the path of a program, or the name of one in PATH; for shell syntax: -- ${shellSyntax()}`;
-      return { exitCode: 127, what: "is not found", hint };
-    }
-    case "EACCES":
-    case "EPERM":
-    case "ENOEXEC":
-      return { exitCode: 126, what: "cannot be run", hint: `a program must be ${runnableFileText()}` };
-    default:
-      return { exitCode: 125, what: "cannot be started" };
+  if (["ENOENT", "ENOTDIR"].includes(code)) {
+    const hint = `give the path of a program, or the name of one in PATH; for shell syntax: -- ${shellSyntax()}`;
+    return { exitCode: 127, what: "is not found", hint };
   }
+  if (["EACCES", "EPERM", "ENOEXEC"].includes(code))
+    return { exitCode: 126, what: "cannot be run", hint: `a program must be ${runnableFileText()}` };
+  return { exitCode: 125, what: "cannot be started" };
 }
 
 /** The keyboard signals of a terminal, which sends them to the child as well as to us. */

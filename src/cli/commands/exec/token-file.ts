@@ -1,8 +1,8 @@
-import { mkdtempSync, readdirSync, rmSync, utimesSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { AccessToken } from "../../../oauth/model/grant.js";
 import { codeOf, statOf } from "../../../platform/files.js";
-import { changingMode, removeCommand } from "../../../platform/shell.js";
+import { removeCommand } from "../../../platform/shell.js";
 import {
   attempt,
   checkPrivateFolder,
@@ -58,7 +58,6 @@ const STALE_MS = 24 * 3600 * 1000;
  * @throws `AgentAuthError` `store_failed` if there is no private folder for it
  */
 export function keepTokenFileFresh(options: RefreshedTokenFileOptions): RefreshedTokenFile {
-  const { first } = options;
   makePrivateFolder(options.folder);
   checkPrivateFolder(options.folder);
   removeStaleFiles(options.folder, options.now());
@@ -67,15 +66,14 @@ export function keepTokenFileFresh(options: RefreshedTokenFileOptions): Refreshe
   // For an exit without stop().
   process.once("exit", atExit);
   const path = join(own, "token");
-  const controller = new AbortController();
-  let work = Promise.resolve();
   try {
-    writePrivateFile(path, first.value);
-    work = refreshLoop(path, options, controller.signal);
+    writePrivateFile(path, options.first.value);
   } catch (error) {
     atExit();
     throw error;
   }
+  const controller = new AbortController();
+  const work = refreshLoop(path, options, controller.signal);
   return {
     path,
     async stop() {
@@ -96,12 +94,9 @@ async function refreshLoop(path: string, options: RefreshedTokenFileOptions, sig
     if (signal.aborted) return;
     try {
       const next = await options.getToken(signal);
-      if (next.value !== token.value) {
-        options.onToken(next.value);
-        write(path, next, options);
-      }
+      if (next.value !== token.value) options.onToken(next.value);
       token = next;
-      touch(path, token, options);
+      write(path, token, options);
       wait = waitMs(token, options);
       isReported = false;
     } catch (error) {
@@ -126,8 +121,7 @@ function makeOwnFolder(folder: string): string {
   try {
     return mkdtempSync(join(folder, "exec-"));
   } catch (cause) {
-    const isDenied = ["EACCES", "EPERM"].includes(codeOf(cause) ?? "");
-    const hint = isDenied ? changingMode("700", folder) : "set AGENTAUTH_HOME to a folder that you can write to";
+    const hint = "set AGENTAUTH_HOME to a folder that you can write to";
     throw storeError(`the folder ${folder} cannot be written`, cause, hint);
   }
 }
@@ -142,7 +136,10 @@ function removeOwnFolder(path: string): void {
   }
 }
 
-/** Creates and checks the folders again, since they may have been removed and recreated. */
+/**
+ * Writes the file, also if the token is the same: that marks its folder as in use. Creates and checks the folders again,
+ * since they may have been removed and recreated.
+ */
 function write(path: string, { value }: FileToken, { folder }: RefreshedTokenFileOptions): void {
   makePrivateFolder(folder);
   checkPrivateFolder(folder);
@@ -150,28 +147,17 @@ function write(path: string, { value }: FileToken, { folder }: RefreshedTokenFil
   writePrivateFile(path, value);
 }
 
-/** Marks the file as in use, and restores it if it was removed. */
-function touch(path: string, token: FileToken, options: RefreshedTokenFileOptions): void {
-  const now = options.now() / 1000;
-  try {
-    utimesSync(path, now, now);
-  } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error;
-    write(path, token, options);
-  }
-}
-
 /**
- * Files in use are touched regularly: one that was not touched for a day belongs to a killed process. Files that cannot
- * be examined or removed stay; they do no harm.
+ * Files in use are written regularly: a folder that was not changed for a day belongs to a killed process. Folders that
+ * cannot be examined or removed stay; they do no harm.
  */
 function removeStaleFiles(folder: string, now: number): void {
   attempt(() => {
     for (const name of readdirSync(folder).filter((one) => one.startsWith("exec-"))) {
       const path = join(folder, name);
       attempt(() => {
-        const touched = statOf(join(path, "token")) ?? statOf(path);
-        if (touched && now - touched.mtimeMs > STALE_MS) rmSync(path, { recursive: true, force: true });
+        const stat = statOf(path);
+        if (stat && now - stat.mtimeMs > STALE_MS) rmSync(path, { recursive: true, force: true });
       });
     }
   });
