@@ -79,8 +79,6 @@ interface HeldMessages {
   hold(): void;
   /** Prints the held messages, and prints later ones at once again. */
   release(): void;
-  /** Whether messages are held. */
-  isWaiting(): boolean;
 }
 
 /** Wraps an `Io`; output goes to `stdout`. Nothing is held at first. */
@@ -96,8 +94,7 @@ export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessage
     io: inPlaceOf(io, {
       stdout,
       say: holdable(io.say),
-      // What would not be printed need not be held.
-      verbose: io.settings.verbose === true ? holdable(io.verbose) : () => {},
+      verbose: holdable(io.verbose),
       warn: holdable(io.warn),
       progress() {
         if (isHeld) return { update() {}, stop() {} };
@@ -114,6 +111,5 @@ export function heldMessages(io: Io, stdout: OutStream = io.stdout): HeldMessage
       isHeld = false;
       for (const print of held.splice(0)) print();
     },
-    isWaiting: () => held.length > 0,
   };
 }
