@@ -7,7 +7,8 @@ import { networkFetch } from "../../profile/network.js";
 import { namedSecret, secretOrReferenced } from "../../profile/secrets.js";
 import { quote } from "../../redact.js";
 import { readPrivateKey } from "../../transport/private-key.js";
-import { checkMachineGrantFlags, flagOf, type MachineGrantFlags } from "../flags/grant.js";
+import { flagOf } from "../flags/flag-name.js";
+import { checkMachineGrantFlags, type MachineGrantFlags } from "../flags/grant.js";
 import type { CommandContext, ContextFlags } from "../runtime/context.js";
 import { networkOptions } from "./network.js";
 

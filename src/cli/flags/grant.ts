@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { type AgentAuthError, usageError } from "../../errors.js";
 import { GRANT_FLAGS, type GrantFlag } from "../../oauth/machine/grant-strategies.js";
+import { flagOf } from "./flag-name.js";
 import { addFlags, type FlagRow, repeatable } from "./values.js";
 
 /** The flags of every command that can use a machine grant. */
@@ -66,11 +67,6 @@ export function addMachineGrantFlags(command: Command): Command {
 export function issuerOption(): Option {
   const about = "Expected issuer; a login uses it also if the server names another one. Credentials are bound to it";
   return new Option("--issuer <url>", `${about} (or AGENTAUTH_ISSUER)`).helpGroup(CLIENT);
-}
-
-/** The flag of an option, as it is typed. */
-export function flagOf(name: string): string {
-  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
 /** The option of a flag, as the parser names it. */

@@ -1,5 +1,6 @@
 import type { AuthorizationParams } from "../../oauth/model/authorization-params.js";
 import { shellWord } from "../../redact.js";
+import { flagOf } from "../flags/flag-name.js";
 
 /** An option of the SDK as the command line spells it. */
 export function flagText(option: string, value?: string): string {
@@ -16,8 +17,7 @@ const SINGULAR: Readonly<Record<string, string>> = { authorizationParams: "autho
 
 /** The same as words. */
 export function flagWords(given: string, value?: string): string[] {
-  const option = SINGULAR[given] ?? given;
-  const flag = `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+  const flag = flagOf(SINGULAR[given] ?? given);
   return value === undefined ? [flag] : [flag, value];
 }
 

@@ -5,7 +5,7 @@ import { ManagementClient } from "../../../api/client.js";
 import type { HttpEvent } from "../../../http/buffered-response.js";
 import { MASK, shellWord } from "../../../redact.js";
 import { type Sandbox, startSandbox } from "../../../sandbox/sandbox.js";
-import { flagOf } from "../../flags/grant.js";
+import { flagOf } from "../../flags/flag-name.js";
 import type { ListFlags } from "../../flags/list.js";
 import type { Io } from "../../io/io.js";
 import type { ListKind } from "../../listing/kinds.js";

@@ -8,6 +8,7 @@ import { tokenOf } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import { checkHandOver } from "../../clients/token-formats.js";
 import type { AgentFlags } from "../../flags/agent.js";
+import { flagOf } from "../../flags/flag-name.js";
 import { outputError } from "../../io/write-all.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type Handover, isStartFailure, reportStartFailure, runChild } from "./child.js";
@@ -82,8 +83,8 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
   return runCommand(command, { variable, mask: options.mask, secrets: forms.all }, context, () => file?.stop());
 }
 
-/** The flags for a command that gets the token itself, or logs in. */
-const OF_TOKEN = { as: "--as", minTtl: "--min-ttl", mask: "--mask", scope: "--scope" } as const;
+/** The options for a command that gets the token itself. */
+const OF_TOKEN = ["as", "minTtl", "mask", "scope"] as const;
 
 /** `exec --broker`: the command gets the address of a broker that ends with it, and no token. */
 async function runWithBroker(
@@ -92,9 +93,10 @@ async function runWithBroker(
   context: CommandContext,
 ): Promise<number> {
   const { broker: grants, listen: address, ...flags } = options;
-  for (const [option, flag] of Object.entries(OF_TOKEN)) {
-    if (options[option as keyof typeof OF_TOKEN] === undefined) continue;
-    const hint = option === "scope" ? "--broker <name>=<url>,scope=<scopes>" : `leave out ${flag}`;
+  const ofToken = OF_TOKEN.find((option) => options[option] !== undefined);
+  if (ofToken !== undefined) {
+    const flag = flagOf(ofToken);
+    const hint = ofToken === "scope" ? "--broker <name>=<url>,scope=<scopes>" : `leave out ${flag}`;
     throw usageError(`--broker and ${flag} do not go together`, hint);
   }
   if (options.login === true) throw usageError("--broker and --login do not go together", "agentauth login <mcp_url>");

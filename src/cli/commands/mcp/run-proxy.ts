@@ -14,7 +14,8 @@ import { checkHeaderValue, parseHeaderLine } from "../../clients/header-line.js"
 import { loginFirst } from "../../clients/login-first.js";
 import { parseMcpUrlArgument } from "../../clients/mcp-url.js";
 import type { AgentFlags } from "../../flags/agent.js";
-import { flagOf, stdinFlag } from "../../flags/grant.js";
+import { flagOf } from "../../flags/flag-name.js";
+import { stdinFlag } from "../../flags/grant.js";
 import { escapeJson } from "../../output/safe-json.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
