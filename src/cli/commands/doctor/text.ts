@@ -25,20 +25,8 @@ const QUOTED_CREDENTIALS = /"[^"]*@[^"]*"/g;
 
 /** The report with every known and every recognized secret masked. */
 export function redactReport(report: DoctorReport, redactor: Pick<Redactor, "redact">): DoctorReport {
-  const clean = (text: string) => redactor.redact(text);
-  return {
-    ...report,
-    checks: report.checks.map(({ hint, ...check }) => ({
-      ...check,
-      found: clean(check.found).replace(QUOTED_CREDENTIALS, `"${MASK}"`),
-      ...(hint !== undefined && { hint: clean(hint) }),
-    })),
-    settings: report.settings.map((row) => ({
-      ...row,
-      value: row.value && clean(row.value),
-      source: clean(row.source),
-    })),
-  };
+  const clean = (text: string) => redactor.redact(text).replace(QUOTED_CREDENTIALS, `"${MASK}"`);
+  return JSON.parse(JSON.stringify(report), (_key, value) => (typeof value === "string" ? clean(value) : value));
 }
 
 /**

@@ -7,19 +7,25 @@ import type { Finding } from "./model.js";
 /** The result of a rule: undefined if the device lacks the data, false for no finding, else a short detail. */
 type Judgement = string | false | undefined;
 
-type RuleText = Pick<Finding, "code" | "title" | "severity" | "why" | "action">;
-
 /** A rule that checks one device. */
-interface Rule extends RuleText {
-  /** @param now Unix seconds */
-  judge(facts: Facts, now: number): Judgement;
+interface Rule extends Pick<Finding, "code" | "title" | "severity" | "why" | "action"> {
+  judge(facts: Facts, context: RuleContext): Judgement;
+}
+
+/** What the rules know beside a device. */
+interface RuleContext {
+  /** Unix seconds. */
+  now: number;
+  /** The devices of each origin so far. */
+  origins: Map<string, number>;
+  /** The number of distinct origins that are stored. */
+  mostOrigins: number;
 }
 
 /** Devices named as examples of a finding. */
 const MOST_EXAMPLES = 10;
 /** The least number of devices of one origin for a finding. */
 const MANY = 5;
-/** The number of distinct origins that are stored. */
 const MOST_ORIGINS = 50_000;
 /** Below this distance, an error of the location database is more likely than travel. */
 const LEAST_DISTANCE_KM = 100;
@@ -27,6 +33,7 @@ const FASTEST_KM_PER_HOUR = 1000;
 const STALE_DAYS = 90;
 const NO_REVOCATION = "The service has no operation that revokes a device: ask its operator";
 
+/** The most urgent first. */
 const RULES: readonly Rule[] = [
   {
     code: "impossible_travel",
@@ -59,6 +66,14 @@ const RULES: readonly Rule[] = [
     },
   },
   {
+    code: "shared_fingerprint",
+    title: "Many devices from one fingerprint",
+    severity: "medium",
+    action: "Have the program store its registration and use it again.",
+    why: `At least ${MANY} devices share one address and one TLS fingerprint; the first ${MANY - 1} of them are not counted. Usually it is one program that registers again at each start; it can be a script that creates devices.`,
+    judge: judgeOrigin,
+  },
+  {
     code: "country_changed",
     title: "Country changed",
     severity: "low",
@@ -75,7 +90,7 @@ const RULES: readonly Rule[] = [
     severity: "low",
     why: "An unused device can still log in.",
     action: `${NO_REVOCATION} if it is no longer needed.`,
-    judge: ({ status, last }, now) => {
+    judge: ({ status, last }, { now }) => {
       if (status === undefined) return undefined;
       if (status !== "active") return false;
       if (last.at === undefined) return undefined;
@@ -83,14 +98,6 @@ const RULES: readonly Rule[] = [
     },
   },
 ];
-
-const SHARED_FINGERPRINT: RuleText = {
-  code: "shared_fingerprint",
-  title: "Many devices from one fingerprint",
-  severity: "medium",
-  action: "Have the program store its registration and use it again.",
-  why: `At least ${MANY} devices share one address and one TLS fingerprint. Usually it is one program that registers again at each start; it can be a script that creates devices.`,
-};
 
 function judgeTravel({ first, last }: Facts): Judgement {
   if (first.point === undefined || last.point === undefined) return undefined;
@@ -101,6 +108,20 @@ function judgeTravel({ first, last }: Facts): Judgement {
   const minutes = Math.round(hours * 60);
   const time = minutes < 1 ? "under a minute" : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   return `${groupThousands(Math.round(distance))} km in ${time}`;
+}
+
+/**
+ * An origin is an address together with a TLS fingerprint. The fingerprint alone names a program, not a machine, and
+ * thousands of devices rightly share it.
+ */
+function judgeOrigin({ last }: Facts, { origins, mostOrigins }: RuleContext): Judgement {
+  const { address, fingerprint } = last;
+  if (address === undefined || fingerprint === undefined) return undefined;
+  const origin = `${address} with ${fingerprint}`;
+  if (origins.size >= mostOrigins && !origins.has(origin)) return undefined;
+  const count = (origins.get(origin) ?? 0) + 1;
+  origins.set(origin, count);
+  return count >= MANY ? `device ${count} from ${origin}` : false;
 }
 
 const EARTH_RADIUS_KM = 6371;
@@ -133,27 +154,21 @@ function insecurePart(address: string): string | undefined {
  * @param now Unix seconds
  */
 export function createFindings(now: number, mostOrigins = MOST_ORIGINS) {
-  const rules = RULES.map(({ judge, ...text }) => ({ judge, finding: emptyFinding(text) }));
-  const origins = createSharedOrigins(mostOrigins);
+  const context: RuleContext = { now, origins: new Map(), mostOrigins };
+  const rules = RULES.map(({ judge, ...text }) => {
+    const finding: Finding = { ...text, count: 0, active: 0, judged: 0, not_judged: 0, examples: [] };
+    return { judge, finding };
+  });
   return {
     add(facts: Facts): void {
-      for (const { judge, finding } of rules) addJudgement(finding, judge(facts, now), facts);
-      origins.add(facts);
+      for (const { judge, finding } of rules) addJudgement(finding, judge(facts, context), facts);
     },
-    /** The most urgent first; those of one severity stay in the order of the rules. */
-    report(): Finding[] {
-      const rank = { high: 0, medium: 1, low: 2 };
-      const findings = [...rules.map(({ finding }) => finding), origins.report()];
-      return findings.sort((a, b) => rank[a.severity] - rank[b.severity]);
-    },
+    /** The most urgent first. */
+    report: () => rules.map(({ finding }) => finding),
   };
 }
 
-function emptyFinding(text: RuleText): Finding {
-  return { ...text, count: 0, active: 0, judged: 0, not_judged: 0, examples: [] };
-}
-
-function addJudgement(finding: Finding, judgement: Judgement, facts: Facts, mostExamples = MOST_EXAMPLES): void {
+function addJudgement(finding: Finding, judgement: Judgement, facts: Facts): void {
   if (judgement === undefined) {
     finding.not_judged++;
     return;
@@ -163,41 +178,8 @@ function addJudgement(finding: Finding, judgement: Judgement, facts: Facts, most
   finding.count++;
   if (facts.status === "active") finding.active++;
   const { id, title = null, client = null, last } = facts;
-  if (id === undefined || finding.examples.length >= mostExamples) return;
+  if (id === undefined || finding.examples.length >= MOST_EXAMPLES) return;
   finding.examples.push({ id, title, client, country: last.country ?? null, detail: judgement });
-}
-
-/**
- * Finds many devices of one origin: an address together with a TLS fingerprint. The fingerprint alone names a program,
- * not a machine, and thousands of devices rightly share it. The examples are one device of each origin.
- */
-function createSharedOrigins(mostOrigins: number) {
-  const origins = new Map<string, Finding>();
-  const all = emptyFinding(SHARED_FINGERPRINT);
-  return {
-    add(facts: Facts): void {
-      const { address, fingerprint } = facts.last;
-      const detail = `from ${address} with ${fingerprint}`;
-      const isKnown = address !== undefined && fingerprint !== undefined;
-      // Once there are too many origins, a device of a further one cannot be judged.
-      if (!isKnown || (origins.size >= mostOrigins && !origins.has(detail))) {
-        all.not_judged++;
-        return;
-      }
-      all.judged++;
-      const origin = origins.get(detail) ?? emptyFinding(SHARED_FINGERPRINT);
-      origins.set(detail, origin);
-      addJudgement(origin, detail, facts, 1);
-    },
-    report(): Finding {
-      const shared = [...origins.values()].filter(({ count }) => count >= MANY).sort((a, b) => b.count - a.count);
-      const sum = (key: "count" | "active") => shared.reduce((total, origin) => total + origin[key], 0);
-      const examples = shared.flatMap(({ count, examples }) =>
-        examples.map((example) => ({ ...example, detail: `${count} ${example.detail}` })),
-      );
-      return { ...all, count: sum("count"), active: sum("active"), examples: examples.slice(0, MOST_EXAMPLES) };
-    },
-  };
 }
 
 /** How many of the devices of a finding are active. */
