@@ -46,11 +46,10 @@ export async function runChild(
   const spawn = await loadSpawn();
   const readerTimeout = createReaderTimeout();
   let child: ChildProcess | undefined;
-  const release = forwardSignals({
-    onTerminal: io.stdin.isTTY || io.stdout.isTTY || io.stderr.isTTY,
+  const onTerminal = io.stdin.isTTY || io.stdout.isTTY || io.stderr.isTTY;
+  const release = forwardSignals(signals, onTerminal, {
     passOn: (signal) => child?.kill(signal),
     onTerminate: readerTimeout.signalled,
-    signals,
   });
   const pipes = openStdio(masked, own);
   try {
@@ -171,24 +170,19 @@ const JOB: readonly NodeJS.Signals[] = ["SIGTSTP", "SIGCONT", "SIGWINCH"];
 /** All that Windows has. */
 const ON_WINDOWS: readonly NodeJS.Signals[] = ["SIGINT", "SIGBREAK", "SIGHUP", "SIGTERM"];
 
-/** How received signals are handled. */
-interface SignalForwarding {
-  /** Whether the terminal also sends keyboard signals to the child. */
-  onTerminal: boolean;
-  /** Sends a signal to the child. */
-  passOn(signal: NodeJS.Signals): void;
-  /** Called for each terminating signal, passed on or not. */
-  onTerminate(): void;
-  signals: ProcessSignals;
-}
-
 /**
  * Forwards signals instead of acting on them. A console of Windows sends its signals to all its programs, and passing one
  * on would kill the child.
  *
+ * @param onTerminal whether the terminal also sends keyboard signals to the child
+ * @param handlers `passOn` sends a signal to the child; `onTerminate` is called for each terminating one, passed on or not
  * @returns a function that removes the listeners
  */
-export function forwardSignals({ onTerminal, passOn, onTerminate, signals }: SignalForwarding): () => void {
+export function forwardSignals(
+  signals: ProcessSignals,
+  onTerminal: boolean,
+  { passOn, onTerminate }: { passOn(signal: NodeJS.Signals): void; onTerminate(): void },
+): () => void {
   const isWindows = system.name === "win32";
   const ending = isWindows ? ON_WINDOWS : [...KEYBOARD, ...TERMINATING];
   const others: readonly NodeJS.Signals[] = isWindows ? [] : ["SIGUSR1", "SIGUSR2", ...(onTerminal ? [] : JOB)];

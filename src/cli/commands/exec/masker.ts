@@ -1,29 +1,23 @@
 import { MASK } from "../../../redact.js";
 
-/** Masks secrets in a stream of chunks, also across chunk boundaries. */
-export interface Masker {
-  /** The masked bytes so far; bytes that may be the start of a secret are held back. */
-  push(chunk: Uint8Array): Buffer;
-  /** The bytes that were held back, at the end of the stream. */
-  end(): Buffer;
-}
-
 /**
- * Replaces every secret by a mask: the leftmost first, and of several at one position the longest. At most the length of
- * the longest secret minus one byte is held back.
+ * Replaces every secret in a stream of chunks by a mask, also across chunk boundaries: the leftmost first, and of several
+ * at one position the longest.
  *
  * @param secrets returns the current secrets, none of them empty; called for each chunk
  */
-export function createMasker(secrets: () => readonly Buffer[]): Masker {
+export function createMasker(secrets: () => readonly Buffer[]) {
   let held: Buffer = Buffer.alloc(0);
   return {
-    push(chunk) {
+    /** The masked bytes so far; what may be the start of a secret is held back, less bytes than the longest one has. */
+    push(chunk: Uint8Array): Buffer {
       const { done, rest } = mask(Buffer.concat([held, chunk]), secrets(), false);
       // A copy, so that the whole chunk does not stay in memory.
       held = Buffer.from(rest);
       return done;
     },
-    end() {
+    /** The bytes that were held back, at the end of the stream. */
+    end(): Buffer {
       const { done } = mask(held, secrets(), true);
       held = Buffer.alloc(0);
       return done;
@@ -73,23 +67,18 @@ const SHORTEST = 6;
 /** Tokens are refreshed before they expire: a token this many generations old has expired long ago. */
 const MAX_TOKENS = 8;
 
-/** The forms of the tokens of a run; {@link TokenEncodings.all} is always the current list. */
-interface TokenEncodings {
-  /** Adds a token, and drops the oldest beyond eight. */
-  add(token: string): void;
-  all(): readonly Buffer[];
-}
-
-/** No token yet. */
-export function tokenEncodings(): TokenEncodings {
+/** The forms of the tokens of a run; no token yet. */
+export function tokenEncodings() {
   let tokens: { token: string; forms: Buffer[] }[] = [];
   let all: readonly Buffer[] = [];
   return {
-    add(token) {
+    /** Adds a token, and drops the oldest beyond eight. */
+    add(token: string): void {
       const others = tokens.filter((one) => one.token !== token);
       tokens = [...others, { token, forms: encodingsOf(token).map((form) => Buffer.from(form)) }].slice(-MAX_TOKENS);
       all = tokens.flatMap(({ forms }) => forms);
     },
+    /** The current list. */
     all: () => all,
   };
 }

@@ -9,12 +9,6 @@ import { fileOf } from "../../io/stream.js";
 import type { AcquiredProcess } from "../../runtime/context.js";
 import { createMasker } from "./masker.js";
 
-/** Which outputs of a child are masked. */
-interface Masked {
-  stdout: boolean;
-  stderr: boolean;
-}
-
 /** A pipe of the operating system. */
 interface OutputPipe {
   /** The end that the child writes to. */
@@ -32,7 +26,10 @@ export interface ChildStdio {
 }
 
 /** Opens pipes for the masked outputs, and for streams of ours that are no file of the system; a child inherits the rest. */
-export function openStdio(masked: Masked, own: Pick<AcquiredProcess, "stdin" | "stdout" | "stderr">): ChildStdio {
+export function openStdio(
+  masked: { stdout: boolean; stderr: boolean },
+  own: Pick<AcquiredProcess, "stdin" | "stdout" | "stderr">,
+): ChildStdio {
   const [inFile, outFile, errFile] = [fileOf(own.stdin), fileOf(own.stdout), fileOf(own.stderr)];
   const readsOut = masked.stdout || outFile === undefined;
   const readsErr = masked.stderr || errFile === undefined;

@@ -9,7 +9,7 @@ function forwarding(onTerminal: boolean) {
   const host = new EventEmitter();
   const passOn = vi.fn();
   const onTerminate = vi.fn();
-  const release = forwardSignals({ onTerminal, passOn, onTerminate, signals: processSignals(host as never) });
+  const release = forwardSignals(processSignals(host as never), onTerminal, { passOn, onTerminate });
   return { host, passOn, onTerminate, release };
 }
 
