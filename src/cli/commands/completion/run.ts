@@ -2,8 +2,7 @@ import { type Command as EngineCommand, RootCommand, script } from "@bomb.sh/tab
 import type { Command } from "commander";
 import { PROFILE_KEYS } from "../../../profile/profile-settings.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
-import { readConfig, SANDBOX_PROFILE } from "../../../profile/settings-file.js";
-import { storeChoiceOf } from "../../../profile/store-choice.js";
+import { profileNames, readConfig } from "../../../profile/settings-file.js";
 import { fileStore } from "../../../store/file/file.js";
 import { MCP_HOSTS, WRITABLE_HOSTS } from "../../clients/mcp-hosts/hosts.js";
 import { COLUMNS, documentedValues, SORT_FIELDS } from "../../listing/source.js";
@@ -117,10 +116,10 @@ function valuesFor(read: () => readonly string[] | undefined) {
  */
 async function knownValues(root: Command, words: readonly string[], context: CommandContext): Promise<Values> {
   const home = context.home();
-  const configured = orUndefined(() => readConfig(home))?.profiles ?? {};
+  const config = orUndefined(() => readConfig(home));
   const sandbox = orUndefined(() => readSandboxState(home));
-  const settings = Object.values(configured);
-  const profiles = ["default", ...Object.keys(configured), ...(sandbox ? [SANDBOX_PROFILE] : [])];
+  const settings = Object.values(config?.profiles ?? {});
+  const profiles = orUndefined(() => config && profileNames(config, home)) ?? [];
   const logins = await storedLogins(words, context).catch(() => []);
   const given = (values: readonly (string | null | undefined)[]) => values.filter((value) => typeof value === "string");
   const domains = given([...settings.map(({ domain }) => domain), sandbox?.domain_id]);
@@ -171,10 +170,9 @@ function listValues(words: readonly string[]): Values {
 async function storedLogins(words: readonly string[], context: CommandContext) {
   const at = words.indexOf("--profile");
   const named = at < 0 ? undefined : words[at + 1];
-  const flags = named === undefined ? {} : { profile: named };
-  const { value: profile } = context.with({ flags }).settings().profile;
-  const { value: kind } = storeChoiceOf(profile, context.io.env, context.home());
-  return kind === "file" ? await fileStore(context.home()).list({ profile }) : [];
+  const run = context.with({ flags: named === undefined ? {} : { profile: named } });
+  if (run.storeChoice().value !== "file") return [];
+  return fileStore(run.home()).list({ profile: run.settings().profile.value });
 }
 
 function orUndefined<T>(read: () => T): T | undefined {
