@@ -149,9 +149,10 @@ export async function secretLine(words: readonly string[], options: CommandOptio
 /** What a command prints, of any number of lines; else as {@link secretLineSync}. */
 export async function commandOutput(words: readonly string[], options: CommandOptions): Promise<string> {
   const { limitMs = LIMIT_MS, signal } = options;
-  if (signal?.aborted) throw abortedError(signal);
   const [program = "", ...args] = words;
   const start = await loadSpawn();
+  // After that wait: a signal that has fired reports it to no listener that is added later.
+  if (signal?.aborted) throw abortedError(signal);
   const ended = await new Promise<CommandEnd>((resolve) => {
     const child = start(program, args, { stdio: ["ignore", "pipe", "pipe"], windowsHide: true });
     const printed = { stdout: "", stderr: "" };

@@ -74,11 +74,18 @@ function FLOOD(fd: number): string {
 it("ends a command where its caller gives up", async () => {
   const controller = new AbortController();
   const run = secretLine(node("setInterval(() => {}, 1000)"), { from: "--x", signal: controller.signal });
-  controller.abort();
+  setTimeout(() => controller.abort(), 500);
   await expect(run).rejects.toMatchObject({ code: "aborted" });
   await expect(secretLine(node("1"), { from: "--x", signal: controller.signal })).rejects.toMatchObject({
     code: "aborted",
   });
+});
+
+it("starts no command for a caller that gives up before", async () => {
+  const controller = new AbortController();
+  const run = secretLine(["/nowhere/vault"], { from: "--x", signal: controller.signal });
+  controller.abort();
+  await expect(run).rejects.toMatchObject({ code: "aborted" });
 });
 
 it("splits a command into words without a shell", () => {
