@@ -66,12 +66,13 @@ export function createSend(options: ConnectOptions, guard: SsrfGuard | undefined
   return async (request) => {
     const { signal } = request;
     const url = checkedUrl(request.url);
-    if (signal?.aborted) throw signal.reason;
     const proxy = viaProxy(url);
     // The proxy resolves the name: only a literal address can be checked here.
     if (proxy !== undefined) guard?.checkWritten(url.hostname);
     // A literal address is connected to without a lookup.
     else if (isIP(withoutBrackets(url.hostname)) > 0) await guard?.resolve(url.hostname);
+    // After that wait: a signal that has fired calls no listener that is added later.
+    if (signal?.aborted) throw signal.reason;
     try {
       const agent = agentFor(url.protocol, proxy);
       for (;;) {

@@ -292,6 +292,17 @@ describe("its fetch", () => {
     });
     expect(server.requests).toHaveLength(1);
   });
+
+  // Each step before the first byte waits, if only for a turn.
+  it.each([0, 1, 2, 3, 4])("fails with a signal that fires %i turns after the call", async (turns) => {
+    const server = await startServer(echo);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const sending = rejection(wayOf(server.origin, {}).fetch(server.origin, { signal }));
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    controller.abort(new Error("enough"));
+    expect(await sending).toMatchObject({ message: "enough" });
+  });
 });
 
 /** A proxy that joins whatever is lookups for with one server, and notes it. */
