@@ -60,8 +60,8 @@ export function claimOf(owner: string, ttlMs = LONG_MS, note = `note of ${owner}
 }
 
 /** Creates a record, and fails if there is one. */
-export async function create(driver: StoreDriver, key: RecordKey, value = "text", tags = {}): Promise<Version> {
-  const version = await driver.put(key, value, undefined, { tags });
+export async function create(driver: StoreDriver, key: RecordKey, value = "text", options = {}): Promise<Version> {
+  const version = await driver.put(key, value, undefined, options);
   return checkPresent("put without an expected version creates a record", version, "a version");
 }
 

@@ -27,6 +27,12 @@ export function checkPresent<T>(rule: string, came: T | undefined, expected: str
   return came;
 }
 
+/** Fails unless exactly one of several has succeeded, and returns it. */
+export function checkOne<T>(rule: string, winners: readonly T[]): T {
+  check(rule, winners.length === 1, "one", winners);
+  return winners[0] as T;
+}
+
 /** Fails unless an operation fails with an `AgentAuthError` that has these properties. */
 export async function checkRejected(
   rule: string,

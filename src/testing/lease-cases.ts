@@ -12,7 +12,7 @@ import {
   race,
   replace,
 } from "./bench.js";
-import { ContractViolation, check, checkEqual, checkPresent, checkRising } from "./check.js";
+import { ContractViolation, check, checkEqual, checkOne, checkPresent, checkRising } from "./check.js";
 
 const TTL_MS = 400;
 const HOUR_MS = 3_600_000;
@@ -28,9 +28,8 @@ export const leaseCases: Cases = {
         const owner = `racer-${racer}`;
         return { owner, answer: await racing.claim(key, claimOf(owner)) };
       });
-      const winners = answers.flatMap(({ owner, answer }) => (answer.held ? [{ owner, answer }] : []));
-      const [winner] = winners;
-      check("of several claims exactly one is held", winner !== undefined && winners.length === 1, "one", winners);
+      const held = answers.flatMap(({ owner, answer }) => (answer.held ? [{ owner, answer }] : []));
+      const winner = checkOne("of several claims exactly one is held", held);
       checkEqual("the first claim under a key has none before it", winner.answer.before, undefined);
       for (const { answer } of answers) {
         if (!answer.held) checkBusy(answer, winner.owner, winner.answer);

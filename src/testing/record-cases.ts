@@ -11,7 +11,7 @@ import {
   replace,
   scanAll,
 } from "./bench.js";
-import { check, checkEqual, checkPresent, checkUnique } from "./check.js";
+import { check, checkEqual, checkOne, checkPresent, checkUnique } from "./check.js";
 
 const SHORT_MS = 200;
 
@@ -85,7 +85,7 @@ export const recordCases: Cases = {
     checkEqual("touch finds no record before the first put", await driver.touch(key), undefined);
     checkEqual("touch stores no record", await driver.get(key), undefined);
     const tags = { tag: freshName() };
-    const version = await create(driver, key, "text", tags);
+    const version = await create(driver, key, "text", { tags });
     const rule = "touch returns the record and leaves its version, its text and its tags";
     const stored = { key, version, value: "text" };
     checkEqual(rule, await driver.touch(key), stored);
@@ -102,10 +102,8 @@ export const recordCases: Cases = {
         const value = `${round}/${racer}`;
         return { value, version: await racing.put(key, value, expected) };
       });
-      const winners = (await puts).filter((put) => put.version !== undefined);
-      const [winner] = winners;
-      const isOne = winner !== undefined && winners.length === 1;
-      check("of several puts on one version exactly one is stored", isOne, "one version", winners);
+      const stored = (await puts).filter((put) => put.version !== undefined);
+      const winner = checkOne("of several puts on one version exactly one is stored", stored);
       checkEqual("the put that was acknowledged is stored", await driver.get(key), { key, ...winner });
       version = winner.version;
     }
@@ -134,8 +132,10 @@ export const recordCases: Cases = {
       const version = await create(driver, key);
       const expected = round % 2 === 0 ? undefined : version;
       const outcomes = await race(drivers, (racing) => racing.delete(key, expected));
-      const winners = outcomes.filter((isRemoved) => isRemoved === true).length;
-      checkEqual("of several deletes of one record exactly one is true", winners, 1);
+      checkOne(
+        "of several deletes of one record exactly one is true",
+        outcomes.filter((isRemoved) => isRemoved === true),
+      );
     }
     checkEqual("delete is false if there is no record", await driver.delete(freshKey()), false);
   },
@@ -155,8 +155,7 @@ export const recordCases: Cases = {
 
   async "a record expires after expiresInMs"({ driver, wait }) {
     const key = freshKey("login");
-    const created = await driver.put(key, "text", undefined, { expiresInMs: SHORT_MS });
-    const version = checkPresent("put with expiresInMs creates a record", created, "a version");
+    const version = await create(driver, key, "text", { expiresInMs: SHORT_MS });
     // A touch leaves the expiry as it is too.
     await driver.touch?.(key);
     await wait(2 * SHORT_MS);
@@ -165,8 +164,7 @@ export const recordCases: Cases = {
     checkEqual(rule, await scanAll(driver, { kind: "login", partition: key.partition }), []);
     checkEqual(rule, await driver.delete(key), false);
     checkEqual(rule, await driver.put(key, "refused", version), undefined);
-    const put = await driver.put(key, "next", undefined, { expiresInMs: LONG_MS });
-    const next = checkPresent("put creates a record in place of an expired one", put, "a version");
+    const next = await create(driver, key, "next", { expiresInMs: LONG_MS });
     checkUnique([version, next]);
     await wait(2 * SHORT_MS);
     await checkStored("a record is there until expiresInMs milliseconds are over", driver, key, next, "next");
@@ -189,7 +187,7 @@ export const recordCases: Cases = {
     const version = await create(driver, kept);
     await leaseOf(driver, kept).take("a", SHORT_MS);
     const expiring = freshKey("login");
-    await driver.put(expiring, "text", undefined, { expiresInMs: SHORT_MS });
+    await create(driver, expiring, "text", { expiresInMs: SHORT_MS });
     const lease = leaseOf(driver, expiring);
     await lease.take("a");
     await wait(2 * SHORT_MS);

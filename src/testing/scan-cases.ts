@@ -8,25 +8,27 @@ const IDS = ["one", "two"];
 export const scanCases: Cases = {
   async "a scan returns each record once while others write"({ driver, key: { partition }, open }) {
     const writer = await open();
-    const keyOf = (id: string): RecordKey => ({ kind: "grant", partition, id });
-    const staying = Array.from({ length: 30 }, (_, index) => `stays-${index}`);
-    const leaving = Array.from({ length: 30 }, (_, index) => `leaves-${index}`);
-    for (const id of staying.flatMap((name, index) => [name, leaving[index] ?? ""]))
-      await create(writer, keyOf(id), id);
+    const keyOf = (name: string, nth: number): RecordKey => ({ kind: "grant", partition, id: `${name}-${nth}` });
+    const put = (name: string, nth: number) => create(writer, keyOf(name, nth), `${name}-${nth}`);
+    for (let nth = 0; nth < 30; nth += 1) {
+      await put("stays", nth);
+      await put("leaves", nth);
+    }
     let turn = 0;
     const between = async () => {
       // 20 turns, so that the scan ends although records are created during it.
       if (turn >= 20) return;
-      const [updated, removed] = [keyOf(staying[(turn * 7) % 30] ?? ""), keyOf(leaving[turn] ?? "")];
+      const updated = keyOf("stays", (turn * 7) % 30);
       const stored = await writer.get(updated);
       if (stored) await replace(writer, updated, updated.id, stored.version);
-      await writer.delete(removed);
-      await create(writer, keyOf(`created-${turn}`), `created-${turn}`);
+      await writer.delete(keyOf("leaves", turn));
+      await put("created", turn);
       turn += 1;
     };
     const found = await scanAll(driver, { kind: "grant", partition }, 4, between);
     const rule = "a scan returns a record that is there from its first part to its last exactly once";
-    const seen = found.filter(({ key }) => key.id.startsWith("stays-")).map(({ key }) => key.id);
+    const seen = found.map(({ key }) => key.id).filter((id) => id.startsWith("stays-"));
+    const staying = Array.from({ length: 30 }, (_, nth) => `stays-${nth}`);
     checkEqual(rule, seen.toSorted(), staying.toSorted());
     for (const { key, value } of found) checkEqual("a scan returns a record with its own key", value, key.id);
   },
@@ -68,8 +70,8 @@ export const scanCases: Cases = {
       none: {},
     };
     for (const [id, tags] of Object.entries(tagged)) {
-      await create(driver, { kind: "grant", partition, id }, id, tags);
-      await create(driver, { kind: "grant", partition: `${partition}x`, id }, "of another partition", tags);
+      await create(driver, { kind: "grant", partition, id }, id, { tags });
+      await create(driver, { kind: "grant", partition: `${partition}x`, id }, "of another partition", { tags });
     }
     const selections: [Record<string, string>, string[]][] = [
       [{ server: "s1" }, ["both", "server"]],
@@ -102,7 +104,7 @@ export const scanCases: Cases = {
   async "a put replaces the tags"({ driver, key }) {
     const { kind, partition } = key;
     const select = (tags: Record<string, string>) => valuesOf(driver, { kind, partition, tags });
-    const version = await create(driver, key, "first", { a: "1", b: "1" });
+    const version = await create(driver, key, "first", { tags: { a: "1", b: "1" } });
     const next = await replace(driver, key, "second", version, { tags: { b: "2" } });
     const rule = "put replaces the tags of the version before";
     for (const gone of [{ a: "1" }, { b: "1" }]) checkEqual(rule, await select(gone), []);
