@@ -83,32 +83,28 @@ function partOf(origin: string, routes: ReadonlyMap<string, Route>): SandboxPart
 
 /** What is at each address of a shape. */
 function routesOf(shape: ServerShape, server: ShapeAuthorization): Map<string, Route> {
-  const text = ({ body }: RoundTrip) => body?.toString("utf8") ?? "";
-  const endpoints = endpointsOf(shape);
-  const routes: [readonly string[], Route][] = [
-    [
-      endpoints.authorize,
-      { endpoint: "authorize", methods: READ_METHODS, answer: ({ query }) => server.authorize(query) },
-    ],
-    [endpoints.register, { endpoint: "register", methods: ["POST"], answer: (one) => server.register(text(one)) }],
-    [
-      endpoints.token,
-      {
-        endpoint: "token",
-        methods: ["POST"],
-        answer: (one) => server.token(readForm(one.body), one.request.headers.authorization),
-      },
-    ],
-    ...Object.entries(shape.documents).map(([address, document]): [string[], Route] => {
-      const endpoint = address.includes(RESOURCE_METADATA) ? "prm" : "metadata";
-      return [[address], { endpoint, methods: READ_METHODS, answer: () => jsonResponse(document) }];
-    }),
-    [
-      [shape.server],
-      { endpoint: "mcp", methods: ["POST", "GET", "DELETE"], answer: (one) => answerMcp(shape, server, one) },
-    ],
-  ];
-  return new Map(routes.flatMap(([addresses, route]) => addresses.map((one) => [new URL(one).href, route])));
+  const routes = new Map<string, Route>();
+  const serve = (addresses: readonly string[], route: Route) => {
+    for (const address of addresses) routes.set(new URL(address).href, route);
+  };
+  const { authorize, register, token } = endpointsOf(shape);
+  serve(authorize, { endpoint: "authorize", methods: READ_METHODS, answer: ({ query }) => server.authorize(query) });
+  serve(register, { endpoint: "register", methods: ["POST"], answer: ({ body }) => server.register(String(body)) });
+  serve(token, {
+    endpoint: "token",
+    methods: ["POST"],
+    answer: ({ body, request }) => server.token(readForm(body), request.headers.authorization),
+  });
+  for (const [address, document] of Object.entries(shape.documents)) {
+    const endpoint = address.includes(RESOURCE_METADATA) ? "prm" : "metadata";
+    serve([address], { endpoint, methods: READ_METHODS, answer: () => jsonResponse(document) });
+  }
+  serve([shape.server], {
+    endpoint: "mcp",
+    methods: ["POST", "GET", "DELETE"],
+    answer: (roundTrip) => answerMcp(shape, server, roundTrip),
+  });
+  return routes;
 }
 
 /** The endpoints that the documents name; without any they have fixed paths (MCP 2025-03-26). */
