@@ -154,12 +154,16 @@ function timeText(seconds: number, { now, short }: CellStyle): string {
   if (found === undefined) return "now";
   const [unit, size, abbreviation] = found;
   const count = Math.trunc(Math.abs(distance) / size);
-  const name = short ? abbreviation : ` ${unit}${count === 1 ? "" : "s"}`;
-  const text = `${groupThousands(count)}${name}`;
+  const text = short ? groupThousands(count) + abbreviation : countText(count, unit);
   return distance < 0 ? `${text} ago` : `in ${text}`;
 }
 
 /** A whole number with its thousands apart. Intl does the same, but loading its data costs a fifth of a start. */
 export function groupThousands(count: number): string {
   return String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+}
+
+/** A count and its noun, which takes an s unless there is one. */
+export function countText(count: number, noun: string): string {
+  return `${groupThousands(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

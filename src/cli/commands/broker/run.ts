@@ -10,6 +10,7 @@ import { writeSecretFile } from "../../../profile/secrets.js";
 import { quote } from "../../../redact.js";
 import { buildBroker, policyOfFlags } from "../../clients/broker.js";
 import type { AgentFlags } from "../../flags/agent.js";
+import { countText } from "../../output/value.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { EXIT_CODES } from "../../runtime/exit-codes.js";
 
@@ -30,7 +31,9 @@ export async function runBroker(options: BrokerFlags, context: CommandContext): 
   const { io, signals } = context;
   const policy = policyOf(options);
   if (options.check) {
-    io.say(`the policy is valid: ${count(policy.grants, "grant")}, ${count(policy.clients, "client")}`);
+    io.say(
+      `the policy is valid: ${countText(Object.keys(policy.grants).length, "grant")}, ${countText(Object.keys(policy.clients).length, "client")}`,
+    );
     return EXIT_CODES.ok;
   }
   checkReady(policy, options);
@@ -68,7 +71,7 @@ function reload(broker: Broker, options: BrokerFlags, { io }: CommandContext): v
     if (addresses(next) !== addresses(broker.policy))
       throw new Error("other clients or addresses need a new start of the broker");
     broker.reload(next);
-    io.say(`read ${quote(options.config)} again: ${count(next.grants, "grant")}`);
+    io.say(`read ${quote(options.config)} again: ${countText(Object.keys(next.grants).length, "grant")}`);
   } catch (error) {
     io.warn(`the old policy stays in force: ${messageOf(error)}`);
   }
@@ -138,9 +141,4 @@ function policyOf({ config, grant, listen: address, socketGroup }: BrokerFlags):
     if (error instanceof AgentAuthError) throw error;
     throw usageError(`${from} cannot be read: ${messageOf(error)}`, "agentauth schema broker-policy", error);
   }
-}
-
-function count(members: object, noun: string): string {
-  const { length } = Object.keys(members);
-  return `${length} ${noun}${length === 1 ? "" : "s"}`;
 }

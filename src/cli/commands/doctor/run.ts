@@ -1,5 +1,6 @@
 import { release } from "node:os";
 import { VERSION } from "../../../http/version.js";
+import { countText } from "../../output/value.js";
 import { formatOf, printObject } from "../../output/writer.js";
 import type { CommandContext } from "../../runtime/context.js";
 import { type AreaChecks, type CheckResult, runChecks } from "./check.js";
@@ -53,7 +54,6 @@ function hideSecrets(options: DoctorFlags, { io, redactor }: CommandContext): vo
 
 function summary(results: readonly CheckResult[]): string {
   const count = (state: CheckResult["state"]) => results.filter((result) => result.state === state).length;
-  const warnings = count("warning");
-  const counts = `${count("failed")} failed, ${warnings} warning${warnings === 1 ? "" : "s"}`;
-  return `${results.length} checks: ${counts}, ${count("skipped")} skipped`;
+  const warnings = countText(count("warning"), "warning");
+  return `${results.length} checks: ${count("failed")} failed, ${warnings}, ${count("skipped")} skipped`;
 }

@@ -16,6 +16,7 @@ import { accountOf } from "../../../store/keychain/keyring.js";
 import { checkPrivateFolder, readPublishedFile } from "../../../store/private/private-file.js";
 import { CipherError } from "../../../store/seal/sealing.js";
 import { storeError } from "../../../store/store-error.js";
+import { countText } from "../../output/value.js";
 import { type Check, type CheckFinding, failed, ok, skipped, warning } from "./check.js";
 import type { Checks, Subject } from "./subject.js";
 
@@ -50,7 +51,7 @@ export const STORE_CHECKS = {
     if (value === "memory") return ok(`${name}: nothing is stored after a command ends`);
     for (const folder of GUARDED) checkPrivateFolder(join(home, folder));
     if (value === "file") return ok(`${name}: ${loginCount(await fileStore(home).list(), profile)}, in ${home}`);
-    const summary = `${name}: ${filesIn(home, GRANTS).length} logins in ${home}`;
+    const summary = `${name}: ${countText(filesIn(home, GRANTS).length, "login")} in ${home}`;
     const lax = `${summary}; without the keychain, logins are stored unsealed (store_fallback of profile ${profile})`;
     return fallback === "file" ? warning(lax, "agentauth config unset store_fallback") : ok(summary);
   },
@@ -94,7 +95,7 @@ export const STORE_CHECKS = {
     const results = Object.entries(FOLDERS).flatMap(([folder, decode]) =>
       filesIn(home, folder).map((name) => examineFile(join(home, folder, name), decode)),
     );
-    const count = `${results.length} file${results.length === 1 ? "" : "s"}`;
+    const count = countText(results.length, "file");
     const unusable = results.filter((result) => typeof result === "object");
     if (unusable.length > 0) return unusableFinding(unusable, count);
     const sealed = results.filter((result) => result === "sealed").length;
@@ -139,7 +140,7 @@ function ofEngine(check: (report: EngineReport) => CheckFinding, withoutAnswer?:
 function loginCount(logins: readonly { profile: string }[], profile: string): string {
   const own = logins.filter((login) => login.profile === profile).length;
   const other = logins.length === own ? "" : `, ${logins.length - own} of other profiles`;
-  return `${own} login${own === 1 ? "" : "s"} of profile ${quote(profile)}${other}`;
+  return `${countText(own, "login")} of profile ${quote(profile)}${other}`;
 }
 
 /** The number of files named in one line. */

@@ -1,6 +1,6 @@
 /** The numbers of a report as lists with bars: what its text and its page show. */
 
-import { groupThousands } from "../../output/value.js";
+import { countText } from "../../output/value.js";
 import type { Report, Tally, TimeSeries } from "./model.js";
 
 /** A list of values with a bar for each. */
@@ -83,15 +83,10 @@ function datesBetween(earliest: string | undefined, latest: string | undefined):
   return Array.from({ length: (to - from) / DAY_SECONDS + 1 }, (_, index) => dateOf(from + index * DAY_SECONDS));
 }
 
-/** How the report writes numbers, shares and days; the text and the page alike. */
+/** How the report writes shares and days; the text and the page alike. */
 
 /** The length of a day. */
 export const DAY_SECONDS = 86_400;
-
-/** A count and its noun, which takes an s unless there is one. */
-export function countText(count: number, noun: string): string {
-  return `${groupThousands(count)} ${noun}${count === 1 ? "" : "s"}`;
-}
 
 /** A part of a whole in percent; a share above zero is never 0%, a share below one never 100%. */
 export function shareText(part: number, whole: number): string {

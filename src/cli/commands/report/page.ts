@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { VERSION } from "../../../http/version.js";
 import { escapeHtml } from "../../../redact.js";
-import { groupThousands } from "../../output/value.js";
-import { type Chart, type ChartRow, chartsOf, countText, restOf, shareText } from "./charts.js";
+import { countText, groupThousands } from "../../output/value.js";
+import { type Chart, type ChartRow, chartsOf, restOf, shareText } from "./charts.js";
 import { activeText, notJudgedText } from "./findings.js";
 import type { Finding, Report } from "./model.js";
 import { REPORT_STYLE } from "./style.js";

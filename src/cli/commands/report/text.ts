@@ -6,8 +6,8 @@ import type { OutStream } from "../../io/stream.js";
 import { isAscii } from "../../io/terminal-features.js";
 import { cutText, textWidth, wrap } from "../../io/width.js";
 import { isolate } from "../../output/paint.js";
-import { groupThousands } from "../../output/value.js";
-import { type Chart, type ChartRow, chartsOf, countText, restOf, shareText } from "./charts.js";
+import { countText, groupThousands } from "../../output/value.js";
+import { type Chart, type ChartRow, chartsOf, restOf, shareText } from "./charts.js";
 import { activeText, notJudgedText } from "./findings.js";
 import type { Finding, Report } from "./model.js";
 
