@@ -40,10 +40,10 @@ export async function runReport(options: ReportFlags, context: CommandContext): 
   const reading = await readPool(service, { poolId, filter, options }, aggregate.add, context);
   const report = aggregate.report({
     pool_id: poolId,
-    pool_title: (await readPoolTitle(service, poolId, reading, context.signal)) ?? null,
+    pool_title: await readPoolTitle(service, poolId, reading, context.signal),
     complete: isComplete(reading),
     read: reading.yielded,
-    total: reading.total ?? null,
+    total: reading.total,
     notes: notesOf(reading, filter, options),
   });
   if (html !== undefined) await writePage(report, html, force, context);
@@ -62,7 +62,7 @@ function isComplete({ failure, verdict }: Reading): boolean {
 function notesOf(reading: Reading, filter: Filter | undefined, { limit, offset }: ReportFlags): string[] {
   const { yielded, matched, total, drift, left, verdict, failure } = reading;
   const read = countText(yielded, "device");
-  const of = total === undefined ? "" : ` of the ${groupThousands(total)} of the pool`;
+  const of = total === null ? "" : ` of the ${groupThousands(total)} of the pool`;
   const isLimited = left !== undefined || (failure === undefined && verdict?.next !== undefined);
   return [
     failure?.unusable && `${countText(failure.unusable.count, "device")} without an id are not counted`,
@@ -140,7 +140,7 @@ function withOtherFile(argv: readonly string[], path: string, offset: number): s
 /** The result of reading a pool. */
 interface Reading extends ListEnding {
   /** Devices in the pool, as the service reports. */
-  total: number | undefined;
+  total: number | null;
   /** The domain of the pool, as its first device has it. */
   domainId: unknown;
   /** The error that ended it early, after some devices were read. */
@@ -164,28 +164,25 @@ async function readPool(
   const sort = options.sort === undefined ? undefined : parseSort(options.sort, DEVICES.noun);
   const request = { kind: DEVICES, scopeId: poolId, sort, filter, options };
   const { end, selections } = readList(service, request, context);
-  let total: number | undefined;
-  let domainId: unknown;
-  let failure: AgentAuthError | undefined;
+  const pool: Pick<Reading, "total" | "domainId"> = { total: null, domainId: undefined };
   try {
     for await (const { page, items } of selections) {
-      const { item_count: count } = page.pagination;
-      if (typeof count === "number") total = count;
-      domainId ??= page.items[0]?.domain_id;
+      pool.total = page.pagination.item_count ?? pool.total;
+      pool.domainId ??= page.items[0]?.domain_id;
       items.forEach(add);
     }
+    return { ...end, ...pool, failure: undefined };
   } catch (thrown) {
     if (!isAgentAuthError(thrown) || thrown.class !== "partial") throw thrown;
-    failure = thrown;
+    return { ...end, ...pool, failure: thrown };
   }
-  return { ...end, total, domainId, failure };
 }
 
 /** Pools among which the title is looked for, in one request. */
 const MOST_POOLS = 1000;
 
 /**
- * The title of a pool, from the list of its domain, since no operation reads one pool; undefined if it is not found in one
+ * The title of a pool, from the list of its domain, since no operation reads one pool; null if it is not found in one
  * try. The report is whole without it.
  */
 async function readPoolTitle(
@@ -193,14 +190,14 @@ async function readPoolTitle(
   poolId: string,
   { domainId, failure }: Reading,
   signal: AbortSignal,
-): Promise<string | undefined> {
-  if (typeof domainId !== "string" || failure !== undefined) return undefined;
+): Promise<string | null> {
+  if (typeof domainId !== "string" || failure !== undefined) return null;
   try {
     const options = { pageSize: MOST_POOLS, limit: MOST_POOLS, maxRetries: 0, signal };
     const { title } = await service.pools.get({ domain_id: domainId, id: poolId }, options);
-    return typeof title === "string" && title !== "" ? title : undefined;
+    return typeof title === "string" && title !== "" ? title : null;
   } catch (error) {
     if (signal.aborted) throw error;
-    return undefined;
+    return null;
   }
 }
