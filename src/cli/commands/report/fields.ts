@@ -1,3 +1,4 @@
+import { wholeCharacters } from "../../../redact.js";
 import { readPath } from "../../output/value.js";
 
 /** What is known of a device; undefined for what the service did not say, or not in its documented form. */
@@ -63,7 +64,7 @@ function pointOf(value: unknown): Point | undefined {
 
 function textOf(value: unknown): string | undefined {
   if (typeof value !== "string" || value === "") return undefined;
-  return value.length > LONGEST ? `${value.slice(0, LONGEST).replace(/[\ud800-\udbff]$/, "")}…` : value;
+  return value.length > LONGEST ? `${wholeCharacters(value, LONGEST)}…` : value;
 }
 
 /** Undefined for a list in which nothing is text, so that it is not taken for an empty one. */
