@@ -71,8 +71,7 @@ export async function runExec(options: ExecFlags, context: CommandContext): Prom
         context.io.warn(`the token file cannot be refreshed; trying again: ${reason}`);
       },
       minTtl: minTtl ?? 60,
-      now: context.now,
-      pause: (ms, signal) => context.clock.sleep(ms, signal),
+      clock: context.clock,
     });
   const { kind, name } = options.as ?? DEFAULT_TARGET;
   let file: RefreshedTokenFile | undefined;

@@ -1,5 +1,6 @@
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Clock } from "../../../http/deadline.js";
 import type { AccessToken } from "../../../oauth/model/grant.js";
 import { codeOf, statOf } from "../../../platform/files.js";
 import { removeCommand } from "../../../platform/shell.js";
@@ -28,10 +29,7 @@ export interface RefreshedTokenFileOptions {
   onFailure(error: unknown): void;
   /** Seconds before its expiry at which a token is refreshed. */
   minTtl: number;
-  /** Milliseconds since the epoch. */
-  now(): number;
-  /** Waits, and ends at once when the signal fires. */
-  pause(ms: number, signal: AbortSignal): Promise<unknown>;
+  clock: Pick<Clock, "epoch" | "sleep">;
 }
 
 /** A private file with a valid token. */
@@ -60,7 +58,7 @@ const STALE_MS = 24 * 3600 * 1000;
 export function keepTokenFileFresh(options: RefreshedTokenFileOptions): RefreshedTokenFile {
   makePrivateFolder(options.folder);
   checkPrivateFolder(options.folder);
-  removeStaleFiles(options.folder, options.now());
+  removeStaleFiles(options.folder, options.clock.epoch());
   const own = makeOwnFolder(options.folder);
   const atExit = () => void attempt(() => removeOwnFolder(own));
   // For an exit without stop().
@@ -90,7 +88,7 @@ async function refreshLoop(path: string, options: RefreshedTokenFileOptions, sig
   let isReported = false;
   let wait = waitMs(token, options);
   for (;;) {
-    await options.pause(wait, signal).catch(() => undefined);
+    await options.clock.sleep(wait, signal).catch(() => undefined);
     if (signal.aborted) return;
     try {
       const next = await options.getToken(signal);
@@ -109,9 +107,9 @@ async function refreshLoop(path: string, options: RefreshedTokenFileOptions, sig
 }
 
 /** The time until the next refresh; a token that expires before `minTtl` is refreshed at half its remaining lifetime. */
-function waitMs({ expiresAt }: FileToken, { minTtl, now }: RefreshedTokenFileOptions): number {
+function waitMs({ expiresAt }: FileToken, { minTtl, clock }: RefreshedTokenFileOptions): number {
   if (expiresAt === undefined) return MAX_WAIT_MS;
-  const left = expiresAt.getTime() - now();
+  const left = expiresAt.getTime() - clock.epoch();
   const wanted = left > minTtl * 1000 ? left - minTtl * 1000 : left / 2;
   return Math.min(MAX_WAIT_MS, Math.max(MIN_WAIT_MS, wanted));
 }

@@ -39,23 +39,22 @@ const lasting = (value: string): FileToken => ({ value, expiresAt: new Date(Date
 /** Waits that are over at once, but for the last, which lasts until the end. */
 function handClock(last = 4) {
   const waits: number[] = [];
-  const pause = async (ms: number, signal: AbortSignal) => {
+  const sleep = async (ms: number, signal: AbortSignal) => {
     waits.push(ms);
-    if (waits.length >= last) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    if (waits.length >= last) await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
   };
-  return { waits, pause };
+  return { waits, clock: { epoch: Date.now, sleep } };
 }
 
 function keep(options: Partial<RefreshedTokenFileOptions>): RefreshedTokenFile {
   file = keepTokenFileFresh({
     folder,
     first: lasting("token-1"),
-    pause: (ms, signal) => systemClock.sleep(ms, signal),
+    clock: systemClock,
     getToken: async () => lasting("token-1"),
     onToken() {},
     onFailure() {},
     minTtl: 60,
-    now: Date.now,
     ...options,
   });
   return file;
@@ -112,7 +111,7 @@ describe("a token that ends", () => {
 
   it("stays where there is no other yet; that is reported once, and tried again ten seconds later", async () => {
     const reported: string[] = [];
-    const { waits, pause } = handClock();
+    const { waits, clock } = handClock();
     const answers = [new Error("the issuer is away"), new Error("the issuer is away"), lasting("token-2")];
     const { path } = keep({
       first: ending("token-1"),
@@ -123,7 +122,7 @@ describe("a token that ends", () => {
         return answer;
       },
       onFailure: (error) => reported.push(String(error)),
-      pause,
+      clock,
     });
     await until(() => waits.length === 4);
     expect(readFileSync(path, "utf8")).toBe("token-2");
@@ -138,9 +137,9 @@ describe("a token that ends", () => {
     ["now and then, where it lives long: others may renew it too", 3600, 30_000],
     ["now and then, where its end is not known", undefined, 30_000],
   ])("is asked about %s", async (_when, secondsLeft, wait) => {
-    const { waits, pause } = handClock(1);
+    const { waits, clock } = handClock(1);
     const expiresAt = secondsLeft === undefined ? undefined : new Date(1_000_000 + secondsLeft * 1000);
-    keep({ first: { value: "token-1", expiresAt }, now: () => 1_000_000, pause });
+    keep({ first: { value: "token-1", expiresAt }, clock: { ...clock, epoch: () => 1_000_000 } });
     await until(() => waits.length === 1);
     expect(waits).toEqual([wait]);
   });
@@ -171,7 +170,7 @@ describe("a file that was removed", () => {
     ["with the folder of all of them", (path) => dirname(dirname(path))],
   ])("%s is there again at the next look, for its owner alone, and that is no trouble", async (_what, gone) => {
     const reported: unknown[] = [];
-    const { waits, pause } = handClock(3);
+    const { waits, clock } = handClock(3);
     const answers = [lasting("token-1"), lasting("token-1")];
     const { path } = keep({
       getToken: async () => {
@@ -179,7 +178,7 @@ describe("a file that was removed", () => {
         return answers.shift() ?? lasting("?");
       },
       onFailure: (error) => reported.push(error),
-      pause,
+      clock,
     });
     await until(() => waits.length === 3);
     expect(readFileSync(path, "utf8")).toBe("token-1");
@@ -189,7 +188,7 @@ describe("a file that was removed", () => {
 
   it("and cannot be written again is reported once, however often it is tried", async () => {
     const reported: unknown[] = [];
-    const { waits, pause } = handClock(5);
+    const { waits, clock } = handClock(5);
     const { path } = keep({
       getToken: async () => {
         if (existsSync(path)) rmSync(folder, { recursive: true });
@@ -197,7 +196,7 @@ describe("a file that was removed", () => {
         return lasting("token-1");
       },
       onFailure: (error) => reported.push(error),
-      pause,
+      clock,
     });
     await until(() => waits.length === 5);
     expect(reported).toHaveLength(1);
@@ -207,7 +206,7 @@ describe("a file that was removed", () => {
   it("is not written where a link or a folder that all can write is in its place", async () => {
     const reported: string[] = [];
     const elsewhere = join(temporaryFolder(), "elsewhere");
-    const { waits, pause } = handClock(4);
+    const { waits, clock } = handClock(4);
     const ways = [
       () => {
         rmSync(folder, { recursive: true });
@@ -231,7 +230,7 @@ describe("a file that was removed", () => {
         return lasting("token-1");
       },
       onFailure: (error) => reported.push(String(error)),
-      pause,
+      clock,
     });
     await until(() => waits.length === 4);
     expect([existsSync(path), readdirSync(elsewhere)]).toEqual([false, []]);
