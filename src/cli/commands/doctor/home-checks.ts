@@ -1,19 +1,10 @@
-import {
-  accessSync,
-  constants,
-  linkSync,
-  mkdtempSync,
-  rmSync,
-  type Stats,
-  statfsSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { accessSync, constants, mkdtempSync, rmSync, type Stats, statfsSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
+import { isAgentAuthError } from "../../../errors.js";
 import { codeOf, othersWithAccess } from "../../../platform/files.js";
 import { changingMode, takingOwnership } from "../../../platform/shell.js";
 import { readSandboxState } from "../../../profile/sandbox-state.js";
-import { nameOnce } from "../../../store/private/published-file.js";
+import { publishPrivateFile, reservePrivateFile } from "../../../store/private/published-file.js";
 import { storeError } from "../../../store/store-error.js";
 import { ACCESS_TEXT, accessOf } from "../../config/home-access.js";
 import { groupThousands } from "../../output/value.js";
@@ -21,8 +12,9 @@ import { type CheckFinding, failed, ok, skipped, warning } from "./check.js";
 import type { Checks } from "./subject.js";
 
 const ELSEWHERE = "set AGENTAUTH_HOME to a folder that you can write to";
-const LINKS_HINT = "set AGENTAUTH_HOME to a folder on a file system with hard links";
+const OTHER_DISK = "set AGENTAUTH_HOME to a folder on a file system with hard links";
 const FREE_SPACE = "free some disk space";
+const PROBE = "probe";
 
 /** Our folder, its disk, and what runs in it. */
 export const HOME_CHECKS = {
@@ -101,48 +93,24 @@ function nearestFolder(path: string): string {
   return folder;
 }
 
-/**
- * Writes and links a file, as the store does, in a private folder that is removed afterwards.
- *
- * @param link `linkSync`, or a substitute in tests
- */
-export function checkWriting(home: string, link: typeof nameOnce = linkSync): CheckFinding {
+/** Publishes a file twice under one name, as the store does, in a private folder that is removed afterwards. */
+export function checkWriting(home: string): CheckFinding {
   if (statOf(home)?.isDirectory() !== true) return skipped("the folder does not exist yet");
   let folder: string | undefined;
   try {
     folder = mkdtempSync(join(home, ".doctor-"));
     const path = join(folder, "probe");
-    writeFileSync(path, "probe", { mode: 0o600, flag: "wx" });
-    return linkFinding(path, link);
+    const publish = () => publishPrivateFile(reservePrivateFile(path, PROBE.length), path, PROBE);
+    if (!publish() || publish())
+      return failed("a file can take the name of another one: logins could be lost", OTHER_DISK);
+    const withoutLinks = "files can be written; there are no hard links, so each login is a folder";
+    return ok(statSync(path).isFile() ? "files can be written and linked" : withoutLinks);
   } catch (error) {
-    const isFull = ["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "");
-    return failed(`${home} is not writable (${codeOf(error) ?? error})`, isFull ? FREE_SPACE : ELSEWHERE);
+    const code = codeOf(isAgentAuthError(error) ? error.cause : error);
+    const isFull = code === "ENOSPC" || code === "EDQUOT";
+    return failed(`${home} is not writable (${code ?? error})`, isFull ? FREE_SPACE : ELSEWHERE);
   } finally {
     if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function linkFinding(path: string, link: typeof nameOnce): CheckFinding {
-  try {
-    link(path, `${path}-2`);
-    if (statSync(path).nlink === 2) return ok("files can be written and linked");
-  } catch (error) {
-    const without = `there are no hard links (${codeOf(error) ?? error})`;
-    if (folderKeepsItsName(path)) return ok(`files can be written; ${without}, so each login is a folder`);
-    return failed(`${without}, and a folder can replace another one: logins could be lost`, LINKS_HINT);
-  }
-  return failed("hard links do not work here, and the store of logins needs them", LINKS_HINT);
-}
-
-/** Whether the store can do without hard links here: a name in use must be refused. */
-function folderKeepsItsName(path: string): boolean {
-  nameOnce(path, `${path}-3`);
-  writeFileSync(path, "probe", { mode: 0o600 });
-  try {
-    nameOnce(path, `${path}-3`);
-    return false;
-  } catch (error) {
-    return codeOf(error) === "EEXIST";
   }
 }
 

@@ -188,28 +188,6 @@ describe("writing", () => {
     expect(readdirSync(home)).toEqual([]);
   });
 
-  it("needs hard links that are no copies", () => {
-    const home = temporaryFolder();
-    expect(checkWriting(home, (from, to) => writeFileSync(to, readFileSync(from)))).toMatchObject({
-      state: "failed",
-      found: expect.stringContaining("hard links do not work here"),
-      hint: expect.stringContaining("AGENTAUTH_HOME"),
-    });
-    expect(readdirSync(home)).toEqual([]);
-  });
-
-  it("says that each login is a folder where hard links are refused", () => {
-    const home = temporaryFolder();
-    const refused = () => {
-      throw Object.assign(new Error("link"), { code: "EPERM" });
-    };
-    expect(checkWriting(home, refused)).toEqual({
-      state: "ok",
-      found: "files can be written; there are no hard links (EPERM), so each login is a folder",
-    });
-    expect(readdirSync(home)).toEqual([]);
-  });
-
   it.runIf(ON_LINUX)("fails where no folder can be made", () => {
     expect(checkWriting("/proc")).toMatchObject({
       state: "failed",
