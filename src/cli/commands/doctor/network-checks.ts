@@ -1,3 +1,4 @@
+import { messageOf } from "../../../errors.js";
 import { parseUrl, percentDecoded } from "../../../http/address.js";
 import { networkError } from "../../../http/network-error.js";
 import type { Env } from "../../../platform/system.js";
@@ -45,15 +46,13 @@ export const NETWORK_CHECKS = {
       readAuthorities({ value: caFile, source: CA_FLAG });
       trusted.push(`${caFile} (${CA_FLAG})`);
     }
-    if (extra) {
-      try {
-        readAuthorities({ value: extra, source: EXTRA });
-      } catch (error) {
-        return warning(`${(error as Error).message}: Node continues without it`, `correct or unset ${EXTRA}`);
-      }
-      trusted.push(`${extra} (${EXTRA})`);
+    if (!extra) return ok(trusted.join(", "));
+    try {
+      readAuthorities({ value: extra, source: EXTRA });
+    } catch (error) {
+      return warning(`${messageOf(error)}: Node continues without it`, `correct or unset ${EXTRA}`);
     }
-    return ok(trusted.join(", "));
+    return ok([...trusted, `${extra} (${EXTRA})`].join(", "));
   },
 
   /** Whether the client certificate and its key can be used, and for how long. */

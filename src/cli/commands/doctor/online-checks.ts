@@ -81,9 +81,10 @@ async function checkSorting({ error, page }: ServiceReply, { service: context }:
     const { field, direction } = sorted.page?.sorting ?? {};
     if (field !== order.field || direction !== order.direction) continue;
     const found = `the service applies an order that is sent as ${encoding}`;
-    return encoding === set
-      ? ok(found)
-      : warning(`${found}, not as ${set}`, setSorting(encoding, settings.profile.value));
+    if (encoding === set) return ok(found);
+    const { value: profile } = settings.profile;
+    const where = profile === "default" ? "" : ` --profile ${shellWord(profile)}`;
+    return warning(`${found}, not as ${set}`, `agentauth config set sorting ${encoding}${where}`);
   }
   const tried = SORTING_ENCODINGS.join(", ");
   return warning(`the service applies no order that is asked for; tried: ${tried}`, "--sort has no effect there");
@@ -93,10 +94,6 @@ async function checkSorting({ error, page }: ServiceReply, { service: context }:
 function notRead(error: unknown): { page?: undefined } {
   if (isAgentAuthError(error) && error.class !== "aborted") return {};
   throw error;
-}
-
-function setSorting(encoding: string, profile: string): string {
-  return `agentauth config set sorting ${encoding}${profile === "default" ? "" : ` --profile ${shellWord(profile)}`}`;
 }
 
 /** `Date` has whole seconds, and the response took time to arrive. */

@@ -1,10 +1,11 @@
 import type { ManagementClient } from "../../../api/client.js";
-import type { Listing } from "../../../api/listing.js";
-import type { ListOptions, Page } from "../../../api/page.js";
+import type { Page } from "../../../api/page.js";
 import type { OpenSorting } from "../../../api/types.js";
 import { type AgentAuthError, isAgentAuthError } from "../../../errors.js";
 import type { Settings } from "../../../profile/settings.js";
+import type { ListKind } from "../../listing/kinds.js";
 import { requireScope } from "../../listing/scope.js";
+import { openListing } from "../../listing/source.js";
 import type { CommandContext } from "../../runtime/context.js";
 
 /** The response to a small request. */
@@ -35,6 +36,13 @@ export async function fetchOnce(context: CommandContext): Promise<ServiceReply> 
   }
 }
 
+/** The lists, that of the widest scope first. */
+const LISTS: readonly ListKind[] = [
+  { noun: "domains", scope: "account" },
+  { noun: "pools", scope: "domain" },
+  { noun: "devices", scope: "pool" },
+];
+
 /** The smallest list that the settings allow. */
 export async function smallestList(
   service: ManagementClient,
@@ -42,17 +50,12 @@ export async function smallestList(
   signal: AbortSignal,
   sort?: OpenSorting,
 ): Promise<SmallResponse> {
-  const options = { pageSize: 1, limit: 1, signal, sort };
-  const id = (name: "account" | "domain" | "pool") => requireScope(name, settings, "doctor --online");
-  const { account, domain, pool } = settings;
-  if (!account && !domain && !pool) return withoutScope(service, signal);
-  const [what, listing] = account
-    ? ["domains of the account", service.domains.list({ account_id: id("account") }, options)]
-    : domain
-      ? ["pools of the domain", service.pools.list({ domain_id: id("domain") }, options)]
-      : ["devices of the pool", service.devices.list({ pool_id: id("pool") }, options as ListOptions)];
-  const page = await (listing as Listing<object>).firstPage();
-  return { result: `lists the ${what} (${page.pagination.item_count ?? "some"})`, response: page.response, page };
+  const kind = LISTS.find(({ scope }) => settings[scope] !== undefined);
+  if (kind === undefined) return withoutScope(service, signal);
+  const id = requireScope(kind.scope, settings, "doctor --online");
+  const page = await openListing(service, kind, id, { pageSize: 1 }, { limit: 1, signal, sort }).firstPage();
+  const result = `lists the ${kind.noun} of the ${kind.scope} (${page.pagination.item_count ?? "some"})`;
+  return { result, response: page.response, page };
 }
 
 // The service's error codes for a request without its parameter.
