@@ -49,12 +49,10 @@ export async function engineHealth(
 ): Promise<DriverHealth> {
   const before = Date.now();
   const [row = []] = await run(LOOK, [record, lease, sequence]);
+  const [version, number, encoding, fsync, pages, commits, standbys, standby, comment, now, behind, counter] = row;
   // The clock of the engine was read at about the middle of the round trip.
-  const clockAheadMs = Math.round((before + Date.now()) / 2 - Number(row[9]));
-  const [version, number, encoding, fsync, pages, commits, standbys, standby, comment, , behind, counter] = row;
+  const clockAheadMs = Math.round((before + Date.now()) / 2 - Number(now));
   const schema = /, version (\d+):/.exec(comment ?? "")?.[1];
-  const facts = { version, synchronous_commit: commits, fsync, full_page_writes: pages, async_standbys: behind };
-  const replicas = standbys ? { synchronous_standby_names: standbys } : {};
   const tables = [
     { name: plain, columns: COLUMNS.record, look: row.slice(12, 16) },
     { name: `${plain}_lease`, columns: COLUMNS.lease, look: row.slice(16, 20) },
@@ -79,8 +77,16 @@ export async function engineHealth(
     counter === "forbidden" && `this role may not use the sequence ${plain}_version`,
     schema !== undefined && Number(schema) > SCHEMA_VERSION && `the tables are of version ${schema}: update agentauth`,
   ];
-  const known = { ...facts, ...replicas, schema_version: schema, standby: isYes(standby) ? "yes" : "no" };
-  return healthReport(clockAheadMs, risks, errors, known);
+  return healthReport(clockAheadMs, risks, errors, {
+    version,
+    synchronous_commit: commits,
+    fsync,
+    full_page_writes: pages,
+    async_standbys: behind,
+    synchronous_standby_names: standbys || undefined,
+    schema_version: schema,
+    standby: isYes(standby) ? "yes" : "no",
+  });
 }
 
 function tableErrors({ name, columns, look }: { name: string; columns: readonly string[]; look: Row }) {

@@ -21,6 +21,9 @@ const CONFLICT = /^(40001|40P01)$/;
 
 const MISSING = /^(42P01|3F000)$/;
 
+/** A message of a client that cannot be an address or a value: words alone. */
+const WORDS = /^[A-Za-z][A-Za-z ,']{2,79}$/;
+
 /**
  * An error of the client or of the server as one of the store. Only a message of the server is quoted: that of a client may
  * have the connection string, and its properties may have the values of the statement.
@@ -28,29 +31,19 @@ const MISSING = /^(42P01|3F000)$/;
 export function engineError(error: unknown, location: string): AgentAuthError {
   if (isAgentAuthError(error)) return error;
   const code = codeOf(error);
+  const { name, message: text } = thrownTexts(error);
   const isOfServer = SQLSTATE.test(code);
+  // What the language throws: the client is not set up right, for example with an invalid URL.
+  const isMistake = error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+  const shown = code || (WORDS.test(text) ? text : error instanceof Error ? name : typeof error);
   const what = isOfServer
-    ? `the server refused the statement (${code}): ${quote(thrownTexts(error).message)}`
-    : failed(error, code);
+    ? `the server refused the statement (${code}): ${quote(text)}`
+    : `${isMistake ? "the client failed" : "the server cannot be reached"} (${shown})`;
   const message = `${location}: ${what}`;
   const cause = Object.assign(new Error(what), code && { code });
-  if (isOfServer ? PASSING.test(code) : !isMistake(error)) return unavailable(message, cause);
+  if (isOfServer ? PASSING.test(code) : !isMistake) return unavailable(message, cause);
   const remedy = MISSING.test(code) ? ({ action: "inspect", subject: "tables" } as const) : undefined;
   return new AgentAuthError("store_failed", message, { class: "store", hint: hintFor(code), remedy, cause });
-}
-
-/** A message of a client that cannot be an address or a value: words alone. */
-const WORDS = /^[A-Za-z][A-Za-z ,']{2,79}$/;
-
-function failed(error: unknown, code: string): string {
-  const { message, name } = thrownTexts(error);
-  const shown = code || (WORDS.test(message) ? message : error instanceof Error ? name : typeof error);
-  return isMistake(error) ? `the client failed (${shown})` : `the server cannot be reached (${shown})`;
-}
-
-/** Errors that the language throws: the client is not set up right, for example with an invalid URL. */
-function isMistake(error: unknown): boolean {
-  return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
 }
 
 function hintFor(code: string): string | undefined {

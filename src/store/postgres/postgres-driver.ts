@@ -2,16 +2,7 @@ import { type AgentAuthError, usageError } from "../../errors.js";
 import { OneAtATime } from "../../http/single-flight.js";
 import { quote } from "../../redact.js";
 import { unanswered, unavailable } from "../driver/bounded-driver.js";
-import type {
-  LeaseBusy,
-  LeaseClaim,
-  LeaseHeld,
-  RecordKey,
-  ScanPage,
-  StoreDriver,
-  StoredRecord,
-  Version,
-} from "../driver/driver.js";
+import type { LeaseClaim, RecordKey, ScanPage, StoreDriver, StoredRecord, Version } from "../driver/driver.js";
 import { claimAnswer, lateIn, type Row, watchBy } from "../driver/engine.js";
 import { adapterOf, type Parameter, type PostgresAccess } from "./client.js";
 import { checkedListen, engineError, notifiedKey, type RunStatement, statementCalls } from "./engine.js";
@@ -76,11 +67,18 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
   const listening = notify && listen ? checkedListen(listen, send, timeoutMs) : undefined;
   const problems = () => [listening?.problem(), hasQueued ? QUEUED : undefined];
   const failure = (thrown: unknown) => engineError(thrown, location);
+  const readBy =
+    (statement: string): StoreDriver["get"] =>
+    (key, options) =>
+      call(options, async (run) => {
+        const [row] = await run(statement, nameOf(key));
+        return row && recordOf(key, row);
+      });
   return {
     system: "postgresql",
     location,
-    get: (key, options) => call(options, (run) => recordBy(run, sql.get, key)),
-    touch: (key, options) => call(options, (run) => recordBy(run, sql.touch, key)),
+    get: readBy(sql.get),
+    touch: readBy(sql.touch),
     put: (key, value, expected, options = {}) =>
       call(options, async (run) => {
         const { expiresInMs, tags } = options;
@@ -103,7 +101,14 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
         return pageOf(kind, rows, limit);
       }),
     claim: (key, claim, options) =>
-      call(options, (run) => claimed(run, { statement: sql.claim, location }, key, claim)),
+      call(options, async (run) => {
+        // No row: another claim came in between, which happens hardly often.
+        for (let tries = 0; tries < MAX_CLAIMS; tries++) {
+          const [row] = await run(sql.claim, claimOf(key, claim));
+          if (row) return claimAnswer(row, fromText);
+        }
+        throw unavailable(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
+      }),
     extend: (key, claim, options) =>
       call(options, async (run) => {
         hasQueued ||= isQueuing?.() === true;
@@ -117,20 +122,6 @@ export function postgresDriver(access: PostgresAccess, options: PostgresDriverOp
     ...(listening && { watch: watchBy(listening.subscribe, names.channel, { keyOf: notifiedKey, failure }) }),
     health: (options) => call(options, (run) => engineHealth(run, names, problems())),
   };
-}
-
-/** Claims until the engine answers who has the lease: another claim may come in between, but hardly often. */
-async function claimed(
-  run: RunStatement,
-  { statement, location }: { statement: string; location: string },
-  key: RecordKey,
-  claim: LeaseClaim,
-): Promise<LeaseHeld | LeaseBusy> {
-  for (let tries = 0; tries < MAX_CLAIMS; tries++) {
-    const [row] = await run(statement, claimOf(key, claim));
-    if (row) return claimAnswer(row, fromText);
-  }
-  throw unavailable(`${location}: the lease changed during each of ${MAX_CLAIMS} attempts to claim it`);
 }
 
 /** Removes what has expired, when it is due. It comes after an operation that nothing urgent waits for, and its failure is not that of the operation. */
@@ -150,11 +141,6 @@ function nameOf({ kind, partition, id }: RecordKey): string[] {
 
 function claimOf(key: RecordKey, { owner, ttlMs, note }: LeaseClaim): string[] {
   return [...nameOf(key), toText(owner), String(ttlMs), toText(note)];
-}
-
-async function recordBy(run: RunStatement, statement: string, key: RecordKey): Promise<StoredRecord | undefined> {
-  const [row] = await run(statement, nameOf(key));
-  return row && recordOf(key, row);
 }
 
 function recordOf(key: RecordKey, [version, value]: Row): StoredRecord {

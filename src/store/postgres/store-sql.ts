@@ -42,20 +42,14 @@ export function tableNames(table: string = DEFAULT_TABLE) {
 
 const DECODER = new TextDecoder("utf-8", { ignoreBOM: true });
 
-const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
-
 /** The UTF-8 bytes of a name in hexadecimal: a name may hold U+0000, and every client passes text on unchanged. */
 export function toHex(name: string): string {
-  let hex = "";
-  for (const byte of new TextEncoder().encode(name)) hex += HEX[byte];
-  return hex;
+  return Array.from(new TextEncoder().encode(name), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** The name that {@link toHex} wrote. */
 export function fromHex(hex: string): string {
-  const bytes = new Uint8Array(hex.length / 2);
-  for (let at = 0; at < bytes.length; at++) bytes[at] = Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16);
-  return DECODER.decode(bytes);
+  return DECODER.decode(Uint8Array.from(hex.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16)));
 }
 
 /** A text that PostgreSQL can store: its `text` and its `jsonb` cannot hold U+0000. Sealed records have no `%`. */
