@@ -1,6 +1,7 @@
 import { type AgentAuthError, usageError } from "../../errors.js";
 import { quote } from "../../redact.js";
 import type {
+  DriverCallOptions,
   LeaseClaim,
   RecordKey,
   RecordKind,
@@ -67,27 +68,27 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
   const [call, leaseCall] = [scriptCalls(link, timeoutMs), leaseScriptCalls(link, timeoutMs)];
   const channel = isCluster ? "" : names.channel;
   const failure = (thrown: unknown) => redisError(thrown, location);
+  /** A call of one script. */
+  const runOne = (options: DriverCallOptions | undefined, ...script: Parameters<Run>) =>
+    call(options, ({ run }) => run(...script));
   return {
     system: "redis",
     location,
-    get: (key, options) => call(options, async ({ run }) => recordOf(key, await run(scripts.GET, [names.record(key)]))),
-    touch: (key, options) => {
-      const { kind, partition, id } = key;
-      const keys = [names.record(key), names.index(kind, partition), names.state(partition)];
-      return call(options, async ({ run }) => recordOf(key, await run(scripts.TOUCH, keys, [encodeName(id)])));
+    get: async (key, options) => recordOf(key, await runOne(options, scripts.GET, [names.record(key)])),
+    touch: async (key, options) => {
+      const keys = [names.record(key), names.index(key.kind, key.partition), names.state(key.partition)];
+      return recordOf(key, await runOne(options, scripts.TOUCH, keys, [encodeName(key.id)]));
     },
     put: (key, value, expected, options = {}) =>
       call(options, async ({ run, tryKeyless }) => {
-        // No version is empty.
-        if (expected === "") return undefined;
         const { kind, partition, id } = key;
         const { tags, expiresInMs = Number.POSITIVE_INFINITY } = options;
         const keys = [names.record(key), names.state(partition), names.records(kind, partition)];
         keys.push(names.index(kind, partition), ...names.tags(kind, partition, tags));
         const expiry = Number.isFinite(expiresInMs) ? Math.ceil(expiresInMs) : "";
         const put = async (isRegistered: "1" | "") => {
-          const args = [encodeName(id), expected ?? "", value, expiry, kind, isRegistered, channel, encodeKey(key)];
-          return run(scripts.PUT, keys, args);
+          const record = [encodeName(id), expectation(expected), value, expiry, kind];
+          return run(scripts.PUT, keys, [...record, isRegistered, channel, encodeKey(key)]);
         };
         let reply = await put("");
         if (reply[0] === "register") {
@@ -101,13 +102,11 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
           await tryKeyless(["WAIT", wait.replicas, wait.timeoutMs], names.record(key));
         return version as Version;
       }),
-    delete: (key, expected, options) =>
-      call(options, async ({ run }) => {
-        if (expected === "") return false;
-        const keys = [names.record(key), names.index(key.kind, key.partition)];
-        const args = [encodeName(key.id), expected ?? "", channel, encodeKey(key)];
-        return isOne(await run(scripts.DELETE, keys, args));
-      }),
+    delete: async (key, expected, options) => {
+      const keys = [names.record(key), names.index(key.kind, key.partition)];
+      const args = [encodeName(key.id), expectation(expected), channel, encodeKey(key)];
+      return isOne(await runOne(options, scripts.DELETE, keys, args));
+    },
     scan: (filter, page, options) =>
       call(options, ({ run }) => {
         const { kind, partition } = filter;
@@ -124,7 +123,7 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
     release: async (key, { owner, note }, options) => {
       const keys = [names.lease(key), names.leases(key.partition)];
       const args = [owner, note === undefined ? "" : "1", note ?? "", channel, encodeKey(key)];
-      await call(options, ({ run }) => run(scripts.RELEASE, keys, args));
+      await runOne(options, scripts.RELEASE, keys, args);
     },
     ...(subscribe && { watch: watchBy(subscribe, names.channel, { keyOf: decodeKey, failure }) }),
     health: (options) =>
@@ -142,6 +141,11 @@ export function redisDriver(connection: RedisConnection, options: RedisDriverOpt
 
 function recordOf(key: RecordKey, [version, value]: Row): StoredRecord | undefined {
   return version == null ? undefined : { key, version: version as Version, value: value ?? "" };
+}
+
+/** The expected version as the scripts get it: none is empty. */
+function expectation(expected: Version | undefined): string {
+  return expected === "" ? "none" : (expected ?? "");
 }
 
 function claimArgs({ owner, ttlMs, note }: LeaseClaim): (string | number)[] {
