@@ -9,6 +9,7 @@ const CONDITIONS = ["agentauth-source", ...defaultServerConditions.filter((name)
 const PROCESSES = "test/**/*.process.test.ts";
 /** Test files that replace modules, or patch those of Node. */
 const ISOLATED = [
+  "test/cli/commands/doctor/writing.test.ts",
   "test/cli/commands/report/html-file.test.ts",
   "test/cli/fast-path/root-help.test.ts",
   "test/transport/interceptors.test.ts",
