@@ -156,9 +156,10 @@ export interface SettingsFile {
  * @param keys from the outermost in; they are looked for one after the other, as the file has them
  */
 export function locationIn({ path, text }: SettingsFile, ...keys: string[]): string {
-  let at = 0;
+  let at = -1;
   for (const key of keys) {
-    at = keyAt(text, key, at);
+    // A setting may be called like its profile.
+    at = keyAt(text, key, at + 1);
     // The key is written with escapes: the file alone is named.
     if (at < 0) return path;
   }

@@ -1,12 +1,24 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CONFIG_RUNS } from "../../src/cli/commands/config/run.js";
 import type { ConfigOptions } from "../../src/cli/commands/config/setting-input.js";
 import { changeConfig } from "../../src/cli/config/change.js";
-import { checkSetting, PROFILE_KEYS, type Profile } from "../../src/profile/profile-settings.js";
+import { authorizationParamsOf, checkSetting, PROFILE_KEYS, type Profile } from "../../src/profile/profile-settings.js";
+import {
+  type Config,
+  chosenProfile,
+  isProfileName,
+  locationIn,
+  profileNames,
+  profileOf,
+  readConfig,
+  writeConfig,
+  writtenProfile,
+} from "../../src/profile/settings-file.js";
 import { startRun } from "../cli/run-support.js";
 import { temporaryFolder } from "../helpers/folder.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
 
 function contextOf(home: string, tty: boolean) {
   return startRun({ tty, env: { AGENTAUTH_HOME: home } });
@@ -39,8 +51,99 @@ describe("config get", () => {
 });
 
 describe("a setting", () => {
-  it.each(Object.entries(PROFILE_KEYS))("says what it is about: %s", (_key, { about }) => {
-    expect(about).toMatch(/^[A-Za-z].{9}/);
+  it("says what it is about", () => {
+    expect(Object.entries(PROFILE_KEYS).map(([key, { about }]) => `${key}: ${about}`)).toMatchSnapshot();
+  });
+
+  it("says which values it can have, where they are few", () => {
+    const choices = Object.entries(PROFILE_KEYS).flatMap(([key, { choices: words }]) => (words ? [[key, words]] : []));
+    expect(Object.fromEntries(choices)).toEqual({
+      sorting: PROFILE_KEYS.sorting.choices,
+      output: ["table", "wide", "plain", "json", "ndjson", "csv", "yaml", "id"],
+      store: ["file", "keyring", "memory", "redis", "postgres"],
+      store_fallback: ["none", "file"],
+      store_takeover: ["patient", "fast"],
+      use_system_ca: ["yes", "no"],
+    });
+  });
+
+  const REFERENCE = "must be env:NAME, file:PATH or exec:COMMAND";
+  const HEADER = 'must be a header name, or "Name: Scheme"';
+  const ISSUER = "must be an https address without a query (http to this machine alone), as the issuer has it";
+
+  it.each<[keyof Profile, string, string]>([
+    ["auth_header", "", `"" ${HEADER}`],
+    ["auth_header", "X Key", `"X Key" ${HEADER}`],
+    ["auth_header", " X-Key", `" X-Key" ${HEADER}`],
+    ["auth_header", "Authorization:", `"Authorization:" ${HEADER}`],
+    ["auth_header", "Authorization: To ken", `"Authorization: To ken" ${HEADER}`],
+    ["sorting", "yaml", `"yaml" must be one of ${PROFILE_KEYS.sorting.choices?.join(", ")}`],
+    ["issuer", "somewhere", `"somewhere" ${ISSUER}`],
+    ["issuer", "http://as.example", `"http://as.example" ${ISSUER}`],
+    ["issuer", "ftp://127.0.0.1", `"ftp://127.0.0.1" ${ISSUER}`],
+    ["issuer", "https://as.example?a", `"https://as.example?a" ${ISSUER}`],
+    ["issuer", "https://as.example#a", `"https://as.example#a" ${ISSUER}`],
+    ["issuer", "https://:b@as.example", `"https://********@as.example" ${ISSUER}`],
+    ["issuer", "https://a@as.example", `"https://********@as.example" ${ISSUER}`],
+    ["authorize_params", "", '"" must be name=value, with & between several'],
+    ["account", " ", '" " must not be empty'],
+    ["domain", "", '"" must not be empty'],
+    ["pool", "", '"" must not be empty'],
+    ["store_tenant", "", '"" must not be empty'],
+    ["client_cert", "", '"" must not be empty'],
+    ["client_key", "", '"" must not be empty'],
+    ["output", "xml", '"xml" must be one of table, wide, plain, json, ndjson, csv, yaml, id'],
+    ["use_system_ca", "maybe", '"maybe" must be one of yes, no'],
+    ["client_metadata_url", "http://c.example/a", '"http://c.example/a" must be an https address'],
+    ["client_metadata_url", "https://c.example/", '"https://c.example/" must have a path'],
+    ["audit", "audit.log", '"audit.log" must be file:PATH'],
+    ["audit", "file:", '"file:" must be file:PATH'],
+    ["audit", "x file:a", '"x file:a" must be file:PATH'],
+    ["api_token", "tok", `${REFERENCE}, never the token itself`],
+    ["store_url", "redis://r.example", `${REFERENCE}, never the address itself`],
+    ["store_keys", "k", `${REFERENCE}, or none, never the keys themselves`],
+  ])("%s is refused as %j, with the rule", (key, value, rule) => {
+    expect(() => checkSetting(key, value)).toThrow(
+      expect.objectContaining({ code: "usage", class: "usage", message: `${key} ${rule}` }),
+    );
+  });
+
+  it.each<[keyof Profile, string]>([
+    ["auth_header", "X-Api-Key"],
+    ["auth_header", "Authorization: Token"],
+    ["auth_header", "Authorization:Token"],
+    ["issuer", "http://127.0.0.1:8080"],
+    ["issuer", "https://as.example/tenant"],
+    ["authorize_params", "access_type=offline&prompt=consent"],
+    ["store_keys", "none"],
+    ["store_keys", "env:KEYS"],
+    ["store_url", "exec:vault read url"],
+    ["api_token", "file:/run/token"],
+    ["client_metadata_url", "https://c.example/a.json"],
+    ["audit", "file:a"],
+    ["use_system_ca", "no"],
+    ["store_takeover", "fast"],
+    ["pool", "p"],
+  ])("%s can be %j", (key, value) => {
+    expect(() => checkSetting(key, value)).not.toThrow();
+  });
+
+  it("is suggested where a word is near, and not where none is", () => {
+    expect(() => checkSetting("output", "jsn")).toThrow(expect.objectContaining({ hint: "did you mean json?" }));
+    for (const [key, value] of [
+      ["output", "something"],
+      ["pool", ""],
+    ] as const)
+      expect(() => checkSetting(key, value)).toThrow(expect.not.objectContaining({ hint: expect.any(String) }));
+  });
+
+  it("has parameters for the authorization request", () => {
+    const value = "access_type=offline&prompt=consent";
+    expect(authorizationParamsOf({ authorizeParams: { value, source: "x" } })).toEqual({
+      access_type: "offline",
+      prompt: "consent",
+    });
+    expect(authorizationParamsOf({ authorizeParams: undefined })).toEqual({});
   });
 
   it.each<[keyof Profile, string]>([
@@ -96,5 +199,164 @@ describe("a change of the settings file", () => {
     writeFileSync(join(home, "config.json"), "{");
     await expect(changeConfig(home, (config) => config, live())).rejects.toMatchObject({ class: "usage" });
     expect(readFileSync(join(home, "config.json"), "utf8")).toBe("{");
+  });
+
+  it("is written for people to read, by no other user, and names with dots are names", async () => {
+    const home = join(temporaryFolder(), "home");
+    const config: Config = { schema: 1, profile: "a.b", profiles: { "a.b": { pool: "p" } } };
+    await writeConfig(home, config);
+    const path = join(home, "config.json");
+    expect(readFileSync(path, "utf8")).toBe(`${JSON.stringify(config, null, 2)}\n`);
+    expect(readConfig(home)).toEqual(config);
+    if (!ON_WINDOWS) expect((statSync(path).mode & 0o777).toString(8)).toBe("600");
+  });
+
+  it("that is wrong, or cannot be written, is an error that names the file", async () => {
+    const home = temporaryFolder();
+    const path = join(home, "config.json");
+    const config: Config = { schema: 1, profile: "default", profiles: {} };
+    await expect(writeConfig(home, { ...config, profile: "a b" })).rejects.toMatchObject({
+      code: "usage",
+      message: `the settings file ${path}: profile "a b" is not a valid profile name`,
+    });
+    expect(readdirSync(home)).toEqual([]);
+    mkdirSync(join(path, "x"), { recursive: true });
+    await expect(writeConfig(home, config)).rejects.toMatchObject({
+      code: "store_failed",
+      message: expect.stringContaining(`the settings file ${path} cannot be written`),
+    });
+  });
+});
+
+describe("a settings file that is wrong", () => {
+  const known = Object.keys(PROFILE_KEYS).join(", ");
+  const moveAway = "correct it, or move it away";
+
+  it.each<[string, string, string]>([
+    ["[]", "PATH", "it must be a JSON object"],
+    ["null", "PATH", "it must be a JSON object"],
+    ['{"a": 1}', "line 1 of PATH", 'unknown key "a"'],
+    ['{\n  "schema": 2\n}', "line 2 of PATH", 'schema is "2"; this version reads 1'],
+    ['{"profile": 7}', "line 1 of PATH", 'profile "7" is not a valid profile name'],
+    ['{"profile": "a b"}', "line 1 of PATH", 'profile "a b" is not a valid profile name'],
+    ['{"profiles": []}', "line 1 of PATH", "profiles must be an object"],
+    ['{"profiles": {\n"a b": {}}}', "line 2 of PATH", '"a b" is not a valid profile name'],
+    ['{"profiles": {\n"sandbox": {}}}', "line 2 of PATH", "the profile sandbox is reserved for the running sandbox"],
+    ['{"profiles": {\n"p": []}}', "line 2 of PATH", "profiles.p must be an object"],
+    [
+      '{"profiles": {"p": {\n\n"stoer": "file"}}}',
+      "line 3 of PATH",
+      `unknown key "profiles.p.stoer"; known are ${known}`,
+    ],
+    ['{"profiles": {"p": {\n"pool": 7}}}', "line 2 of PATH", 'profiles.p.pool is "7", not a string'],
+    [
+      '{"profile": "pool",\n"profiles": {"pool": {"account": "pool",\n"pool" : 7}}}',
+      "line 3 of PATH",
+      'profiles.pool.pool is "7", not a string',
+    ],
+    ['{"profiles": {"p": {\n"\\u0070ool": 7}}}', "PATH", 'profiles.p.pool is "7", not a string'],
+  ])("as %s is refused with its line", (text, location, problem) => {
+    const home = temporaryFolder();
+    const path = join(home, "config.json");
+    writeFileSync(path, text);
+    expect(() => readConfig(home)).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message: `the settings file ${location.replace("PATH", path)}: ${problem}`,
+        hint: moveAway,
+      }),
+    );
+  });
+
+  it("for one setting says which rule it breaks", () => {
+    const home = temporaryFolder();
+    const path = join(home, "config.json");
+    writeFileSync(path, '{"profiles": {"p": {\n"audit": "x"}}}');
+    expect(() => readConfig(home)).toThrow(`profiles.p.audit in line 2 of ${path} "x" must be file:PATH`);
+  });
+
+  it("as text that is no JSON is refused with the reason, and so is one in UTF-16", () => {
+    const home = temporaryFolder();
+    const path = join(home, "config.json");
+    writeFileSync(path, '{"profile": x}');
+    expect(() => readConfig(home)).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        message: expect.stringContaining(`the settings file ${path}: it is not valid JSON: `),
+        hint: moveAway,
+      }),
+    );
+    writeFileSync(path, "\ufeff{}", "utf16le");
+    expect(() => readConfig(home)).toThrow(`the settings file ${path} is UTF-16`);
+  });
+
+  it("because it cannot be read is an error of the store", () => {
+    const home = temporaryFolder();
+    const path = join(home, "config.json");
+    mkdirSync(path);
+    expect(() => readConfig(home)).toThrow(
+      expect.objectContaining({
+        code: "store_failed",
+        message: expect.stringContaining(`the settings file ${path} cannot be read`),
+      }),
+    );
+  });
+});
+
+describe("a settings file", () => {
+  it("may begin with a byte order mark, and leave out what has a default", () => {
+    const home = temporaryFolder();
+    writeFileSync(join(home, "config.json"), "\ufeff{}");
+    expect(readConfig(home)).toEqual({ schema: 1, profile: "default", profiles: {} });
+  });
+
+  it("names its own lines, and itself alone where a key is not in it", () => {
+    const file = { path: "/c.json", text: '{"a": {\n"b": "c",\n"c": 1}}' };
+    expect(locationIn(file)).toBe("/c.json");
+    expect(locationIn(file, "a")).toBe("line 1 of /c.json");
+    expect(locationIn(file, "a", "c")).toBe("line 3 of /c.json");
+    expect(locationIn(file, "a", "d", "b")).toBe("/c.json");
+  });
+});
+
+describe("the profile", () => {
+  const config: Config = { schema: 1, profile: "default", profiles: { work: { pool: "p" } } };
+
+  it("is that of the flag, of the variable, of the settings file, or the default", () => {
+    const home = temporaryFolder();
+    const file = { value: "default", source: "settings file" };
+    expect(chosenProfile(["a", "--profile"], { AGENTAUTH_PROFILE: "b" }, config)).toEqual({
+      value: "a",
+      source: "--profile",
+    });
+    expect(chosenProfile([undefined, "--profile"], { AGENTAUTH_PROFILE: "b" }, config)).toEqual({
+      value: "b",
+      source: "AGENTAUTH_PROFILE",
+    });
+    expect(chosenProfile([undefined, "--profile"], {}, config)).toEqual(file);
+    expect(profileOf(file, home)).toEqual({ value: "default", source: "default" });
+    expect(profileOf({ value: "a", source: "--profile" }, home)).toEqual({ value: "a", source: "--profile" });
+    writeFileSync(join(home, "config.json"), "{}");
+    expect(profileOf(file, home)).toEqual(file);
+  });
+
+  it("can be named, once each", () => {
+    const home = temporaryFolder();
+    expect(profileNames({ ...config, profiles: { default: {}, work: {} } }, home)).toEqual(["default", "work"]);
+    expect(profileNames({ ...config, profiles: {} }, home)).toEqual(["default"]);
+  });
+
+  it("has what was written, and nothing that every object has", () => {
+    expect(writtenProfile("work", config)).toEqual({ name: "work", entries: { pool: "p" } });
+    for (const name of ["default", "constructor"]) expect(writtenProfile(name, config)).toEqual({ name, entries: {} });
+  });
+
+  it.each(["a", "9", "a.b_c-D", "x".repeat(64)])("may be called %s", (name) => {
+    expect(isProfileName(name)).toBe(true);
+  });
+
+  it.each(["", ".a", "_a", "a b", "a/b", "a\n", "\na", "x".repeat(65), "__proto__"])("may not be called %j", (name) => {
+    expect(isProfileName(name)).toBe(false);
   });
 });
