@@ -161,6 +161,8 @@ describe("everything is printed at once", () => {
     void authorize();
     expect(text()).toContain(`\n  ${LOGIN_URL}\n`);
     expect(links).toEqual([]);
+    const isHidden = !("input" in options);
+    expect(text().includes("paste it here (it is not shown) and press Enter")).toBe(isHidden);
   });
 
   test("but not where a browser was named: it runs where the link works", async () => {
@@ -183,6 +185,20 @@ describe("everything is printed at once", () => {
     void authorize();
     await expect.poll(text).toContain(LOGIN_URL);
     expect([links.length, text().includes("You are connected by SSH")]).toEqual([1, true]);
+  });
+
+  test.each([
+    ["in a container, after the link", remote({ DISPLAY: ":0" }, true), true],
+    ["on a desktop not, where the link can be opened by hand", remote({ DISPLAY: ":0" }), false],
+  ])("where that browser cannot be started: %s", async (_where, environment, isShown) => {
+    const { text, authorize } = await briefLogin({
+      environment,
+      browser: "firefox",
+      openBrowser: async () => "failed",
+    });
+    void authorize();
+    await expect.poll(text).toContain("No browser could be started: open the address yourself.");
+    expect(text().includes(LOGIN_URL)).toBe(isShown);
   });
 });
 

@@ -1,16 +1,47 @@
 import { describe, expect, test } from "vitest";
 import { isAgentAuthError } from "../../src/errors.js";
 import { checkBrowserUrl, openBrowser } from "../../src/login/browser.js";
+import { quote } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";
+import { ON_LINUX, ON_WINDOWS } from "../helpers/systems.js";
 
+const URL_SHOWN = "https://a.example/authorize?state=x&scope=a%20b";
 const open = (command: string | undefined, env: Record<string, string | undefined> = process.env) =>
-  openBrowser("https://a.example/authorize?state=x&scope=a%20b", { command, env });
+  openBrowser(URL_SHOWN, { command, env });
 
 describe("a browser command", () => {
   test.each(["/nowhere/no-such-browser", "no-such-browser-at-all -x", "''", "'unfinished", "/", "a\0b"])(
     "%j that cannot be started has failed",
     async (command) => {
       expect(await open(command)).toBe("failed");
+    },
+  );
+
+  test.skipIf(ON_WINDOWS).each([
+    ["ends well", "exit 0", "opened"],
+    ["ends with 3", "exit 3", "failed"],
+    ["is killed", "kill -9 $$", "failed"],
+    ["gets the address as its last word", `test "$#" = 0 && test "$0" = "${URL_SHOWN}"`, "opened"],
+    ["has the environment without our variables", 'test "$LANG$AGENTAUTH_API_TOKEN" = xx', "opened"],
+    ["can read nothing", "! read -r line", "opened"],
+  ] as const)("that %s", async (_what, script, result) => {
+    expect(await open(`sh -c '${script}'`, { ...process.env, LANG: "xx", AGENTAUTH_API_TOKEN: "y" })).toBe(result);
+  });
+
+  test.runIf(ON_LINUX)("runs in a process group of its own", async () => {
+    const script = "read -r _ _ _ _ group _ < /proc/$$/stat && test $group = $$";
+    expect(await open(`sh -c '${script}'`)).toBe("opened");
+  });
+
+  test.skipIf(ON_WINDOWS).each(["before it runs", "while it runs"])(
+    "is no longer watched once the login has ended: %s",
+    async (when) => {
+      const controller = new AbortController();
+      const abort = () => controller.abort();
+      if (when === "before it runs") abort();
+      else setTimeout(abort, 20);
+      const options = { command: "sh -c 'sleep 0.3; exit 3'", env: process.env, signal: controller.signal };
+      expect(await openBrowser(URL_SHOWN, options)).toBe("opened");
     },
   );
 });
@@ -21,6 +52,12 @@ describe("$BROWSER", () => {
     expect(await open("none", { BROWSER: "no-such-browser-at-all" })).toBe("skipped");
   });
 });
+
+const HTTPS = "must be an https address";
+const PLAIN = "must not contain control, bidirectional or invisible characters";
+const LENGTH = "must not be longer than 8192 bytes";
+/** The longest address that is opened. */
+const LONGEST = "https://a.example/".padEnd(8192, "x");
 
 const check = (url: string) => checkBrowserUrl(url, "authorization_endpoint", "https://issuer.example/metadata");
 
@@ -42,45 +79,55 @@ describe("an address for a browser", () => {
   });
 
   test.each([
-    ["javascript:alert(1)", "https"],
-    ["JaVaScRiPt:alert(1)", "https"],
-    ["\tjavascript:alert(1)", "control"],
-    ["data:text/html,x", "https"],
-    ["vbscript:x", "https"],
-    ["blob:https://a.example/x", "https"],
-    ["file:///etc/passwd", "https"],
-    ["smb://a.example/x", "https"],
-    ["search-ms:query=x", "https"],
-    ["ms-settings:", "https"],
-    ["vscode://x/y", "https"],
-    ["ftp://a.example/", "https"],
-    ["\\\\host\\share", "absolute"],
-    ["--help", "absolute"],
-    ["-a", "absolute"],
-    ["", "absolute"],
-    ["/x", "absolute"],
-    ["http://a.example/", "https"],
-    ["http://127.0.0.1.a.example/", "https"],
-    ["http://10.0.0.1/", "https"],
-    ["https://a.example/\u202egpj.exe", "bidirectional"],
-    ["https://a\u200b.example/", "invisible"],
-    ["https://a.example/x\ny", "control"],
-    ["https://a.example/x\0y", "control"],
-    ["https://a.example/\u2028", "control"],
-    ["https://a.example/\u001b]0;x\u0007", "control"],
-    ["https://a'b.example/", "host"],
-    ["https://$(x).example/", "host"],
-    [`https://a.example/${"x".repeat(8 * 1024)}`, "8192"],
-    [`https://a.example/${"ä".repeat(3_000)}`, "8192"],
+    ["javascript:alert(1)", HTTPS],
+    ["JaVaScRiPt:alert(1)", HTTPS],
+    ["\tjavascript:alert(1)", PLAIN],
+    ["data:text/html,x", HTTPS],
+    ["vbscript:x", HTTPS],
+    ["blob:https://a.example/x", HTTPS],
+    ["file:///etc/passwd", HTTPS],
+    ["smb://a.example/x", HTTPS],
+    ["search-ms:query=x", HTTPS],
+    ["ms-settings:", HTTPS],
+    ["vscode://x/y", HTTPS],
+    ["ftp://a.example/", HTTPS],
+    ["\\\\host\\share", "must be an absolute URL"],
+    ["--help", "must be an absolute URL"],
+    ["-a", "must be an absolute URL"],
+    ["", "must be an absolute URL"],
+    ["/x", "must be an absolute URL"],
+    ["http://a.example/", HTTPS],
+    ["http://127.0.0.1.a.example/", HTTPS],
+    ["http://10.0.0.1/", HTTPS],
+    ["https://a.example/\u202egpj.exe", PLAIN],
+    ["https://a\u200b.example/", PLAIN],
+    ["https://a.example/x\ny", PLAIN],
+    ["https://a.example/x\0y", PLAIN],
+    ["https://a.example/\u2028", PLAIN],
+    ["https://a.example/\u001b]0;x\u0007", PLAIN],
+    ["https://a'b.example/", "must have a plain host name"],
+    ["https://$(x).example/", "must have a plain host name"],
+    [`${LONGEST}x`, LENGTH],
+    [`${LONGEST.slice(0, -2)}'`, LENGTH],
+    [`https://a.example/${"x".repeat(8 * 1024)}\n`, LENGTH],
+    [`https://a.example/${"ä".repeat(3_000)}`, LENGTH],
   ])("%j is refused", (given, rule) => {
-    expect(() => check(given)).toThrow(expect.objectContaining({ code: "bad_address", class: "refused" }));
-    expect(() => check(given)).toThrow(rule);
-    expect(() => check(given)).toThrow("authorization_endpoint");
+    const error = expect.objectContaining({
+      code: "bad_address",
+      class: "refused",
+      message: `authorization_endpoint ${quote(given)} (from "https://issuer.example/metadata") ${rule}`,
+    });
+    expect(() => check(given)).toThrow(error);
+  });
+
+  test.each([LONGEST, `${LONGEST.slice(0, -3)}'`])("of 8,192 bytes is opened", (given) => {
+    expect(check(given)).toHaveLength(8192);
   });
 
   test("with a user or password is refused without repeating it", () => {
-    for (const url of ["https://login.example@evil.example/", "https://a:hunter22@evil.example/"]) {
-      expect(() => check(url)).toThrow("authorization_endpoint must not contain a user name or password");
+    for (const url of ["https://login.example@evil.example/", "https://:hunter22@evil.example/"]) {
+      const message = "authorization_endpoint must not contain a user name or password";
+      expect(() => check(url)).toThrow(expect.objectContaining({ code: "bad_address", class: "refused", message }));
     }
   });
 

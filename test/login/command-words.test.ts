@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { commandWords } from "../../src/login/command-words.js";
+import { quote } from "../../src/redact.js";
 import { fc } from "../helpers/properties.js";
 
 describe("a browser command", () => {
@@ -18,9 +19,20 @@ describe("a browser command", () => {
     expect(commandWords(command)).toEqual(words);
   });
 
-  test.each(["firefox 'x", 'a "', "'' x", '""'])("%j is refused", (command) => {
+  test.each([
+    ["firefox 'x", "has an unterminated '"],
+    ['a "', 'has an unterminated "'],
+    ["'' x", "has an empty program name"],
+    ['""', "has an empty program name"],
+  ])("%j is refused", (command, reason) => {
     expect(() => commandWords(command)).toThrow(
-      expect.objectContaining({ code: "usage", class: "usage", remedy: { action: "configure", option: "browser" } }),
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message: `the browser command ${quote(command)} ${reason}`,
+        hint: "pass a program and its arguments; the address is added as the last one",
+        remedy: { action: "configure", option: "browser" },
+      }),
     );
   });
 
@@ -29,12 +41,18 @@ describe("a browser command", () => {
     ["C:\\Program Files\\Mozilla\\firefox.exe -P work", ["C:\\Program Files\\Mozilla\\firefox.exe", "-P", "work"]],
     ["/opt/My Browser/run --a", ["/opt/My Browser/run", "--a"]],
     ["/opt/My", ["/opt/My"]],
+    ["/opt/My  Browser/run", ["/opt/My", "Browser/run"]],
+    ["  /opt/My Browser/run  --a ", ["/opt/My Browser/run", "--a"]],
+    ["/opt/My Browser/run 'a b'", ["/opt/My Browser/run", "a b"]],
+    ["/opt/Your Browser/run", ["/opt/Your", "Browser/run"]],
+    ["c:/Program Files/run.exe", ["c:/Program Files/run.exe"]],
     ["My Browser/run", ["My", "Browser/run"]],
     ["'/opt/My Browser/run' --a", ["/opt/My Browser/run", "--a"]],
   ])("%j begins with the longest path that is a file", (command, words) => {
     const files = [
       "C:\\Program Files\\Mozilla\\firefox.exe",
       "C:\\Program",
+      "c:/Program Files/run.exe",
       "/opt/My",
       "/opt/My Browser/run",
       "My Browser/run",

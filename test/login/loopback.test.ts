@@ -85,7 +85,47 @@ describe("the port", () => {
       class: "usage",
       remedy: remedy({ action: "configure", option: "redirectPort" }),
     });
-    expect(String(error)).toContain(`port ${port}`);
+    expect(error).toMatchObject({
+      message: `port ${port} is needed for the redirect address http://127.0.0.1:${port}/callback, but another program uses it`,
+      hint: `stop the program that uses port ${port}, or choose another`,
+    });
+  });
+
+  /** Lets the binding of an address fail. */
+  function failBinding(code: string, isFailing: (options: ListenOptions) => boolean) {
+    const { listen: bind } = Server.prototype;
+    const spied = vi.spyOn(Server.prototype, "listen").mockImplementation(function (this: Server, ...given: unknown[]) {
+      if (!isFailing(given[0] as ListenOptions)) return Reflect.apply(bind, this, given);
+      queueMicrotask(() => this.emit("error", Object.assign(new Error(`listen ${code}`), { code })));
+      return this;
+    });
+    onTestFinished(() => void spied.mockRestore());
+    return spied;
+  }
+
+  test("that was wished for and cannot be bound is an error with the reason of the system", async () => {
+    const port = await freePort();
+    failBinding("EACCES", () => true);
+    expect(await rejection(openTest({ port }))).toMatchObject({
+      message: `port ${port} is needed for the redirect address http://127.0.0.1:${port}/callback, but listen EACCES`,
+    });
+  });
+
+  test("that cannot be bound anywhere is an error that names the other flows", async () => {
+    failBinding("EMFILE", () => true);
+    expect(await rejection(openTest())).toMatchObject({
+      code: "usage",
+      class: "usage",
+      message: "nothing can listen on this machine's loopback address: listen EMFILE",
+      hint: "log in without a listener: by the flow paste or device",
+      remedy: remedy({ action: "configure", option: "flow" }),
+    });
+  });
+
+  test("is looked for ten times where other programs hold ::1 of it", async () => {
+    const spied = failBinding("EADDRINUSE", ({ host }) => host === "::1");
+    expect(await rejection(openTest({ host: "localhost" }))).toMatchObject({ code: "usage" });
+    expect(spied).toHaveBeenCalledTimes(20);
   });
 
   test("is taken also where another program holds only ::1 of it, which a browser may try first", async () => {
@@ -99,16 +139,7 @@ describe("the port", () => {
   test.each(["EADDRNOTAVAIL", "EAFNOSUPPORT", "EINVAL"])(
     "is bound on 127.0.0.1 alone without IPv6: %s",
     async (code) => {
-      const { listen: bind } = Server.prototype;
-      const spied = vi.spyOn(Server.prototype, "listen").mockImplementation(function (
-        this: Server,
-        ...given: unknown[]
-      ) {
-        if ((given[0] as ListenOptions).host === "127.0.0.1") return Reflect.apply(bind, this, given);
-        queueMicrotask(() => this.emit("error", Object.assign(new Error(code), { code })));
-        return this;
-      });
-      onTestFinished(() => void spied.mockRestore());
+      const spied = failBinding(code, ({ host }) => host !== "127.0.0.1");
       const { loopback, port } = await openTest({ host: "localhost" });
       spied.mockRestore();
       expect([loopback.redirectUri, await isFree(port)]).toEqual([`http://localhost:${port}/callback`, false]);
@@ -250,6 +281,16 @@ describe("the end", () => {
     const { openLoopback } = await import("../../src/login/loopback.js");
     expect(await rejection(openLoopback({ signal: AbortSignal.abort() }))).toMatchObject({ code: "aborted" });
     expect(openHandles()).toBe(before);
+  });
+
+  test("may come while the port is bound", async () => {
+    const before = openHandles();
+    const { openLoopback } = await import("../../src/login/loopback.js");
+    const controller = new AbortController();
+    const opening = rejection(openLoopback({ signal: controller.signal }));
+    controller.abort();
+    expect(await opening).toMatchObject({ code: "aborted" });
+    await expect.poll(openHandles).toBeLessThanOrEqual(before);
   });
 
   test("of a login without a callback needs no waiting, and may come twice", async () => {

@@ -18,11 +18,16 @@ describe("the pages of a login", () => {
   it("have their texts, for a small screen and in the language of the texts", () => {
     expect(constants.map(([name, page]) => `${name}: ${textOf((page as pages.BrowserPage).html)}`)).toMatchSnapshot();
     expect(textOf(pages.movedTo("/done").html)).toBe("|One moment|Completing the login.|");
+    expect(textOf(pages.movedTo("/link", pages.TO_LOGIN).html)).toBe("|One moment|Opening the login page.|");
     for (const [, page] of constants) {
       expect((page as pages.BrowserPage).html).toMatch(
         /^<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">/,
       );
     }
+  });
+
+  it("look alike", () => {
+    expect(outcomePage({ ok: true, login }).html).toMatchSnapshot();
   });
 
   it.each<ErrorClass>(["auth", "refused", "unavailable", "remote", "store", "aborted", "usage", "partial", "internal"])(
@@ -48,8 +53,9 @@ describe("the last page of a login", () => {
   });
 
   it("leaves it open whether the login succeeds where another program completes it", () => {
-    expect(textOf(outcomePage("received").html)).toMatch(
-      /^\|Almost done\|The response .* was received\..* see there whether it succeeded\./,
+    expect(textOf(outcomePage("received").html)).toBe(
+      "|Almost done|The response to your login was received. The program that asked you to log in completes it: see " +
+        "there whether it succeeded. You can close this window.|",
     );
   });
 
@@ -59,5 +65,12 @@ describe("the last page of a login", () => {
     expect(html).toContain("<bdi>&lt;img src=x onerror=alert(1)&gt;&amp;&#39;&quot;\\u{202e}aaa");
     expect(html).not.toMatch(/<img|\u202e/);
     expect(html).not.toContain("a".repeat(200));
+  });
+
+  it.each([
+    ["a".repeat(200), "a".repeat(200)],
+    ["a".repeat(201), `${"a".repeat(200)}…`],
+  ])("cuts what is longer than 200 characters", (account, shown) => {
+    expect(outcomePage({ ok: true, login: { ...login, account } }).html).toContain(`<bdi>${shown}</bdi>`);
   });
 });

@@ -13,6 +13,14 @@ const RULES: PasteRules = {
   allowBareCode: true,
 };
 const RIGHT = `${URI}?code=c0de-42&state=${STATE}`;
+const WHOLE = "copy the whole address from the address bar of the browser, after the login";
+const NO_STATE = `it has no state: ${WHOLE}`;
+const WRONG_STATE = "its state is not the one of this login (state mismatch): open the address above, not an older one";
+const ELSEWHERE = `it is not the redirect address, which begins with ${URI}?`;
+const PART = `it is only a part of the address: ${WHOLE}`;
+const NO_CODE = `it is neither the redirect address nor a code: ${WHOLE}`;
+const NO_ADDRESS = `it is not an address: ${WHOLE}`;
+const USER = "it contains a user name or password";
 
 function reasonOf(line: string, rules: Partial<PasteRules> = {}): string {
   const verdict = checkPaste(line, { ...RULES, ...rules });
@@ -33,6 +41,7 @@ describe("a pasted line", () => {
     ` "${RIGHT}" `,
     `'${RIGHT}'`,
     `<${RIGHT}>`,
+    `< ${RIGHT} >`,
     RIGHT.slice("http://".length),
     `${RIGHT}#_=_`,
   ])("%j is the callback", (line) => {
@@ -45,42 +54,59 @@ describe("a pasted line", () => {
   });
 
   test.each([
-    [`${URI}?code=c0de-42`, "no state"],
-    [`${URI}?code=c0de-42&state=other`, "state mismatch"],
-    [`${URI}?code=c0de-42&state=${STATE}x`, "state mismatch"],
-    [`${URI}?state=${STATE}`, "neither a code nor an error"],
-    [`${RIGHT}&state=${STATE}`, "contains state more than once"],
-    [`${RIGHT}&code=x`, "contains code more than once"],
-    [`${RIGHT}&iss=a&iss=b`, "contains iss more than once"],
-    [`https://127.0.0.1:49152/callback?code=c&state=${STATE}`, "not the redirect address"],
-    [`http://127.0.0.1:49153/callback?code=c&state=${STATE}`, "not the redirect address"],
-    [`http://localhost:49152/callback?code=c&state=${STATE}`, "not the redirect address"],
-    [`http://127.0.0.1:49152/other?code=c&state=${STATE}`, "not the redirect address"],
-    [`https://evil.example/callback?code=c&state=${STATE}`, `begins with ${URI}?`],
-    [`http://me@127.0.0.1:49152/callback?code=c&state=${STATE}`, "user name"],
-    ["https://issuer.example/authorize?client_id=x", "the login address"],
-    [`?code=c0de-42&state=${STATE}`, "only a part of the address"],
-    [`code=c0de-42&state=${STATE}`, "only a part of the address"],
-    [`state=${STATE}`, "only a part of the address"],
-    ["two words", "not an address"],
-    ["cöde", "not an address"],
-    ["yes", "neither the redirect address nor a code"],
-    ["SplxlOBeZQQYbYS", "neither the redirect address nor a code"],
-    ["i-have-logged-in-now", "neither the redirect address nor a code"],
-    ["c\u001b[31mode", "not an address"],
+    [`${URI}?code=c0de-42`, NO_STATE],
+    [`${URI}?code=c0de-42&state=other`, WRONG_STATE],
+    [`${URI}?code=c0de-42&state=${STATE}x`, WRONG_STATE],
+    [`${URI}?state=${STATE}`, `it has neither a code nor an error: ${WHOLE}`],
+    [`${RIGHT}&state=${STATE}`, "it contains state more than once"],
+    [`${RIGHT}&code=x`, "it contains code more than once"],
+    [`${RIGHT}&iss=a&iss=b`, "it contains iss more than once"],
+    [`https://127.0.0.1:49152/callback?code=c&state=${STATE}`, ELSEWHERE],
+    [`http://127.0.0.1:49153/callback?code=c&state=${STATE}`, ELSEWHERE],
+    [`http://localhost:49152/callback?code=c&state=${STATE}`, ELSEWHERE],
+    [`http://127.0.0.1:49152/other?code=c&state=${STATE}`, ELSEWHERE],
+    [`https://evil.example/callback?code=c&state=${STATE}`, ELSEWHERE],
+    ["https://issuer.example/other?client_id=x", ELSEWHERE],
+    ["https://other.example/authorize?client_id=x", ELSEWHERE],
+    [`http://me@127.0.0.1:49152/callback?code=c&state=${STATE}`, USER],
+    [`http://:pw@127.0.0.1:49152/callback?code=c&state=${STATE}`, USER],
+    [
+      "https://issuer.example/authorize?client_id=x",
+      `it is the login address, not the one where the browser ends up: ${WHOLE}`,
+    ],
+    [`?code=c0de-42&state=${STATE}`, PART],
+    [`code=c0de-42&state=${STATE}`, PART],
+    [`state=${STATE}`, PART],
+    ["error=access_denied", PART],
+    [`x"${RIGHT}"`, PART],
+    [`"${RIGHT}"x`, PART],
+    [`x<${RIGHT}>`, PART],
+    [`<${RIGHT}>x`, PART],
+    ["two words", NO_ADDRESS],
+    ["cöde", NO_ADDRESS],
+    ["yes", NO_CODE],
+    ["SplxlOBeZQQYbYS", NO_CODE],
+    ["i-have-logged-in-now", NO_CODE],
+    ["c\u001b[31mode", NO_ADDRESS],
   ])("%j is not taken: %s", (line, reason) => {
     const given = reasonOf(line);
-    expect(given).toContain(reason);
+    expect(given).toBe(reason);
     expect(given).not.toMatch(/c0de-42|st_0123/);
   });
 
   test("that is a bare code counts only where that is allowed", () => {
-    expect(takenFrom("4/0Ab_c-d.e~f0gh==")).toEqual({ code: "4/0Ab_c-d.e~f0gh==", state: STATE });
-    expect(reasonOf("4/0Ab_c-d.e~f0gh==", { allowBareCode: false })).toMatch(/bare code is not possible.*PKCE.*iss/);
+    for (const code of ["4/0Ab_c-d.e~f0gh==", "SplxlOBeZQQYbYS6", "i-have-logged-1n", "i-have-logged-In"])
+      expect(takenFrom(code)).toEqual({ code, state: STATE });
+    expect(reasonOf("4/0Ab_c-d.e~f0gh==", { allowBareCode: false })).toBe(
+      "a bare code is not possible here, because nothing would show that it belongs to this login and this server " +
+        `(that requires PKCE, and a server that does not return iss): ${WHOLE}`,
+    );
   });
 
   test("that is longer than any address is not taken", () => {
-    expect(reasonOf(`${RIGHT}${"x".repeat(17 * 1024)}`)).toContain("longer than");
+    const longest = `${RIGHT}&x=`.padEnd(16_384, "x");
+    expect(takenFrom(longest)).toMatchObject({ code: "c0de-42" });
+    expect(reasonOf(`${longest}x`)).toBe("it is longer than 16384 characters");
   });
 
   test("that is blank is nothing", () => {
@@ -101,7 +127,7 @@ describe("a pasted line", () => {
 });
 
 describe("reading pasted lines", () => {
-  function reading(input = new PassThrough()) {
+  function reading(input = new PassThrough(), onHelp?: () => void) {
     const said: string[] = [];
     const controller = new AbortController();
     const pasted = readPaste({
@@ -110,6 +136,7 @@ describe("reading pasted lines", () => {
       input,
       say: (text) => said.push(text),
       onInterrupt: () => said.push("interrupted"),
+      onHelp,
       signal: controller.signal,
     });
     return { input, said, controller, pasted };
@@ -147,11 +174,42 @@ describe("reading pasted lines", () => {
   test("ends where the input ends, breaks or has ended before", async () => {
     const ended = reading();
     ended.input.end("bare-code\n");
-    expect(await rejection(ended.pasted)).toMatchObject({ code: "login_required", class: "auth" });
+    const expected = {
+      code: "login_required",
+      class: "auth",
+      message: "the input ended before the redirect address was pasted",
+      hint: "run the program in a terminal, or use the flow device",
+      remedy: { action: "configure", option: "flow" },
+    };
+    expect(await rejection(ended.pasted)).toMatchObject(expected);
     const broken = reading();
     broken.input.destroy(new Error("gone"));
-    expect(await rejection(broken.pasted)).toMatchObject({ code: "login_required" });
-    expect(await rejection(reading(ended.input).pasted)).toMatchObject({ code: "login_required" });
+    expect(await rejection(broken.pasted)).toMatchObject(expected);
+    for (const { input } of [ended, broken]) expect(await rejection(reading(input).pasted)).toMatchObject(expected);
+  });
+
+  test("keeps the program running while it reads, and no longer", async () => {
+    const calls: string[] = [];
+    const input = Object.assign(new PassThrough(), {
+      ref: () => calls.push("ref"),
+      unref: () => calls.push("unref"),
+    });
+    const { pasted } = reading(input);
+    expect(calls).toEqual(["ref"]);
+    input.write(`${RIGHT}\n`);
+    await pasted;
+    expect(calls).toEqual(["ref", "unref"]);
+  });
+
+  test("takes ? for a question only where there is an answer, and until the callback is there", async () => {
+    const { input, said } = reading();
+    input.write("?\n");
+    await expect.poll(() => said).toEqual([`That was not accepted: ${NO_CODE}. Still waiting.`]);
+    let helped = 0;
+    const other = reading(new PassThrough(), () => helped++);
+    other.input.write(` ? \n${RIGHT}\n?\n`);
+    await other.pasted;
+    expect([helped, other.said]).toEqual([1, []]);
   });
 
   test("from a terminal goes key by key, shows nothing, and hands Ctrl-C on", async () => {

@@ -23,7 +23,21 @@ describe("the environment", () => {
     ["Docker", { DISPLAY: ":0" }, ["/.dockerenv"], "linux", { container: true }, true],
     ["Podman", {}, ["/run/.containerenv"], "linux", { container: true, headless: true }, false],
     ["Kubernetes", { KUBERNETES_SERVICE_HOST: "10.0.0.1" }, [], "linux", { container: true, headless: true }, false],
+    ["SSH without a terminal", { SSH_CLIENT: "a 1 22" }, [], "darwin", { ssh: true }, false],
+    ["WSL by its socket", { WSL_INTEROP: "/run/WSL/1_interop" }, [], "linux", { wsl: true }, true],
+    [
+      "no WSL on another system",
+      { WSL_DISTRO_NAME: "Ubuntu" },
+      ["/proc/sys/fs/binfmt_misc/WSLInterop"],
+      "win32",
+      {},
+      true,
+    ],
+    ["a systemd container", { container: "lxc", DISPLAY: ":0" }, [], "linux", { container: true }, true],
+    ["a container of an editor", { REMOTE_CONTAINERS: "1", DISPLAY: ":0" }, [], "linux", { container: true }, true],
+    ["a codespace", { CODESPACES: "true", DISPLAY: ":0" }, [], "linux", { container: true }, true],
     ["CI", { CI: "true", DISPLAY: ":99" }, [], "linux", { ci: true }, false],
+    ["no CI, as a number", { CI: "0", DISPLAY: ":0" }, [], "linux", {}, true],
     ["no CI", { CI: "false", DISPLAY: ":0" }, [], "linux", {}, true],
   ] as const)("%s", (_, env, files, platform, found, hasBrowser) => {
     const none = { ssh: false, wsl: false, container: false, ci: false, headless: false };
@@ -66,8 +80,19 @@ describe("the hints", () => {
     [{ SSH_TTY: "/dev/pts/0", USER: "ada" }, "ssh -L 49152:127.0.0.1:49152 <user@host>"],
     [{ SSH_CONNECTION: "a b $(reboot) 22;x", USER: "ada" }, "ssh -L 49152:127.0.0.1:49152 <user@host>"],
     [{ SSH_CONNECTION: "1 2 198.51.100.9 22", USER: "a;b" }, "ssh -L 49152:127.0.0.1:49152 <user@host>"],
+    [
+      { SSH_CONNECTION: "1 2 198.51.100.9 22", USER: "a b", LOGNAME: "ada" },
+      "ssh -L 49152:127.0.0.1:49152 ada@198.51.100.9",
+    ],
+    [{ SSH_CONNECTION: "1 2 198.51.100.9 22;x", USER: "ada" }, "ssh -L 49152:127.0.0.1:49152 ada@198.51.100.9"],
+    [{ SSH_CONNECTION: "1 2 198.51.100.9 x22", USER: "ada" }, "ssh -L 49152:127.0.0.1:49152 ada@198.51.100.9"],
   ])("for SSH have the exact line to run: %j", (env, line) => {
     expect(detect({ ...env, DISPLAY: ":0" }).hints(URI)).toContain(`  ${line}`);
+  });
+
+  test("name the port of http where the address has none", () => {
+    const lines = detect({ SSH_TTY: "x", DISPLAY: ":0" }).hints("http://127.0.0.1/callback");
+    expect(lines).toContain("  ssh -L 80:127.0.0.1:80 <user@host>");
   });
 
   test("for WSL, containers and CI name the way out", () => {

@@ -48,15 +48,30 @@ describe("the plan of a redirect address", () => {
   });
 
   test.each([0, -1, 65_536, 1.5, Number.NaN])("refuses the port %d", (port) => {
-    expect(() => planRedirect({ port })).toThrow(TypeError);
+    const message = "the redirect port must be a whole number from 1 to 65535";
+    expect(() => planRedirect({ port })).toThrow(new TypeError(message));
   });
 
   test.each(["", "callback", "/a?b", "/a#b", "/a b", "/../a", "/./a", "//a", "/%41", "/a\r\nb"])(
     "refuses the path %j",
     (path) => {
-      expect(() => planRedirect({ path })).toThrow(TypeError);
+      const message = "the redirect path must begin with / and have only letters, digits and -._~/ in it";
+      expect(() => planRedirect({ path })).toThrow(new TypeError(message));
     },
   );
+
+  test.each([1, 65_535])("takes the port %i", (port) => {
+    expect(planRedirect({ port }).ports).toEqual([port]);
+  });
+
+  test.each(["/", "/a", "/a/", "/a-b_c/d.e~f/0"])("takes the path %s", (path) => {
+    expect(planRedirect({ path }).path).toBe(path);
+  });
+
+  test("takes the port of http for that of an earlier address without one", () => {
+    const preferred = "http://127.0.0.1/callback";
+    expect(planRedirect({ preferred })).toEqual({ host: "127.0.0.1", path: "/callback", ports: [80, 0] });
+  });
 
   test("is written as browsers write it", () => {
     expect(redirectUri({ host: "127.0.0.1", path: "/" }, 80)).toBe("http://127.0.0.1/");

@@ -1,5 +1,5 @@
 import { PassThrough } from "node:stream";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { AgentAuthError } from "../../src/errors.js";
 import { detectEnvironment } from "../../src/login/platform.js";
 import { type TerminalLoginOptions, terminalLogin } from "../../src/login/terminal.js";
@@ -19,7 +19,7 @@ describe("a login at a terminal", () => {
 
   test("shows the address first, then opens it, and takes the callback", async () => {
     const opened: string[] = [];
-    const { session, said, text, authorize } = await login({
+    const { session, said, authorize } = await login({
       browser: undefined,
       async openBrowser(url) {
         opened.push(url, said[0] ?? "");
@@ -31,8 +31,11 @@ describe("a login at a terminal", () => {
     expect((await parameters).get("code")).toBe("c0de-42");
     expect(opened[0]).toBe(LOGIN_URL);
     expect(opened[1]).toContain(LOGIN_URL);
-    expect(text()).toMatch(/log in to https:\/\/mcp\.example\/mcp.*\(at issuer\.example\)/);
-    expect(text()).toMatch(/should open now.*Waiting for the login \(5 minutes; Ctrl-C cancels it\)/s);
+    expect(said).toEqual([
+      `To log in to https://mcp.example/mcp, open this address (at issuer.example):\n\n  ${LOGIN_URL}\n`,
+      "Your browser should open now.",
+      "Waiting for the login (5 minutes; Ctrl-C cancels it).",
+    ]);
     await session.close({ ok: true });
     expect(await (await browser).text()).toContain("You are logged in");
     expect(await isFree(portOf(session))).toBe(true);
@@ -72,7 +75,7 @@ describe("a login at a terminal", () => {
   test.each(["sh -c 'exit 3'", "no-such-browser-at-all"])("continues where the browser %s fails", async (browser) => {
     const { session, text, authorize } = await login({ browser, env: process.env });
     const parameters = authorize();
-    await expect.poll(text).toContain("No browser could be started");
+    await expect.poll(text).toContain("No browser could be started: open the address yourself.");
     expect(text()).toContain(LOGIN_URL);
     await raw(portOf(session), request(portOf(session), `/callback?code=c&state=${STATE}`));
     expect((await parameters).get("code")).toBe("c");
@@ -129,14 +132,74 @@ describe("a login at a terminal", () => {
     expect((await login({}, earlier)).session.redirectUri).toBe(earlier);
   });
 
-  test.each([
-    { loginTimeoutSeconds: 0 },
-    { loginTimeoutSeconds: Number.NaN },
-    { redirectPort: 0 },
-    { redirectPath: "x" },
-  ])("refuses %j from the start", (wrong) => {
-    expect(() => terminalLogin({ say: () => {}, env: {}, ...wrong })).toThrow(TypeError);
+  test("says nothing of a browser that failed after the login", async () => {
+    let fail = () => {};
+    const { session, text, authorize } = await login({
+      browser: "x",
+      openBrowser: () => new Promise((resolve) => (fail = () => resolve("failed"))),
+    });
+    const parameters = authorize();
+    await raw(portOf(session), request(portOf(session), `/callback?code=c&state=${STATE}`));
+    await parameters;
+    fail();
+    await session.close({ ok: true });
+    expect(text()).not.toContain("No browser could be started");
   });
+
+  test.each([
+    [{ loginTimeoutSeconds: 0 }, "loginTimeoutSeconds must be a number above 0"],
+    [{ loginTimeoutSeconds: Number.NaN }, "loginTimeoutSeconds must be a number above 0"],
+    [{ loginTimeoutSeconds: Number.POSITIVE_INFINITY }, "loginTimeoutSeconds must be a number above 0"],
+    [{ redirectPort: 0 }, "the redirect port must be"],
+    [{ redirectPath: "x" }, "the redirect path must"],
+  ])("refuses %j from the start", (wrong, message) => {
+    const make = () => terminalLogin({ say: () => {}, env: {}, ...wrong });
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  });
+
+  test("has five minutes, or what it is given, and asks about endpoints where it can", async () => {
+    const method = terminalLogin({ say: () => {}, env: {} });
+    expect([method.loginTimeoutMs, method.confirmEndpoints]).toEqual([300_000, undefined]);
+    const asked: unknown[] = [];
+    const asking = terminalLogin({
+      say: () => {},
+      env: {},
+      loginTimeoutSeconds: 1.5,
+      confirm: async (...question) => {
+        asked.push(...question);
+        return true;
+      },
+    });
+    const { signal } = new AbortController();
+    const prompt = {
+      resource: RESOURCE,
+      issuer: "https://issuer.example",
+      authorizationEndpoint: LOGIN_URL,
+      tokenEndpoint: "https://other.example/token",
+      signal,
+    };
+    expect([asking.loginTimeoutMs, await asking.confirmEndpoints?.(prompt)]).toEqual([1500, true]);
+    expect(asked).toEqual([expect.stringMatching(/^The login for .*Continue\?$/s), signal]);
+  });
+
+  test.each([true, false])(
+    "hands Ctrl-C on to those who listen for SIGINT, else ends the process: %s",
+    async (listens) => {
+      const input = Object.assign(new PassThrough(), { setRawMode: () => undefined });
+      const emit = vi.spyOn(process, "emit").mockReturnValue(listens as never);
+      const kill = vi.spyOn(process, "kill").mockReturnValue(true);
+      onTestFinished(() => {
+        emit.mockRestore();
+        kill.mockRestore();
+      });
+      const { authorize } = await login({ input, flow: "paste" });
+      void authorize();
+      input.write("\x03");
+      await expect.poll(() => emit.mock.calls).toContainEqual(["SIGINT", "SIGINT"]);
+      expect(kill.mock.calls).toEqual(listens ? [] : [[process.pid, "SIGINT"]]);
+    },
+  );
 
   test("refuses a browser command without its last quote from the start", () => {
     expect(() => terminalLogin({ say: () => {}, env: {}, browser: "'x" })).toThrow(AgentAuthError);
@@ -173,6 +236,24 @@ describe("a browser", () => {
     expect(await isOpened({ env: { BROWSER: "none" } })).toBe(false);
   });
 
+  test.each([
+    ["the command that was given", { browser: "firefox" }, "firefox"],
+    ["that of the environment", { browser: undefined }, "opera"],
+  ])("is %s, with the environment", async (_what, options, command) => {
+    const env = { BROWSER: "opera" };
+    const opened: unknown[] = [];
+    const { authorize } = await login({
+      env,
+      ...options,
+      openBrowser: async (url, given) => {
+        opened.push(url, given);
+        return "opened";
+      },
+    });
+    void authorize();
+    expect(opened).toEqual([LOGIN_URL, { command, env, signal: expect.any(AbortSignal) }]);
+  });
+
   test("over SSH needs the port, and the exact command for it is shown", async () => {
     const env = { SSH_CONNECTION: "192.0.2.7 50000 198.51.100.9 22", USER: "ada" };
     const environment = detectEnvironment({ env, exists: () => false, platform: "linux" });
@@ -180,6 +261,10 @@ describe("a browser", () => {
     void authorize();
     const port = portOf(session);
     await expect.poll(text).toContain(`ssh -L ${port}:127.0.0.1:${port} ada@198.51.100.9`);
+    const pasting = await login({ environment, flow: "paste", input: new PassThrough() });
+    void pasting.authorize();
+    expect(pasting.text()).toMatch(/Waiting for the login/);
+    expect(pasting.text()).not.toMatch(/SSH|ssh/);
   });
 });
 
@@ -242,7 +327,11 @@ describe("a pasted address", () => {
 
   test("with --flow paste and no input, or an input that ends, fails with `login_required`", async () => {
     const { authorize } = await login({ flow: "paste" });
-    expect(await rejection(authorize())).toMatchObject({ code: "login_required", class: "auth" });
+    expect(await rejection(authorize())).toMatchObject({
+      code: "login_required",
+      class: "auth",
+      message: "there is no terminal to paste the redirect address into",
+    });
     const input = new PassThrough();
     const ending = await login({ flow: "paste", input });
     const ended = rejection(ending.authorize());
@@ -282,6 +371,9 @@ describe("the end without a callback", () => {
     const stopped = rejection(second.authorize({ signal: stop.signal }));
     stop.abort();
     expect(await stopped).toMatchObject({ code: "aborted" });
+    const before = second.said.length;
+    expect(await rejection(second.authorize({ signal: stop.signal }))).toMatchObject({ code: "aborted" });
+    expect(second.said).toHaveLength(before);
     await second.session.close({ ok: false, error: DENIED });
     expect(await isFree(portOf(second.session))).toBe(true);
     expect(input.listenerCount("data")).toBe(0);
@@ -344,13 +436,34 @@ describe("a device code", () => {
   });
 
   test.each([
-    [{ verificationUri: "javascript:alert(1)" }, "bad_address"],
-    [{ verificationUri: "http://issuer.example/device" }, "bad_address"],
-    [{ verificationUriComplete: "https://a@evil.example/" }, "bad_address"],
-    [{ userCode: "" }, "bad_code"],
-    [{ userCode: "AB\u001b[2J" }, "bad_code"],
-    [{ userCode: "A".repeat(101) }, "bad_code"],
-  ])("is not shown where it is %j", async (changes, code) => {
-    expect(await rejection(shown(changes))).toMatchObject({ code, class: "refused" });
+    [
+      { verificationUri: "javascript:alert(1)" },
+      "bad_address",
+      'verification_uri "javascript:alert(1)" (from "the device authorization answer") must be an https address',
+    ],
+    [
+      { verificationUri: "http://issuer.example/device" },
+      "bad_address",
+      'verification_uri "http://issuer.example/device" (from "the device authorization answer") must be an https address',
+    ],
+    [
+      { verificationUriComplete: "https://a@evil.example/" },
+      "bad_address",
+      "verification_uri_complete must not contain a user name or password",
+    ],
+    [
+      { verificationUriComplete: "smb://evil.example/" },
+      "bad_address",
+      'verification_uri_complete "smb://evil.example/" (from "the device authorization answer") must be an https address',
+    ],
+    [{ userCode: "" }, "bad_code", 'user_code "" cannot be displayed'],
+    [{ userCode: "AB\u001b[2J" }, "bad_code", 'user_code "AB\\e[2J" cannot be displayed'],
+    [{ userCode: "A".repeat(101) }, "bad_code", `user_code "${"A".repeat(101)}" cannot be displayed`],
+  ])("is not shown where it is %j", async (changes, code, message) => {
+    expect(await rejection(shown(changes))).toMatchObject({ code, class: "refused", message });
+  });
+
+  test("of 100 characters is shown", async () => {
+    expect(await shown({ userCode: "A".repeat(100) })).toContain(`\n  ${"A".repeat(100)}\n`);
   });
 });

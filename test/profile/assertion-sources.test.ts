@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { it as base, describe, expect, onTestFinished, vi } from "vitest";
@@ -93,30 +94,40 @@ describe.for(PLATFORMS)("%s", ([_title, kind, envOf, url, headers, reply]) => {
     onTestFinished(() => void vi.unstubAllEnvs());
     expect(await read(sourceOf(kind, peer), envOf(peer))).toBe("a.b.c");
     expect(peer.requests.map((seen) => [seen.method, seen.url])).toEqual([["GET", url]]);
+    expect(peer.requests[0]?.headers).toMatchObject({
+      accept: "application/json, text/plain",
+      "accept-encoding": "identity",
+    });
     for (const [name, value] of Object.entries(headers)) expect(peer.requests[0]?.headers[name]).toBe(value);
   });
 
   it("that redirects is not followed", async ({ peer }) => {
-    peer.routes[path] = { status: 302, headers: { location: `${peer.origin}/elsewhere` } };
-    await expect(read(sourceOf(kind, peer), envOf(peer))).rejects.toMatchObject({
-      code: "redirect_refused",
-      class: "refused",
-      message: expect.stringContaining("which is not followed"),
-    });
+    for (const status of [300, 302, 399]) {
+      peer.routes[path] = { status, headers: { location: `${peer.origin}/elsewhere` } };
+      await expect(read(sourceOf(kind, peer), envOf(peer))).rejects.toMatchObject({
+        code: "redirect_refused",
+        class: "refused",
+        message: `${NAMED}: "${peer.origin}${path}" answers with a redirect, which is not followed`,
+      });
+    }
     expect(peer.to("/elsewhere")).toEqual([]);
   });
 
   it("that refuses is quoted, without the secret of the request and without control characters", async ({ peer }) => {
     peer.routes[path] = ({ headers }) => ({
       status: 400,
-      text: `no identity\u001b[31m ${headers.authorization ?? headers["x-identity-header"] ?? ""}`,
+      text: ` no identity\u001b[31m ${(headers.authorization ?? String(headers["x-identity-header"])).split(" ").at(-1)}\n`,
     });
     const error = await read(sourceOf(kind, peer), envOf(peer)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
       code: "http_error",
+      class: "remote",
       status: 400,
-      message: expect.stringMatching(/: "no identity\\\S*31m/),
+      url: `${peer.origin}${path}`,
+      message: expect.stringMatching(/answers 400: "no identity\\e\[31m \S+"$/),
+      hint: "check that the platform gives this workload an identity",
     });
+    expect(String(error)).toContain(`${NAMED}: "${peer.origin}${path}" answers`);
     expect(String(error)).not.toMatch(/runner-secret-1|app-secret-1/);
     expect(String(error)).not.toContain("\u001b");
   });
@@ -127,10 +138,34 @@ describe.for(PLATFORMS)("%s", ([_title, kind, envOf, url, headers, reply]) => {
     if (kind === "url") return;
     peer.routes[path] = { text: '{"token":"s3cret"}' };
     const error = await read(sourceOf(kind, peer), envOf(peer)).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({ code: "bad_token_answer", class: "refused" });
-    expect(String(error)).not.toContain("s3cret");
+    const member = { "github-actions": "value", azure: "access_token" }[kind];
+    const message =
+      kind === "gcp"
+        ? `${NAMED}: "127.0.0.1:${peer.port}" answers without Metadata-Flavor: Google`
+        : `${NAMED}: the answer of "${peer.origin}${path}" has no ${member}`;
+    expect(error).toMatchObject({ code: "bad_token_answer", class: "refused", message });
+    if (kind === "gcp") return;
+    peer.routes[path] = { text: "s3cret" };
+    await expect(read(sourceOf(kind, peer), envOf(peer))).rejects.toMatchObject({ message });
   });
 });
+
+it.for([
+  [201, "remote"],
+  [404, "remote"],
+  [429, "unavailable"],
+  [500, "unavailable"],
+  [503, "unavailable"],
+] as const)(
+  "an answer of %i is of the class %s, and its text is quoted where it has one",
+  async ([status, kind], { peer }) => {
+    peer.routes["/here"] = { status, text: " ", headers: { "retry-after": "0" } };
+    await expect(read(`url:${peer.origin}/here`)).rejects.toMatchObject({
+      class: kind,
+      message: `${NAMED}: "${peer.origin}/here" answers ${status}`,
+    });
+  },
+);
 
 it("asks again where a platform is busy", async ({ peer }) => {
   peer.routes["/here"] = (_seen, nth) =>
@@ -165,7 +200,10 @@ describe("the address of a platform", () => {
   ])("%s must be https, or on this machine or its link: %j", async ([source, env]) => {
     await expect(read(source, env)).rejects.toMatchObject({
       code: "usage",
-      message: expect.stringContaining("must be https, or http to this machine or its metadata server"),
+      class: "usage",
+      message: expect.stringMatching(
+        /^the source of the test: ".+" must be https, or http to this machine or its metadata server$/,
+      ),
     });
   });
 
@@ -184,28 +222,49 @@ describe("the address of a platform", () => {
 describe("a header", () => {
   it("is sent, and a secret in it is named by a reference", async ({ peer }) => {
     peer.routes["/here"] = { text: "a.b.c" };
-    const headers = ["Authorization: Bearer env:TOKEN", "X-Api-Key: env:TOKEN", "X-Plain: a b"];
+    const headers = [
+      "Authorization: Bearer env:TOKEN",
+      "X-Api-Key: env:TOKEN",
+      "X-Plain: a b",
+      "X-Other:c",
+      "X-Blanks:   d",
+    ];
     await read(`url:${peer.origin}/here`, { TOKEN: "header-secret-1" }, { headers });
     expect(peer.requests[0]?.headers).toMatchObject({
       authorization: "Bearer header-secret-1",
       "x-api-key": "header-secret-1",
       "x-plain": "a b",
+      "x-other": "c",
+      "x-blanks": "d",
     });
   });
 
-  it.for<[string, RegExp]>([
-    ["Authorization: Bearer s3cret", /"Authorization".*may hold a secret: name it with env:NAME/],
-    ["X-Access-Token: s3cret", /may hold a secret/],
-    ["s3cret", /must be "Name: value"/],
-    ["X-Plain: s3cret\u0000", /a character that is not allowed/],
+  const MAY_BE_SECRET = "may hold a secret: name it with env:NAME, file:PATH or exec:COMMAND";
+  const NOT_ALLOWED = "has a character that is not allowed in a header value";
+
+  it.for<[string, string]>([
+    ["Authorization: Bearer s3cret", `the header "Authorization" of ${NAMED} ${MAY_BE_SECRET}`],
+    ["Authorization: Bearer xenv:s3cret", `the header "Authorization" of ${NAMED} ${MAY_BE_SECRET}`],
+    ["X-Access-Token: s3cret", `the header "X-Access-Token" of ${NAMED} ${MAY_BE_SECRET}`],
+    ["Cookie: s3cret", `the header "Cookie" of ${NAMED} ${MAY_BE_SECRET}`],
+    ["X-Secret: s3cret", `the header "X-Secret" of ${NAMED} ${MAY_BE_SECRET}`],
+    ["x-api-key: s3cret", `the header "x-api-key" of ${NAMED} ${MAY_BE_SECRET}`],
+    ["s3cret", `a header of ${NAMED} must be "Name: value"`],
+    [": s3cret", `a header of ${NAMED} must be "Name: value"`],
+    ["X Y: s3cret", `a header of ${NAMED} must be "Name: value"`],
+    ["X-Plain:", `a header of ${NAMED} must be "Name: value"`],
+    ["X-Plain: s3cret\u0000", `the header "X-Plain" of ${NAMED} ${NOT_ALLOWED}`],
+    ["X-Plain: \u0000s3cret", `the header "X-Plain" of ${NAMED} ${NOT_ALLOWED}`],
+    ["X-Plain: s3crét", `the header "X-Plain" of ${NAMED} ${NOT_ALLOWED}`],
   ])("%j is refused, and not repeated", async ([header, message]) => {
     const make = () => open("url:http://127.0.0.1/", {}, { headers: [header] });
-    expect(make).toThrow(message);
+    expect(make).toThrow(expect.objectContaining({ code: "usage", message }));
     expect(make).not.toThrow("s3cret");
   });
 
   it("goes with an address alone", () => {
-    expect(() => open("gcp", {}, { headers: ["X: y"] })).toThrow("goes with url:ADDRESS alone");
+    const message = `a header of ${NAMED} goes with url:ADDRESS alone`;
+    expect(() => open("gcp", {}, { headers: ["X: y"] })).toThrow(expect.objectContaining({ code: "usage", message }));
   });
 });
 
@@ -222,13 +281,52 @@ describe("a source on this machine", () => {
 
   it("without a projected token says what to mount", async () => {
     await expect(read("kubernetes")).rejects.toMatchObject({
-      message: expect.stringContaining("/var/run/secrets/agentauth/token"),
-      hint: expect.stringContaining("serviceAccountToken"),
+      message: `${NAMED} "/var/run/secrets/agentauth/token" cannot be read`,
+      hint: "mount a projected volume with a serviceAccountToken for this audience",
     });
   });
 
+  it.skipIf(ON_WINDOWS).for<[string, () => string, string, string?]>([
+    [
+      "is not there",
+      () => "/nowhere/token",
+      "cannot be read",
+      "name the file that your platform writes the assertion to",
+    ],
+    ["is a folder", () => folder, "is not an ordinary file", "name a file"],
+    [
+      "is a pipe without a writer",
+      () => {
+        execFileSync("mkfifo", [join(folder, "pipe")]);
+        return join(folder, "pipe");
+      },
+      "is not an ordinary file",
+      "name a file",
+    ],
+    ["is too large", () => file("large", "x".repeat(65_537)), "is larger than 65536 bytes", "name a file with one JWT"],
+    ["others of the group can write", () => file("group", "a.b.c", 0o664), "can be written by others"],
+    ["everybody can write", () => file("all", "a.b.c", 0o646), "can be written by others"],
+  ])("that %s is refused", async ([_what, make, problem, hint]) => {
+    const path = make();
+    await expect(read(`file:${path}`)).rejects.toMatchObject({
+      code: "usage",
+      message: `${NAMED} "${path}" ${problem}`,
+      hint: hint ?? `chmod go-w ${path}`,
+    });
+  });
+
+  it("of 64 KiB is read", async () => {
+    expect(await read(`file:${file("longest", "x".repeat(65_536))}`)).toHaveLength(65_536);
+  });
+
   it("outside of a job says which permission is missing", async () => {
-    await expect(read("github-actions")).rejects.toMatchObject({ hint: expect.stringContaining("id-token: write") });
+    const [ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN] = ["http://127.0.0.1:9/", "t"];
+    for (const env of [{}, { ACTIONS_ID_TOKEN_REQUEST_URL }, { ACTIONS_ID_TOKEN_REQUEST_TOKEN }])
+      await expect(read("github-actions", env)).rejects.toMatchObject({
+        code: "usage",
+        message: `${NAMED} needs ACTIONS_ID_TOKEN_REQUEST_URL and ACTIONS_ID_TOKEN_REQUEST_TOKEN, which are not set`,
+        hint: "run it in a job of GitHub Actions with the permission id-token: write",
+      });
   });
 
   it.skipIf(ON_WINDOWS)("is the agent of SPIRE, which is asked for the audience at its socket", async () => {
@@ -240,28 +338,44 @@ describe("a source on this machine", () => {
     writeFileSync(program, `#!/bin/sh\ncat <<END\n${answer.replaceAll("'", "")}\nEND\n`, { mode: 0o755 });
     vi.stubEnv("PATH", `${bin}${delimiter}${process.env["PATH"]}`);
     onTestFinished(() => void vi.unstubAllEnvs());
-    expect(await read("spiffe", { SPIFFE_ENDPOINT_SOCKET: "unix:///run/spire.sock" })).toBe(
-      "apifetchjwtaudiencehttpsasexamplepooloutputjsonsocketPathrunspiresock.b.c",
-    );
+    const asked = "apifetchjwtaudiencehttpsasexamplepooloutputjson";
+    for (const socket of ["unix:///run/spire.sock", "unix:/run/spire.sock", "/run/spire.sock"])
+      expect(await read("spiffe", { SPIFFE_ENDPOINT_SOCKET: socket })).toBe(`${asked}socketPathrunspiresock.b.c`);
+    expect(await read("spiffe")).toBe(`${asked}.b.c`);
     writeFileSync(program, "#!/bin/sh\necho '[]'\n", { mode: 0o755 });
-    await expect(read("spiffe")).rejects.toMatchObject({ message: expect.stringContaining("printed no JWT-SVID") });
+    await expect(read("spiffe")).rejects.toMatchObject({
+      code: "usage",
+      message: `${NAMED}: spire-agent printed no JWT-SVID`,
+      hint: "register the workload with SPIRE",
+    });
   });
 
-  it.for<[string]>([
-    ["eyJhbGciOiJub25lIn0.s3cret."],
-    ["file:"],
-    ["file"],
-    ["env:"],
-    ["exec:"],
-    ["url:"],
-    ["gcp:x"],
-    ["gcp:"],
-    ["kubernetes:"],
-    ["constructor"],
-    ["-"],
-    [""],
-  ])("is not %j, which no message repeats", ([source]) => {
-    expect(() => open(source)).toThrow(expect.objectContaining({ code: "usage" }));
+  const KINDS =
+    "must be one of file:PATH, env:NAME, exec:COMMAND, url:ADDRESS, github-actions, kubernetes[:PATH], gcp, azure, " +
+    "spiffe[:PATH]: where the assertion is, never the assertion itself";
+
+  it.for<[string, string]>([
+    ["eyJhbGciOiJub25lIn0.s3cret.", KINDS],
+    ["file:", "must be file:PATH"],
+    ["file", "must be file:PATH"],
+    ["env:", "must be env:NAME"],
+    ["env", "must be env:NAME"],
+    ["exec:", "must be exec:COMMAND"],
+    ["url:", "must be url:ADDRESS"],
+    ["gcp:x", "must be gcp"],
+    ["gcp:", "must be gcp"],
+    ["azure:x", "must be azure"],
+    ["github-actions:x", "must be github-actions"],
+    ["kubernetes:", "must be kubernetes[:PATH]"],
+    ["spiffe:", "must be spiffe[:PATH]"],
+    ["constructor", KINDS],
+    ["xgcp", KINDS],
+    ["-", KINDS],
+    ["", KINDS],
+  ])("is not %j, which no message repeats", ([source, rule]) => {
+    const typed = { hint: "an assertion that was typed here can be read by other programs until it expires" };
+    const error = { code: "usage", message: `${NAMED} ${rule}`, ...(rule === KINDS && typed) };
+    expect(() => open(source)).toThrow(expect.objectContaining(error));
     expect(() => open(source)).not.toThrow("s3cret");
   });
 });
@@ -291,7 +405,19 @@ describe("the tokens of a workload are stored apart", () => {
       nameOf("exec:b"),
       nameOf("url:http://127.0.0.1/a"),
     ];
-    expect(new Set(names).size).toBe(names.length);
+    expect(names).toEqual([
+      "github-actions o/r 1 build",
+      "github-actions o/other 1 build",
+      "github-actions o/r 2 build",
+      "github-actions o/r 1 test",
+      "azure ",
+      "azure id-1",
+      "gcp",
+      "spiffe",
+      "exec:a",
+      "exec:b",
+      "url:http://127.0.0.1/a",
+    ]);
   });
 });
 

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -12,7 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { openAudit } from "../../src/profile/audit.js";
+import { bothReceivers, openAudit } from "../../src/profile/audit.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { ON_LINUX, ON_WINDOWS } from "../helpers/systems.js";
 
@@ -53,9 +54,10 @@ describe("the audit file", () => {
 
   it("has nothing that a terminal acts on", () => {
     const { path, open, lines } = opened();
-    const tool = "a\u001b[31m\u009b1m\u202eb\nc";
+    const tool = "a\u001b[31m\u009b1m\u007f~\u202e\uffffb\nc";
     open()({ type: "broker", client: "job", method: "POST", tool, status: 200, durationMs: 1 });
     expect(readFileSync(path, "latin1")).toMatch(/^[\x20-\x7e]+\n$/);
+    expect(readFileSync(path, "latin1")).toContain('"tool":"a\\u001b[31m\\u009b1m\\u007f~\\u202e\\uffffb\\nc"');
     expect(lines()).toMatchObject([{ tool }]);
   });
 
@@ -68,6 +70,12 @@ describe("the audit file", () => {
     expect(JSON.parse(line)).toMatchObject(TOKEN);
   });
 
+  it("is not moved aside for its first line, whatever its size", () => {
+    const { path, open } = opened({ maxBytes: 1 });
+    open()(TOKEN);
+    expect(readdirSync(join(path, ".."))).toEqual(["audit.log"]);
+  });
+
   it("is moved aside when it is full, and the nine newest older ones stay", () => {
     const { path, open, lines } = opened({ maxBytes: 300 });
     const receive = open();
@@ -75,6 +83,29 @@ describe("the audit file", () => {
     const older = readdirSync(join(path, "..")).filter((name) => name !== "audit.log");
     expect(older).toHaveLength(9);
     for (const name of [...older, "audit.log"]) expect(lines(join(path, "..", name)).length).toBeGreaterThan(0);
+  });
+
+  it("is moved aside to a name with the time, and of older ones the oldest go, and no other file", () => {
+    const { path, open } = opened({ maxBytes: 1 });
+    const folder = join(path, "..");
+    const olderName = (nth: number) => `audit.log.202001${10 + nth}T000000000Z-0000000${9 - nth}`;
+    const others = [
+      "audit.log.20200101T000000000Z-0000000",
+      "audit.log.20200101T000000000Z-00000000x",
+      "audit.log.20200101T00000000Z-00000000",
+      "audit.logs.20200101T000000000Z-00000000",
+      "other.log.20200101T000000000Z-00000000",
+    ];
+    const older = Array.from({ length: 9 }, (_, nth) => olderName(nth));
+    for (const name of [...older].reverse().concat(others)) writeFileSync(join(folder, name), "{}\n", { mode: 0o600 });
+    const receive = open();
+    receive(TOKEN);
+    expect(readdirSync(folder)).toHaveLength(older.length + others.length + 1);
+    receive(TOKEN);
+    const left = readdirSync(folder).sort();
+    const aside = left.find((name) => !older.includes(name) && !others.includes(name) && name !== "audit.log");
+    expect(aside).toMatch(/^audit\.log\.\d{8}T\d{9}Z-[0-9a-f]{8}$/);
+    expect(left).toEqual(["audit.log", ...older.slice(1), ...others, aside].sort());
   });
 
   it("takes lines until they have its size, and not a byte more", () => {
@@ -111,7 +142,7 @@ describe("the audit file", () => {
   });
 
   it.skipIf(ON_WINDOWS).each<[what: string, prepare: (path: string) => void, message: RegExp]>([
-    ["can be read by others", (path) => writeFileSync(path, "", { mode: 0o644 }), /can be read by others/],
+    ["can be read by others", (path) => writeFileSync(path, "", { mode: 0o644 }), /^the audit file .* can be read by/],
     [
       "can be written by others",
       (path) => {
@@ -120,16 +151,17 @@ describe("the audit file", () => {
       },
       /can be read by others/,
     ],
-    ["is a link", (path) => symlinkSync("/dev/null", path), /is a symbolic link/],
+    ["is a link", (path) => symlinkSync("/dev/null", path), /^the audit file .* is a symbolic link$/],
     [
       "has another name",
       (path) => {
         writeFileSync(`${path}.other`, "", { mode: 0o600 });
         linkSync(`${path}.other`, path);
       },
-      /has another name too/,
+      /^the audit file .* has another name too \(a hard link\)$/,
     ],
-    ["is a folder", (path) => mkdirSync(path), /cannot be opened|not an ordinary file/],
+    ["is a folder", (path) => mkdirSync(path), /^the audit file .* cannot be opened \(EISDIR\)$/],
+    ["is a pipe", (path) => execFileSync("mkfifo", ["-m", "600", path]), /^the audit file .* is not an ordinary file$/],
     [
       "is in a folder that others can write into",
       (path) => chmodSync(join(path, ".."), 0o777),
@@ -138,7 +170,8 @@ describe("the audit file", () => {
   ])("is refused if it %s", (_what, prepare, message) => {
     const { path, open } = opened();
     prepare(path);
-    expect(open).toThrow(message);
+    expect(open).toThrow(expect.objectContaining({ code: "store_failed", message: expect.stringMatching(message) }));
+    expect(open).toThrow(join(path, ".."));
   });
 
   it.each(["audit.log", "file:", "https://audit.example"])("is refused as %s, with the rule", (value) => {
@@ -153,6 +186,30 @@ describe("the audit file", () => {
     chmodSync(path, 0o644);
     receive(TOKEN);
     receive(TOKEN);
-    expect(warnings).toEqual([expect.stringContaining("events cannot be written into")]);
+    expect(warnings).toEqual([`events cannot be written into ${path}: the audit file ${path} can be read by others`]);
+  });
+});
+
+describe("two receivers of events", () => {
+  it("are one, which is the other where there is one alone", () => {
+    const received: string[] = [];
+    const one = (event: string) => void received.push(`one ${event}`);
+    const other = (event: string) => void received.push(`other ${event}`);
+    expect(bothReceivers()).toBeUndefined();
+    expect(bothReceivers(undefined, undefined)).toBeUndefined();
+    expect(bothReceivers(one, undefined)).toBe(one);
+    expect(bothReceivers(undefined, other)).toBe(other);
+    bothReceivers(one, other)?.("a");
+    expect(received).toEqual(["one a", "other a"]);
+  });
+
+  it("get the event both, whatever the first does", () => {
+    const received: string[] = [];
+    const failing = () => {
+      throw new Error("a bug of the program");
+    };
+    const both = bothReceivers<string>(failing, (event) => received.push(event));
+    expect(() => both?.("a")).toThrow("a bug of the program");
+    expect(received).toEqual(["a"]);
   });
 });

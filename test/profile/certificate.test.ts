@@ -1,6 +1,7 @@
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { readClientCertificate } from "../../src/profile/certificate.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
 import { type CertificateServer, LIST_ENV, startCertificateServer } from "./certificate-server.js";
@@ -118,26 +119,73 @@ describe.skipIf(!openssl)("a client certificate that cannot be used is refused b
     expect(stderr).toContain(`hint: (umask 077; openssl pkey -in ${sealed} -out ${sealed}.plain)`);
   });
 
-  it.each<[string, () => string[], RegExp]>([
+  const CERTIFICATE = "name a certificate that was issued to you, in PEM form: --client-cert <file>";
+  const KEY = "name the file of its key: --client-key <file>, or agentauth config set client_key <file>";
+
+  it.each<[string, () => string[], () => string, string]>([
     [
       "the key is another's",
       () => ["--client-cert", at.mine.cert, "--client-key", at.stranger.key],
-      /is not that of the certi.*\nhint: name the certificate and the key that were made together\n/,
+      () =>
+        `the key in --client-key "${at.stranger.key}" is not that of the certificate in --client-cert "${at.mine.cert}"`,
+      "name the certificate and the key that were made together",
     ],
-    ["there is a key alone", () => ["--client-key", at.mine.key], /and no client certificate/],
-    ["there is no such file", () => ["--client-cert", "/nowhere.pem", "--client-key", at.mine.key], /cannot be read/],
-    ["there is no such key", () => ["--client-cert", at.mine.cert, "--client-key", "/nowhere.key"], /is not there/],
-    ["it is none", () => ["--client-cert", at.mine.key, "--client-key", at.mine.key], /contains no PEM certificate/],
+    [
+      "there is a key alone",
+      () => ["--client-key", at.mine.key],
+      () => `a private key is named (--client-key "${at.mine.key}"), and no client certificate`,
+      "name its certificate with --client-cert <file>, or agentauth config set client_cert <file>",
+    ],
+    [
+      "there is no such file",
+      () => ["--client-cert", "/nowhere.pem", "--client-key", at.mine.key],
+      () => '--client-cert "/nowhere.pem" cannot be read',
+      CERTIFICATE,
+    ],
+    [
+      "there is no such key",
+      () => ["--client-cert", at.mine.cert, "--client-key", "/nowhere.key"],
+      () => '--client-key "/nowhere.key" is not there',
+      KEY,
+    ],
+    [
+      "it is none",
+      () => ["--client-cert", at.mine.key, "--client-key", at.mine.key],
+      () => `--client-cert "${at.mine.key}" contains no PEM certificate`,
+      CERTIFICATE,
+    ],
+    [
+      "it has no key",
+      () => ["--client-cert", at.mine.cert],
+      () => `--client-cert "${at.mine.cert}" holds a certificate, and no private key`,
+      KEY,
+    ],
     [
       "the key is none",
       () => ["--client-cert", at.mine.cert, "--client-key", privateCopy()],
-      /contains no private key/,
+      () => `--client-key "${at.authority.path("copy.pem")}" contains no private key in PEM form`,
+      KEY,
     ],
-  ])("where %s", async (_what, args, words) => {
+  ])("where %s", async (_what, args, message, hint) => {
     const { code, stderr } = await refused(args());
-    expect([code, stderr]).toEqual([2, expect.stringMatching(words)]);
-    expect(stderr).toContain("\nhint: ");
+    expect([code, stderr]).toEqual([2, `error: ${message()}\nhint: ${hint}\n`]);
   });
+
+  it.each(["-----BEGIN ENCRYPTED PRIVATE KEY-----\n", "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n"])(
+    "where its key is encrypted, as the profile that names it has it: %j",
+    (text) => {
+      const sealed = at.authority.path("sealed of a profile.key");
+      writeFileSync(sealed, text, { mode: 0o600 });
+      const from = (value: string) => ({ value, source: "profile default" });
+      expect(() => readClientCertificate({ cert: from(at.mine.cert), key: from(sealed) }, {})).toThrow(
+        expect.objectContaining({
+          code: "usage",
+          message: `the private key in "${sealed}" (profile default) is encrypted, and password prompts are not supported`,
+          hint: expect.stringMatching(/openssl pkey -in .*, and name \S* ?.*\.plain'? as the key$/),
+        }),
+      );
+    },
+  );
 
   function privateCopy(): string {
     const copy = at.authority.path("copy.pem");

@@ -108,5 +108,20 @@ describe("the options caFile and proxy", () => {
     expect(() => create({ caFile: "/ca.pem", fetch: globalThis.fetch })).toThrow(message);
     expect(() => create({ proxy: "http://proxy.example", fetch: globalThis.fetch })).toThrow("the option proxy and");
     expect(() => create({ fetch: globalThis.fetch })).not.toThrow();
+    expect(() => create({ useSystemCa: true, fetch: globalThis.fetch })).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message: "the option useSystemCa and the option fetch exclude each other: fetch makes its own connections",
+        hint: "leave out one of them",
+      }),
+    );
+  });
+
+  it("of createAgentClient are refused beside a network of the caller", () => {
+    const network = { connectTo: () => ({ fetch: globalThis.fetch }) } as never;
+    const message = "the option caFile and the option network exclude each other: network makes its own connections";
+    expect(() => createAgentClient({ caFile: "/ca.pem", network })).toThrow(message);
+    expect(() => createAgentClient({ network })).not.toThrow();
   });
 });

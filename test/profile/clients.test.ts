@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, vi } from "vitest";
 import { createAgentClient, createManagementClient, defaultStore } from "../../src/node/index.js";
@@ -6,6 +6,7 @@ import { memoryStore } from "../../src/store/memory.js";
 import { flowTest, type User } from "../flow/support.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { startScene } from "../helpers/issuer.js";
+import { ON_WINDOWS } from "../helpers/systems.js";
 
 const it = flowTest({ machineGrants: true });
 
@@ -81,6 +82,67 @@ describe("createAgentClient", () => {
     expect(await createAgentClient({ client, grant, store: memoryStore() }).token(desk.url)).toBeDefined();
     const wrong = createAgentClient({ client: { ...client, clientSecret: "wrong" }, grant, store: memoryStore() });
     await expect(wrong.token(desk.url)).rejects.toMatchObject({ code: "invalid_client" });
+  });
+
+  it("uses the parameters, the issuer and the audit file of the profile, and a receiver beside it", async () => {
+    const scene = await startScene();
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere });
+    const audit = join(elsewhere, "events", "audit.log");
+    const entries = { authorize_params: "access_type=offline", issuer: scene.issuer.issuer, audit: `file:${audit}` };
+    writeFileSync(join(elsewhere, "config.json"), JSON.stringify({ profiles: { default: entries } }), { mode: 0o600 });
+    const types: string[] = [];
+    const agent = createAgentClient({ login: scene.login, onEvent: ({ type }) => types.push(type) });
+    await agent.login(scene.mcp.url);
+    expect(scene.login.urls[0]?.searchParams.get("access_type")).toBe("offline");
+    expect(types).toContain("login");
+    expect(readFileSync(audit, "utf8")).toContain('"type":"login"');
+    const parameters = { authorizationParams: { access_type: "online" }, login: scene.login, store: memoryStore() };
+    await createAgentClient(parameters).login(scene.mcp.url);
+    expect(scene.login.urls[1]?.searchParams.get("access_type")).toBe("online");
+    if (ON_WINDOWS) return;
+    chmodSync(audit, 0o644);
+    const warn = vi.spyOn(process, "emitWarning").mockReturnValue();
+    onTestFinished(() => void warn.mockRestore());
+    expect(() => createAgentClient()).toThrow("can be read by others");
+    chmodSync(audit, 0o600);
+    const warned = createAgentClient({ login: scene.login, store: memoryStore() });
+    chmodSync(audit, 0o644);
+    await warned.login(scene.mcp.url);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringContaining(`events cannot be written into ${audit}`), "AgentAuthWarning"],
+    ]);
+  });
+
+  it.each([
+    ["the option issuer", { issuer: "https://other.example" }],
+    ["that of the client", { client: { clientId: "c", issuer: "https://other.example" } }],
+    [
+      "that of the grant",
+      {
+        client: { clientId: "c", clientSecret: "s", issuer: "https://other.example" },
+        grant: { type: "client_credentials", issuer: "https://other.example" },
+      },
+    ],
+  ] as const)("takes %s in place of that of the environment, which is not even checked", (_what, options) => {
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_ISSUER: "nothing of this kind" });
+    expect(() => createAgentClient(options)).not.toThrow();
+    expect(() => createAgentClient()).toThrow('AGENTAUTH_ISSUER "nothing of this kind" must be an https address');
+  });
+
+  it("refuses an option that does not exist", () => {
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere });
+    const wrong = { profil: "a" } as object;
+    expect(() => createAgentClient(wrong)).toThrow(
+      new TypeError('createAgentClient has no option "profil"; did you mean profile?'),
+    );
+    expect(() => createManagementClient(wrong)).toThrow(
+      new TypeError('createManagementClient has no option "profil"; did you mean profile?'),
+    );
+  });
+
+  it("takes an empty variable for one that is not set", () => {
+    stubEnvironment({ AGENTAUTH_HOME: elsewhere, AGENTAUTH_STORE: "", AGENTAUTH_PROFILE: "", AGENTAUTH_ISSUER: "" });
+    expect(() => createAgentClient()).not.toThrow();
   });
 
   it("uses the metadata document of the profile, another one, or none", async () => {

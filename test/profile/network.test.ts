@@ -1,8 +1,16 @@
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
-import { describe, expect } from "vitest";
-import { agentNetwork } from "../../src/profile/network.js";
-import { Redactor } from "../../src/redact.js";
+import { describe, expect, onTestFinished, vi } from "vitest";
+import {
+  agentNetwork,
+  networkFetch,
+  outletOf,
+  proxySettings,
+  readAuthorities,
+  withSource,
+} from "../../src/profile/network.js";
+import { quote, Redactor } from "../../src/redact.js";
 import { LIST, LISTED, listening, portOf, proxiedTest, TOKEN } from "../cli/clients/proxied-service.js";
 import { hasOpenssl } from "../helpers/certificates.js";
 import { runCli, temporaryFolder } from "../helpers/cli.js";
@@ -201,6 +209,191 @@ describe.skipIf(!openssl)("TLS", () => {
   it("shows no password of a proxy that has a % which encodes nothing", async ({ service }) => {
     const { stdout, stderr } = await list(["--debug"], { HTTPS_PROXY: service.proxyUrl("me:a%zzb-planted@") });
     expect([stdout, stderr.includes("planted")]).toEqual(["", false]);
+  });
+});
+
+describe("the proxies", () => {
+  const from = (value: string, source: string) => ({ value, source });
+
+  it.each<[string, Record<string, string>, string | undefined, object]>([
+    ["none", {}, undefined, { https: undefined, http: undefined, except: undefined }],
+    [
+      "each for its scheme",
+      { HTTPS_PROXY: "a", HTTP_PROXY: "b", NO_PROXY: "c", ALL_PROXY: "d" },
+      undefined,
+      { https: from("a", "HTTPS_PROXY"), http: from("b", "HTTP_PROXY"), except: from("c", "NO_PROXY") },
+    ],
+    [
+      "those in small letters first, unless they are empty",
+      { https_proxy: "a", HTTPS_PROXY: "A", http_proxy: "", HTTP_PROXY: "B", no_proxy: "c" },
+      undefined,
+      { https: from("a", "https_proxy"), http: from("B", "HTTP_PROXY"), except: from("c", "no_proxy") },
+    ],
+    [
+      "that for all schemes where none is named for one",
+      { ALL_PROXY: "d" },
+      undefined,
+      { https: from("d", "ALL_PROXY"), http: undefined, except: undefined },
+    ],
+    [
+      "that of http alone, without that for all",
+      { HTTP_PROXY: "b", all_proxy: "d" },
+      undefined,
+      { https: undefined, http: from("b", "HTTP_PROXY"), except: undefined },
+    ],
+    [
+      "the one that is named, for both",
+      { HTTPS_PROXY: "a", NO_PROXY: "c" },
+      "e",
+      { https: from("e", "--proxy"), http: from("e", "--proxy"), except: from("c", "NO_PROXY") },
+    ],
+    [
+      "those of the environment where the one that is named is empty",
+      { HTTPS_PROXY: "a" },
+      "",
+      { https: from("a", "HTTPS_PROXY"), http: undefined, except: undefined },
+    ],
+  ])("are %s", (_what, env, named, expected) => {
+    expect(proxySettings(withSource(named, "--proxy"), env)).toEqual(expected);
+  });
+
+  const outlet = (source: string, value: string) =>
+    outletOf({ proxy: { value, source }, caFile: undefined, env: { NO_PROXY: "b" } }, new Redactor());
+
+  it("are addresses, with or without a scheme", () => {
+    for (const value of ["proxy.example:3128", "http://proxy.example:3128"])
+      expect(outlet("--proxy", value)).toMatchObject({
+        proxies: { https: "http://proxy.example:3128/", http: "http://proxy.example:3128/" },
+        noProxy: "b",
+      });
+    expect(outlet("--proxy", "https://proxy.example")).toMatchObject({ proxies: { https: "https://proxy.example/" } });
+  });
+
+  it.each([
+    ["--proxy", "ftp://a", "is not an http:// or https:// address", "correct or unset --proxy, such as --proxy "],
+    [
+      "HTTPS_PROXY",
+      "ftp://a",
+      "is not an http:// or https:// address",
+      "correct or unset HTTPS_PROXY, such as HTTPS_PROXY=",
+    ],
+    [
+      "the option proxy",
+      "http://[",
+      "is not an http:// or https:// address",
+      "correct or unset the option proxy, such as ",
+    ],
+  ])("from %s are refused as %s, with a right one", (source, value, rule, hint) => {
+    expect(() => outlet(source, value)).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message: `${source} "${value}" ${rule}`,
+        hint: `${hint}http://proxy.example:3128`,
+      }),
+    );
+  });
+
+  it("of SOCKS are refused with what can be used", () => {
+    expect(() => outlet("HTTPS_PROXY", "socks5://127.0.0.1:1")).toThrow(
+      expect.objectContaining({
+        message:
+          'HTTPS_PROXY "socks5://127.0.0.1:1" is a SOCKS proxy, which is not supported: it must be an http:// or https:// address',
+        hint: "name an HTTP proxy with --proxy or HTTPS_PROXY, or unset it",
+      }),
+    );
+    expect(() => outlet("HTTPS_PROXY", "x-socks5://127.0.0.1:1")).toThrow("is not an http");
+  });
+
+  it("on the command line must not have a password", () => {
+    expect(() => outlet("--proxy", "http://me:pw@proxy.example")).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message:
+          "--proxy: a password must not be on the command line, where other programs can read it and the shell stores it",
+        hint: "give the whole address in the variable HTTPS_PROXY; and change the password that was typed here",
+      }),
+    );
+    expect(() => outlet("--proxy", "http://me@proxy.example")).not.toThrow();
+  });
+});
+
+describe("the authorities", () => {
+  const PEM = "test/fixtures/self-signed.pem";
+  const withTls = (tls: object) => {
+    const builtin = vi.spyOn(process, "getBuiltinModule").mockReturnValue(tls as never);
+    onTestFinished(() => void builtin.mockRestore());
+  };
+  const caOf = (env: Record<string, string>, systemCa?: string) =>
+    outletOf(
+      {
+        proxy: undefined,
+        caFile: { value: PEM, source: "the option caFile" },
+        systemCa: withSource(systemCa, "x"),
+        env,
+      },
+      new Redactor(),
+    ).ca;
+  const own = readFileSync(PEM, "utf8");
+
+  it("are those of Node, of its variable, of the system where they are wanted, and of the file", () => {
+    withTls({ rootCertificates: ["r"], getCACertificates: (type: string) => [type] });
+    expect(caOf({})).toEqual(["default", own]);
+    expect(caOf({ NODE_EXTRA_CA_CERTS: PEM }, "yes")).toEqual(["default", own, "system", own]);
+  });
+
+  it("are the built-in ones of a Node that lists no others", () => {
+    withTls({ rootCertificates: ["r"] });
+    expect(caOf({ NODE_EXTRA_CA_CERTS: "/nowhere.pem" })).toEqual(["r", own]);
+  });
+
+  it("of the system are refused with a Node that cannot read them", () => {
+    withTls({ rootCertificates: ["r"] });
+    expect(() => caOf({}, "yes")).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message: `x: Node ${process.versions.node} cannot read the certificate authorities of the system; that needs Node 22.15 or later, or 24`,
+        hint: "use such a Node, or name a file with your authorities (PEM) in NODE_EXTRA_CA_CERTS or with --ca-file <file>",
+      }),
+    );
+  });
+
+  it.each([
+    ["--ca-file", "name a file with the certificates of your authorities, in PEM form: --ca-file <file>"],
+    ["the option caFile", "name a file with the certificates of your authorities, in PEM form"],
+  ])("of %s are read from a file that has some", (source, hint) => {
+    expect(readAuthorities({ value: PEM, source })).toBe(own);
+    for (const [value, why] of [
+      ["/nowhere.pem", "cannot be read"],
+      [fileURLToPath(import.meta.url), "contains no PEM certificate"],
+    ] as const)
+      expect(() => readAuthorities({ value, source })).toThrow(
+        expect.objectContaining({ code: "usage", class: "usage", message: `${source} ${quote(value)} ${why}`, hint }),
+      );
+  });
+});
+
+describe("a network that accepts every certificate", () => {
+  const env = { NODE_TLS_REJECT_UNAUTHORIZED: "0" };
+  const options = { proxy: undefined, caFile: undefined, env };
+  const refused = {
+    code: "tls_failed",
+    class: "refused",
+    message:
+      "NODE_TLS_REJECT_UNAUTHORIZED is 0: any server could impersonate x.example and read the tokens, so nothing was sent",
+    hint: "unset it; --ca-file <file> trusts a certificate authority of your own",
+  };
+
+  it("sends nothing over TLS, and the rest as ever", async () => {
+    const { origin } = await startServer((response) => void response.end("hello"));
+    const agent = agentNetwork(options, new Redactor()).connectTo(new URL(origin), new Set()).fetch;
+    for (const fetch of [networkFetch(options, new Redactor()), agent]) {
+      await expect(fetch("https://x.example/a")).rejects.toMatchObject(refused);
+      await expect(fetch(new Request("https://x.example/a"))).rejects.toMatchObject(refused);
+      expect(await (await fetch(origin)).text()).toBe("hello");
+    }
   });
 });
 

@@ -6,6 +6,7 @@ import { resolveSettings } from "../../src/profile/resolve-settings.js";
 import { writeSandboxState } from "../../src/profile/sandbox-state.js";
 import type { SettingFlags } from "../../src/profile/settings.js";
 import { type Config, readConfig } from "../../src/profile/settings-file.js";
+import { quote } from "../../src/redact.js";
 import { temporaryFolder } from "../helpers/cli.js";
 
 const CONFIG: Config = {
@@ -64,6 +65,88 @@ describe("flag before environment before profile before default", () => {
     ]);
   });
 
+  it("every setting of a profile, or its flag or its variable", () => {
+    const entries = {
+      issuer: "https://as.example",
+      auth_header: "X-Api-Key",
+      sorting: "json",
+      authorize_params: "a=b",
+      account: "acc",
+      domain: "dom",
+      pool: "pool",
+      output: "csv",
+      client_cert: "/cert.pem",
+      client_key: "/key.pem",
+      use_system_ca: "no",
+      client_metadata_url: "https://c.example/a.json",
+      audit: "file:/audit.log",
+    };
+    const config: Config = { ...CONFIG, profiles: { default: entries } };
+    const from = (value: string) => ({ value, source: "profile default" });
+    const profile = { value: "default", source: "settings file" };
+    expect(resolve({}, {}, config)).toEqual({
+      profile,
+      baseUrl: undefined,
+      apiToken: undefined,
+      issuer: from("https://as.example"),
+      authHeader: from("X-Api-Key"),
+      sorting: from("json"),
+      authorizeParams: from("a=b"),
+      account: from("acc"),
+      domain: from("dom"),
+      pool: from("pool"),
+      output: from("csv"),
+      clientCert: from("/cert.pem"),
+      clientKey: from("/key.pem"),
+      useSystemCa: from("no"),
+      clientMetadataUrl: from("https://c.example/a.json"),
+      audit: from("file:/audit.log"),
+    });
+    const flags = {
+      issuer: "https://flag.example",
+      account: "1",
+      domain: "2",
+      pool: "3",
+      output: "id",
+      clientCert: "4",
+      clientKey: "5",
+      useSystemCa: true,
+      clientMetadataUrl: "none",
+    } as const;
+    const env = { AGENTAUTH_AUDIT: "file:/b", AGENTAUTH_ISSUER: "https://env.example" };
+    expect(resolve(flags, env, config)).toMatchObject({
+      issuer: { value: "https://flag.example", source: "--issuer" },
+      account: { value: "1", source: "--account" },
+      domain: { value: "2", source: "--domain" },
+      pool: { value: "3", source: "--pool" },
+      output: { value: "id", source: "--output" },
+      clientCert: { value: "4", source: "--client-cert" },
+      clientKey: { value: "5", source: "--client-key" },
+      useSystemCa: { value: "yes", source: "--use-system-ca" },
+      clientMetadataUrl: { value: "none", source: "--client-metadata-url" },
+      audit: { value: "file:/b", source: "AGENTAUTH_AUDIT" },
+    });
+    expect(resolve({}, env, config).issuer).toEqual({ value: "https://env.example", source: "AGENTAUTH_ISSUER" });
+    expect(resolve({ clientCert: "4" }, {}, config).clientKey).toBeUndefined();
+  });
+
+  it("what is wrong is an error, or counts as not set where the caller takes the error", () => {
+    const env = { AGENTAUTH_BASE_URL: "ftp://x.example" };
+    const message = expect.stringMatching(/^AGENTAUTH_BASE_URL "ftp:/);
+    expect(() => resolve({}, env)).toThrow(expect.objectContaining({ code: "usage", message }));
+    const wrong: unknown[] = [];
+    const onWrong = (setting: string, error: Error) => wrong.push(setting, error.message);
+    const settings = resolveSettings({ profile: "nope" }, env, CONFIG, "/nowhere", flagText, onWrong);
+    expect([settings.baseUrl, settings.profile.value, settings.pool]).toEqual([undefined, "nope", undefined]);
+    expect(wrong).toEqual(["profile", 'there is no profile "nope" (--profile)', "baseUrl", message]);
+  });
+
+  it("a profile that no settings file has, only in an engine that the environment names", () => {
+    expect(resolve({ profile: "user-1" }, { AGENTAUTH_STORE: "redis" }).profile.value).toBe("user-1");
+    expect(resolve({}, { AGENTAUTH_STORE: "redis" }).pool?.value).toBe("pool_default");
+    expect(() => resolve({ profile: "user-1" }, { AGENTAUTH_STORE: "file" })).toThrow("there is no profile");
+  });
+
   it("what is empty is not set", () => {
     expect(resolve({ baseUrl: "" }, { AGENTAUTH_BASE_URL: "" }).baseUrl?.source).toBe("profile default");
   });
@@ -85,6 +168,7 @@ describe("the API token", () => {
   it("is read when it is needed, not before", () => {
     const { apiToken } = resolve();
     expect(apiToken?.source).toBe("profile default, DEFAULT_TOKEN");
+    expect(apiToken?.reference).toEqual({ value: "env:DEFAULT_TOKEN", source: "profile default" });
     expect(() => apiToken?.read()).toThrow(/environment variable DEFAULT_TOKEN, named by profile default, is not set/);
   });
 
@@ -107,8 +191,16 @@ describe("the API token", () => {
   ])("of a profile is not drawn out by %s", (_what, flags, env) => {
     const { apiToken } = resolve(flags, { DEFAULT_TOKEN: "tok_profile", ...env });
     expect(() => apiToken?.read()).toThrow(
-      expect.objectContaining({ class: "usage", message: expect.stringMatching(/belongs to .*, not to https:\/\//) }),
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message: expect.stringMatching(
+          /^the API token of profile (?:default belongs to https:\/\/default\.example\/|tokenless belongs to no base_url yet), not to https:\/\/\S+ \((?:--base-url|AGENTAUTH_BASE_URL)\)$/,
+        ),
+        hint: "give the token for this address in AGENTAUTH_API_TOKEN, or use another profile",
+      }),
     );
+    expect(apiToken?.source).toMatch(/^profile (?:default|tokenless)$/);
   });
 
   it("goes along to another path of the same origin", () => {
@@ -138,7 +230,15 @@ describe("profiles", () => {
 
   it.each(["", " ", "a b", "../x", "-x", "__proto__", "x".repeat(65), "a\nb"])("%j is no name", (name) => {
     if (name === "") expect(resolve({ profile: name }).profile.source).toBe("settings file");
-    else expect(() => resolve({ profile: name })).toThrow(/is not a valid profile name/);
+    else {
+      expect(() => resolve({ profile: name })).toThrow(
+        expect.objectContaining({
+          code: "usage",
+          class: "usage",
+          message: `--profile ${quote(name)} is not a valid profile name: letters, digits, "-", "_" and "."`,
+        }),
+      );
+    }
   });
 
   it.each(["constructor", "toString"])("%s is a name like any other", (name) => {
@@ -147,7 +247,14 @@ describe("profiles", () => {
 
   it("sandbox is the one that runs, with a token for it alone", () => {
     const home = temporaryFolder();
-    expect(() => resolve({ profile: "sandbox" }, {}, CONFIG, home)).toThrow(/no sandbox is running/);
+    expect(() => resolve({ profile: "sandbox" }, {}, CONFIG, home)).toThrow(
+      expect.objectContaining({
+        code: "usage",
+        class: "usage",
+        message: "no sandbox is running",
+        hint: "agentauth sandbox start",
+      }),
+    );
     const ids = { account_id: "acc_1", domain_id: "dom_1", pool_id: "pool_1", mcp_url: "http://127.0.0.1:1/mcp" };
     writeSandboxState(home, {
       pid: process.pid,
@@ -157,6 +264,14 @@ describe("profiles", () => {
       ...ids,
     });
     const settings = resolve({ profile: "sandbox" }, {}, CONFIG, home);
+    expect(settings).toMatchObject({
+      account: { value: "acc_1" },
+      domain: { value: "dom_1" },
+      apiToken: {
+        source: "profile sandbox",
+        reference: { value: "(that of the sandbox)", source: "profile sandbox" },
+      },
+    });
     expect([settings.baseUrl?.value, settings.pool?.value, settings.apiToken?.read()]).toEqual([
       "http://127.0.0.1:4711",
       "pool_1",

@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, existsSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
   checkSandboxToken,
   forgetSandboxState,
@@ -61,6 +61,38 @@ describe("what is known of the running sandbox", () => {
     },
   );
 
+  const members = Object.keys(STATE).filter((name) => name !== "pid");
+
+  it.each(members)("is nothing where the file lacks %s, or has another type of it", (name) => {
+    for (const value of [undefined, 7]) {
+      writeFileSync(file, JSON.stringify({ ...STATE, [name]: value }), { mode: 0o600 });
+      expect(readSandboxState(home)).toBeUndefined();
+    }
+  });
+
+  it("is nothing where its address is none", () => {
+    writeSandboxState(home, { ...STATE, base_url: "127.0.0.1" });
+    expect(readSandboxState(home)).toBeUndefined();
+  });
+
+  it("is written for people to read", () => {
+    writeSandboxState(home, STATE);
+    expect(readFileSync(file, "utf8")).toBe(`${JSON.stringify(STATE, null, 2)}\n`);
+  });
+
+  it.each([
+    ["EPERM", true],
+    ["ESRCH", false],
+  ])("counts a process that answers %s to a signal: %s", (code, isThere) => {
+    writeSandboxState(home, STATE);
+    const kill = vi.spyOn(process, "kill").mockImplementation(() => {
+      throw Object.assign(new Error(code), { code });
+    });
+    onTestFinished(() => void kill.mockRestore());
+    expect(readSandboxState(home) !== undefined).toBe(isThere);
+    expect(kill.mock.calls).toEqual([[STATE.pid, 0]]);
+  });
+
   it.each([0, -1])("is nothing where the number is %i, which would mean a group of processes", (pid) => {
     writeFileSync(file, JSON.stringify({ ...STATE, pid }), { mode: 0o600 });
     expect(readSandboxState(home)).toBeUndefined();
@@ -102,6 +134,7 @@ describe("a token and an address", () => {
     ["sandbox_a", SANDBOX],
     ["sandbox_a", "http://localhost:9"],
     ["token-of-a-service", "http://127.0.0.1:9"],
+    ["of-a-service-not-sandbox_", "https://agentauth.example"],
   ])("of one world are kept: %s, %s", (token, address) => {
     expect(keep(token, address)).toBe(token);
   });

@@ -39,10 +39,18 @@ describe("the header of the token", () => {
   it.each([
     ["X-Api-Key", "x-api-key", "tok"],
     ["Authorization: Token", "authorization", "Token tok"],
+    ["Authorization:Token", "authorization", "Token tok"],
   ])("is the one that the setting %s names", (value, name, expected) => {
     const headers = new Headers();
+    expect(serviceOptions({} as Settings)).toEqual({});
     const settings = { authHeader: { value, source: "the test" } } as Partial<Settings> as Settings;
     serviceOptions(settings).auth?.(headers, "tok");
     expect(headers.get(name)).toBe(expected);
   });
+});
+
+it("the token and the order of a list are those of the settings", () => {
+  const read = () => "tok";
+  const settings = { apiToken: { read, source: "x" }, sorting: { value: "json", source: "x" } };
+  expect(serviceOptions(settings as Partial<Settings> as Settings)).toEqual({ token: read, sorting: "json" });
 });

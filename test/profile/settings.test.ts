@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { join, normalize, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { locateHome, userFolder } from "../../src/profile/settings.js";
+import { homeFolder, locateHome, userFolder } from "../../src/profile/settings.js";
 import { temporaryFolder } from "../helpers/folder.js";
 import { onSystem } from "../platform/support.js";
 
@@ -20,16 +20,17 @@ describe("the folder of the user", () => {
 
 describe("the home folder", () => {
   it.each([
-    ["AGENTAUTH_HOME", { AGENTAUTH_HOME: "/a", XDG_CONFIG_HOME: "/b" }, "linux"],
-    ["XDG_CONFIG_HOME", { XDG_CONFIG_HOME: "/b" }, "linux"],
-    ["default", { APPDATA: "c" }, "linux"],
-    ["default", { XDG_CONFIG_HOME: "" }, "linux"],
-    ["default", { XDG_CONFIG_HOME: "/b" }, "darwin"],
-    ["LOCALAPPDATA", { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b" }, "win32"],
-    ["default", {}, "win32"],
-  ] as const)("comes from %s where %j is set on %s", (source, env, name) => {
+    ["AGENTAUTH_HOME", { AGENTAUTH_HOME: "a", XDG_CONFIG_HOME: "/b" }, "linux", resolve("a")],
+    ["XDG_CONFIG_HOME", { XDG_CONFIG_HOME: "/b", HOME: "/h" }, "linux", "/b/agentauth"],
+    ["default", { APPDATA: "c", HOME: "/h" }, "linux", "/h/.config/agentauth"],
+    ["default", { XDG_CONFIG_HOME: "", HOME: "/h" }, "linux", "/h/.config/agentauth"],
+    ["default", { XDG_CONFIG_HOME: "/b", HOME: "/h" }, "darwin", "/h/Library/Application Support/agentauth"],
+    ["LOCALAPPDATA", { LOCALAPPDATA: "c", APPDATA: "d", XDG_CONFIG_HOME: "/b" }, "win32", "c/agentauth"],
+    ["default", { USERPROFILE: "/u", HOME: "/h" }, "win32", "/u/AppData/Local/agentauth"],
+  ] as const)("comes from %s where %j is set on %s", (source, env, name, value) => {
     onSystem({ name });
-    expect(locateHome(env).source).toBe(source);
+    expect(locateHome(env)).toEqual({ source, value: normalize(value) });
+    expect(homeFolder(env)).toBe(normalize(value));
   });
 
   it("files are in the local profile, also beside a folder in the roaming one", () => {

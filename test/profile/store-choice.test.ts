@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openStore } from "../../src/profile/open-store.js";
 import { checkSetting, isProfileKey, PROFILE_KEYS, type Profile } from "../../src/profile/profile-settings.js";
-import { chooseStore, type StoreChoice } from "../../src/profile/store-choice.js";
+import { chooseStore, isEngine, type StoreChoice, storeChoiceOf } from "../../src/profile/store-choice.js";
+import { temporaryFolder } from "../helpers/folder.js";
 import { madeGrant } from "../helpers/grant.js";
 import { grantFile, grantFiles } from "../helpers/grant-files.js";
 import { createMemoryIo } from "../helpers/memory-io.js";
@@ -69,6 +70,36 @@ describe("the store of a run", () => {
     expect(chooseStore({ ...env, AGENTAUTH_STORE: "redis" }, { name: "work", entries }).engine).toMatchObject(wanted);
   });
 
+  it("in an engine has its address and its keys from the variables, else from the profile, itself or by reference", () => {
+    const entries = { store: "postgres", store_url: "env:A_URL", store_keys: "none" };
+    const of = (env: Record<string, string>, profileEntries: Profile = entries) => {
+      const { url, keys } = chooseStore(env, profile(profileEntries)).engine ?? {};
+      return [url?.read(), url?.source, keys?.read(), keys?.source];
+    };
+    const named = ["postgres://a", "profile work, A_URL", "none", "profile work"];
+    expect(of({ A_URL: "postgres://a" })).toEqual(named);
+    expect(of({ A_URL: "postgres://a", AGENTAUTH_STORE_URL: "", AGENTAUTH_STORE_KEYS: "" })).toEqual(named);
+    expect(of({ AGENTAUTH_STORE_URL: "postgres://b", AGENTAUTH_STORE_KEYS: "env:K", K: "ring" })).toEqual([
+      "postgres://b",
+      "AGENTAUTH_STORE_URL",
+      "ring",
+      "AGENTAUTH_STORE_KEYS, K",
+    ]);
+    expect(of({}, { store: "redis" })).toEqual([undefined, undefined, undefined, undefined]);
+  });
+
+  it("that is no engine has nothing of one", () => {
+    expect(isEngine("redis") && isEngine("postgres")).toBe(true);
+    for (const kind of ["file", "keyring", "memory"] as const) expect(isEngine(kind)).toBe(false);
+  });
+
+  it("of a profile is read from the settings file", () => {
+    const folder = temporaryFolder();
+    writeFileSync(join(folder, "config.json"), '{"profiles":{"work":{"store":"memory"}}}');
+    expect(storeChoiceOf("work", {}, folder)).toMatchObject({ value: "memory", source: "profile work" });
+    expect(storeChoiceOf("other", {}, folder)).toMatchObject({ value: "file", source: "default" });
+  });
+
   it.each<[Record<string, string>, Profile, string]>([
     [
       { AGENTAUTH_STORE: "redis", AGENTAUTH_STORE_TAKEOVER: "slow" },
@@ -120,6 +151,8 @@ describe("a store that is opened", () => {
   it("is the one that was chosen", () => {
     const io = createMemoryIo();
     expect(openStore(choice("memory"), "/h", io).location).toBe("memory");
+    const engine = { url: undefined, keys: undefined, takeover: "patient", tenant: undefined } as const;
+    expect(() => openStore({ ...choice("redis"), engine }, "/h", io)).toThrow("the store redis needs the address");
     expect(openStore(choice("file"), "/h", io).location).toBe("/h");
     expect(openStore(choice("keyring"), "/h", io).location).toBe(
       "files under /h, sealed with a key in the OS keychain",
@@ -156,6 +189,9 @@ describe("a store that is opened", () => {
     await store.save(madeGrant(), undefined);
     await store.save(madeGrant({ generation: 2 }), 1);
     expect(io.err().match(/^warning: .*no keychain here.*stored unsealed.*$/gm)).toHaveLength(1);
+    expect(io.err()).toContain(
+      `; as store_fallback says, logins are stored unsealed in files under ${folder}, and sealed ones cannot be read\n`,
+    );
     expect(readFileSync(grantFile(folder), "utf8")).toContain('"access-token-1"');
   });
 });

@@ -19,6 +19,10 @@ describe("store_keys", () => {
     expect(read("none")).toBe("none");
     expect(read(newKeys())).not.toBe("none");
     expect(newKeys()).not.toBe(newKeys());
+    const key = '"[\\w-]{43}"';
+    expect(newKeys()).toMatch(
+      new RegExp(`^{\n  "current": "k1",\n  "keys": {\n    "k1": ${key}\n  },\n  "name_key": ${key}\n}\n$`),
+    );
   });
 
   it("hides the text and each key", () => {
@@ -51,7 +55,10 @@ describe("store_keys", () => {
 
   it.each([
     [{ current: "k2", keys: { k1: KEY }, name_key: KEY }, /^store_keys \(AGENTAUTH_STORE_KEYS\): .*current/],
-    [{ current: "k1", keys: { k1: KEY }, name_key: "short" }, /^store_keys \(AGENTAUTH_STORE_KEYS\): .*name_key/],
+    [
+      { current: "k1", keys: { k1: KEY }, name_key: "short" },
+      /^store_keys \(AGENTAUTH_STORE_KEYS\): (?!.*nameKey).*name_key/,
+    ],
   ])("names what a key ring refuses: %j", (ring, message) => {
     expect(() => read(JSON.stringify(ring))).toThrow(
       expect.objectContaining({ code: "usage", message: expect.stringMatching(message), hint: expect.any(String) }),
